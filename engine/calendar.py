@@ -1,0 +1,1 @@
+"""Grains, periods, ranges and spans: which days a period code means."""

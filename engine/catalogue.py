@@ -1,0 +1,1 @@
+"""The catalogue: domains, measures, metrics, dimensions and statements as values."""

@@ -1,0 +1,1 @@
+"""Cuts: restrictions of one dimension, as files and requests write them."""

@@ -1,0 +1,1 @@
+"""Sources and bindings: where the books come from, as values."""

@@ -1,0 +1,1 @@
+"""Formulas over figures: their grammar, their types and their rules for nothing."""

@@ -1,0 +1,1 @@
+"""The notes: what a result says about itself beside its figures."""

@@ -1,0 +1,1 @@
+"""Profiles: which scenarios, domains and members a caller is granted."""

@@ -1,0 +1,1 @@
+"""The requests: what may be asked, as values whose field docstrings are the schema."""

@@ -1,0 +1,1 @@
+"""Search over the members that a reader may see."""

@@ -1,0 +1,1 @@
+"""Slices: what a plan asks of the facts."""

@@ -1,0 +1,1 @@
+"""The fact store: immutable Arrow partitions under one manifest."""

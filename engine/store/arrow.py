@@ -1,0 +1,1 @@
+"""Facts in memory-mapped Arrow partitions, pruned before the plan."""

@@ -1,0 +1,1 @@
+"""The manifest: which files hold which facts at one version, and where."""

@@ -1,0 +1,1 @@
+"""Tables: a report as formatted text for people."""

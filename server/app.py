@@ -1,0 +1,1 @@
+"""The ASGI application and the process that serves it."""

@@ -1,0 +1,1 @@
+"""Ingest: one load from extract to publish."""

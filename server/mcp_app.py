@@ -1,0 +1,1 @@
+"""The MCP endpoint: the SDK comes in, requests and answers go out."""

@@ -1,0 +1,1 @@
+"""Principals: who a token says is calling."""

@@ -1,0 +1,1 @@
+"""The plain HTTP routes beside the MCP endpoint."""

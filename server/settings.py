@@ -1,0 +1,1 @@
+"""Settings: what the environment decides, read once."""

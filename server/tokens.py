@@ -1,0 +1,1 @@
+"""Tokens: from a bearer token to a principal."""

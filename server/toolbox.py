@@ -1,0 +1,1 @@
+"""The toolbox: the table of all tools."""

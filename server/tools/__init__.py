@@ -1,0 +1,1 @@
+"""The tools: one function each, grouped by what they are about."""

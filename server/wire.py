@@ -1,0 +1,1 @@
+"""The wire: JSON arguments to requests and answers to JSON; raw JSON ends here."""
