@@ -1,1 +1,240 @@
 """The catalogue: domains, measures, metrics, dimensions and statements as values."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from engine.calendar.calendar import Calendar
+from engine.calendar.periods import Grain
+from engine.cuts import Cut, Cuts
+from engine.formulas.figures import FigureType, Kind
+from engine.formulas.formula import Formula
+from engine.scenarios import Scenario
+
+
+class Format(Enum):
+    """How a figure is shown."""
+
+    CURRENCY = "currency"
+    NUMBER = "number"
+    PERCENT = "percent"
+
+
+class Favourable(Enum):
+    """Which direction of a figure is good."""
+
+    UP = "up"
+    DOWN = "down"
+    NONE = "none"
+
+    def turned(self) -> "Favourable":
+        """Return the good direction of the negated figure."""
+        return {Favourable.UP: Favourable.DOWN, Favourable.DOWN: Favourable.UP}.get(self, self)
+
+
+class OverTime(Enum):
+    """How a figure adds up over time: a flow is summed, a balance taken at the close."""
+
+    SUM = "sum"
+    CLOSING = "closing"
+
+
+class DimensionKind(Enum):
+    """Whether a dimension has members of its own, values of an attribute, or nodes of a tree."""
+
+    LEAF = "leaf"
+    DERIVED = "derived"
+    RAGGED = "ragged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dimension:
+    """One way to filter or break down."""
+
+    key: str
+    label: str
+    kind: DimensionKind
+    leaf: str  # the leaf dimension whose codes the facts carry; of a time dimension its own key
+    members: str | None = None  # live table of members; None where members come from the facts alone
+    attribute: str | None = None  # of a derived dimension
+    nodes: str | None = None  # live table of nodes, of a ragged dimension
+    adds_paths: bool = False
+    grain: Grain | None = None  # of a time dimension
+    axis_only: bool = False  # valid for breakdowns, not for filters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A column of amounts, held as integers of its last decimal place."""
+
+    key: str
+    column: str
+    kind: Kind
+    places: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StockGroup:
+    """Balances that close together: the rows of any of its restrictions, at one grain."""
+
+    key: str
+    where: tuple[Cuts, ...]  # joined by OR
+    grain: Grain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """One table of facts and how to read it."""
+
+    key: str
+    label: str
+    table: str
+    scenario_column: str
+    time_column: str
+    grain: Grain
+    keeps_undated: bool
+    sort: tuple[str, ...]
+    dimensions: Mapping[str, str]  # leaf dimension or axis -> column
+    measures: Mapping[str, Measure]
+    stock_groups: Mapping[str, StockGroup]
+    inspect_enabled: bool
+    inspect_columns: tuple[str, ...]
+
+    def carries(self, grain: Grain) -> bool:
+        """Tell whether facts of this grain can be asked at another."""
+        return grain.fineness >= self.grain.fineness and not (self.grain is Grain.WEEK and grain is not Grain.WEEK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """What a figure is before any formula: a measure of some rows, its sign, and how it adds up over time."""
+
+    domain: str
+    measure: Measure
+    where: Cuts
+    negated: bool
+    over_time: OverTime
+    stock_group: str | None
+
+    def narrowed(self, cut: Cut, *, negated: bool) -> "Base":
+        """Return the same of fewer rows, as a rollup line reads a node."""
+        return replace(self, where=(*self.where, cut), negated=self.negated is not negated)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A named figure: a base, or a formula of other metrics."""
+
+    key: str
+    label: str
+    description: str
+    domain: str
+    format: Format
+    favourable: Favourable
+    type: FigureType
+    body: Base | Formula
+
+    @property
+    def formula(self) -> Formula | None:
+        """The formula, None of a base metric."""
+        return self.body if isinstance(self.body, Formula) else None
+
+
+class Style(Enum):
+    """How a line is set."""
+
+    PLAIN = "plain"
+    SUBTOTAL = "subtotal"
+    TOTAL = "total"
+    RATIO = "ratio"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderLine:
+    """A line of words."""
+
+    key: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricLine:
+    """A line that shows a metric."""
+
+    key: str
+    label: str
+    metric: str
+    style: Style
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormulaLine:
+    """A line computed from metrics and other lines of its statement."""
+
+    key: str
+    label: str
+    formula: Formula
+    type: FigureType
+    format: Format
+    favourable: Favourable
+    style: Style
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollupLine:
+    """A node of a tree, expanded into lines that foot to it."""
+
+    key: str
+    label: str | None
+    base: Base
+    dimension: str
+    node: str
+    depth: int
+    favourable: Favourable
+    style: Style
+
+
+Line = HeaderLine | MetricLine | FormulaLine | RollupLine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """Lines in order."""
+
+    key: str
+    label: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportDefault:
+    """What is shown when a call leaves it open."""
+
+    statement: str | None = None
+    scenarios: tuple[tuple[str, str | None], ...] = ()  # (reference, alias)
+    period_start: str | None = None
+    period_end: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalogue:
+    """Everything that one deployment's files say, checked as a whole."""
+
+    name: str
+    currency: str
+    calendar: Calendar
+    dimensions: Mapping[str, Dimension]
+    domains: Mapping[str, Domain]
+    metrics: Mapping[str, Metric]
+    statements: Mapping[str, Statement]
+    scenarios: Mapping[str, Scenario]
+    comparisons: tuple[tuple[str, str], ...]  # pairs of references, ready-made for list_scenarios
+    default: ReportDefault
+    orientation: str
+    version: str
+
+    def dimensions_of(self, domain: Domain) -> Iterator[Dimension]:
+        """Yield the dimensions that a domain can be cut or broken down by, in the catalogue's order."""
+        for dimension in self.dimensions.values():
+            if domain.carries(dimension.grain) if dimension.grain else dimension.leaf in domain.dimensions:
+                yield dimension

@@ -1,1 +1,21 @@
 """Cuts: restrictions of one dimension, as files and requests write them."""
+
+from dataclasses import dataclass
+
+UNASSIGNED = "(unassigned)"
+OWN = "/(own)"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Members or nodes of one dimension, allowed (OR inside one cut) or denied.
+
+    The null member is `(unassigned)`; the postings of a node itself, without what lies below it, are `NODE/(own)`.
+    """
+
+    dimension: str
+    ids: tuple[str, ...]
+    deny: bool = False
+
+
+Cuts = tuple[Cut, ...]  # joined by AND

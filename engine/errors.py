@@ -1,1 +1,169 @@
-"""The refusals: whatever a caller can ask that has no answer, and what to try instead."""
+"""The refusals: whatever a caller can ask that has no answer, and what to try instead.
+
+Refusal
+├── BadArguments            bad_arguments            the arguments do not make a question
+├── UnknownName             unknown_name             no such tool, statement, metric, dimension (for this caller)
+├── BadPeriod               bad_period               a period code or range that means no days
+│   └── MixedGrains         mixed_grains             two bounds of different grain
+├── GrainUnavailable        grain_unavailable        the data is coarser than the period asked for
+├── MixedDomains            mixed_domains            metrics of several domains in one metric call
+├── DimensionUnavailable    dimension_unavailable    a dimension that this question cannot use
+├── AmbiguousWeight         ambiguous_weight         one leaf filtered with two different weights
+├── Busy                    busy                     over the cap; retry shortly
+├── DeadlineExceeded        timeout                  the call outran its deadline
+└── Unavailable             unavailable              the data cannot be read just now
+
+A refusal is an answer: it says what was wrong, echoes what was sent, and names what would be valid. It never
+names what its caller may not see; whoever raises one passes visible names only.
+"""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import ClassVar
+
+ECHO_CHARACTERS = 200
+ECHO_NAMES = 30
+
+
+class Refusal(Exception):
+    """A question that has no answer; `as_data()` is what the caller reads."""
+
+    error_type: ClassVar[str]
+    retryable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        error: str,
+        *,
+        field: str | None = None,
+        got: object = None,
+        valid: Iterable[str] = (),
+        did_you_mean: Sequence[str] = (),
+        example: object = None,
+        retry_after_ms: int | None = None,
+    ) -> None:
+        super().__init__(error)
+        self.error = error
+        self.field = field
+        self.got = got
+        self.valid = list(valid)
+        self.did_you_mean = list(did_you_mean)
+        self.example = example
+        self.retry_after_ms = retry_after_ms
+
+    def as_data(self) -> dict[str, object]:
+        """Return the error object of the service: JSON-ready, bounded, empty parts left out."""
+        parts: dict[str, object] = {
+            "error": self.error,
+            "error_type": self.error_type,
+            "retryable": self.retryable,
+            "field": self.field,
+            "got": echo(self.got),
+            "valid": self.valid[:ECHO_NAMES],
+            "did_you_mean": self.did_you_mean,
+            "example": self.example,
+            "retry_after_ms": self.retry_after_ms,
+        }
+        return {key: part for key, part in parts.items() if part not in (None, [])}
+
+
+class BadArguments(Refusal):
+    """The arguments do not make a question."""
+
+    error_type = "bad_arguments"
+
+
+class UnknownName(Refusal):
+    """A name that nothing visible to the caller has."""
+
+    error_type = "unknown_name"
+
+    @classmethod
+    def of(cls, kind: str, got: str, visible: Iterable[str], *, field: str, hint: str) -> "UnknownName":
+        """Refuse `got` as a `kind`, suggesting the visible names; `hint` says which call lists them."""
+        names = sorted(visible)
+        close = closest(got, names)
+        guess = f" Did you mean {quoted(close)}?" if close else ""
+        return cls(
+            f"There is no {kind} {quoted([got])}.{guess} {hint}", field=field, got=got, valid=names, did_you_mean=close
+        )
+
+
+class BadPeriod(Refusal):
+    """A period code or range that means no days."""
+
+    error_type = "bad_period"
+
+
+class MixedGrains(BadPeriod):
+    """Two bounds of different grain."""
+
+    error_type = "mixed_grains"
+
+
+class GrainUnavailable(Refusal):
+    """The data is coarser than the period asked for."""
+
+    error_type = "grain_unavailable"
+
+
+class MixedDomains(Refusal):
+    """Metrics of several domains in one metric call."""
+
+    error_type = "mixed_domains"
+
+
+class DimensionUnavailable(Refusal):
+    """A dimension that exists, and that this question cannot use."""
+
+    error_type = "dimension_unavailable"
+
+
+class AmbiguousWeight(Refusal):
+    """One leaf would count with two different weights."""
+
+    error_type = "ambiguous_weight"
+
+
+class Busy(Refusal):
+    """More calls in flight than the cap allows."""
+
+    error_type = "busy"
+    retryable = True
+
+
+class DeadlineExceeded(Refusal):
+    """The call outran its deadline."""
+
+    error_type = "timeout"
+    retryable = True
+
+
+class Unavailable(Refusal):
+    """The data cannot be read just now."""
+
+    error_type = "unavailable"
+    retryable = True
+
+
+def closest(got: str, names: Sequence[str]) -> list[str]:
+    """Return up to three of `names` that `got` may have meant, best first."""
+    by_fold = {name.casefold(): name for name in names}
+    close = get_close_matches(got[:ECHO_CHARACTERS].casefold(), list(by_fold), n=3, cutoff=0.6)
+    return [by_fold[fold] for fold in close]
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Return names as they stand in a sentence: 'a', 'b' or 'c'."""
+    shown = [f"'{echo(name)}'" for name in names]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def echo(got: object) -> object:
+    """Return what was sent, cut to a length that an error may carry."""
+    if isinstance(got, str):
+        return got if len(got) <= ECHO_CHARACTERS else f"{got[:ECHO_CHARACTERS]}… ({len(got)} characters)"
+    if isinstance(got, Sequence):
+        shown = [echo(item) for item in got[:ECHO_NAMES]]
+        return shown if len(got) <= ECHO_NAMES else [*shown, f"… ({len(got)} items)"]
+    return got

@@ -1,1 +1,132 @@
-"""Exact figures: rationals after the sum, their one rounding, and how a figure becomes JSON."""
+"""Exact figures: rationals after the sum, their one rounding, and how a figure becomes JSON.
+
+Facts are summed as integers; from there on a figure is a numerator over a denominator, so nothing is lost between
+the books and the answer. A figure made without division has finitely many digits and keeps them all; a quotient is
+divided once, at the end, to 15 significant digits, half even.
+"""
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from math import gcd
+from typing import Final
+
+QUOTIENT: Final = Context(prec=15, rounding=ROUND_HALF_EVEN)
+POWERS_OF_TEN: Final = frozenset(10**k for k in range(40))
+SURE: Final = 10**15  # below it every decimal of 15 digits is the shortest text of its double
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exact:
+    """A rational number: `numerator` over `denominator` (above 0, not reduced)."""
+
+    numerator: int
+    denominator: int = 1
+
+    @classmethod
+    def of(cls, text: str) -> "Exact":
+        """Return the figure that a decimal text writes; ValueError where it writes none."""
+        try:
+            sign, digits, exponent = Decimal(text).as_tuple()
+        except ArithmeticError as unreadable:
+            raise ValueError(f"'{text}' is no number") from unreadable
+        if not isinstance(exponent, int):  # NaN and infinity
+            raise ValueError(f"'{text}' is no number")  # noqa: TRY004 - the text is at fault, not its type
+        magnitude = int("".join(map(str, digits)))
+        numerator = -magnitude if sign else magnitude
+        return cls(numerator * 10**exponent) if exponent >= 0 else cls(numerator, 10**-exponent)
+
+    def __add__(self, other: "Exact") -> "Exact":
+        if self.denominator == other.denominator:
+            return Exact(self.numerator + other.numerator, self.denominator)
+        return Exact(
+            self.numerator * other.denominator + other.numerator * self.denominator,
+            self.denominator * other.denominator,
+        )
+
+    def __sub__(self, other: "Exact") -> "Exact":
+        return self + -other
+
+    def __neg__(self) -> "Exact":
+        return Exact(-self.numerator, self.denominator)
+
+    def __abs__(self) -> "Exact":
+        return Exact(abs(self.numerator), self.denominator)
+
+    def __mul__(self, other: "Exact") -> "Exact":
+        return Exact(self.numerator * other.numerator, self.denominator * other.denominator)
+
+    def __truediv__(self, other: "Exact") -> "Exact":
+        if other.numerator < 0:
+            return -self / -other
+        return Exact(self.numerator * other.denominator, self.denominator * other.numerator)
+
+    def __bool__(self) -> bool:
+        return self.numerator != 0
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Exact):
+            return NotImplemented
+        return self.numerator * other.denominator == other.numerator * self.denominator
+
+    def __lt__(self, other: "Exact") -> bool:
+        return self.numerator * other.denominator < other.numerator * self.denominator
+
+    def __hash__(self) -> int:
+        return hash(self.reduced())
+
+    def reduced(self) -> tuple[int, int]:
+        """Return numerator and denominator in lowest terms."""
+        common = gcd(self.numerator, self.denominator)
+        return self.numerator // common, self.denominator // common
+
+    def scaled(self, power: int) -> "Exact":
+        """Return the figure divided by ten to a power: in thousands, in millions."""
+        return Exact(self.numerator, self.denominator * 10**power)
+
+    def rounded(self, places: int) -> "Exact":
+        """Return the figure at some decimal places, half away from zero: for display only."""
+        doubled = 2 * abs(self.numerator) * 10**places
+        units = (doubled + self.denominator) // (2 * self.denominator)
+        return Exact(-units if self.numerator < 0 else units, 10**places)
+
+    def decimal(self, *, quotient: bool = False) -> Decimal:
+        """Return the figure's digits: all of them, or 15 significant ones of a quotient."""
+        numerator, denominator = self.reduced()
+        places = decimal_places(denominator)
+        if places is None or (quotient and abs(numerator) * 10**places >= SURE * denominator):
+            return QUOTIENT.divide(Decimal(numerator), Decimal(denominator))
+        units = numerator * 10**places // denominator
+        return Decimal((int(units < 0), tuple(map(int, str(abs(units)))), -places))
+
+    def digits(self, *, quotient: bool = False) -> str:
+        """Return the figure as plain text, such as "-385.1"; never "-0"."""
+        text = format(self.decimal(quotient=quotient), "f")
+        plain = text.rstrip("0").rstrip(".") if "." in text else text
+        return "0" if plain == "-0" else plain
+
+    def as_json(self, *, quotient: bool = False) -> int | float | str:
+        """Return a number where its double's shortest text is exactly the figure, else the text of its digits."""
+        numerator, denominator = self.numerator, self.denominator
+        if -SURE < numerator < SURE and denominator in POWERS_OF_TEN:
+            return numerator / denominator if numerator % denominator else numerator // denominator
+        exact = self.decimal(quotient=quotient)
+        number = float(exact)
+        if Decimal(repr(number)) != exact:
+            return self.digits(quotient=quotient)
+        return int(number) if number.is_integer() and abs(number) < SURE else number
+
+
+def decimal_places(denominator: int) -> int | None:
+    """Return how many decimals a fraction in lowest terms has, None where they never end."""
+    twos = fives = 0
+    while denominator % 2 == 0:
+        denominator //= 2
+        twos += 1
+    while denominator % 5 == 0:
+        denominator //= 5
+        fives += 1
+    return max(twos, fives) if denominator == 1 else None
+
+
+ZERO: Final = Exact(0)
+ONE: Final = Exact(1)

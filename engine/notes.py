@@ -1,1 +1,93 @@
-"""The notes: what a result says about itself beside its figures."""
+"""The notes: what a result says about itself beside its figures.
+
+A note has a code that programs can rely on, a sentence that a model can act on, and the names it speaks of. Like an
+error, a note names only what its caller may see.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(Enum):
+    """How much a note matters to whoever reads the figures."""
+
+    INFO = "info"
+    CAUTION = "caution"
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The sentence of one kind of note, with the names it speaks of in braces."""
+
+    severity: Severity
+    sentence: str
+
+
+NOTES: dict[str, Wording] = {
+    "unknown_scenario": Wording(
+        Severity.CAUTION,
+        "There is no scenario '{scenario}', so it was left out. list_scenarios names those that exist.",
+    ),
+    "unknown_member": Wording(
+        Severity.CAUTION,
+        "No member of {dimension} has the id {members}; it matches nothing. search_hierarchy finds the ids.",
+    ),
+    "no_rows": Wording(Severity.INFO, "{scenario} holds no rows of {domain}, so its figures there are blank."),
+    "window_replaces_range": Wording(
+        Severity.INFO, "{scenario} shows {window} whatever the range: its window depends on the last period only."
+    ),
+    "leap_period": Wording(
+        Severity.INFO, "{scenario}: {periods} has no counterpart then, so the window moves to periods that exist."
+    ),
+    "anchor": Wording(
+        Severity.INFO, "Balances of {domain} ({group}) in {scenario} are those at the close of {anchor}."
+    ),
+    "anchors_differ": Wording(
+        Severity.CAUTION, "One column shows balances of different dates: {anchors}. Compare them with care."
+    ),
+    "incomplete_close": Wording(
+        Severity.CAUTION, "{members} of {dimension} have rows in the range but none at the close of {anchor}: blank."
+    ),
+    "not_computable": Wording(
+        Severity.CAUTION, "{lines} cannot be computed here, because {operand} is not available: {reason}."
+    ),
+    "unavailable": Wording(Severity.CAUTION, "{lines} cannot be asked this way: {reason}."),
+    "aggregate": Wording(
+        Severity.INFO, "{domain} has no {dimensions}: {lines} repeat their aggregate in every member's column."
+    ),
+    "open_period": Wording(
+        Severity.CAUTION,
+        "{scenario} is open or not loaded to the end of {window} ({domain}), so a missing figure there is unknown, "
+        "not zero.",
+    ),
+    "coverage_differs": Wording(
+        Severity.CAUTION, "{scenario} compares different coverage in {domain}: {a} against {b} of the range with rows."
+    ),
+    "scope_differs": Wording(
+        Severity.CAUTION, "{scenario} compares only what you may see of all its sides; its own columns show more."
+    ),
+    "limit_reduced": Wording(Severity.INFO, "limit {got} is above the maximum; {maximum} was used."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One note of a result; equal notes are said once."""
+
+    code: str
+    about: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, code: str, **about: str) -> "Note":
+        """Make a note of a kind in NOTES about the names its sentence speaks of."""
+        return cls(code, tuple(about.items()))
+
+    @property
+    def message(self) -> str:
+        """The sentence with its names filled in."""
+        return NOTES[self.code].sentence.format(**dict(self.about))
+
+    def as_data(self) -> dict[str, str]:
+        """Return code, severity and message, then the names."""
+        head = {"code": self.code, "severity": NOTES[self.code].severity.value, "message": self.message}
+        return head | dict(self.about)

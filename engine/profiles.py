@@ -1,1 +1,102 @@
-"""Profiles: which scenarios, domains and members a caller is granted."""
+"""Profiles: which scenarios, domains and members a caller is granted.
+
+A profile grants by scenario; the most specific key alone applies (id, then `kind:KIND`, then `*`). Several profiles of
+one caller widen each other as whole grants, and every deny of any matching grant narrows all of them. What a profile
+names and the books do not have closes, never opens.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.catalogue import Domain
+from engine.cuts import Cut, Cuts
+from engine.scenarios import Scenario
+from engine.scope import EVERYTHING, NOTHING, Cell
+
+Resolve = Callable[[Cut, Domain], Cell | None]  # the cell of a cut; None where the domain lacks the dimension
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Some names, or all but some."""
+
+    names: tuple[str, ...]
+    deny: bool
+
+    def hold(self, name: str) -> bool:
+        """Tell whether a name is among them."""
+        return (name in self.names) is not self.deny
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What a profile shows of the scenarios under one key."""
+
+    domains: Names = field(default=Names((), deny=True))
+    dimensions: Cuts = ()
+    open_domains: tuple[str, ...] = ()
+
+    def cell(self, domain: Domain, resolve: Resolve) -> Cell:
+        """Return what this grant alone shows of a domain."""
+        if not self.domains.hold(domain.key):
+            return NOTHING
+        cell = EVERYTHING
+        for cut in self.dimensions:
+            narrower = resolve(cut, domain)
+            if narrower is not None:
+                cell &= narrower
+            elif domain.key not in self.open_domains:
+                return NOTHING
+        return cell
+
+    def narrowed(self, cell: Cell, domain: Domain, resolve: Resolve) -> Cell:
+        """Return what is left of another grant's cell under the denies of this one."""
+        if self.domains.deny and not self.domains.hold(domain.key):
+            return NOTHING
+        for cut in self.dimensions:
+            if cut.deny and (narrower := resolve(cut, domain)) is not None:
+                cell &= narrower
+        return cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Grants by scenario key."""
+
+    key: str
+    grants: Mapping[str, Grant]
+    operations: bool = False
+
+    def grant(self, scenario: Scenario) -> Grant | None:
+        """Return the grant of the most specific key that matches a scenario."""
+        keys = (scenario.id, f"kind:{scenario.kind}", "*")
+        return next((self.grants[key] for key in keys if key in self.grants), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """Who has a profile: a subject, or whoever carries a claim."""
+
+    profile: str
+    subject: str | None = None
+    claims: tuple[tuple[str, str], ...] = ()
+
+    def holds(self, subject: str, claims: Mapping[str, Sequence[str]]) -> bool:
+        """Tell whether a caller has the profile."""
+        if self.subject is None and not self.claims:
+            return False
+        return self.subject in (None, subject) and all(value in claims.get(name, ()) for name, value in self.claims)
+
+
+def permission(profiles: Sequence[Profile], scenario: Scenario, domain: Domain, resolve: Resolve) -> Cell:
+    """Return the cell of a scenario and domain that a caller holding some profiles may see."""
+    grants = [grant for profile in profiles if (grant := profile.grant(scenario))]
+    widened = NOTHING
+    for grant in grants:
+        widened |= grant.cell(domain, resolve)
+    for grant in grants:
+        widened = grant.narrowed(widened, domain, resolve)
+    return widened
+
+
+EVERYONE = Profile(key="everyone", grants={"*": Grant()}, operations=True)  # no cuts: what an administrator is

@@ -1,1 +1,80 @@
-"""The requests: what may be asked, as values whose field docstrings are the schema."""
+"""The requests: what may be asked, as values whose field docstrings are the schema.
+
+Field names, types and defaults are what the tools advertise; a request holds what was sent, names still unresolved.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioAsked:
+    """One column to show."""
+
+    scenario: str
+    """A scenario id, variance key or shifted view from list_scenarios, such as actual, actual@py or
+    var(actual,budget)."""
+    alias: str | None = None
+    """The heading to show, such as Actuals, Budget or Var %. Always give one; without it the key is the heading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportRequest:
+    """What statements and metrics have in common."""
+
+    scenarios: tuple[ScenarioAsked, ...] | None = None
+    """The columns, in order. Left out: the deployment's default."""
+    period_start: str | None = None
+    """First period: YYYY-MM, YYYY-Qn (fiscal), YYYY (fiscal year), YYYY-Wnn (ISO week) or YYYY-MM-DD. One bound
+    alone means that one period."""
+    period_end: str | None = None
+    """Last period, at the same grain as period_start."""
+    filters: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
+    """Dimension key to member id or ids, such as {"cost_centre": ["CC100", "CC110"]}. Keys come from list_kpis or
+    list_dimensions, ids from search_hierarchy. AND across keys, OR inside one."""
+    dimensions: tuple[str, ...] = ()
+    """Dimension keys to break down by, such as ["period"] or ["cost_centre"]."""
+    scale: int = 0
+    """Currency unit as a power of ten: 0 units, 3 thousands, 6 millions, 9 billions."""
+    decimals: int | None = None
+    """Decimal places of the formatted table, 0 to 12. The figures returned are never rounded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementRequest(ReportRequest):
+    """A financial statement: lines down, scenarios (and breakdown members) across."""
+
+    statement: str | None = None
+    """Statement key from svc_orientation, such as full_pnl. Left out: the deployment's default, else pnl."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricRequest(ReportRequest):
+    """Metrics by members of dimensions: members down, metrics and scenarios across."""
+
+    metrics: tuple[str, ...]
+    """Metric keys from list_kpis, all of one domain."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """Members and nodes by name or code, or a whole dimension."""
+
+    query: str | None = None
+    """Words or codes to look for; left out, the dimension is listed."""
+    dimension: str | None = None
+    """A dimension key to stay inside."""
+    limit: int | None = None
+    """At most so many records and so many nodes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantsRequest:
+    """The what-if variants of a scenario."""
+
+    scenario_id: str
+    """A scenario id from list_scenarios."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NothingAsked:
+    """A call without parameters."""

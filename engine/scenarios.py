@@ -1,1 +1,176 @@
-"""Scenario references: base scenarios, shifted views and variances, each with its parts and its arithmetic."""
+"""Scenario references: base scenarios, shifted views and variances, each with its parts and its arithmetic.
+
+Grammar: `actual`, `actual@py`, `actual@ytd@py` (shifts apply left to right), `var(a,b)` and `var_pct(a,b)` where a and
+b are any of the former. A reference is visible only if all its parts are.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+
+from engine.calendar.calendar import Calendar
+from engine.calendar.periods import PeriodRange
+from engine.exact import Exact
+from engine.formulas.figures import Figure, Nothing
+
+GRAMMAR = """\
+A scenario reference is a scenario id, optionally shifted: @py prior year, @pyN N years back, @pp prior period,
+@ppN N periods back, @ytd year to date; shifts chain left to right (actual@ytd@py).
+var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actual,budget), var_pct(actual,actual@py).
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A base scenario of the registry: figures under one id, such as the actual ledger or a budget."""
+
+    id: str
+    alias: str
+    name: str
+    kind: str
+    status: str
+    closed_through: Mapping[str, date] = field(default_factory=dict)  # by domain; "" for the others
+
+    def open_after(self, domain: str) -> date | None:
+        """Return the last closed day of a domain, None where the registry does not say."""
+        return self.closed_through.get(domain, self.closed_through.get(""))
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """One step of a shifted view: moves a range, or replaces it by a window that ends with its last period."""
+
+    key: str
+    heading: str
+    is_window: bool
+    move: Callable[[Calendar, PeriodRange], PeriodRange | None]
+
+
+def years_back(count: int) -> Shift:
+    """Return the shift to some years earlier."""
+    heading = "Prior Year" if count == 1 else f"{count} Years Before"
+    return Shift(
+        f"py{count}" if count > 1 else "py", heading, False, lambda cal, asked: cal.years_earlier(asked, count)
+    )
+
+
+def periods_back(count: int) -> Shift:
+    """Return the shift to some periods of the requested grain earlier."""
+    heading = "Prior Period" if count == 1 else f"{count} Periods Before"
+    key = f"pp{count}" if count > 1 else "pp"
+    return Shift(key, heading, False, lambda cal, asked: cal.periods_earlier(asked, count))
+
+
+YEAR_TO_DATE = Shift("ytd", "Year to Date", True, lambda calendar, asked: calendar.year_to_date(asked))
+SHIFTS: list[tuple[re.Pattern[str], Callable[[int], Shift]]] = [
+    (re.compile(r"py(\d{0,2})"), years_back),
+    (re.compile(r"pp(\d{0,3})"), periods_back),
+    (re.compile(r"ytd()"), lambda _: YEAR_TO_DATE),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A base scenario, shifted or not: what one column of plain figures shows."""
+
+    scenario: Scenario
+    shifts: tuple[Shift, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The reference as text."""
+        return "@".join((self.scenario.id, *(shift.key for shift in self.shifts)))
+
+    @property
+    def heading(self) -> str:
+        """A heading for the ready-made comparisons."""
+        return ", ".join(shift.heading for shift in self.shifts) or self.scenario.alias
+
+    @property
+    def sides(self) -> tuple["Side", ...]:
+        """Itself."""
+        return (self,)
+
+    @property
+    def has_window(self) -> bool:
+        """Tell whether its days depend on the range's last period only."""
+        return any(shift.is_window for shift in self.shifts)
+
+    def window(self, calendar: Calendar, asked: PeriodRange) -> PeriodRange | None:
+        """Return the range this side reads when another is asked, None where it does not exist."""
+        resolved: PeriodRange | None = asked
+        for shift in self.shifts:
+            resolved = resolved and shift.move(calendar, resolved)
+        return resolved
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """The difference of two sides, absolute or as a share of the second."""
+
+    a: Side
+    b: Side
+    relative: bool
+
+    @property
+    def key(self) -> str:
+        """The reference as text."""
+        return f"{'var_pct' if self.relative else 'var'}({self.a.key},{self.b.key})"
+
+    @property
+    def heading(self) -> str:
+        """A heading for the ready-made comparisons."""
+        return f"{'Var %' if self.relative else 'Variance'} {self.a.heading} vs {self.b.heading}"
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """Both sides."""
+        return (self.a, self.b)
+
+    def of(self, a: Figure, b: Figure) -> Figure:
+        """Return the variance of two figures; a missing one has already become 0 where it counts as 0."""
+        if Nothing.UNAVAILABLE in (a, b):
+            return Nothing.UNAVAILABLE
+        if not isinstance(a, Exact) or not isinstance(b, Exact):
+            return Nothing.MISSING
+        if not self.relative:
+            return a - b
+        return (a - b) / abs(b) if b else Nothing.MISSING
+
+
+Reference = Side | Variance
+
+SIDE = r"[^\s@(),+/]+(?:@[a-z]+\d*)*"
+VARIANCE = re.compile(rf"(var|var_pct)\(\s*({SIDE})\s*,\s*({SIDE})\s*\)")
+
+
+def resolve(text: str, scenarios: Mapping[str, Scenario]) -> Reference | None:
+    """Return what a reference means among the scenarios given; None where it or a part of it means nothing.
+
+    What does not exist and what is not visible are the same nothing.
+    """
+    text = text.strip()
+    if match := VARIANCE.fullmatch(text):
+        a, b = resolve_side(match[2], scenarios), resolve_side(match[3], scenarios)
+        return Variance(a, b, match[1] == "var_pct") if a and b else None
+    return resolve_side(text, scenarios)
+
+
+def resolve_side(text: str, scenarios: Mapping[str, Scenario]) -> Side | None:
+    """Return the side a reference without var( ) means, None where it means nothing."""
+    name, *steps = text.split("@")
+    scenario = scenarios.get(name)
+    shifts = [shift_of(step) for step in steps]
+    if scenario is None or None in shifts:
+        return None
+    return Side(scenario, tuple(shift for shift in shifts if shift))
+
+
+def shift_of(step: str) -> Shift | None:
+    """Return the shift one step of a reference names, None where there is none."""
+    for shape, make in SHIFTS:
+        if match := shape.fullmatch(step):
+            count = int(match[1] or 1)
+            return make(count) if count else None
+    return None

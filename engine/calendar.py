@@ -1,1 +1,0 @@
-"""Grains, periods, ranges and spans: which days a period code means."""

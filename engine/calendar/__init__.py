@@ -1,0 +1,1 @@
+"""Which days a period code means, for the fiscal year of an instance."""

@@ -1,0 +1,191 @@
+"""Formulas as trees: each part knows the names it uses, its type and its value.
+
+A *missing* figure counts as 0 in + and - beside another additive figure (a constant is none). Where more than a
+constant multiplies or divides it, or where it is no additive figure itself, it makes the whole formula missing; so
+does a zero divisor. An *unavailable* figure makes the whole formula unavailable.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from engine.exact import ONE, ZERO, Exact
+from engine.formulas.figures import Figure, FigureType, FormulaFault, Nothing, product_type, quotient_type
+
+
+class Undefined(Exception):
+    """A zero divisor, or a missing figure where only a present one makes sense."""
+
+
+Operands = Callable[[str], Exact | None]  # None: missing, and counts as 0 beside another
+
+
+class Formula(ABC):
+    """A part of a formula, or all of it."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The metrics and lines used, each once, in order; none: a constant."""
+
+    @abstractmethod
+    def type_of(self, types: Mapping[str, FigureType]) -> FigureType | None:
+        """Return what it makes, None for a constant; FormulaFault where its parts do not go together."""
+
+    @abstractmethod
+    def value(self, operand: Operands) -> Exact | None:
+        """Return its value, None where it is missing; Undefined where that makes the whole missing."""
+
+
+@dataclass(frozen=True)
+class Constant(Formula):
+    """A decimal number."""
+
+    number: Exact
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A constant uses no name."""
+        return ()
+
+    def type_of(self, types: Mapping[str, FigureType]) -> None:
+        """Return None: a constant takes the type of what it meets."""
+
+    def value(self, operand: Operands) -> Exact:  # noqa: ARG002 - asks for none
+        """Return the number."""
+        return self.number
+
+
+@dataclass(frozen=True)
+class Operand(Formula):
+    """The figure of a metric or line."""
+
+    name: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name itself."""
+        return (self.name,)
+
+    def type_of(self, types: Mapping[str, FigureType]) -> FigureType:
+        """Return the type of what it names."""
+        return types[self.name]
+
+    def value(self, operand: Operands) -> Exact | None:
+        """Return the figure."""
+        return operand(self.name)
+
+
+@dataclass(frozen=True)
+class Sum(Formula):
+    """Terms added, or subtracted."""
+
+    terms: tuple[tuple[bool, Formula], ...]  # (subtracted, term)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of all terms."""
+        return tuple(dict.fromkeys(name for _, term in self.terms for name in term.names))
+
+    def type_of(self, types: Mapping[str, FigureType]) -> FigureType | None:
+        """Only like figures add up; the sum is additive if every term is, and none is a constant."""
+        found = [term.type_of(types) for _, term in self.terms]
+        figures = [figure for figure in found if figure is not None]
+        kinds = dict.fromkeys(figure.kind.value for figure in figures)
+        if len(kinds) > 1:
+            raise FormulaFault(f"adds {' to '.join(kinds)}; only like figures add up")
+        if not figures:
+            return None
+        return FigureType(
+            kind=figures[0].kind,
+            additive=len(figures) == len(found) and all(figure.additive for figure in figures),
+            quotient=any(figure.quotient for figure in figures),
+        )
+
+    def value(self, operand: Operands) -> Exact | None:
+        """A missing term counts as 0 where another that is no constant is present."""
+        total, present = ZERO, not self.names
+        for subtracted, term in self.terms:
+            value = term.value(operand)
+            if value is not None:
+                total = total - value if subtracted else total + value
+                present = present or bool(term.names)
+        return total if present else None
+
+
+@dataclass(frozen=True)
+class Product(Formula):
+    """One formula times another."""
+
+    left: Formula
+    right: Formula
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of both."""
+        return tuple(dict.fromkeys(self.left.names + self.right.names))
+
+    def type_of(self, types: Mapping[str, FigureType]) -> FigureType | None:
+        """A constant factor changes no type."""
+        left, right = self.left.type_of(types), self.right.type_of(types)
+        return product_type(left, right) if left and right else left or right
+
+    def value(self, operand: Operands) -> Exact | None:
+        """A missing figure stays missing under a constant factor; another factor makes the whole missing."""
+        left, right = self.left.value(operand), self.right.value(operand)
+        if left is not None and right is not None:
+            return left * right
+        if self.left.names and self.right.names:
+            raise Undefined
+        return None
+
+
+@dataclass(frozen=True)
+class Quotient(Formula):
+    """One formula over another."""
+
+    over: Formula
+    under: Formula
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of both."""
+        return tuple(dict.fromkeys(self.over.names + self.under.names))
+
+    def type_of(self, types: Mapping[str, FigureType]) -> FigureType | None:
+        """A constant divisor changes no type."""
+        over, under = self.over.type_of(types), self.under.type_of(types)
+        if under is None:
+            if not self.under.value(lambda _: None):
+                raise FormulaFault("divides by zero")
+            return over
+        return quotient_type(over, under) if over else FigureType(kind=under.kind, additive=False, quotient=True)
+
+    def value(self, operand: Operands) -> Exact | None:
+        """A zero or missing divisor makes the whole missing; so does a missing figure over more than a constant."""
+        over, under = self.over.value(operand), self.under.value(operand)
+        if not under or (over is None and self.under.names):
+            raise Undefined
+        return None if over is None else over * (ONE / under)
+
+
+def evaluate(formula: Formula, types: Mapping[str, FigureType], figures: Callable[[str], Figure]) -> Figure:
+    """Return the figure of a formula from the figures of its operands."""
+    known = {name: figures(name) for name in formula.names}
+    if Nothing.UNAVAILABLE in known.values():
+        return Nothing.UNAVAILABLE
+
+    def operand(name: str) -> Exact | None:
+        figure = known[name]
+        if isinstance(figure, Exact):
+            return figure
+        if types[name].additive:
+            return None
+        raise Undefined
+
+    try:
+        value = formula.value(operand)
+    except Undefined:
+        return Nothing.MISSING
+    return Nothing.MISSING if value is None else value

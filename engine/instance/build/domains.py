@@ -1,0 +1,121 @@
+"""Domains from domains/*.yaml, and the axes they add to the dimensions."""
+
+from collections.abc import Mapping
+
+from engine.calendar.periods import Grain
+from engine.catalogue import Dimension, DimensionKind, Domain, Measure, StockGroup
+from engine.cuts import Cut, Cuts
+from engine.formulas.figures import Kind
+from engine.instance.build.names import known, words
+from engine.instance.documents import Document, Location
+from engine.instance.files.books import DomainFile
+from engine.instance.files.parts import Where
+
+DAY = {"day": Grain.DATE}
+SUMMED = "balances"  # the stock group of a domain that declares none
+
+
+def grain_of(name: str) -> Grain:
+    """Return the grain a domain file names; it says day where dimensions say date."""
+    return DAY.get(name) or Grain(name)
+
+
+def build_domains(files: Mapping[Document, DomainFile], dimensions: dict[str, Dimension]) -> dict[str, Domain]:
+    """Return the domains by key, and add their axes to the dimensions."""
+    built: dict[str, Domain] = {}
+    tables: dict[str, str] = {}
+    for document, file in files.items():
+        if file.domain in built:
+            document.fault(["domain"], f"there is a domain '{file.domain}' already")
+            continue
+        if file.table in tables:
+            document.fault(["table"], f"{file.table} is the table of domain '{tables[file.table]}' already")
+        tables[file.table] = file.domain
+        check_dimensions(document, file, dimensions)
+        add_axes(document, file, dimensions)
+        built[file.domain] = build_domain(document, file, dimensions)
+    return built
+
+
+def check_dimensions(document: Document, file: DomainFile, dimensions: Mapping[str, Dimension]) -> None:
+    """Note dimensions that are no leaf dimensions, and names used twice for different columns."""
+    leaves = [dim.key for dim in dimensions.values() if dim.kind is DimensionKind.LEAF and not dim.grain]
+    for key in file.dimensions:
+        if key not in leaves:
+            document.fault(["dimensions", key], f"'{key}' is no leaf dimension of dimensions.yaml", known(key, leaves))
+    for key in file.sort:
+        if key not in file.dimensions and key not in file.axes:
+            document.fault(["sort"], f"sort names '{key}'", known(key, [*file.dimensions, *file.axes]))
+    if not file.measures:
+        document.fault(["measures"], f"{file.domain} has no measure")
+    for key in file.measures:
+        if key in file.dimensions or key in file.axes:
+            document.fault(["measures", key], f"'{key}' is a dimension of this domain already")
+
+
+def add_axes(document: Document, file: DomainFile, dimensions: dict[str, Dimension]) -> None:
+    """Add the axes of a domain as dimensions that only break down."""
+    for key in file.axes:
+        other = dimensions.get(key)
+        if other is not None and not other.axis_only:
+            document.fault(["axes", key], f"'{key}' is a dimension of dimensions.yaml already")
+            continue
+        dimensions[key] = Dimension(key=key, label=words(key), kind=DimensionKind.LEAF, leaf=key, axis_only=True)
+
+
+def build_domain(document: Document, file: DomainFile, dimensions: Mapping[str, Dimension]) -> Domain:
+    """Return one domain."""
+    return Domain(
+        key=file.domain,
+        label=file.label or words(file.domain),
+        table=file.table,
+        scenario_column=file.scenario,
+        time_column=file.time.column,
+        grain=grain_of(file.time.grain),
+        keeps_undated=file.time.missing == "keep",
+        sort=tuple(file.sort),
+        dimensions={**file.dimensions, **file.axes},
+        measures={
+            key: Measure(
+                key=key,
+                column=part.column or key,
+                kind=Kind.MONEY if part.type == "money" else Kind.NUMBER,
+                places=part.places,
+            )
+            for key, part in file.measures.items()
+        },
+        stock_groups=build_stock_groups(document, file, dimensions),
+        inspect_enabled=file.inspect_enabled,
+        inspect_columns=tuple(file.inspect_columns),
+    )
+
+
+def build_stock_groups(
+    document: Document, file: DomainFile, dimensions: Mapping[str, Dimension]
+) -> dict[str, StockGroup]:
+    """Return the declared stock groups, or the one of all closing metrics."""
+    grain = grain_of(file.time.grain)
+    if not file.balances:
+        closing = [metric.where for metric in file.metrics.values() if metric.over_time == "closing"]
+        where = tuple(cuts_of(document, file, dimensions, part, ["metrics"]) for part in closing)
+        month = Grain.MONTH if grain.fineness <= Grain.MONTH.fineness else grain
+        return {SUMMED: StockGroup(key=SUMMED, where=where, grain=month)} if closing else {}
+    groups = {}
+    for key, part in file.balances.items():
+        closes = grain_of(part.grain)
+        if closes.fineness < grain.fineness:
+            document.fault(["balances", key], f"balances cannot close by {part.grain}: the data is by {grain.value}")
+        cuts = cuts_of(document, file, dimensions, part.where, ["balances", key, "where"])
+        groups[key] = StockGroup(key=key, where=(cuts,), grain=closes)
+    return groups
+
+
+def cuts_of(
+    document: Document, file: DomainFile, dimensions: Mapping[str, Dimension], where: Where, location: Location
+) -> Cuts:
+    """Return a restriction as cuts; note dimensions that the domain cannot be cut by."""
+    usable = [key for key, dim in dimensions.items() if dim.leaf in file.dimensions]
+    for key in where:
+        if key not in usable:
+            document.fault([*location, key], f"{file.domain} cannot be restricted by '{key}'", known(key, usable))
+    return tuple(Cut(key, tuple(ids)) for key, ids in where.items())

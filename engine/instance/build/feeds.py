@@ -1,0 +1,112 @@
+"""Sources and bindings from integrations.yaml."""
+
+from collections.abc import Mapping
+
+from engine.catalogue import Dimension, DimensionKind, Domain
+from engine.feeds import Binding, Filling, Source, SourceKind
+from engine.instance.build.names import known
+from engine.instance.documents import Document, Location
+from engine.instance.files.registry import BindingPart, ColumnPart, IntegrationsFile, SourcePart
+from engine.scenarios import Scenario
+
+NODE_COLUMNS = ("node", "parent", "name", "sort", "weight", "leaf")
+MEMBER_COLUMNS = ("id", "code", "name")
+
+
+def columns_of(
+    table: str, domains: Mapping[str, Domain], dimensions: Mapping[str, Dimension]
+) -> tuple[str, ...] | None:
+    """Return the columns of a live table, None where the catalogue has no such table."""
+    for domain in domains.values():
+        if domain.table == table:
+            named = (domain.scenario_column, domain.time_column, *domain.dimensions.values())
+            amounts = (measure.column for measure in domain.measures.values())
+            return tuple(dict.fromkeys((*named, *amounts, *texts_of(domain))))
+    if any(dimension.nodes == table for dimension in dimensions.values()):
+        return NODE_COLUMNS
+    leaf = next((dim.key for dim in dimensions.values() if dim.members == table), None)
+    return None if leaf is None else (*MEMBER_COLUMNS, *attributes_of(leaf, dimensions))
+
+
+def texts_of(domain: Domain) -> tuple[str, ...]:
+    """Return the columns that a domain stores for inspection alone."""
+    known_names = {domain.time_column, domain.scenario_column, *domain.dimensions, *domain.measures}
+    return tuple(column for column in domain.inspect_columns if column not in known_names)
+
+
+def attributes_of(leaf: str, dimensions: Mapping[str, Dimension]) -> tuple[str, ...]:
+    """Return the attributes that derived dimensions read of a leaf dimension."""
+    derived = (dim for dim in dimensions.values() if dim.kind is DimensionKind.DERIVED and dim.leaf == leaf)
+    return tuple(dict.fromkeys(dim.attribute for dim in derived if dim.attribute))
+
+
+def build_bindings(
+    document: Document,
+    file: IntegrationsFile,
+    domains: Mapping[str, Domain],
+    dimensions: Mapping[str, Dimension],
+    scenarios: Mapping[str, Scenario],
+) -> dict[str, Binding]:
+    """Return the bindings by key."""
+    sources = {key: build_source(document, key, part) for key, part in file.sources.items()}
+    bindings = {}
+    for key, part in file.bindings.items():
+        at = ["bindings", key]
+        columns = columns_of(part.target, domains, dimensions)
+        if columns is None:
+            live = {dim.members for dim in dimensions.values()} | {dim.nodes for dim in dimensions.values()}
+            tables = [*(domain.table for domain in domains.values()), *(table for table in live if table)]
+            document.fault([*at, "target"], f"the catalogue has no table '{part.target}'", known(part.target, tables))
+        else:
+            for column in part.map:
+                if column not in columns:
+                    document.fault([*at, "map", column], f"{part.target} has no '{column}'", known(column, columns))
+        if part.scenario and part.scenario not in scenarios:
+            document.fault(
+                [*at, "scenario"], f"there is no scenario '{part.scenario}'", known(part.scenario, scenarios)
+            )
+        if part.source not in sources:
+            document.fault([*at, "source"], f"there is no source '{part.source}'", known(part.source, sources))
+            continue
+        bindings[key] = build_binding(document, at, key, part, sources[part.source])
+    return bindings
+
+
+def build_source(document: Document, key: str, part: SourcePart) -> Source:
+    """Return one source."""
+    at = ["sources", key]
+    kind = SourceKind(part.kind)
+    if kind is SourceKind.POSTGRESQL:
+        if part.uri_env is None or part.path or part.path_env:
+            document.fault(at, f"{key} is a database", "give uri_env, the environment variable with its URI")
+    elif (part.path is None) == (part.path_env is None) or part.uri_env:
+        document.fault(at, f"{key} is a folder", "give path or path_env, one of both")
+    return Source(key=key, kind=kind, path=part.path, environment=part.path_env or part.uri_env)
+
+
+def build_binding(document: Document, at: Location, key: str, part: BindingPart, source: Source) -> Binding:
+    """Return one binding."""
+    folder = source.kind is SourceKind.FOLDER
+    needed, other = ("file", "extract") if folder else ("extract", "file")
+    if getattr(part, needed) is None or getattr(part, other) is not None:
+        document.fault(at, f"{key} reads a {source.kind.value}", f"give {needed} and no {other}")
+    return Binding(
+        key=key,
+        source=source,
+        target=part.target,
+        extract=part.file or part.extract or "",
+        sheet=part.sheet,
+        scenario=part.scenario,
+        fillings={column: filling_of(document, at, column, mapped) for column, mapped in part.map.items()},
+        rejects_allowed=0 if part.rejects == "fail" else part.rejects.allow,
+        extends_members=part.unknown_members == "extend",
+    )
+
+
+def filling_of(document: Document, at: Location, column: str, part: str | ColumnPart) -> Filling:
+    """Return how one column is filled."""
+    if isinstance(part, str):
+        return Filling(column=part)
+    if (part.column is None) == (part.constant is None):
+        document.fault([*at, "map", column], f"{column} is filled from a column or with a constant, one of both")
+    return Filling(column=part.column, values=part.values or None, format=part.format, constant=part.constant)

@@ -1,0 +1,166 @@
+"""Metrics from domains/*.yaml: bases, and formulas resolved, typed and free of circles."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from engine.catalogue import Base, Dimension, Domain, Favourable, Format, Measure, Metric, OverTime
+from engine.formulas.figures import FigureType, FormulaFault, Kind
+from engine.formulas.formula import Formula
+from engine.formulas.grammar import parse
+from engine.instance.build.domains import cuts_of
+from engine.instance.build.names import known, words
+from engine.instance.documents import Document, Location
+from engine.instance.files.books import DomainFile, MetricPart
+
+FORMATS: dict[Kind, tuple[Format, ...]] = {  # the first is what a type suggests
+    Kind.MONEY: (Format.CURRENCY, Format.NUMBER),
+    Kind.PRICE: (Format.CURRENCY, Format.NUMBER),
+    Kind.NUMBER: (Format.NUMBER, Format.PERCENT),
+    Kind.RATIO: (Format.NUMBER, Format.PERCENT),
+}
+# These stand in for a faulty part, so that the parts that use it are still checked.
+NO_TYPE = FigureType(kind=Kind.NUMBER, additive=False)
+NO_BODY = parse("0")
+NO_BASE = Base(
+    domain="",
+    measure=Measure(key="", column="", kind=Kind.NUMBER, places=0),
+    where=(),
+    negated=False,
+    over_time=OverTime.SUM,
+    stock_group=None,
+)
+
+
+def format_of(document: Document, location: Location, asked: str | None, figure: FigureType) -> Format:
+    """Return the format asked for, or what the type suggests; note one that does not suit the type."""
+    fitting = FORMATS[figure.kind]
+    if asked is None:
+        return fitting[0]
+    if Format(asked) not in fitting:
+        valid = " or ".join(choice.value for choice in fitting)
+        document.fault(location, f"format {asked} does not suit a figure that is {figure.kind.value}", valid)
+        return fitting[0]
+    return Format(asked)
+
+
+@dataclass
+class MetricBuilder:
+    """Builds metrics in the order their formulas need."""
+
+    files: Mapping[Document, DomainFile]
+    domains: Mapping[str, Domain]
+    dimensions: Mapping[str, Dimension]
+    built: dict[str, Metric] = field(default_factory=dict)
+    under_way: list[str] = field(default_factory=list)
+
+    def build(self) -> dict[str, Metric]:
+        """Return all metrics by key."""
+        homes: dict[str, str] = {}
+        for document, file, key, _ in self.parts():
+            if homes.setdefault(key, file.domain) != file.domain:
+                document.fault(["metrics", key], f"'{key}' is a metric of {homes[key]} already; keys are unique")
+        for _, _, key, _ in self.parts():
+            self.metric(key)
+        return {key: self.built[key] for _, _, key, _ in self.parts()}
+
+    def parts(self) -> Iterator[tuple[Document, DomainFile, str, MetricPart]]:
+        """Yield every metric as written."""
+        for document, file in self.files.items():
+            for key, part in file.metrics.items():
+                yield document, file, key, part
+
+    def metric(self, key: str) -> Metric:
+        """Return one metric, building those its formula needs first."""
+        if key not in self.built:
+            document, file, part = next((doc, file, part) for doc, file, name, part in self.parts() if name == key)
+            self.under_way.append(key)
+            self.built[key] = self.build_metric(document, file, key, part)
+            self.under_way.pop()
+        return self.built[key]
+
+    def build_metric(self, document: Document, file: DomainFile, key: str, part: MetricPart) -> Metric:
+        """Return a metric from its part of a file."""
+        if part.formula is None:
+            base = self.base(document, file, key, part)
+            body: Base | Formula = base
+            figure = NO_TYPE if base is NO_BASE else FigureType(kind=base.measure.kind, additive=True)
+        else:
+            body, figure = self.formula(document, file, key, part.formula, part)
+        at = ["metrics", key, "format"]
+        return Metric(
+            key=key,
+            label=part.label or words(key),
+            description=part.description,
+            domain=file.domain,
+            format=format_of(document, [*at, "format"], part.format, figure)
+            if figure is not NO_TYPE
+            else Format.NUMBER,
+            favourable=Favourable(part.favourable),
+            type=figure,
+            body=body,
+        )
+
+    def formula(
+        self, document: Document, file: DomainFile, key: str, text: str, part: MetricPart
+    ) -> tuple[Formula, FigureType]:
+        """Return a metric's formula and its type."""
+        at = ["metrics", key]
+        for name in part.model_fields_set & {"measure", "where", "sign", "over_time", "balance"}:
+            document.fault([*at, name], f"{key} is a formula; {name} is for measures")
+        try:
+            formula = parse(text, lambda name: self.meant(name, file))
+            types = {name: self.metric(name).type for name in formula.names}
+            figure = None if any(found is NO_TYPE for found in types.values()) else formula.type_of(types)
+            if not formula.names:
+                document.fault([*at, "formula"], f"{key} uses no metric")
+        except FormulaFault as fault:
+            document.fault([*at, "formula"], f"{key}: {fault}")
+            return NO_BODY, NO_TYPE
+        return formula, figure or NO_TYPE
+
+    def meant(self, name: str, file: DomainFile) -> str:
+        """Return the metric a name in a formula means; FormulaFault where it means none, or itself."""
+        domain, _, key = name.rpartition(".")
+        homes = {other: owner.domain for _, owner, other, _ in self.parts()}
+        if homes.get(key) is None or (domain and homes[key] != domain):
+            raise FormulaFault(f"there is no metric '{name}'; {known(name, homes)}")
+        if not domain and homes[key] != file.domain:
+            raise FormulaFault(f"'{key}' is a metric of {homes[key]}; write {homes[key]}.{key}")
+        if key in self.under_way:
+            circle = " → ".join((*self.under_way[self.under_way.index(key) :], key))
+            raise FormulaFault(f"formulas go round in a circle: {circle}")
+        return key
+
+    def base(self, document: Document, file: DomainFile, key: str, part: MetricPart) -> Base:
+        """Return what a metric without a formula counts."""
+        at = ["metrics", key]
+        cuts = cuts_of(document, file, self.dimensions, part.where, [*at, "where"])
+        domain = self.domains[file.domain]
+        if part.measure is None and len(domain.measures) > 1:
+            document.fault(at, f"{key} has neither measure nor formula", known("", domain.measures))
+            return NO_BASE
+        measure = domain.measures.get(part.measure or next(iter(domain.measures), ""))
+        if measure is None:
+            document.fault([*at, "measure"], f"there is no measure '{part.measure}'", known("", domain.measures))
+            return NO_BASE
+        return Base(
+            domain=file.domain,
+            measure=measure,
+            where=cuts,
+            negated=part.sign == "negate",
+            over_time=OverTime(part.over_time),
+            stock_group=self.stock_group(document, domain, key, part),
+        )
+
+    def stock_group(self, document: Document, domain: Domain, key: str, part: MetricPart) -> str | None:
+        """Return the stock group a balance closes with."""
+        groups = domain.stock_groups
+        if part.over_time == "sum":
+            if part.balance:
+                document.fault(["metrics", key, "balance"], f"{key} is a flow; balance is for over_time: closing")
+            return None
+        if part.balance is None and len(groups) > 1:
+            document.fault(["metrics", key], f"{key} does not say which balances it closes with", known("", groups))
+        if part.balance is not None and part.balance not in groups:
+            document.fault(["metrics", key, "balance"], f"there is no stock group '{part.balance}'", known("", groups))
+        return part.balance or next(iter(groups))

@@ -1,0 +1,244 @@
+"""Statements from statements/*.yaml: includes expanded, formulas of lines resolved, typed and free of circles."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from engine.catalogue import (
+    Base,
+    Dimension,
+    DimensionKind,
+    Domain,
+    Favourable,
+    FormulaLine,
+    HeaderLine,
+    Line,
+    Metric,
+    MetricLine,
+    OverTime,
+    RollupLine,
+    Statement,
+    Style,
+)
+from engine.cuts import Cut
+from engine.formulas.figures import FigureType, FormulaFault
+from engine.formulas.grammar import parse
+from engine.instance.build.metrics import NO_BASE, NO_BODY, NO_TYPE, format_of
+from engine.instance.build.names import known, words
+from engine.instance.documents import Document, Location
+from engine.instance.files.statements import (
+    FormulaLinePart,
+    HeaderPart,
+    IncludePart,
+    LinePart,
+    MetricLinePart,
+    RollupLinePart,
+    StatementFile,
+)
+
+Written = tuple[Document, int, LinePart]  # a line, the file it stands in, and its place there
+
+
+@dataclass
+class StatementBuilder:
+    """Builds the statements of one catalogue."""
+
+    files: Mapping[Document, StatementFile]
+    domains: Mapping[str, Domain]
+    dimensions: Mapping[str, Dimension]
+    metrics: Mapping[str, Metric]
+    built: dict[str, Statement] = field(default_factory=dict)
+
+    def build(self) -> dict[str, Statement]:
+        """Return all statements by key."""
+        for document, file in self.files.items():
+            if file.statement in self.built:
+                document.fault(["statement"], f"there is a statement '{file.statement}' already")
+                continue
+            written = list(self.expanded(document, file, (file.statement,)))
+            lines = StatementLines(self, written).build()
+            self.built[file.statement] = Statement(
+                key=file.statement, label=file.label or words(file.statement), lines=lines
+            )
+        return self.built
+
+    def expanded(self, document: Document, file: StatementFile, above: tuple[str, ...]) -> Iterator[Written]:
+        """Yield the lines of a file, those of included statements in their place."""
+        by_key = {other.statement: (source, other) for source, other in self.files.items()}
+        for place, part in enumerate(file.lines):
+            if not isinstance(part, IncludePart):
+                yield document, place, part
+            elif part.include in above:
+                circle = " → ".join((*above[above.index(part.include) :], part.include))
+                document.fault(["lines", place, "include"], f"statements include each other in a circle: {circle}")
+            elif part.include not in by_key:
+                document.fault(
+                    ["lines", place, "include"],
+                    f"there is no statement '{part.include}'",
+                    known(part.include, by_key),
+                )
+            else:
+                yield from self.expanded(*by_key[part.include], (*above, part.include))
+
+
+class StatementLines:
+    """Builds the lines of one statement."""
+
+    def __init__(self, builder: StatementBuilder, written: list[Written]) -> None:
+        self.builder = builder
+        self.written = {self.key(place, line[2]): line for place, line in enumerate(written)}
+        self.built: dict[str, Line] = {}
+        self.under_way: list[str] = []
+        for place, (document, at, part) in enumerate(written):
+            if self.written[self.key(place, part)] != (document, at, part):
+                document.fault(["lines", at], f"the line '{self.key(place, part)}' stands in this statement twice")
+
+    @staticmethod
+    def key(place: int, part: LinePart) -> str:
+        """Return the key of a line, unique in its statement."""
+        match part:
+            case MetricLinePart():
+                return part.metric.rpartition(".")[2]
+            case RollupLinePart():
+                return part.key or f"{part.rollup.dimension}.{part.rollup.node}"
+            case FormulaLinePart():
+                return part.formula.key
+            case HeaderPart() | IncludePart():
+                return f"header_{place + 1}"
+
+    def build(self) -> tuple[Line, ...]:
+        """Return the lines in order."""
+        return tuple(self.line(key) for key in self.written)
+
+    def line(self, key: str) -> Line:
+        """Return one line, building those its formula needs first."""
+        if key not in self.built:
+            document, place, part = self.written[key]
+            self.under_way.append(key)
+            match part:
+                case MetricLinePart():
+                    self.built[key] = self.metric_line(document, place, key, part)
+                case RollupLinePart():
+                    self.built[key] = self.rollup_line(document, place, key, part)
+                case FormulaLinePart():
+                    self.built[key] = self.formula_line(document, place, key, part)
+                case HeaderPart():
+                    self.built[key] = HeaderLine(key=key, label=part.header)
+            self.under_way.pop()
+        return self.built[key]
+
+    def metric_line(self, document: Document, place: int, key: str, part: MetricLinePart) -> MetricLine:
+        """Return a metric's line."""
+        metric = self.builder.metrics.get(key)
+        if metric is None or part.metric not in (key, f"{metric.domain}.{key}"):
+            document.fault(
+                ["lines", place, "metric"],
+                f"there is no metric '{part.metric}'",
+                known(part.metric, self.builder.metrics),
+            )
+        label = part.label or (metric.label if metric else words(key))
+        return MetricLine(key=key, label=label, metric=key, style=Style(part.style))
+
+    def rollup_line(self, document: Document, place: int, key: str, part: RollupLinePart) -> RollupLine:
+        """Return a subtree's line."""
+        at: Location = ["lines", place, "rollup"]
+        ragged = [dim.key for dim in self.builder.dimensions.values() if dim.kind is DimensionKind.RAGGED]
+        if part.rollup.dimension not in ragged:
+            document.fault(
+                [*at, "dimension"],
+                f"there is no ragged dimension '{part.rollup.dimension}'",
+                known(part.rollup.dimension, ragged),
+            )
+        base, favourable = self.rolled_up(document, place, part)
+        return RollupLine(
+            key=key,
+            label=part.label,
+            base=base,
+            dimension=part.rollup.dimension,
+            node=part.rollup.node,
+            depth=part.rollup.depth,
+            favourable=Favourable(part.favourable) if part.favourable else favourable,
+            style=Style(part.style),
+        )
+
+    def rolled_up(self, document: Document, place: int, part: RollupLinePart) -> tuple[Base, Favourable]:
+        """Return what the nodes of a subtree count, and which direction of it is good."""
+        at: Location = ["lines", place, "rollup"]
+        name, negated = part.rollup.metric, part.sign == "negate"
+        cut = Cut(part.rollup.dimension, (part.rollup.node,))
+        leaf = self.builder.dimensions[cut.dimension].leaf if cut.dimension in self.builder.dimensions else ""
+        homes = [domain for domain in self.builder.domains.values() if leaf in domain.dimensions]
+        if name is None:
+            if len(homes) == 1 and len(homes[0].measures) == 1:
+                measure = next(iter(homes[0].measures.values()))
+                base = Base(
+                    domain=homes[0].key,
+                    measure=measure,
+                    where=(cut,),
+                    negated=negated,
+                    over_time=OverTime.SUM,
+                    stock_group=None,
+                )
+                return base, Favourable.NONE
+            document.fault(at, "the rollup does not say which metric its nodes show, and more than one could be meant")
+            return NO_BASE, Favourable.NONE
+        metric = self.builder.metrics.get(name.rpartition(".")[2])
+        if metric is None or name not in (metric.key, f"{metric.domain}.{metric.key}"):
+            document.fault([*at, "metric"], f"there is no metric '{name}'", known(name, self.builder.metrics))
+            return NO_BASE, Favourable.NONE
+        if not isinstance(metric.body, Base):
+            document.fault([*at, "metric"], f"'{name}' is a formula; the nodes of a rollup show a measure's metric")
+            return NO_BASE, Favourable.NONE
+        if leaf not in self.builder.domains[metric.domain].dimensions:
+            document.fault([*at, "metric"], f"{metric.domain}, the domain of '{name}', has no '{cut.dimension}'")
+        return metric.body.narrowed(cut, negated=negated), (
+            metric.favourable.turned() if negated else metric.favourable
+        )
+
+    def formula_line(self, document: Document, place: int, key: str, part: FormulaLinePart) -> FormulaLine:
+        """Return a computed line."""
+        at: Location = ["lines", place, "formula", "is"]
+        formula, figure = NO_BODY, NO_TYPE
+        try:
+            formula = parse(part.formula.is_, self.meant)
+            types = {name: self.type_of(name) for name in formula.names}
+            if not any(found is NO_TYPE for found in types.values()):
+                figure = formula.type_of(types) or NO_TYPE
+            if not formula.names:
+                document.fault(at, f"{key} uses no metric and no line")
+        except FormulaFault as fault:
+            document.fault(at, f"{key}: {fault}")
+        return FormulaLine(
+            key=key,
+            label=part.formula.label,
+            formula=formula,
+            type=figure,
+            format=format_of(document, ["lines", place, "formula", "format"], part.formula.format, figure),
+            favourable=Favourable(part.formula.favourable),
+            style=Style(part.style),
+        )
+
+    def meant(self, name: str) -> str:
+        """Return the line or metric a name means; FormulaFault where it means none, or the line itself."""
+        if name in self.under_way:
+            circle = " → ".join((*self.under_way[self.under_way.index(name) :], name))
+            raise FormulaFault(f"formulas go round in a circle: {circle}")
+        key = name.rpartition(".")[2]
+        metric = self.builder.metrics.get(key)
+        if name in self.written and not name.startswith("header_"):
+            return name
+        if metric is None or name not in (key, f"{metric.domain}.{key}"):
+            names = {**self.builder.metrics, **self.written}
+            raise FormulaFault(f"there is no line or metric '{name}'; {known(name, names)}")
+        return key
+
+    def type_of(self, name: str) -> FigureType:
+        """Return the type of a line or metric."""
+        line = self.line(name) if name in self.written else None
+        match line:
+            case FormulaLine():
+                return line.type
+            case RollupLine(base=base):
+                return NO_TYPE if base is NO_BASE else FigureType(kind=base.measure.kind, additive=True)
+            case _:
+                metric = self.builder.metrics.get(name)
+                return metric.type if metric else NO_TYPE

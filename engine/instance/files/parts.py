@@ -1,0 +1,30 @@
+"""The pieces that the files of an instance are made of."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+KEY = r"^[a-z][a-z0-9_]*$"
+Key = Annotated[str, Field(pattern=KEY)]
+LiveTable = Annotated[str, Field(pattern=r"^live\.[a-z][a-z0-9_]*$")]
+
+
+def core_bool(text: object) -> object:
+    """Read a truth value as YAML 1.2 writes it."""
+    return {"true": True, "false": False}.get(text, text) if isinstance(text, str) else text
+
+
+def as_list(value: object) -> object:
+    """Let one id stand for a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+Flag = Annotated[bool, Field(strict=True), BeforeValidator(core_bool)]
+Ids = Annotated[list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str]), Field(min_length=1)]
+Where = dict[Key, Ids]
+
+
+class Part(BaseModel):
+    """A mapping whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)

@@ -1,0 +1,158 @@
+"""The shape of scenarios.yaml, profiles.yaml and integrations.yaml."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from engine.instance.files.parts import Flag, Ids, Key, LiveTable, Part
+
+ScenarioId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+
+
+class ScenarioPart(Part):
+    """One base scenario."""
+
+    alias: str
+    """Heading."""
+    name: str | None = None
+    """Full name."""
+    kind: Key
+    """What it is, such as actual, budget or forecast; profiles grant by it."""
+    status: Key = "open"
+    """Where it stands, such as open or locked."""
+    closed_through: str | dict[Key, str] | None = None
+    """Last closed period, or one for each domain."""
+
+
+class ScenariosFile(BaseModel):
+    """scenarios.yaml: scenario id to scenario."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
+    __pydantic_extra__: dict[ScenarioId, ScenarioPart] = Field(init=False)
+
+    comparisons: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(default_factory=list)
+    """Pairs of references whose variances list_scenarios offers ready-made."""
+
+
+class AllowPart(Part):
+    """Some names, or all but some."""
+
+    allow: Ids | None = None
+    """Only these."""
+    deny: Ids | None = None
+    """All but these."""
+
+    @model_validator(mode="after")
+    def says_one(self) -> "AllowPart":
+        """Hold a restriction to one of both."""
+        if (self.allow is None) == (self.deny is None):
+            raise ValueError("says allow or deny, one of both")
+        return self
+
+
+class GrantPart(Part):
+    """What a profile may see of one scenario."""
+
+    domains: AllowPart | None = None
+    """Domains; left out, all."""
+    dimensions: dict[Key, AllowPart] = Field(default_factory=dict)
+    """Members or nodes of a dimension."""
+    open_domains: list[Key] = Field(default_factory=list)
+    """Domains shown although they lack a restricted dimension."""
+
+
+class ProfilePart(Part):
+    """One profile."""
+
+    operations: Flag = False
+    """Whether loads and feeds are shown whole."""
+    scenarios: dict[str, GrantPart]
+    """Scenario id, kind:KIND or * to what is granted; the most specific key alone applies."""
+
+
+class AssignPart(Part):
+    """Who has a profile."""
+
+    profile: str
+    """Profile name."""
+    subject: str | None = None
+    """The caller's subject."""
+    claim: dict[str, str] | None = None
+    """A claim of the caller's token and the value it must hold."""
+
+
+class ProfilesFile(BaseModel):
+    """profiles.yaml: profile name to profile."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
+    __pydantic_extra__: dict[Key, ProfilePart] = Field(init=False)
+
+    assign: list[AssignPart] = Field(default_factory=list)
+    """Who has which."""
+
+
+class SourcePart(Part):
+    """Where data comes from; credentials stay in the environment."""
+
+    kind: Literal["folder", "postgresql"]
+    """A folder of files, or a database."""
+    path: str | None = None
+    """folder: path, relative to the instance."""
+    path_env: str | None = None
+    """folder: environment variable that holds the path."""
+    uri_env: str | None = None
+    """postgresql: environment variable that holds the connection URI."""
+
+
+class ColumnPart(Part):
+    """How one column of a live table is filled."""
+
+    column: str | None = None
+    """Column of the extract."""
+    values: dict[str, str] = Field(default_factory=dict)
+    """What its values mean here; a value not named is a rejected row."""
+    format: str | None = None
+    """Format of a date, such as %d/%m/%Y."""
+    constant: str | None = None
+    """The same text in every row."""
+
+
+class RejectsPart(Part):
+    """How many rejected rows a load survives."""
+
+    allow: Annotated[int, Field(ge=0)]
+    """At most so many."""
+
+
+class BindingPart(Part):
+    """One feed: an extract of a source into a live table."""
+
+    source: Key
+    """Source."""
+    target: LiveTable
+    """Live table."""
+    file: str | None = None
+    """folder: file name or pattern (*.csv, *.parquet, *.xlsx)."""
+    sheet: str | None = None
+    """folder: sheet of a workbook; left out, the first."""
+    extract: str | None = None
+    """postgresql: query."""
+    scenario: ScenarioId | None = None
+    """Scenario of every row, where the extract has no such column."""
+    map: dict[str, str | ColumnPart] = Field(default_factory=dict)
+    """Column of the live table to column of the extract; left out, the same name."""
+    load: Literal["full"] = "full"
+    """full: what the extract holds replaces what the table held of its scenarios."""
+    rejects: Literal["fail"] | RejectsPart = "fail"
+    """What rejected rows do to a load."""
+    unknown_members: Literal["reject", "extend"] = "reject"
+    """What a member id does that its dimension's table lacks."""
+
+
+class IntegrationsFile(Part):
+    """integrations.yaml: sources and feeds."""
+
+    sources: dict[Key, SourcePart] = Field(default_factory=dict)
+    """Sources."""
+    bindings: dict[Key, BindingPart] = Field(default_factory=dict)
+    """Feeds."""

@@ -1,0 +1,160 @@
+"""Reads an instance folder: every file, every fault, then the values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from engine.calendar.calendar import Calendar
+from engine.calendar.periods import FiscalYear
+from engine.catalogue import Catalogue
+from engine.feeds import Binding
+from engine.instance.build.dimensions import build_dimensions
+from engine.instance.build.domains import build_domains
+from engine.instance.build.feeds import build_bindings
+from engine.instance.build.metrics import MetricBuilder
+from engine.instance.build.registry import (
+    build_assignments,
+    build_comparisons,
+    build_default,
+    build_profiles,
+    build_scenarios,
+)
+from engine.instance.build.statements import StatementBuilder
+from engine.instance.documents import Document, Fault, InstanceFaults, read_document
+from engine.instance.files.books import DimensionsFile, DomainFile, InstanceFile
+from engine.instance.files.registry import IntegrationsFile, ProfilesFile, ScenariosFile
+from engine.instance.files.statements import StatementFile
+from engine.instance.shapes import fit
+from engine.profiles import Assignment, Profile
+
+Model = TypeVar("Model", bound=BaseModel)
+
+FILES: dict[str, type[BaseModel]] = {
+    "instance.yaml": InstanceFile,
+    "dimensions.yaml": DimensionsFile,
+    "domains/*.yaml": DomainFile,
+    "statements/*.yaml": StatementFile,
+    "scenarios.yaml": ScenariosFile,
+    "profiles.yaml": ProfilesFile,
+    "integrations.yaml": IntegrationsFile,
+}
+OPTIONAL = ("profiles.yaml", "integrations.yaml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """What the files of an instance say."""
+
+    catalogue: Catalogue
+    profiles: Mapping[str, Profile]
+    assignments: list[Assignment]
+    bindings: Mapping[str, Binding]
+
+
+@dataclass
+class Reading:
+    """The documents read so far, in the order of their files."""
+
+    folder: Path
+    documents: list[Document]
+
+    def one(self, file: str, model: type[Model]) -> tuple[Document, Model | None]:
+        """Read the file of a name."""
+        if not (self.folder / file).is_file():
+            document = Document(file, tree={} if file in OPTIONAL else None)
+            if file not in OPTIONAL:
+                document.fault([], "the file is missing")
+        else:
+            document = read_document(self.folder, file)
+            document.tree = {} if document.tree is None and not document.faults else document.tree
+        self.documents.append(document)
+        return document, fit(document, model)
+
+    def several(self, pattern: str, model: type[Model]) -> dict[Document, Model]:
+        """Read the files of a pattern, in the order of their names."""
+        names = sorted(path.relative_to(self.folder).as_posix() for path in self.folder.glob(pattern))
+        read = [self.one(name, model) for name in names]
+        return {document: file for document, file in read if file is not None}
+
+    def strangers(self) -> list[Fault]:
+        """Return a fault for every YAML file that is none of an instance's."""
+        known = {document.file for document in self.documents}
+        found = {path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*.y*ml") if path.is_file()}
+        valid = f"an instance has {', '.join(FILES)}"
+        return [
+            Fault(file, 1, "is no file of an instance", valid)
+            for file in sorted(found - known)
+            if not any(part.startswith(".") for part in Path(file).parts)
+        ]
+
+    def stop_at_faults(self) -> None:
+        """Raise everything wrong so far."""
+        faults = [fault for document in self.documents for fault in document.faults] + self.strangers()
+        if faults:
+            raise InstanceFaults(faults)
+
+
+def read_instance(folder: Path) -> Instance:
+    """Return the values of an instance folder; InstanceFaults names everything wrong with it.
+
+    Files that do not fit their shape hide what they would have said; everything that can be read is checked.
+    """
+    reading = Reading(folder, [])
+    instance_doc, instance = reading.one("instance.yaml", InstanceFile)
+    dimensions_doc, dimensions_file = reading.one("dimensions.yaml", DimensionsFile)
+    scenarios_doc, scenarios_file = reading.one("scenarios.yaml", ScenariosFile)
+    profiles_doc, profiles_file = reading.one("profiles.yaml", ProfilesFile)
+    integrations_doc, integrations = reading.one("integrations.yaml", IntegrationsFile)
+    domain_files = reading.several("domains/*.yaml", DomainFile)
+    statement_files = reading.several("statements/*.yaml", StatementFile)
+    if not (instance and dimensions_file and scenarios_file and profiles_file and integrations):
+        reading.stop_at_faults()
+        raise AssertionError("a file that has no model has a fault")
+
+    fiscal = FiscalYear(starts=instance.fiscal_year.starts, named_by_end=instance.fiscal_year.named_by == "end")
+    calendar = Calendar(fiscal)
+    dimensions = build_dimensions(dimensions_doc, dimensions_file)
+    domains = build_domains(domain_files, dimensions)
+    metrics = MetricBuilder(domain_files, domains, dimensions).build()
+    statements = StatementBuilder(statement_files, domains, dimensions, metrics).build()
+    scenarios = build_scenarios(scenarios_doc, scenarios_file, domains, calendar)
+    comparisons = build_comparisons(scenarios_doc, scenarios_file, scenarios)
+    default = build_default(instance_doc, instance, statements, scenarios, calendar)
+    profiles = build_profiles(profiles_doc, profiles_file, scenarios, domains, dimensions)
+    assignments = build_assignments(profiles_doc, profiles_file, profiles)
+    bindings = build_bindings(integrations_doc, integrations, domains, dimensions, scenarios)
+    reading.stop_at_faults()
+
+    prose = folder / "orientation.md"
+    orientation = prose.read_text(encoding="utf-8") if prose.is_file() else ""
+    return Instance(
+        catalogue=Catalogue(
+            name=instance.name,
+            currency=instance.currency,
+            calendar=calendar,
+            dimensions=dimensions,
+            domains=domains,
+            metrics=metrics,
+            statements=statements,
+            scenarios=scenarios,
+            comparisons=comparisons,
+            default=default,
+            orientation=orientation,
+            version=version_of(folder, reading.documents),
+        ),
+        profiles=profiles,
+        assignments=assignments,
+        bindings=bindings,
+    )
+
+
+def version_of(folder: Path, documents: list[Document]) -> str:
+    """Return a digest of the files a catalogue was read from."""
+    digest = sha256()
+    for file in sorted(document.file for document in documents if (folder / document.file).is_file()):
+        digest.update(file.encode() + b"\0" + (folder / file).read_bytes() + b"\0")
+    return digest.hexdigest()[:12]

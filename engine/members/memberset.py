@@ -1,0 +1,169 @@
+"""What an id of a dimension stands for: its leaves and their weights; the members of leaf and derived dimensions.
+
+Facts carry codes of leaf members; code 0 is the null member.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from engine.cuts import UNASSIGNED
+from engine.exact import ONE, Exact
+
+Leaves = Mapping[int, Exact]  # leaf code -> weight
+
+NULL_CODE = 0
+
+
+class MemberSet(Protocol):
+    """What an id of one dimension stands for."""
+
+    @property
+    def dimension(self) -> str:
+        """The dimension's key."""
+
+    @property
+    def leaf(self) -> str:
+        """The key of the leaf dimension whose codes `leaves` speaks of."""
+
+    def ids(self) -> Iterator[str]:
+        """Yield every id in display order; the null member is none of them."""
+
+    def has(self, member: str) -> bool:
+        """Tell whether there is such an id; `(unassigned)` always is one."""
+
+    def label(self, member: str) -> str:
+        """Return the name shown for an id."""
+
+    def leaves(self, member: str) -> Leaves:
+        """Return the leaf codes an id stands for, each with its weight."""
+
+    def below(self, member: str) -> frozenset[int]:
+        """Return every leaf code below an id, whatever its weight: what a permission by this id selects."""
+
+    def loose(self) -> frozenset[int]:
+        """Return the leaf codes that no id but `(unassigned)` stands for."""
+
+    def shown(self, under: Sequence[str]) -> list[str]:
+        """Return the ids that a breakdown shows, in order, under the ids of a filter (none: no filter)."""
+
+    def top(self) -> Leaves | None:
+        """Return what each leaf weighs in the total of a breakdown; None: every leaf 1."""
+
+    def path(self, member: str) -> tuple[str, ...]:
+        """Return the labels from the top down to an id's parent."""
+
+
+@dataclass(frozen=True)
+class LeafMembers:
+    """The members of a leaf dimension, by code; position 0 is the null member."""
+
+    dimension: str
+    member_ids: Sequence[str]
+    names: Sequence[str]
+    attributes: Mapping[str, Sequence[str | None]]
+    order: Sequence[int]  # codes in display order, without the null member
+
+    @property
+    def leaf(self) -> str:
+        """Itself."""
+        return self.dimension
+
+    @cached_property
+    def codes(self) -> Mapping[str, int]:
+        """Code by id."""
+        return {member: code for code, member in enumerate(self.member_ids)}
+
+    def ids(self) -> Iterator[str]:
+        """Yield the ids in display order."""
+        return (self.member_ids[code] for code in self.order)
+
+    def has(self, member: str) -> bool:
+        """Tell whether a member has this id."""
+        return member in self.codes
+
+    def label(self, member: str) -> str:
+        """Return the member's name."""
+        return self.names[self.codes[member]]
+
+    def leaves(self, member: str) -> Leaves:
+        """Return the member's own code."""
+        return {self.codes[member]: ONE}
+
+    def below(self, member: str) -> frozenset[int]:
+        """Return the member's own code."""
+        return frozenset(self.leaves(member))
+
+    def loose(self) -> frozenset[int]:
+        """No member: the null member can be named in a list of members."""
+        return frozenset()
+
+    def shown(self, under: Sequence[str]) -> list[str]:
+        """Return the filtered members, or all and the null member."""
+        return list(dict.fromkeys(under)) or [*self.ids(), UNASSIGNED]
+
+    def top(self) -> None:
+        """Every leaf counts once."""
+
+    def path(self, member: str) -> tuple[str, ...]:  # noqa: ARG002 - a leaf list has no levels
+        """A member of a list has nothing above it."""
+        return ()
+
+
+@dataclass(frozen=True)
+class DerivedMembers:
+    """The values of an attribute of leaf members; members without a value are unassigned."""
+
+    dimension: str
+    of: LeafMembers
+    attribute: str
+
+    @property
+    def leaf(self) -> str:
+        """The leaf dimension that has the attribute."""
+        return self.of.dimension
+
+    @cached_property
+    def groups(self) -> Mapping[str, Leaves]:
+        """The leaf codes of each value."""
+        groups: dict[str, dict[int, Exact]] = defaultdict(dict)
+        for code, value in enumerate(self.of.attributes[self.attribute]):
+            groups[UNASSIGNED if value is None else value][code] = ONE
+        return groups
+
+    def ids(self) -> Iterator[str]:
+        """Yield the values in order."""
+        return iter(sorted(self.groups.keys() - {UNASSIGNED}))
+
+    def has(self, member: str) -> bool:
+        """Tell whether a member carries this value."""
+        return member in self.groups or member == UNASSIGNED
+
+    def label(self, member: str) -> str:
+        """A value is its own label."""
+        return member
+
+    def leaves(self, member: str) -> Leaves:
+        """Return the codes of the members that carry the value."""
+        return self.groups.get(member, {})
+
+    def below(self, member: str) -> frozenset[int]:
+        """Return the codes of the members that carry the value."""
+        return frozenset(self.leaves(member))
+
+    def loose(self) -> frozenset[int]:
+        """No member: those without a value can be named in a list of values."""
+        return frozenset()
+
+    def shown(self, under: Sequence[str]) -> list[str]:
+        """Return the filtered values, or all and the unassigned."""
+        return list(dict.fromkeys(under)) or [*self.ids(), UNASSIGNED]
+
+    def top(self) -> None:
+        """Every leaf counts once."""
+
+    def path(self, member: str) -> tuple[str, ...]:  # noqa: ARG002 - values have no levels
+        """A value has nothing above it."""
+        return ()
