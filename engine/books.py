@@ -1,1 +1,156 @@
-"""Books: one immutable version of catalogue and data; the Shelf swaps in the next."""
+"""Books: one immutable version of catalogue and data; the Shelf swaps in the next.
+
+Everything that is worked out once from a version (members, cells, presence) is kept in its Books and dies with it, so
+nothing is ever invalidated.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+import polars as pl
+
+from engine.catalogue import Catalogue, Dimension, DimensionKind
+from engine.cuts import Cut
+from engine.errors import Unavailable
+from engine.members.memberset import DerivedMembers, LeafMembers, MemberSet
+from engine.members.tables import leaf_members, ragged_nodes
+from engine.scope import CodeSet
+from engine.store.arrow import ArrowFacts
+from engine.store.layout import Pin, current_version, pin_current
+from engine.store.protocol import FactStore
+
+Value = TypeVar("Value")
+KEPT = 4096  # memos of one Books; past it the oldest go
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The latest load behind a scenario of a domain."""
+
+    load: str
+    at: datetime
+
+
+class Books:
+    """One version of the books."""
+
+    def __init__(self, catalogue: Catalogue, root: Path, pin: Pin) -> None:
+        self.catalogue = catalogue
+        self.version = pin.manifest.version
+        self._root = root
+        self._pin = pin
+        self._memos: dict[Hashable, object] = {}
+        self._lock = Lock()
+        self.facts: FactStore = ArrowFacts(root, pin.manifest, catalogue.domains)
+
+    def memo(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return what was made under a key before, or make and keep it."""
+        kept = self._memos.get(key, self)
+        if kept is not self:
+            return kept  # type: ignore[return-value]  # a key names what it keeps, and so its type
+        made = make()
+        with self._lock:
+            while len(self._memos) >= KEPT:
+                self._memos.pop(next(iter(self._memos)))
+            self._memos[key] = made
+        return made
+
+    def members(self, key: str) -> MemberSet:
+        """Return what the ids of a dimension stand for; Unavailable where its table was never loaded."""
+        return self.memo(("members", key), lambda: self._members(self.catalogue.dimensions[key]))
+
+    def leaf(self, key: str) -> LeafMembers:
+        """Return the members of a leaf dimension."""
+        return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]))
+
+    def codes(self, cut: Cut) -> CodeSet | None:
+        """Return the leaf codes a cut selects; None where it names what does not exist.
+
+        A deny by nodes leaves out the leaves that no node holds as well.
+        """
+        members = self.members(cut.dimension)
+        if not all(members.has(member) for member in cut.ids):
+            return None
+        named = frozenset[int]().union(*(members.below(member) for member in cut.ids))
+        if not cut.deny:
+            return CodeSet(named)
+        return CodeSet(named | (members.loose() if named else frozenset()), complement=True)
+
+    @cached_property
+    def loaded(self) -> Mapping[tuple[str, str], Loaded]:
+        """The latest load behind each domain and scenario that has facts."""
+        manifest = self._pin.manifest
+        latest: dict[tuple[str, str], Loaded] = {}
+        for domain, partitions in manifest.facts.items():
+            for part in partitions:
+                load = manifest.loads[part.load]
+                known = latest.get((domain, part.scenario))
+                if known is None or known.at < load.loaded_at:
+                    latest[domain, part.scenario] = Loaded(load=load.id, at=load.loaded_at)
+        return latest
+
+    def data_version(self, domain: str, scenario: str) -> str:
+        """Return a digest of the facts of a scenario and of the members behind its dimensions."""
+        return self.memo(("version", domain, scenario), lambda: self._data_version(domain, scenario))
+
+    def _data_version(self, domain: str, scenario: str) -> str:
+        manifest = self._pin.manifest
+        files = [part.file for part in manifest.facts.get(domain, ()) if part.scenario == scenario]
+        leaves = self.catalogue.domains[domain].dimensions
+        tables = {
+            name
+            for dim in self.catalogue.dimensions.values()
+            if dim.leaf in leaves
+            for name in (dim.members, dim.nodes)
+        }
+        files += [stored.file for name, stored in manifest.tables.items() if name in tables]
+        return sha256("\n".join(sorted(files)).encode()).hexdigest()
+
+    def _members(self, dimension: Dimension) -> MemberSet:
+        of = self.leaf(dimension.leaf)
+        if dimension.kind is DimensionKind.DERIVED:
+            if dimension.attribute not in of.attributes:
+                raise Unavailable(f"{dimension.label} is not loaded: {dimension.leaf} has no '{dimension.attribute}'.")
+            return DerivedMembers(dimension.key, of, dimension.attribute or "")
+        if dimension.kind is DimensionKind.RAGGED:
+            nodes = self._table(dimension.nodes)
+            if nodes is None:
+                raise Unavailable(f"{dimension.label} is not loaded: there is no {dimension.nodes}.")
+            return ragged_nodes(dimension.key, of, nodes, adds_paths=dimension.adds_paths)
+        return of
+
+    def _leaf(self, dimension: Dimension) -> LeafMembers:
+        codes = self._pin.manifest.codes.get(dimension.key)
+        ids = pl.Series(["(unassigned)"]) if codes is None else pl.read_ipc(self._root / codes.file)["id"]
+        return leaf_members(dimension.key, ids, self._table(dimension.members))
+
+    def _table(self, name: str | None) -> pl.DataFrame | None:
+        stored = self._pin.manifest.tables.get(name) if name else None
+        return None if stored is None else pl.read_ipc(self._root / stored.file)
+
+
+class Shelf:
+    """Where the current Books stand."""
+
+    def __init__(self, catalogue: Catalogue, root: Path) -> None:
+        self._catalogue = catalogue
+        self._root = root
+        self._books = self._open()
+        self._lock = Lock()
+
+    def current(self) -> Books:
+        """Return the current Books; a newly published version is seen by the next call."""
+        if current_version(self._root) != self._books.version:
+            with self._lock:
+                if current_version(self._root) != self._books.version:
+                    self._books = self._open()
+        return self._books
+
+    def _open(self) -> Books:
+        return Books(self._catalogue, self._root, pin_current(self._root))

@@ -11,6 +11,8 @@ from engine.formulas.figures import FigureType, Kind
 from engine.formulas.formula import Formula
 from engine.scenarios import Scenario
 
+PERIOD = "period"  # the time dimension that breaks down at the requested grain, whatever it is
+
 
 class Format(Enum):
     """How a figure is shown."""
@@ -116,9 +118,9 @@ class Base:
     over_time: OverTime
     stock_group: str | None
 
-    def narrowed(self, cut: Cut, *, negated: bool) -> "Base":
-        """Return the same of fewer rows, as a rollup line reads a node."""
-        return replace(self, where=(*self.where, cut), negated=self.negated is not negated)
+    def over(self, cut: Cut) -> "Base":
+        """Return the same of fewer rows; where several cuts name one dimension, the last one weighs."""
+        return replace(self, where=(*self.where, cut))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,5 +238,9 @@ class Catalogue:
     def dimensions_of(self, domain: Domain) -> Iterator[Dimension]:
         """Yield the dimensions that a domain can be cut or broken down by, in the catalogue's order."""
         for dimension in self.dimensions.values():
-            if domain.carries(dimension.grain) if dimension.grain else dimension.leaf in domain.dimensions:
+            if dimension.grain is None:
+                usable = dimension.leaf in domain.dimensions
+            else:
+                usable = dimension.key == PERIOD or domain.carries(dimension.grain)
+            if usable:
                 yield dimension

@@ -64,13 +64,14 @@ class Profile:
     """Grants by scenario key."""
 
     key: str
-    grants: Mapping[str, Grant]
+    grants: tuple[tuple[str, Grant], ...]
     operations: bool = False
 
     def grant(self, scenario: Scenario) -> Grant | None:
         """Return the grant of the most specific key that matches a scenario."""
+        grants = dict(self.grants)
         keys = (scenario.id, f"kind:{scenario.kind}", "*")
-        return next((self.grants[key] for key in keys if key in self.grants), None)
+        return next((grants[key] for key in keys if key in grants), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,4 +100,4 @@ def permission(profiles: Sequence[Profile], scenario: Scenario, domain: Domain, 
     return widened
 
 
-EVERYONE = Profile(key="everyone", grants={"*": Grant()}, operations=True)  # no cuts: what an administrator is
+EVERYONE = Profile(key="everyone", grants=(("*", Grant()),), operations=True)  # no cuts: what an administrator is

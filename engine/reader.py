@@ -1,1 +1,208 @@
-"""Readers: the books as one profile sees them, the only door to the facts."""
+"""Readers: the books as one profile sees them, the only door to the facts.
+
+Whatever a caller is shown comes from here: scenarios, metrics, statements, members, sums. A reader joins its
+permission into every question; what lies outside is not there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+
+import polars as pl
+
+from engine.books import Books, Loaded
+from engine.catalogue import (
+    Base,
+    Catalogue,
+    Dimension,
+    Domain,
+    FormulaLine,
+    HeaderLine,
+    Line,
+    Metric,
+    MetricLine,
+    RollupLine,
+    Statement,
+)
+from engine.cuts import Cut, Cuts
+from engine.members.memberset import MemberSet
+from engine.profiles import Profile, permission
+from engine.scenarios import Scenario
+from engine.scope import EVERYTHING, NOTHING, Cell, CodeSet
+from engine.slices import Presence, Slice
+
+Cells = Mapping[tuple[str, str], Cell]  # (scenario, domain) -> what may be seen of it
+
+
+class Reader:
+    """One version of the books through the profiles of one caller."""
+
+    def __init__(self, books: Books, profiles: Sequence[Profile]) -> None:
+        self._books = books
+        self._store = books.facts
+        self._profiles = tuple(profiles)
+        self.catalogue: Catalogue = books.catalogue
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return self._books.memo(("cells", self._profiles), self._resolve_cells)
+
+    def _resolve_cells(self) -> Cells:
+        return {
+            (scenario.id, domain.key): permission(self._profiles, scenario, domain, self._cell_of)
+            for scenario in self.catalogue.scenarios.values()
+            for domain in self.catalogue.domains.values()
+        }
+
+    def _cell_of(self, cut: Cut, domain: Domain) -> Cell | None:
+        dimension = self.catalogue.dimensions.get(cut.dimension)
+        if dimension is None:
+            return NOTHING
+        if dimension.leaf not in domain.dimensions:
+            return None
+        codes = self._books.codes(cut)
+        if codes is None and not cut.deny:  # an allow-list still allows what it names and the books have
+            members = self._books.members(cut.dimension)
+            codes = self._books.codes(Cut(cut.dimension, tuple(filter(members.has, cut.ids))))
+        return NOTHING if codes is None else Cell.where(dimension.leaf, codes)
+
+    def loaded(self, domain: str, scenario: str) -> Loaded | None:
+        """Return the latest load behind a scenario of a domain."""
+        return self._books.loaded.get((domain, scenario))
+
+    @cached_property
+    def data_version(self) -> str:
+        """A digest of everything that may be seen: it changes when any of it does."""
+        granted = [key for key, cell in self._cells.items() if not cell.is_nothing]
+        versions = "\n".join(self._books.data_version(domain, scenario) for scenario, domain in granted)
+        return sha256(versions.encode()).hexdigest()[:12]
+
+    def cell(self, scenario: str, domain: str) -> Cell:
+        """Return what may be seen of a scenario of a domain."""
+        return self._cells.get((scenario, domain), NOTHING)
+
+    def shared_cell(self, scenarios: Iterable[str], domain: str) -> Cell:
+        """Return what may be seen of every one of some scenarios of a domain."""
+        shared = EVERYTHING
+        for scenario in scenarios:
+            shared &= self.cell(scenario, domain)
+        return shared
+
+    @cached_property
+    def scenarios(self) -> Mapping[str, Scenario]:
+        """The scenarios of which anything may be seen."""
+        seen = {scenario for (scenario, _), cell in self._cells.items() if not cell.is_nothing}
+        return {key: scenario for key, scenario in self.catalogue.scenarios.items() if key in seen}
+
+    @cached_property
+    def domains(self) -> Mapping[str, Domain]:
+        """The domains of which anything may be seen."""
+        seen = {domain for (_, domain), cell in self._cells.items() if not cell.is_nothing}
+        return {key: domain for key, domain in self.catalogue.domains.items() if key in seen}
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics all of whose domains may be seen."""
+        return {
+            key: metric
+            for key, metric in self.catalogue.metrics.items()
+            if self.domains_of(metric) <= set(self.domains)
+        }
+
+    @cached_property
+    def statements(self) -> Mapping[str, Statement]:
+        """The statements, without the lines of domains that may not be seen."""
+        visible = {}
+        for key, statement in self.catalogue.statements.items():
+            lines = tuple(
+                line for line in statement.lines if self.domains_of_line(line, statement) <= set(self.domains)
+            )
+            if any(not isinstance(line, HeaderLine) for line in lines):
+                visible[key] = Statement(key=key, label=statement.label, lines=lines)
+        return visible
+
+    @cached_property
+    def dimensions(self) -> Mapping[str, Dimension]:
+        """The dimensions of the domains that may be seen, and those of time."""
+        leaves = {leaf for domain in self.domains.values() for leaf in domain.dimensions}
+        return {key: dim for key, dim in self.catalogue.dimensions.items() if dim.grain or dim.leaf in leaves}
+
+    def domains_of(self, metric: Metric) -> frozenset[str]:
+        """Return the domains whose facts a metric needs."""
+        if isinstance(metric.body, Base):
+            return frozenset({metric.domain})
+        return frozenset().union(*(self.domains_of(self.catalogue.metrics[name]) for name in metric.body.names))
+
+    def domains_of_line(self, line: Line, statement: Statement) -> frozenset[str]:
+        """Return the domains whose facts a line of a statement needs."""
+        match line:
+            case HeaderLine():
+                return frozenset()
+            case MetricLine(metric=metric):
+                return self.domains_of(self.catalogue.metrics[metric])
+            case RollupLine(base=base):
+                return frozenset({base.domain})
+            case FormulaLine(formula=formula):
+                lines = {other.key: other for other in statement.lines}
+                return frozenset().union(
+                    *(
+                        self.domains_of_line(lines[name], statement)
+                        if name in lines
+                        else self.domains_of(self.catalogue.metrics[name])
+                        for name in formula.names
+                    )
+                )
+
+    def members(self, dimension: str) -> MemberSet:
+        """Return what the ids of a dimension stand for; whether one may be seen, `sees` tells."""
+        return self._books.members(dimension)
+
+    def leaf_count(self, leaf: str) -> int:
+        """Return how many codes a leaf dimension has."""
+        return len(self._books.leaf(leaf).member_ids)
+
+    def sees(self, dimension: str, member: str) -> bool:
+        """Tell whether some readable scenario shows a leaf of an id; ids that do not exist are not seen."""
+        members = self.members(dimension)
+        return members.has(member) and self._shown(members, member)
+
+    def visible_ids(self, dimension: str) -> Iterator[str]:
+        """Yield the ids of a dimension that may be seen, in display order."""
+        members = self.members(dimension)
+        return (member for member in members.ids() if self._shown(members, member))
+
+    def _shown(self, members: MemberSet, member: str) -> bool:
+        cells = self._cells_of_leaf.get(members.leaf, ())
+        if any(members.leaf not in part.codes for cell in cells for part in cell):
+            return True
+        return any(cell.holds(members.leaf, code) for code in members.below(member) for cell in cells)
+
+    @cached_property
+    def _cells_of_leaf(self) -> Mapping[str, Sequence[Cell]]:
+        cells: dict[str, dict[Cell, None]] = {}
+        for (_, domain), cell in self._cells.items():
+            for leaf in self.catalogue.domains[domain].dimensions if not cell.is_nothing else ():
+                cells.setdefault(leaf, {})[cell] = None
+        return {leaf: tuple(known) for leaf, known in cells.items()}
+
+    def cut_cell(self, cuts: Cuts) -> Cell:
+        """Return the leaves that the catalogue's own restriction selects; ids that are not loaded select none."""
+        return self._books.memo(("cut", cuts), lambda: self._cut_cell(cuts))
+
+    def _cut_cell(self, cuts: Cuts) -> Cell:
+        cell = EVERYTHING
+        for cut in cuts:
+            members = self.members(cut.dimension)
+            leaves = [members.leaves(member) for member in cut.ids if members.has(member)]
+            cell &= Cell.where(members.leaf, CodeSet(frozenset().union(*leaves)))
+        return cell
+
+    def sums(self, asked: Slice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
+        """Return the sums of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""
+        return self._store.sums(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
+
+    def presence(self, domain: str, scenario: str, cut: Cell, sides: Iterable[str] = ()) -> Presence:
+        """Return on which days a scenario holds rows inside a cut and what may be seen."""
+        within = self.shared_cell({scenario, *sides}, domain) & cut
+        key = ("presence", domain, scenario, within)
+        return self._books.memo(key, lambda: self._store.presence(domain, scenario, within))

@@ -30,7 +30,7 @@ class Scenario:
     name: str
     kind: str
     status: str
-    closed_through: Mapping[str, date] = field(default_factory=dict)  # by domain; "" for the others
+    closed_through: Mapping[str, date] = field(default_factory=dict, hash=False)  # by domain; "" for the others
 
     def open_after(self, domain: str) -> date | None:
         """Return the last closed day of a domain, None where the registry does not say."""
@@ -42,9 +42,10 @@ class Shift:
     """One step of a shifted view: moves a range, or replaces it by a window that ends with its last period."""
 
     key: str
-    heading: str
-    is_window: bool
-    move: Callable[[Calendar, PeriodRange], PeriodRange | None]
+    heading: str = field(compare=False)
+    is_window: bool = field(compare=False)
+    move: Callable[[Calendar, PeriodRange], PeriodRange | None] = field(compare=False)
+    years: int = field(default=0, compare=False)  # how many it goes back
 
 
 def years_back(count: int) -> Shift:

@@ -108,6 +108,12 @@ class Calendar:
             end -= 1
         return self._between(asked.grain, first, last)
 
+    def without_counterpart(self, asked: PeriodRange, years: int) -> list[Period]:
+        """Return the bounds of a range that do not exist some years earlier: 29 February, week 53."""
+        earlier = GRAINS[asked.grain].year_earlier
+        bounds = dict.fromkeys((asked.start, asked.end))
+        return [bound for bound in bounds if earlier(bound.ordinal, years) is None]
+
     def periods_earlier(self, asked: PeriodRange, count: int) -> PeriodRange | None:
         """Return a range some periods of its grain earlier."""
         return self._between(asked.grain, asked.start.ordinal - count, asked.end.ordinal - count)

@@ -170,14 +170,13 @@ class Quotient(Formula):
         return None if over is None else over * (ONE / under)
 
 
-def evaluate(formula: Formula, types: Mapping[str, FigureType], figures: Callable[[str], Figure]) -> Figure:
+def evaluate(formula: Formula, types: Mapping[str, FigureType], figures: Mapping[str, Figure]) -> Figure:
     """Return the figure of a formula from the figures of its operands."""
-    known = {name: figures(name) for name in formula.names}
-    if Nothing.UNAVAILABLE in known.values():
+    if any(figure is Nothing.UNAVAILABLE for figure in figures.values()):
         return Nothing.UNAVAILABLE
 
     def operand(name: str) -> Exact | None:
-        figure = known[name]
+        figure = figures[name]
         if isinstance(figure, Exact):
             return figure
         if types[name].additive:

@@ -1,1 +1,225 @@
-"""Facts in memory-mapped Arrow partitions, pruned before the plan."""
+"""Facts in memory-mapped Arrow partitions, pruned before the plan.
+
+Which partitions a question touches is decided from the manifest; each gets its own filter and aggregate, and the
+small results are concatenated. A partition is mapped once, on first use, and shared by every later question.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from functools import reduce
+from operator import and_, or_
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+from engine.calendar.periods import Span
+from engine.catalogue import Domain
+from engine.scope import Allowed, Cell, CodeSet
+from engine.slices import ROWS, SPAN, Presence, RowSlice, Slice
+from engine.store.layout import UNDATED, Manifest, Partition
+
+DATE = "date"  # the posting date's column in every partition
+INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
+
+
+class SumTooLarge(OverflowError):
+    """The rows touched could sum past 128 bits."""
+
+
+def code_type(count: int) -> type[pl.DataType]:
+    """Return the narrowest type for codes below a count."""
+    return pl.UInt8 if count <= 2**8 else pl.UInt16 if count <= 2**16 else pl.UInt32
+
+
+class ArrowFacts:
+    """The facts of one version, as a FactStore."""
+
+    def __init__(self, root: Path, manifest: Manifest, domains: Mapping[str, Domain]) -> None:
+        self._root = root
+        self._domains = domains
+        self._types = {dimension: code_type(codes.count) for dimension, codes in manifest.codes.items()}
+        self._partitions: dict[tuple[str, str], list[Partition]] = {}
+        for domain, partitions in manifest.facts.items():
+            for partition in sorted(partitions, key=lambda part: (part.bucket, part.file)):
+                self._partitions.setdefault((domain, partition.scenario), []).append(partition)
+        self._frames: dict[str, pl.DataFrame] = {}
+
+    def partitions(self, domain: str, scenario: str) -> Sequence[Partition]:
+        """Return the partitions of a scenario, by month."""
+        return self._partitions.get((domain, scenario), [])
+
+    def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
+        """Return one row per span and key group; see FactStore."""
+        touched = [(part, spans) for part in self.dated(asked, within) if (spans := spans_of(part, asked.spans))]
+        magnitudes = {measure: sum(part.magnitudes[measure] for part, _ in touched) for measure in asked.measures}
+        if any(magnitude >= INT128_LIMIT for magnitude in magnitudes.values()):
+            raise SumTooLarge(f"sums of {asked.domain} could pass 128 bits")
+        sums = [
+            (pl.col(measure) if magnitude < INT64_LIMIT else pl.col(measure).cast(pl.Int128)).sum()
+            for measure, magnitude in magnitudes.items()
+        ]
+        predicate = self.predicate(within)
+        parts = [
+            self.summed(self.frame(asked.domain, part).lazy(), spans, asked, sums, predicate) for part, spans in touched
+        ]
+        return pl.concat(parts) if parts else self.nothing(asked)
+
+    def summed(
+        self,
+        frame: pl.LazyFrame,
+        spans: Sequence[tuple[int, Span, bool]],
+        asked: Slice,
+        sums: Sequence[pl.Expr],
+        predicate: pl.Expr | None,
+    ) -> pl.LazyFrame:
+        """Return the sums of one partition: filter, then group by the keys, and by span where it has several."""
+        if predicate is not None:
+            frame = frame.filter(predicate)
+        if len(spans) == 1:
+            ((position, span, is_whole),) = spans
+            if not is_whole:
+                frame = frame.filter(pl.col(DATE).is_between(span.first, span.last))
+            keys, literal = list(asked.keys), [pl.lit(position, pl.UInt32).alias(SPAN)]
+        else:
+            days = {day: position for position, span, _ in spans for day in days_of(span)}
+            on_days = pl.DataFrame(
+                {DATE: list(days), SPAN: list(days.values())}, schema={DATE: pl.Date, SPAN: pl.UInt32}
+            )
+            frame = frame.join(on_days.lazy(), on=DATE)
+            keys, literal = [SPAN, *asked.keys], []
+        counted = [*sums, pl.len().alias(ROWS)]
+        grouped = frame.group_by(keys).agg(counted) if keys else frame.select(counted).filter(pl.col(ROWS) > 0)
+        return grouped.select(*(literal or [pl.col(SPAN)]), *asked.keys, *asked.measures, ROWS)
+
+    def nothing(self, asked: Slice) -> pl.LazyFrame:
+        """Return the sums of no rows."""
+        keys = {key: self._types.get(key, pl.UInt8) for key in asked.keys}
+        return pl.LazyFrame(
+            schema={SPAN: pl.UInt32, **keys, **dict.fromkeys(asked.measures, pl.Int64), ROWS: pl.UInt32}
+        )
+
+    def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
+        """Return up to `limit` rows in stored order; see FactStore."""
+        predicate = self.predicate(within)
+        parts = []
+        for part in self.dated(asked, within):
+            for _, span, is_whole in spans_of(part, (asked.span,)):
+                frame = self.frame(asked.domain, part).lazy()
+                frame = frame if predicate is None else frame.filter(predicate)
+                frame = frame if is_whole else frame.filter(pl.col(DATE).is_between(span.first, span.last))
+                parts.append(frame.select(asked.columns).head(asked.limit))
+        return pl.concat(parts).head(asked.limit) if parts else pl.LazyFrame(schema=list(asked.columns))
+
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+        """Return on which days rows are held; see FactStore."""
+        return ArrowPresence(self, domain, scenario, within)
+
+    def dated(self, asked: Slice | RowSlice, within: Cell) -> Iterator[Partition]:
+        """Yield the partitions of a scenario that have dates and may hold rows of a cell."""
+        parts = () if within.is_nothing else self.partitions(asked.domain, asked.scenario)
+        return (part for part in parts if part.bucket != UNDATED)
+
+    def frame(self, domain: str, partition: Partition) -> pl.DataFrame:
+        """Return a partition, mapped; codes written narrower than the dimension is now are widened."""
+        frame = self._frames.get(partition.file)
+        if frame is None:
+            with pa.memory_map(str(self._root / partition.file)) as file:
+                mapped = pl.from_arrow(pa.ipc.open_file(file).read_all())
+            assert isinstance(mapped, pl.DataFrame)  # noqa: S101 - a table is no column
+            narrow = [
+                pl.col(name).cast(self._types[name])
+                for name, dtype in mapped.schema.items()
+                if name in self._types and dtype != self._types[name]
+            ]
+            frame = mapped.with_columns(narrow) if narrow else mapped
+            for key in self._domains[domain].sort[:1]:
+                frame = frame.with_columns(pl.col(key).set_sorted())
+            self._frames[partition.file] = frame
+        return frame
+
+    def predicate(self, within: Cell) -> pl.Expr | None:
+        """Return what a row must hold to lie inside a cell, None where every row does."""
+        if within.is_everything:
+            return None
+        return reduce(or_, (self.allowed(part) for part in within), pl.lit(value=False))
+
+    def allowed(self, part: Allowed) -> pl.Expr:
+        """Return what a row must hold to lie inside one part of a cell."""
+        return reduce(and_, (self.among(dimension, codes) for dimension, codes in part.by_dimension))
+
+    def among(self, dimension: str, codes: CodeSet) -> pl.Expr:
+        """Return the test for codes of one dimension."""
+        listed = pl.Series(sorted(codes.codes), dtype=self._types.get(dimension, pl.UInt8), strict=False)
+        inside = pl.col(dimension) == listed[0] if len(listed) == 1 else pl.col(dimension).is_in(listed.implode())
+        return ~inside if codes.complement else inside
+
+
+class ArrowPresence:
+    """On which days a scenario holds rows inside a cell; read month by month, each once."""
+
+    def __init__(self, facts: ArrowFacts, domain: str, scenario: str, within: Cell) -> None:
+        self._facts = facts
+        self._domain = domain
+        self._partitions = facts.partitions(domain, scenario)
+        self._within = within
+        self._predicate = facts.predicate(within)
+        self._held: dict[str, tuple[date, ...]] = {}
+
+    def days(self, span: Span) -> Sequence[date]:
+        """Return the days of a span that hold rows, ascending."""
+        held = {day for part in self._touched(span) for day in self._days(part) if span.holds(day)}
+        return sorted(held)
+
+    def last(self, span: Span) -> date | None:
+        """Return the last day of a span that holds rows."""
+        latest: date | None = None
+        for part in reversed(self._touched(span)):
+            if latest is not None and part.bucket != latest.isoformat()[:7]:
+                break
+            held = [day for day in self._days(part) if span.holds(day)]
+            latest = max([*held, *([latest] if latest else [])], default=None)
+        return latest
+
+    def through(self) -> date | None:
+        """Return the last day of all that holds rows."""
+        return self.last(Span(date.min, date.max))
+
+    def undated(self) -> int:
+        """Return how many rows have no date."""
+        parts = [part for part in self._partitions if part.bucket == UNDATED]
+        if self._predicate is None:
+            return sum(part.rows for part in parts)
+        return sum(
+            int(self._facts.frame(self._domain, part).lazy().filter(self._predicate).select(pl.len()).collect().item())
+            for part in parts
+        )
+
+    def _touched(self, span: Span) -> list[Partition]:
+        first, last = span.first.isoformat()[:7], span.last.isoformat()[:7]
+        return [part for part in self._partitions if part.bucket != UNDATED and first <= part.bucket <= last]
+
+    def _days(self, part: Partition) -> tuple[date, ...]:
+        if self._predicate is None:
+            return part.dates
+        if part.file not in self._held:
+            frame = self._facts.frame(self._domain, part).lazy().filter(self._predicate)
+            self._held[part.file] = tuple(sorted(frame.select(pl.col(DATE).unique()).collect()[DATE]))
+        return self._held[part.file]
+
+
+def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bool]]:
+    """Return the spans that a partition has rows in: position, days, and whether it lies wholly inside."""
+    days = part.dates
+    held = Span(days[0], days[-1])
+    found = [(position, span.overlap(held)) for position, span in enumerate(spans)]
+    return [
+        (position, overlap, overlap == held)
+        for position, overlap in found
+        if overlap is not None and any(overlap.holds(day) for day in days)
+    ]
+
+
+def days_of(span: Span) -> Iterator[date]:
+    """Yield the days of a span."""
+    return (date.fromordinal(day) for day in range(span.first.toordinal(), span.last.toordinal() + 1))

@@ -1,1 +1,182 @@
-"""The manifest: which files hold which facts at one version, and where."""
+"""The manifest: which files hold which facts at one version, and where.
+
+    CURRENT                                  number of the current version; publishing renames a new one over it
+    manifests/000007.json                    one version; readers hold a shared lock on it while they use its files
+    facts/gl/LOAD/actual/2025-01.arrow       one scenario and calendar month of one load, sorted
+    tables/live.account/LOAD.arrow           one table of members or nodes
+    codes/account/000007.arrow               the ids of a leaf dimension in code order
+
+Files are never changed. A version that no reader holds and that is not current is swept with the files only it names.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+UNDATED = "undated"
+CURRENT = "CURRENT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """One load as the figures remember it."""
+
+    id: str
+    binding: str
+    loaded_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partition:
+    """One scenario and calendar month of one load: where it is and what is known without reading it."""
+
+    scenario: str
+    bucket: str  # YYYY-MM, or undated
+    file: str
+    rows: int
+    days: tuple[int, ...]  # days of the month that hold rows
+    magnitudes: Mapping[str, int]  # measure -> sum of absolute amounts
+    load: str
+
+    @cached_property
+    def dates(self) -> tuple[date, ...]:
+        """The days that hold rows, ascending."""
+        year, _, month = self.bucket.partition("-")
+        return tuple(date(int(year), int(month), day) for day in self.days)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTable:
+    """A table of members or nodes."""
+
+    file: str
+    rows: int
+    load: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Codes:
+    """The ids of a leaf dimension."""
+
+    file: str
+    count: int  # codes in use, the null member's 0 included
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """One version of the books."""
+
+    version: int = 0
+    facts: Mapping[str, tuple[Partition, ...]] = field(default_factory=dict)  # by domain
+    tables: Mapping[str, StoredTable] = field(default_factory=dict)  # by live table
+    codes: Mapping[str, Codes] = field(default_factory=dict)  # by leaf dimension
+    loads: Mapping[str, Load] = field(default_factory=dict)
+
+    def files(self) -> Iterator[str]:
+        """Yield every file that this version needs."""
+        yield from (partition.file for partitions in self.facts.values() for partition in partitions)
+        yield from (table.file for table in self.tables.values())
+        yield from (codes.file for codes in self.codes.values())
+
+    def as_json(self) -> str:
+        """Return the manifest as it is stored."""
+        return json.dumps(asdict(self), default=datetime.isoformat, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Manifest":
+        """Return a stored manifest."""
+        data: dict[str, Any] = json.loads(text)
+        return cls(
+            version=data["version"],
+            facts={
+                domain: tuple(Partition(**{**part, "days": tuple(part["days"])}) for part in partitions)
+                for domain, partitions in data["facts"].items()
+            },
+            tables={name: StoredTable(**table) for name, table in data["tables"].items()},
+            codes={name: Codes(**codes) for name, codes in data["codes"].items()},
+            loads={
+                key: Load(**{**load, "loaded_at": datetime.fromisoformat(load["loaded_at"])})
+                for key, load in data["loads"].items()
+            },
+        )
+
+
+class Pin:
+    """A version held open: its files stay until the pin is dropped, even if the holder dies."""
+
+    def __init__(self, manifest: Manifest, descriptor: int | None) -> None:
+        self.manifest = manifest
+        self._descriptor = descriptor
+
+    def drop(self) -> None:
+        """Let go of the version."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        self.drop()
+
+
+def current_version(root: Path) -> int:
+    """Return the number of the current version, 0 where nothing was published yet."""
+    try:
+        return int((root / CURRENT).read_text(encoding="ascii"))
+    except FileNotFoundError:
+        return 0
+
+
+def manifest_file(root: Path, version: int) -> Path:
+    """Return the file of a version's manifest."""
+    return root / "manifests" / f"{version:06}.json"
+
+
+def pin_current(root: Path) -> Pin:
+    """Return the current version, held open; the empty one where nothing was published yet."""
+    while version := current_version(root):
+        try:
+            descriptor = os.open(manifest_file(root, version), os.O_RDONLY)
+        except FileNotFoundError:
+            if current_version(root) == version:
+                raise
+            continue  # a newer version was published and this one swept in between
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        if os.fstat(descriptor).st_nlink == 0:
+            os.close(descriptor)
+            continue
+        with os.fdopen(os.dup(descriptor), encoding="utf-8") as file:
+            return Pin(Manifest.from_json(file.read()), descriptor)
+    return Pin(Manifest(), None)
+
+
+def sweep(root: Path) -> None:
+    """Delete the versions that no reader holds, except the current one, and every file that no version names.
+
+    Only the holder of the publishing lock may call this.
+    """
+    current = manifest_file(root, current_version(root))
+    kept: set[str] = set()
+    for path in sorted((root / "manifests").glob("*.json")):
+        with path.open(encoding="utf-8") as file:
+            if path != current:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    pass
+                else:
+                    path.unlink()
+                    continue
+            kept.update(Manifest.from_json(file.read()).files())
+    for folder in ("facts", "tables", "codes"):
+        for path in sorted((root / folder).rglob("*"), reverse=True):
+            if path.is_dir():
+                if not any(path.iterdir()):
+                    path.rmdir()
+            elif path.relative_to(root).as_posix() not in kept:
+                path.unlink()

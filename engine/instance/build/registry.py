@@ -119,7 +119,7 @@ def build_profiles(
             check_grant(document, at, grant, domains, dimensions)
         profiles[name] = Profile(
             key=name,
-            grants={key: build_grant(grant) for key, grant in part.scenarios.items()},
+            grants=tuple((key, build_grant(grant)) for key, grant in part.scenarios.items()),
             operations=part.operations,
         )
     return profiles

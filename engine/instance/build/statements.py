@@ -1,7 +1,7 @@
 """Statements from statements/*.yaml: includes expanded, formulas of lines resolved, typed and free of circles."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.catalogue import (
     Base,
@@ -173,7 +173,7 @@ class StatementLines:
                 base = Base(
                     domain=homes[0].key,
                     measure=measure,
-                    where=(cut,),
+                    where=(),
                     negated=negated,
                     over_time=OverTime.SUM,
                     stock_group=None,
@@ -190,7 +190,7 @@ class StatementLines:
             return NO_BASE, Favourable.NONE
         if leaf not in self.builder.domains[metric.domain].dimensions:
             document.fault([*at, "metric"], f"{metric.domain}, the domain of '{name}', has no '{cut.dimension}'")
-        return metric.body.narrowed(cut, negated=negated), (
+        return replace(metric.body, negated=metric.body.negated is not negated), (
             metric.favourable.turned() if negated else metric.favourable
         )
 

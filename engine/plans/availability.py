@@ -1,0 +1,89 @@
+"""What can be asked of a domain in one query: the dimensions it is broken down by, and why a figure is unavailable."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from engine.catalogue import Base, Catalogue
+from engine.plans.expressions import Computed, Expression, Measured
+from engine.plans.weights import Members
+from engine.queries.values import Query
+
+
+@dataclass(frozen=True)
+class Availability:
+    """What the domains of one query can answer."""
+
+    query: Query
+    catalogue: Catalogue
+
+    @cached_property
+    def dimensions(self) -> tuple[str, ...]:
+        """The dimensions of the breakdown that are no time, in order."""
+        return tuple(dimension.key for dimension in self.query.breakdown if not dimension.grain)
+
+    @cached_property
+    def across(self) -> dict[str, tuple[bool, ...]]:
+        """For each domain, which dimensions of the breakdown it has."""
+        return {
+            domain.key: tuple(self.catalogue.dimensions[key].leaf in domain.dimensions for key in self.dimensions)
+            for domain in self.catalogue.domains.values()
+        }
+
+    def masked(self, domain: str, members: Members) -> Members:
+        """Return members as a domain knows them: all together of a dimension that it lacks."""
+        return tuple(member if has else None for member, has in zip(members, self.across[domain], strict=True))
+
+    def missing_dimensions(self, expression: Expression) -> tuple[str, ...]:
+        """Return the dimensions of the breakdown that a figure repeats its aggregate over."""
+        lacking = {
+            key
+            for base in expression.bases
+            for key, has in zip(self.dimensions, self.across[base.domain], strict=True)
+            if not has
+        }
+        return tuple(key for key in self.dimensions if key in lacking)
+
+    def why_not(self, expression: Expression) -> str | None:
+        """Return why no column can show a figure, None where some can."""
+        for base in expression.bases:
+            if reason := self.why_not_base(base):
+                return reason
+        return None
+
+    def why_not_base(self, base: Base) -> str | None:
+        """Return why no column can show a base: a filter or a grain that its domain lacks."""
+        domain = self.catalogue.domains[base.domain]
+        lacking = [known.dimension.key for known in self.query.filters if known.dimension.leaf not in domain.dimensions]
+        if lacking:
+            return f"{domain.key} has no {' and no '.join(lacking)}, which is filtered"
+        if not domain.carries(self.query.asked.grain):
+            return f"{domain.key} is held by {domain.grain.value}, not by {self.query.asked.grain.value}"
+        return None
+
+    def why_not_by_member(self, expression: Expression) -> str | None:
+        """Return why only totals show a formula: parts that are broken down beside parts that are not."""
+        if isinstance(expression, Measured) or len({self.across[base.domain] for base in expression.bases}) == 1:
+            return None
+        domains = dict.fromkeys(base.domain for base in expression.bases)
+        short = [domain for domain in domains if not all(self.across[domain])]
+        lacking = self.missing_dimensions(expression)
+        return f"{' and '.join(short)} cannot be broken down by {' and '.join(lacking)}"
+
+    def why_not_by_time(self, expression: Expression) -> str | None:
+        """Return why only totals show a figure: periods finer than its domain's."""
+        if self.query.time is None:
+            return None
+        for base in expression.bases:
+            domain = self.catalogue.domains[base.domain]
+            if not domain.carries(self.query.time.grain):
+                return f"{domain.key} is held by {domain.grain.value}, not by {self.query.time.grain.value}"
+        return None
+
+    def operand(self, expression: Computed) -> str:
+        """Return the part of a formula that makes it unavailable."""
+        for name, part in expression.parts.items():
+            if self.why_not(part) or self.why_not_by_member(part) or self.why_not_by_time(part):
+                return name
+        lacking: Sequence[str] = [name for name, part in expression.parts.items() if self.missing_dimensions(part)]
+        return next(iter(lacking or expression.parts))

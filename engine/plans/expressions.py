@@ -1,0 +1,70 @@
+"""Expressions: what a line or metric is computed from, down to measured bases."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from engine.catalogue import Base, Catalogue, FormulaLine, Line, Metric, MetricLine, RollupLine
+from engine.formulas.figures import FigureType
+from engine.formulas.formula import Formula
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A figure read from the facts."""
+
+    base: Base
+    type: FigureType
+    name: str  # as notes speak of it
+
+    @property
+    def bases(self) -> tuple[Base, ...]:
+        """The base itself."""
+        return (self.base,)
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """A figure made of others."""
+
+    formula: Formula
+    parts: Mapping[str, "Expression"]
+    type: FigureType
+    name: str
+
+    @cached_property
+    def types(self) -> Mapping[str, FigureType]:
+        """The types of the parts."""
+        return {name: part.type for name, part in self.parts.items()}
+
+    @cached_property
+    def bases(self) -> tuple[Base, ...]:
+        """Every base the figure comes from, each once."""
+        return tuple(dict.fromkeys(base for part in self.parts.values() for base in part.bases))
+
+
+Expression = Measured | Computed
+
+
+def of_metric(metric: Metric, catalogue: Catalogue) -> Expression:
+    """Return the expression of a metric."""
+    if isinstance(metric.body, Base):
+        return Measured(metric.body, metric.type, metric.key)
+    parts = {name: of_metric(catalogue.metrics[name], catalogue) for name in metric.body.names}
+    return Computed(metric.body, parts, metric.type, metric.key)
+
+
+def of_line(line: Line, lines: Mapping[str, Line], catalogue: Catalogue) -> Expression | None:
+    """Return the expression of a statement's line, None of a header."""
+    match line:
+        case MetricLine(metric=metric):
+            return of_metric(catalogue.metrics[metric], catalogue)
+        case RollupLine(base=base, key=key):
+            return Measured(base, FigureType(kind=base.measure.kind, additive=True), key)
+        case FormulaLine(formula=formula, type=figure, key=key):
+            parts = {}
+            for name in formula.names:
+                part = of_line(lines[name], lines, catalogue) if name in lines else None
+                parts[name] = part or of_metric(catalogue.metrics[name], catalogue)
+            return Computed(formula, parts, figure, key)
+    return None

@@ -1,0 +1,215 @@
+"""Figures: a plan of everything a report reads, and the figures once it is read."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import polars as pl
+
+from engine.calendar.periods import Period
+from engine.catalogue import Base, OverTime
+from engine.formulas.figures import Figure, Nothing
+from engine.formulas.formula import evaluate
+from engine.plans.availability import Availability
+from engine.plans.expressions import Expression, Measured
+from engine.plans.measure import Amounts, Batch, View, batches
+from engine.plans.presences import Presences
+from engine.plans.rows import Row
+from engine.plans.weights import Axis, Members, axis_of
+from engine.plans.windows import Window, time_columns, windows_of
+from engine.queries.values import Query
+from engine.reader import Reader
+from engine.scenarios import Reference, Side
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One side of a column: its windows (that of the total last), inside what may be seen of all sides compared."""
+
+    side: Side
+    shared: frozenset[str]
+    windows: tuple[Window, ...]
+
+    def view(self, domain: str) -> View:
+        """Return what is read of a domain."""
+        return View(domain, self.side.scenario.id, self.shared)
+
+
+@dataclass(frozen=True, eq=False)
+class FigurePlan:
+    """Everything that some rows need in every column of a query, as lazy frames."""
+
+    rows: tuple[Row, ...]
+    query: Query
+    reader: Reader
+    availability: Availability = field(init=False)
+    presences: Presences = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "availability", Availability(self.query, self.reader.catalogue))
+        object.__setattr__(self, "presences", Presences(self.reader))
+
+    @cached_property
+    def times(self) -> tuple[Period, ...]:
+        """The periods of the breakdown."""
+        return time_columns(self.query, self.reader.catalogue.calendar)
+
+    @cached_property
+    def bases(self) -> tuple[Base, ...]:
+        """Every base that some row needs and that can be asked."""
+        every = (base for row in self.rows if row.expression for base in row.expression.bases)
+        return tuple(base for base in dict.fromkeys(every) if self.availability.why_not_base(base) is None)
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes of the breakdown that are no time."""
+        return tuple(
+            axis_of(place, key, self.reader, self.query.filters)
+            for place, key in enumerate(self.availability.dimensions)
+        )
+
+    def readings(self, reference: Reference) -> tuple[Reading, ...]:
+        """Return the reading of each side of a column; those of a variance see what all its sides may see."""
+        ids = [side.scenario.id for side in reference.sides]
+        calendar = self.reader.catalogue.calendar
+        return tuple(
+            Reading(side, self.shared_with(side.scenario.id, ids), windows_of(side, self.query, self.times, calendar))
+            for side in reference.sides
+        )
+
+    def shared_with(self, scenario: str, others: Iterable[str]) -> frozenset[str]:
+        """Return the scenarios that narrow what is read of one; none where they narrow nothing."""
+        others = frozenset(others) - {scenario}
+        own = {base.domain: self.reader.cell(scenario, base.domain) for base in self.bases}
+        narrows = any(self.reader.shared_cell([scenario, *others], domain) != cell for domain, cell in own.items())
+        return others if narrows else frozenset()
+
+    @cached_property
+    def columns(self) -> tuple[tuple[Reading, ...], ...]:
+        """The readings of every column."""
+        return tuple(self.readings(column.reference) for column in self.query.columns)
+
+    @cached_property
+    def batches(self) -> tuple[Batch, ...]:
+        """The sums to make."""
+        wanted: dict[View, dict[Base, dict[Window, None]]] = defaultdict(lambda: defaultdict(dict))
+        for reading in dict.fromkeys(reading for column in self.columns for reading in column):
+            for base in self.bases:
+                view = reading.view(base.domain)
+                for window in reading.windows:
+                    wanted[view][base].update(dict.fromkeys(self.windows_read(view, base, window)))
+        return tuple(
+            batch
+            for view, windows in wanted.items()
+            for batch in batches(
+                view,
+                windows,
+                [axis for axis in self.axes if self.availability.across[view.domain][axis.place]],
+                len(self.axes),
+                self.query.filters,
+                self.reader,
+            )
+        )
+
+    def windows_read(self, view: View, base: Base, window: Window) -> Iterator[Window]:
+        """Yield the days a base reads for a window; of a balance by members also those before its close.
+
+        They tell which members have rows in the range and none at the close.
+        """
+        yield self.presences.read_window(view, base, window)
+        if base.over_time is OverTime.CLOSING and self.axes:
+            yield window
+
+    def finish(self, sums: Sequence[pl.DataFrame]) -> "Figures":
+        """Return the figures from the collected sums of the batches."""
+        amounts: dict[tuple[View, Base], Amounts] = {}
+        for batch, frame in zip(self.batches, sums, strict=True):
+            collected = batch.collected(frame)
+            amounts.update({(batch.view, base): collected for base in batch.bases})
+        return Figures(self, amounts)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One cell of every row and reading: some members (none: all) at one time column (the last is the total)."""
+
+    members: Members
+    time: int
+    is_total: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """The figures of a plan, by expression, reading and place."""
+
+    plan: FigurePlan
+    amounts: Mapping[tuple[View, Base], Amounts]
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Every place in the order of the breakdown, the total last."""
+        plan, everyone = self.plan, (None,) * len(self.plan.axes)
+        total = Place(everyone, len(plan.times), is_total=True)
+        if not plan.query.breakdown:
+            return (total,)
+        members = self.members if plan.axes else (everyone,)
+        times = range(len(plan.times)) if plan.query.time else (len(plan.times),)
+        places = [Place(found, time, is_total=False) for found in members for time in times]
+        if plan.query.time:
+            keys = [dimension.key for dimension in plan.query.breakdown]
+            at = keys.index(plan.query.time.dimension.key)
+            orders = self.orders
+            places.sort(
+                key=lambda place: [
+                    *(order[str(member)] for order, member in zip(orders[:at], place.members[:at], strict=True)),
+                    place.time,
+                ]
+            )
+        return (*places, total)
+
+    @cached_property
+    def orders(self) -> list[dict[str, int]]:
+        """The display order of the members of each axis."""
+        return [{member: place for place, member in enumerate(axis.ids)} for axis in self.plan.axes]
+
+    @cached_property
+    def members(self) -> tuple[Members, ...]:
+        """The combinations of members that hold anything, in display order."""
+        seen = {members for amounts in set(self.amounts.values()) for members in amounts.members()}
+        whole = [members for members in seen if None not in members]
+        return tuple(
+            sorted(
+                whole,
+                key=lambda found: [order[str(member)] for order, member in zip(self.orders, found, strict=True)],
+            )
+        )
+
+    def of(self, expression: Expression, reading: Reading) -> list[Figure]:
+        """Return the figures of an expression in one reading, by place."""
+        if isinstance(expression, Measured):
+            return self._measured(expression, reading)
+        parts = {name: self.of(part, reading) for name, part in expression.parts.items()}
+        only_total = bool(self.plan.availability.why_not_by_member(expression))
+        return [
+            Nothing.UNAVAILABLE
+            if only_total and any(place.members)
+            else evaluate(expression.formula, expression.types, {name: part[at] for name, part in parts.items()})
+            for at, place in enumerate(self.places)
+        ]
+
+    def _measured(self, expression: Measured, reading: Reading) -> list[Figure]:
+        availability, base = self.plan.availability, expression.base
+        if availability.why_not_base(base):
+            return [Nothing.UNAVAILABLE] * len(self.places)
+        view = reading.view(base.domain)
+        windows = [self.plan.presences.read_window(view, base, window) for window in reading.windows]
+        cells = ((availability.masked(base.domain, place.members), windows[place.time]) for place in self.places)
+        figures = list(self.amounts[view, base].figures(base, cells))
+        if availability.why_not_by_time(expression):
+            last = len(reading.windows) - 1
+            return [
+                figure if place.time == last else Nothing.UNAVAILABLE
+                for figure, place in zip(figures, self.places, strict=True)
+            ]
+        return figures

@@ -1,0 +1,161 @@
+"""Noting: what should be said beside the figures of a plan."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from engine.calendar.periods import Grain
+from engine.catalogue import Base, OverTime
+from engine.formulas.figures import Nothing
+from engine.notes import Note
+from engine.plans.expressions import Computed
+from engine.plans.figures import FigurePlan, Figures, Reading
+from engine.plans.presences import Anchor
+from engine.queries.filters import listed
+from engine.scenarios import Side, Variance
+
+
+def notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
+    """Yield what should be said beside the figures of a plan."""
+    yield from row_notes(plan)
+    for column, readings in zip(plan.query.columns, plan.columns, strict=True):
+        for reading in readings:
+            yield from side_notes(plan, reading.side)
+            yield from anchor_notes(plan, reading)
+            yield from close_notes(plan, figures, reading)
+        if isinstance(column.reference, Variance):
+            yield from comparison_notes(plan, column.reference, *readings)
+        else:
+            yield from empty_notes(plan, readings[0])
+
+
+def row_notes(plan: FigurePlan) -> Iterator[Note]:
+    """Yield which rows cannot be asked or computed, and which repeat their aggregate."""
+    availability = plan.availability
+    reasons: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    repeats: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in plan.rows:
+        if row.expression is None:
+            continue
+        why = availability.why_not(row.expression) or availability.why_not_by_time(row.expression)
+        by_member = availability.why_not_by_member(row.expression)
+        if isinstance(row.expression, Computed) and (why or by_member):
+            reasons["not_computable", why or by_member or "", availability.operand(row.expression)].append(row.key)
+        elif why:
+            reasons["unavailable", why, ""].append(row.key)
+        elif lacking := availability.missing_dimensions(row.expression):
+            domain = row.expression.bases[0].domain
+            repeats[domain, " and no ".join(lacking)].append(row.key)
+    for (code, reason, operand), lines in reasons.items():
+        about = {"operand": operand} if operand else {}
+        yield Note.of(code, lines=listed(lines), reason=reason, **about)
+    for (domain, dimensions), lines in repeats.items():
+        yield Note.of("aggregate", domain=domain, dimensions=dimensions, lines=listed(lines))
+
+
+def side_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
+    """Yield what a shifted view does to the range."""
+    calendar = plan.reader.catalogue.calendar
+    asked = plan.query.asked
+    window = side.window(calendar, asked)
+    if side.has_window and asked.count > 1 and window is not None:
+        yield Note.of("window_replaces_range", scenario=side.key, window=window.label)
+    if asked.grain in (Grain.DATE, Grain.WEEK):
+        at = asked
+        for shift in side.shifts:
+            if shift.years and (lost := calendar.without_counterpart(at, shift.years)):
+                yield Note.of("leap_period", scenario=side.key, periods=listed([period.code for period in lost]))
+            moved = shift.move(calendar, at)
+            if moved is None:
+                return
+            at = moved
+
+
+def balances(plan: FigurePlan) -> list[Base]:
+    """Return one balance of each stock group that a plan reads."""
+    closing = {(base.domain, base.stock_group): base for base in plan.bases if base.over_time is OverTime.CLOSING}
+    return list(closing.values())
+
+
+def anchors(plan: FigurePlan, reading: Reading) -> list[tuple[Base, Anchor]]:
+    """Return where each stock group closes in the total column of a reading."""
+    found = []
+    for base in balances(plan):
+        group = plan.presences.group_of(base)
+        anchor = plan.presences.anchor(reading.view(base.domain), group, reading.windows[-1])
+        if anchor is not None:
+            found.append((base, anchor))
+    return found
+
+
+def anchor_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
+    """Yield at which date the balances of a reading stand, and whether they stand at several."""
+    found = anchors(plan, reading)
+    for base, anchor in found:
+        yield Note.of(
+            "anchor",
+            domain=base.domain,
+            group=anchor.group.key,
+            scenario=reading.side.key,
+            anchor=anchor.period.code,
+        )
+    if len({anchor.window.last for _, anchor in found}) > 1:
+        yield Note.of(
+            "anchors_differ",
+            anchors=", ".join(f"{base.domain} at {anchor.period.code}" for base, anchor in found),
+        )
+
+
+def close_notes(plan: FigurePlan, figures: Figures, reading: Reading) -> Iterator[Note]:
+    """Yield the members that have rows in the range and none at the close."""
+    for base, anchor in anchors(plan, reading) if plan.axes else []:
+        window = reading.windows[-1]
+        held = figures.amounts[reading.view(base.domain), base]
+        late = [
+            members
+            for members in figures.members
+            if [
+                figure is not Nothing.MISSING
+                for figure in held.figures(base, [(members, window), (members, anchor.window)])
+            ]
+            == [True, False]
+        ]
+        if late:
+            names = ["/".join(str(member) for member in members) for members in late]
+            dimensions = " and ".join(axis.key for axis in plan.axes)
+            yield Note.of("incomplete_close", members=listed(names), dimension=dimensions, anchor=anchor.period.code)
+
+
+def comparison_notes(plan: FigurePlan, variance: Variance, a: Reading, b: Reading) -> Iterator[Note]:
+    """Yield whether two sides cover and show the same."""
+    grain = plan.query.asked.grain
+    if a.shared or b.shared:
+        yield Note.of("scope_differs", scenario=variance.key)
+    for domain in dict.fromkeys(base.domain for base in plan.bases):
+        covered = [plan.presences.coverage(reading.view(domain), reading.windows[-1], grain) for reading in (a, b)]
+        if covered[0] != covered[1] and all(held for held, _ in covered):
+            texts = [f"{held} of {asked}" for held, asked in covered]
+            yield Note.of("coverage_differs", scenario=variance.key, domain=domain, a=texts[0], b=texts[1])
+    behind = [
+        {
+            (base.domain, anchor.group.key): periods_behind(plan, reading, anchor)
+            for base, anchor in anchors(plan, reading)
+        }
+        for reading in (a, b)
+    ]
+    for group, periods in behind[0].items():
+        if behind[1].get(group, periods) != periods:
+            yield Note.of("anchors_differ", anchors=f"{group[0]} ({group[1]}) of the two sides of {variance.key}")
+
+
+def periods_behind(plan: FigurePlan, reading: Reading, anchor: Anchor) -> int:
+    """Return how many periods before the end of its window an anchor lies."""
+    end = reading.windows[-1].last or anchor.period.last
+    return plan.reader.catalogue.calendar.at(end, anchor.group.grain).ordinal - anchor.period.ordinal
+
+
+def empty_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
+    """Yield the domains that a scenario holds no rows of at all."""
+    for domain in plan.query.domains:
+        seen = not plan.reader.cell(reading.side.scenario.id, domain.key).is_nothing
+        if seen and plan.presences.of(reading.view(domain.key)).through() is None:
+            yield Note.of("no_rows", scenario=reading.side.scenario.id, domain=domain.key)

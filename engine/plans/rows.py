@@ -1,0 +1,125 @@
+"""Rows: the lines of a statement or the metrics of a call, with what each is computed from."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from engine.catalogue import (
+    Catalogue,
+    Favourable,
+    Format,
+    FormulaLine,
+    HeaderLine,
+    Line,
+    Metric,
+    MetricLine,
+    RollupLine,
+    Statement,
+    Style,
+)
+from engine.cuts import OWN, Cut
+from engine.errors import Unavailable
+from engine.exact import ONE, Exact
+from engine.formulas.figures import FigureType
+from engine.members.tree import RaggedNodes
+from engine.plans.expressions import Expression, Measured, of_line, of_metric
+from engine.reader import Reader
+
+FORMAT_OF_KIND = {"money": Format.CURRENCY}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line or metric: its place and looks, and its expression; a header has none."""
+
+    key: str
+    label: str
+    level: int = 0
+    kind: str
+    style: Style = Style.PLAIN
+    favourable: Favourable = Favourable.NONE
+    format: Format = Format.NUMBER
+    expression: Expression | None = None
+    into_parent: Exact | None = None
+
+    @property
+    def type(self) -> FigureType | None:
+        """What its figures are."""
+        return self.expression.type if self.expression else None
+
+
+def statement_rows(statement: Statement, reader: Reader) -> tuple[Row, ...]:
+    """Return the rows of a statement, rollups expanded."""
+    lines = {line.key: line for line in statement.lines}
+    return tuple(row for line in statement.lines for row in line_rows(line, lines, reader))
+
+
+def line_rows(line: Line, lines: Mapping[str, Line], reader: Reader) -> Iterator[Row]:
+    """Yield the rows of one line."""
+    match line:
+        case HeaderLine(key=key, label=label):
+            yield Row(key=key, label=label, kind="header")
+        case MetricLine(key=key, metric=name, label=label, style=style):
+            yield metric_row(reader.catalogue.metrics[name], reader.catalogue, key=key, label=label, style=style)
+        case RollupLine():
+            yield from rollup_rows(line, reader)
+        case FormulaLine(key=key, label=label, style=style):
+            yield Row(
+                key=key,
+                label=label,
+                kind="formula",
+                style=style,
+                favourable=line.favourable,
+                format=line.format,
+                expression=of_line(line, lines, reader.catalogue),
+            )
+
+
+def metric_row(metric: Metric, catalogue: Catalogue, *, key: str, label: str, style: Style = Style.PLAIN) -> Row:
+    """Return the row of a metric."""
+    return Row(
+        key=key,
+        label=label,
+        kind="metric",
+        style=style,
+        favourable=metric.favourable,
+        format=metric.format,
+        expression=of_metric(metric, catalogue),
+    )
+
+
+def rollup_rows(line: RollupLine, reader: Reader) -> Iterator[Row]:
+    """Yield a node and the levels below it, each before its children; their weights make them foot to it."""
+    tree = reader.members(line.dimension)
+    if not isinstance(tree, RaggedNodes) or not tree.has(line.node):
+        raise Unavailable(f"'{line.node}' of {line.dimension}, which {line.key} shows, is not loaded.")
+
+    def node_rows(node: str, level: int, good: Favourable, edge: Exact | None) -> Iterator[Row]:
+        if not reader.sees(line.dimension, node):
+            return
+        key = line.key if level == 0 else f"{line.dimension}.{node}"
+        base = line.base.over(Cut(line.dimension, (node,)))
+        figure = FigureType(kind=base.measure.kind, additive=True)
+        yield Row(
+            key=key,
+            label=(line.label if level == 0 else None) or tree.label(node),
+            level=level,
+            kind="node" if edge is None or edge else "memo",
+            style=line.style if level == 0 else Style.PLAIN,
+            favourable=good,
+            format=FORMAT_OF_KIND.get(figure.kind.value, Format.NUMBER),
+            expression=Measured(base, figure, key),
+            into_parent=edge,
+        )
+        if level < line.depth:
+            for child in tree.children(node):
+                weight = ONE if child.endswith(OWN) else dict(tree.nodes[node].children)[child]
+                yield from node_rows(child, level + 1, turned_by(good, weight), weight)
+
+    yield from node_rows(line.node, 0, line.favourable, None)
+
+
+def turned_by(good: Favourable, weight: Exact) -> Favourable:
+    """Return the good direction of a child that counts with a weight into a node with one."""
+    if not weight:
+        return Favourable.NONE
+    return good.turned() if weight.numerator < 0 else good

@@ -1,0 +1,220 @@
+"""Weights: how much a leaf counts in every base, and in every member of a breakdown.
+
+The leaves of a dimension that count alike everywhere form a *class*; sums are made per class, so that what happens in
+exact arithmetic afterwards is small. A hierarchy weighs a leaf once: where the restriction of a base weighs by it, a
+filter or a breakdown by the same hierarchy only selects.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import lcm, prod
+
+import polars as pl
+
+from engine.catalogue import Base
+from engine.errors import Unavailable
+from engine.exact import ONE, ZERO, Exact
+from engine.members.memberset import Leaves
+from engine.queries.filters import joined_leaves
+from engine.queries.values import Filter
+from engine.reader import Reader
+
+Members = tuple[str | None, ...]  # a member of each breakdown dimension; None: all of them together
+Pair = tuple[int, int]  # numerator, denominator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """A breakdown by members of one dimension: which members each leaf counts in, and what it weighs in the total."""
+
+    place: int  # among the dimensions of the breakdown
+    key: str
+    leaf: str
+    ids: tuple[str, ...]
+    members: Mapping[str, Leaves]
+    total: Leaves | None  # None: every leaf once
+    kept: frozenset[int] | None  # leaves that a filter by the same dimension keeps to; None: no such filter
+
+    @property
+    def denominator(self) -> int:
+        """A denominator that the weights of the members and of the total fit."""
+        return common_denominator([*self.members.values(), self.total or {}])
+
+
+def common_denominator(weighed: Sequence[Leaves]) -> int:
+    """Return a denominator that every weight fits."""
+    return lcm(*{weight.denominator for leaves in weighed for weight in leaves.values()})
+
+
+def axis_of(place: int, key: str, reader: Reader, filters: Sequence[Filter]) -> Axis:
+    """Return the axis of a breakdown by members, one level below a filter by the same dimension."""
+    members = reader.members(key)
+    same = next((known for known in filters if known.dimension.key == key), None)
+    nowhere = same is not None and not same.members
+    ids = () if nowhere else tuple(members.shown(same.members if same else ()))
+    return Axis(
+        place=place,
+        key=key,
+        leaf=members.leaf,
+        ids=ids,
+        members={member: members.leaves(member) for member in ids},
+        total=same.leaves if same else members.top(),
+        kept=frozenset(same.leaves) if same else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BaseWeights:
+    """What leaves of each dimension weigh in one base, filters included; a dimension not named weighs 1 throughout."""
+
+    by_leaf: Mapping[str, Leaves]
+    hierarchies: frozenset[str]  # dimensions whose weights the base has already
+
+    @property
+    def denominator(self) -> int:
+        """A denominator that every product of these weights fits."""
+        return prod(common_denominator([leaves]) for leaves in self.by_leaf.values())
+
+
+def base_weights(base: Base, reader: Reader, filters: Sequence[Filter], axes: Sequence[Axis]) -> BaseWeights:
+    """Return what leaves weigh in a base: its own restriction times the filters."""
+    weights: dict[str, Leaves] = {}
+    weighing = {cut.dimension: cut for cut in base.where}
+    for cut in base.where:
+        members = reader.members(cut.dimension)
+        for member in cut.ids:
+            if not members.has(member):
+                raise Unavailable(
+                    f"'{member}' of {cut.dimension}, which this figure is made of, is not loaded.", field="metrics"
+                )
+        leaves = joined_leaves(members, cut.ids)
+        multiply(weights, members.leaf, leaves if weighing[cut.dimension] is cut else dict.fromkeys(leaves, ONE))
+    hierarchies = frozenset(weighing)
+    broken_down = {axis.key for axis in axes}
+    for known in filters:
+        if known.dimension.key in hierarchies or known.dimension.key in broken_down:
+            multiply(weights, known.dimension.leaf, dict.fromkeys(known.leaves, ONE))
+        else:
+            multiply(weights, known.dimension.leaf, known.leaves)
+    return BaseWeights(weights, hierarchies)
+
+
+def multiply(weights: dict[str, Leaves], leaf: str, by: Leaves) -> None:
+    """Multiply the weights of one leaf dimension; leaves that are not in both go."""
+    known = weights.get(leaf)
+    if known is None:
+        weights[leaf] = by
+    else:
+        weights[leaf] = {
+            code: (weight if other is ONE else other if weight is ONE else weight * other)
+            for code, weight in known.items()
+            if (other := by.get(code)) is not None
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LeafClass:
+    """Leaves of one dimension that count alike: in each base, in each member, and in the totals."""
+
+    in_bases: Mapping[int, Exact]  # position of a base -> weight, of the bases that restrict this dimension
+    in_members: Mapping[str, tuple[tuple[str, Exact], ...]]  # axis -> members with weights
+    in_totals: Mapping[str, Exact]  # axis -> weight
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of one leaf dimension; class 0 counts nowhere."""
+
+    leaf: str
+    of_code: pl.Series
+    classes: Sequence[LeafClass]
+
+    @classmethod
+    def of(cls, leaf: str, count: int, bases: Sequence[BaseWeights], axes: Sequence[Axis]) -> "Classes":
+        """Sort `count` leaf codes into classes."""
+        in_bases: dict[int, list[tuple[int, Exact]]] = defaultdict(list)
+        restricting = False
+        for position, base in enumerate(bases):
+            for code, weight in base.by_leaf.get(leaf, {}).items():
+                in_bases[code].append((position, weight))
+            restricting = restricting or leaf in base.by_leaf
+        here = [axis for axis in axes if axis.leaf == leaf]
+        in_members = [memberships(axis) for axis in here]
+        numbers: dict[object, int] = {}
+        classes = [LeafClass({}, {}, {})]
+        of_code = []
+        for code in in_bases if restricting else range(count):
+            totals = [axis_total(axis, code) for axis in here]
+            alike = (
+                tuple((position, pair(weight)) for position, weight in in_bases[code]),
+                tuple(tuple((member, pair(weight)) for member, weight in known.get(code, ())) for known in in_members),
+                tuple(map(pair, totals)),
+            )
+            number = numbers.setdefault(alike, len(classes))
+            if number == len(classes):
+                classes.append(
+                    LeafClass(
+                        dict(in_bases[code]),
+                        {axis.key: tuple(known.get(code, ())) for axis, known in zip(here, in_members, strict=True)},
+                        {axis.key: weight for axis, weight in zip(here, totals, strict=True)},
+                    )
+                )
+            of_code.append((code, number))
+        table = [0] * count
+        for code, number in of_code:
+            table[code] = number
+        return cls(leaf, pl.Series(table, dtype=pl.UInt32), classes)
+
+
+def pair(weight: Exact) -> Pair:
+    """Return a weight as a key that is quick to compare."""
+    return (weight.numerator, weight.denominator)
+
+
+def axis_total(axis: Axis, code: int) -> Exact:
+    """Return what a leaf weighs in the total of an axis."""
+    return ONE if axis.total is None else axis.total.get(code, ZERO)
+
+
+def memberships(axis: Axis) -> Mapping[int, list[tuple[str, Exact]]]:
+    """Return the members of an axis that each leaf counts in."""
+    found: dict[int, list[tuple[str, Exact]]] = defaultdict(list)
+    for member, leaves in axis.members.items():
+        for code, weight in leaves.items():
+            if axis.kept is None or code in axis.kept:
+                found[code].append((member, weight))
+    return found
+
+
+def contributions(
+    found: Mapping[str, LeafClass], bases: Sequence[BaseWeights], axes: Sequence[Axis], places: int
+) -> Iterator[tuple[int, Members, Exact]]:
+    """Yield what rows of one combination of classes count as: base, members and weight, totals included.
+
+    `found` has the class of every leaf dimension that rows are grouped by; `places` is how many dimensions the
+    breakdown has.
+    """
+    nowhere: Members = (None,) * places
+    for position, base in enumerate(bases):
+        weight = ONE
+        for leaf, known in found.items():
+            if leaf in base.by_leaf:
+                weight *= known.in_bases.get(position, ZERO)
+        if not weight:
+            continue
+        total, cells = weight, [(nowhere, weight)]
+        for axis in axes:
+            selects = axis.key in base.hierarchies
+            known = found[axis.leaf]
+            of_total = known.in_totals[axis.key]
+            total *= (ONE if of_total else ZERO) if selects else of_total
+            cells = [
+                ((*members[: axis.place], member, *members[axis.place + 1 :]), so_far if selects else so_far * edge)
+                for members, so_far in cells
+                for member, edge in known.in_members[axis.key]
+            ]
+        if total:
+            yield position, nowhere, total
+        if axes:
+            yield from ((position, members, counted) for members, counted in cells if counted)

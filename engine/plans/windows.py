@@ -1,0 +1,73 @@
+"""Windows: which days each column of each side reads."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+
+from engine.calendar.calendar import Calendar
+from engine.calendar.periods import Period, PeriodRange, Span
+from engine.queries.values import Query
+from engine.scenarios import Side
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The days that one figure covers, ascending; none where its side has no such periods."""
+
+    spans: tuple[Span, ...]
+    label: str
+
+    @classmethod
+    def of(cls, runs: Sequence[PeriodRange]) -> "Window":
+        """Return the window of some runs of periods, those that touch joined."""
+        joined: list[Span] = []
+        for run in sorted((run.span for run in runs), key=lambda span: span.first):
+            if joined and joined[-1].last.toordinal() + 1 >= run.first.toordinal():
+                joined[-1] = Span(joined[-1].first, max(joined[-1].last, run.last))
+            else:
+                joined.append(run)
+        return cls(tuple(joined), ", ".join(run.label for run in runs))
+
+    @property
+    def last(self) -> date | None:
+        """The last day."""
+        return self.spans[-1].last if self.spans else None
+
+
+NO_DAYS = Window((), "")
+
+
+def time_columns(query: Query, calendar: Calendar) -> tuple[Period, ...]:
+    """Return the periods a query breaks down by, none where it does not break down by time."""
+    if query.time is None:
+        return ()
+    runs = [calendar.within(run, query.time.grain) for run in query.selected]
+    return tuple(period for run in runs if run for period in calendar.periods(run))
+
+
+def windows_of(side: Side, query: Query, columns: Sequence[Period], calendar: Calendar) -> tuple[Window, ...]:
+    """Return the window of each time column of a side, that of the total last.
+
+    A column moves by its own code. A window that depends on the last period only has that of the last column for its
+    total; other shifts move the range by its bounds.
+    """
+    single = [moved(side, [PeriodRange(period, period)], calendar) for period in columns]
+    if side.has_window:
+        total = single[-1] if single else moved(side, query.selected[-1:], calendar)
+    else:
+        total = moved(side, query.selected, calendar)
+    return (*single, total)
+
+
+def moved(side: Side, runs: Iterable[PeriodRange], calendar: Calendar) -> Window:
+    """Return some runs as a side reads them."""
+    return Window.of([run for asked in runs if (run := side.window(calendar, asked))])
+
+
+def atoms(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Return the days of some spans cut into pieces that do not overlap, each inside or outside of every span."""
+    spans = list(spans)
+    cuts = sorted({span.first.toordinal() for span in spans} | {span.last.toordinal() + 1 for span in spans})
+    pieces = (Span(date.fromordinal(first), date.fromordinal(after - 1)) for first, after in pairwise(cuts))
+    return tuple(piece for piece in pieces if any(span.overlap(piece) for span in spans))

@@ -1,0 +1,153 @@
+"""Filters resolved: members to leaves, periods to runs of the range."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.calendar.calendar import Calendar
+from engine.calendar.periods import Period, PeriodRange
+from engine.catalogue import Dimension, Domain
+from engine.errors import AmbiguousWeight, BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
+from engine.exact import Exact
+from engine.members.memberset import MemberSet
+from engine.notes import Note
+from engine.queries.values import Filter
+from engine.reader import Reader
+
+NAMED_IN_NOTE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What the filters of a request mean, and what was left out of them."""
+
+    by_member: tuple[Filter, ...]
+    by_time: Mapping[str, tuple[str, ...]]  # time dimension -> period codes
+    notes: tuple[Note, ...]
+
+
+def resolve_filters(asked: Mapping[str, str | tuple[str, ...]], reader: Reader, domains: Sequence[Domain]) -> Filters:
+    """Return the filters of a request; members that are not there match nothing and are noted."""
+    by_member, by_time, notes = [], {}, []
+    for key, ids in asked.items():
+        members = tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
+        if not members:
+            raise BadArguments(
+                f"filters.{key} names no member. Leave the key out, or name members that search_hierarchy finds.",
+                field=f"filters.{key}",
+                got=[],
+            )
+        dimension = usable_dimension(key, reader, domains, field=f"filters.{key}", breaking_down=False)
+        if dimension.grain:
+            by_time[key] = members
+            continue
+        seen = tuple(member for member in members if reader.sees(key, member))
+        unknown = [member for member in members if member not in seen]
+        if unknown:
+            notes.append(Note.of("unknown_member", dimension=key, members=listed(unknown)))
+        leaves = joined_leaves(reader.members(key), seen)
+        by_member.append(Filter(dimension=dimension, members=seen, leaves=leaves))
+    return Filters(tuple(by_member), by_time, tuple(notes))
+
+
+def usable_dimension(
+    key: str, reader: Reader, domains: Sequence[Domain], *, field: str, breaking_down: bool
+) -> Dimension:
+    """Return a dimension that some of the domains have; refuse one that is not there, or that none has."""
+    dimension = reader.dimensions.get(key)
+    if dimension is None:
+        visible = [name for name, known in reader.dimensions.items() if breaking_down or not known.axis_only]
+        raise UnknownName.of("dimension", key, visible, field=field, hint="list_dimensions lists them.")
+    if dimension.axis_only and not breaking_down:
+        raise DimensionUnavailable(
+            f"{key} can only be broken down by, not filtered. Put it into dimensions, or filter by another.",
+            field=field,
+            got=key,
+            valid=keys_of(reader, domains, breaking_down=False),
+        )
+    if not any(dimension in reader.catalogue.dimensions_of(domain) for domain in domains):
+        names = quoted(sorted(domain.key for domain in domains))
+        raise DimensionUnavailable(
+            f"{names} has no {key}, so nothing here can be cut by it.",
+            field=field,
+            got=key,
+            valid=keys_of(reader, domains, breaking_down=breaking_down),
+        )
+    return dimension
+
+
+def keys_of(reader: Reader, domains: Iterable[Domain], *, breaking_down: bool) -> list[str]:
+    """Return the keys of the dimensions that some domain has."""
+    keys = dict.fromkeys(
+        dimension.key
+        for domain in domains
+        for dimension in reader.catalogue.dimensions_of(domain)
+        if breaking_down or not dimension.axis_only
+    )
+    return list(keys)
+
+
+def joined_leaves(members: MemberSet, ids: Iterable[str]) -> Mapping[int, Exact]:
+    """Return the leaves of several ids, each once; refuse a leaf that would count with two weights."""
+    ids = list(ids)
+    if len(ids) == 1:
+        return members.leaves(ids[0])
+    joined: dict[int, Exact] = {}
+    for member in ids:
+        for code, weight in members.leaves(member).items():
+            if joined.setdefault(code, weight) != weight:
+                raise AmbiguousWeight(
+                    f"In {members.dimension}, a leaf below '{member}' also lies below another node of this filter "
+                    f"with another weight ({weight.digits()} against {joined[code].digits()}). Ask for the nodes in "
+                    "separate calls.",
+                    field=f"filters.{members.dimension}",
+                    got=member,
+                )
+    return joined
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names and how many more there are."""
+    more = len(names) - NAMED_IN_NOTE
+    shown = quoted(names[:NAMED_IN_NOTE])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def select_periods(
+    asked: PeriodRange, by_time: Mapping[str, tuple[str, ...]], calendar: Calendar
+) -> tuple[PeriodRange, ...]:
+    """Return the runs of the range's periods that lie inside every filter on time."""
+    if not by_time:
+        return (asked,)
+    kept = [
+        period
+        for period in calendar.periods(asked)
+        if all(
+            any(inside(period, named) for named in named_periods(by_time[key], key, asked, calendar)) for key in by_time
+        )
+    ]
+    runs: list[PeriodRange] = []
+    for period in kept:
+        if runs and runs[-1].end.ordinal + 1 == period.ordinal:
+            runs[-1] = PeriodRange(runs[-1].start, period)
+        else:
+            runs.append(PeriodRange(period, period))
+    return tuple(runs)
+
+
+def inside(period: Period, other: Period) -> bool:
+    """Tell whether one period's days all lie in another's."""
+    return other.first <= period.first and period.last <= other.last
+
+
+def named_periods(codes: Iterable[str], key: str, asked: PeriodRange, calendar: Calendar) -> list[Period]:
+    """Return the periods a filter on time names; refuse finer ones than the range is made of."""
+    periods = [calendar.parse(code, f"filters.{key}") for code in codes]
+    for period in periods:
+        if period.grain.fineness < asked.grain.fineness:
+            raise BadPeriod(
+                f"filters.{key} names the {period.grain.value} '{period.code}' while the range is by "
+                f"{asked.grain.value}. Give period_start and period_end by {period.grain.value}.",
+                field=f"filters.{key}",
+                got=period.code,
+            )
+    return periods

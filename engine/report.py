@@ -1,1 +1,0 @@
-"""Reports: the figures of one plan, laid out in lines and columns."""

@@ -1,0 +1,116 @@
+"""Running a plan: the collect, and the report made of what comes back."""
+
+from collections.abc import Callable
+
+import polars as pl
+
+from engine.calendar.periods import Period, PeriodRange
+from engine.formulas.figures import Figure, Nothing
+from engine.plans.figures import FigurePlan, Figures, Place, Reading
+from engine.plans.freshness import freshness
+from engine.plans.noting import notes
+from engine.plans.report_plan import ReportPlan, StatementPlan
+from engine.plans.rows import Row
+from engine.plans.variances import Variances
+from engine.queries.values import Column
+from engine.report.values import Column as ReportColumn
+from engine.report.values import Comparison, Line, Member, Report
+from engine.report.values import Place as ReportPlace
+from engine.scenarios import Reference, Side, Variance
+
+Stop = Callable[[], None]  # raises where the call should not go on
+
+
+def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
+    """Collect what a plan needs, looking at `stop` between its frames, and return the report."""
+    planned = plan.figures
+    sums: list[pl.DataFrame] = []
+    for batch in planned.batches:
+        stop()
+        sums.append(batch.sums.collect(engine="in-memory"))
+    stop()
+    figures = planned.finish(sums)
+    variances = Variances(figures)
+    by_line = [[line_figures(row, column, figures, variances) for column in range_of(planned)] for row in planned.rows]
+    catalogue = planned.reader.catalogue
+    query = planned.query
+    said = (*query.notes, *notes(planned, figures), *variances.notes)
+    return Report(
+        statement=plan.key if isinstance(plan, StatementPlan) else None,
+        label=plan.label,
+        period=query.asked,
+        currency=catalogue.currency,
+        scale=query.scale,
+        decimals=query.decimals,
+        breakdown=tuple(dimension.key for dimension in query.breakdown),
+        lines=tuple(line_of(row, planned) for row in planned.rows),
+        columns=tuple(column_of(column, planned) for column in query.columns),
+        places=tuple(place_of(place, planned) for place in figures.places),
+        figures=by_line,
+        notes=tuple(dict.fromkeys(said)),
+        freshness=freshness(planned),
+        catalogue_version=catalogue.version,
+        data_version=planned.reader.data_version,
+    )
+
+
+def range_of(plan: FigurePlan) -> list[tuple[Reference, tuple[Reading, ...]]]:
+    """Return each column's reference with its readings."""
+    return [(column.reference, readings) for column, readings in zip(plan.query.columns, plan.columns, strict=True)]
+
+
+def line_figures(
+    row: Row, column: tuple[Reference, tuple[Reading, ...]], figures: Figures, variances: Variances
+) -> list[Figure]:
+    """Return the figures of a row in one column, by place."""
+    reference, readings = column
+    if row.expression is None:
+        return [Nothing.MISSING] * len(figures.places)
+    if isinstance(reference, Variance):
+        return variances.of(reference, row.expression, *readings)
+    return figures.of(row.expression, readings[0])
+
+
+def line_of(row: Row, plan: FigurePlan) -> Line:
+    """Return a row as the report keeps it."""
+    return Line(
+        key=row.key,
+        label=row.label,
+        level=row.level,
+        kind=row.kind,
+        style=row.style,
+        favourable=row.favourable,
+        format=row.format,
+        type=row.type,
+        into_parent=row.into_parent,
+        repeats_over=plan.availability.missing_dimensions(row.expression) if row.expression else (),
+    )
+
+
+def column_of(column: Column, plan: FigurePlan) -> ReportColumn:
+    """Return a column as the report keeps it."""
+    reference = column.reference
+    window: PeriodRange | None = None
+    if isinstance(reference, Side):
+        comparison = Comparison.FIGURE
+        moved = reference.window(plan.reader.catalogue.calendar, plan.query.asked) if reference.shifts else None
+        window = moved if moved != plan.query.asked else None
+    else:
+        comparison = Comparison.SHARE if reference.relative else Comparison.VARIANCE
+    return ReportColumn(heading=column.heading, scenario=reference.key, comparison=comparison, window=window)
+
+
+def place_of(place: Place, plan: FigurePlan) -> ReportPlace:
+    """Return a place as the report keeps it, with the labels of its members."""
+    if place.is_total:
+        return ReportPlace((), is_total=True)
+    by_axis = dict(zip((axis.key for axis in plan.axes), place.members, strict=True))
+    members = []
+    for dimension in plan.query.breakdown:
+        if dimension.grain:
+            period: Period = plan.times[place.time]
+            members.append(Member(dimension.key, period.code, period.label))
+        else:
+            member = str(by_axis[dimension.key])
+            members.append(Member(dimension.key, member, plan.reader.members(dimension.key).label(member)))
+    return ReportPlace(tuple(members), is_total=False)

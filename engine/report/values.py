@@ -1,0 +1,117 @@
+"""Reports as values: they stand on their own, without the books they were read from.
+
+A report is figures by line, column and place. A *line* is a line of a statement or a metric; a *column* is a scenario;
+a *place* is a combination of breakdown members, the total last. What stands down and what across is a matter of
+layout. Figures are exact and in units; scale is applied where they are shown.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from engine.calendar.periods import PeriodRange
+from engine.catalogue import Favourable, Format, Style
+from engine.exact import Exact
+from engine.formulas.figures import Figure, FigureType, Kind
+from engine.notes import Note
+from engine.plans.freshness import Freshness
+
+SCALED = {0: "", 3: " thousands", 6: " millions", 9: " billions"}
+
+
+class Comparison(Enum):
+    """What a column shows of the figures: themselves, a difference, or a difference as a share."""
+
+    FIGURE = "figure"
+    VARIANCE = "variance"
+    SHARE = "share"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of a statement, or a metric."""
+
+    key: str
+    label: str
+    level: int
+    kind: str  # header, metric, formula, node or memo
+    style: Style
+    favourable: Favourable
+    format: Format
+    type: FigureType | None  # None of a header
+    into_parent: Exact | None  # weight with which a rollup's line counts in the one above it
+    repeats_over: tuple[str, ...]  # breakdown dimensions over which it repeats its aggregate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A scenario as asked for."""
+
+    heading: str
+    scenario: str
+    comparison: Comparison
+    window: PeriodRange | None  # the range it shows, where that is not the one asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a breakdown dimension."""
+
+    dimension: str
+    id: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A combination of members, or all of them together."""
+
+    members: tuple[Member, ...]
+    is_total: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Report:
+    """A statement or metrics, answered."""
+
+    statement: str | None  # None of a report of metrics
+    label: str
+    period: PeriodRange
+    currency: str
+    scale: int
+    decimals: int | None
+    breakdown: tuple[str, ...]
+    lines: tuple[Line, ...]
+    columns: tuple[Column, ...]
+    places: tuple[Place, ...]
+    figures: Sequence[Sequence[Sequence[Figure]]]  # by line, column and place
+    notes: tuple[Note, ...]
+    freshness: Mapping[str, Mapping[str, Freshness]]
+    catalogue_version: str
+    data_version: str
+
+    def unit(self, line: Line, comparison: Comparison, *, scaled: bool = True) -> str | None:
+        """Return the unit of a line's figures in a column of some comparison; None of a header."""
+        if line.type is None:
+            return None
+        if comparison is Comparison.SHARE:
+            return "fraction"
+        match line.type.kind:
+            case Kind.MONEY:
+                return self.currency + (SCALED[self.scale] if scaled and line.type.additive else "")
+            case Kind.PRICE:
+                return f"{self.currency} each"
+            case Kind.NUMBER if line.format is not Format.PERCENT:
+                return "number"
+            case Kind.RATIO if line.format is not Format.PERCENT:
+                return "ratio"
+        return "pp" if comparison is Comparison.VARIANCE else "fraction"
+
+    def shown(self, line: Line, comparison: Comparison, figure: Exact) -> Exact:
+        """Return a figure at the report's scale: additive money is divided, everything else is not."""
+        scales = line.type is not None and line.type.kind is Kind.MONEY and line.type.additive
+        return figure.scaled(self.scale) if scales and self.scale and comparison is not Comparison.SHARE else figure
+
+    def is_quotient(self, line: Line, comparison: Comparison) -> bool:
+        """Tell whether a figure was divided, so that it carries 15 significant digits."""
+        return comparison is Comparison.SHARE or (line.type is not None and line.type.quotient)

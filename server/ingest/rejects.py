@@ -1,0 +1,67 @@
+"""Rejected rows: which row, which column, what was found, and why it cannot be kept."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import polars as pl
+
+FILE, ROW = "_file", "_row"  # columns of an extract: where each row came from
+SCHEMA = {"file": pl.String, "row": pl.Int64, "column": pl.String, "found": pl.String, "reason": pl.String}
+
+
+class LoadFailed(Exception):
+    """A load that publishes nothing; `stage` says how far it came, and the message why."""
+
+    def __init__(self, stage: str, message: str) -> None:
+        super().__init__(message)
+        self.stage = stage
+
+
+@dataclass
+class Rejects:
+    """The rejected rows of one extract, gathered column by column."""
+
+    extract: pl.DataFrame
+    found: list[pl.DataFrame] = field(default_factory=list)
+
+    def where(self, bad: pl.Series, column: str, values: pl.Series, reason: str | pl.Series) -> None:
+        """Reject the rows where `bad` is true, for one reason or for a reason each."""
+        if not bad.any():
+            return
+        reasons = pl.Series("reason", [reason]) if isinstance(reason, str) else reason.filter(bad).alias("reason")
+        rows = self.extract.select(pl.col(FILE).alias("file"), pl.col(ROW).alias("row")).filter(bad)
+        self.found.append(
+            rows.with_columns(
+                pl.lit(column).alias("column"),
+                values.filter(bad).cast(pl.String).alias("found"),
+                pl.lit(reasons[0]).alias("reason") if len(reasons) == 1 else reasons,
+            ).cast(SCHEMA)  # type: ignore[arg-type]  # polars types a schema more narrowly than it accepts one
+        )
+
+    @property
+    def report(self) -> pl.DataFrame:
+        """Every rejection: file, row, column, found, reason."""
+        return pl.concat(self.found) if self.found else pl.DataFrame(schema=SCHEMA)
+
+    @property
+    def count(self) -> int:
+        """How many rows are rejected, each counted once."""
+        return self.report.select("file", "row").n_unique() if self.found else 0
+
+    def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of a frame (in the order of the extract) that are not rejected."""
+        if not self.found:
+            return frame
+        rejected = self.report.select(pl.col("file").alias(FILE), pl.col("row").alias(ROW)).unique()
+        place = self.extract.select(FILE, ROW).with_row_index("_place")
+        kept = place.join(rejected.cast({ROW: place.schema[ROW]}), on=[FILE, ROW], how="anti").sort("_place")
+        return frame[kept["_place"]]
+
+
+def lines(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
+    """Yield rejections as lines of text, and how many more there are."""
+    for row in report.head(most).iter_rows(named=True):
+        found = "nothing" if row["found"] is None else f"'{row['found']}'"
+        yield f"{row['file']} row {row['row']}, {row['column']}: {found} {row['reason']}"
+    if report.height > most:
+        yield f"… and {report.height - most} more"
