@@ -4,9 +4,10 @@ Whatever a caller is shown comes from here: scenarios, metrics, statements, memb
 permission into every question; what lies outside is not there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
+from typing import TypeVar
 
 import polars as pl
 
@@ -31,6 +32,7 @@ from engine.scenarios import Scenario
 from engine.scope import EVERYTHING, NOTHING, Cell, CodeSet
 from engine.slices import Presence, Slice
 
+Value = TypeVar("Value")
 Cells = Mapping[tuple[str, str], Cell]  # (scenario, domain) -> what may be seen of it
 
 
@@ -156,6 +158,13 @@ class Reader:
     def members(self, dimension: str) -> MemberSet:
         """Return what the ids of a dimension stand for; whether one may be seen, `sees` tells."""
         return self._books.members(dimension)
+
+    def worked_out(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return what was worked out from this version of the books before, or make and keep it.
+
+        It must not depend on what may be seen.
+        """
+        return self._books.memo(("worked out", key), make)
 
     def leaf_count(self, leaf: str) -> int:
         """Return how many codes a leaf dimension has."""

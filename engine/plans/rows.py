@@ -103,7 +103,7 @@ def rollup_rows(line: RollupLine, reader: Reader) -> Iterator[Row]:
             key=key,
             label=(line.label if level == 0 else None) or tree.label(node),
             level=level,
-            kind="node" if edge is None or edge else "memo",
+            kind="own" if node.endswith(OWN) else "node" if edge is None or edge else "memo",
             style=line.style if level == 0 else Style.PLAIN,
             favourable=good,
             format=FORMAT_OF_KIND.get(figure.kind.value, Format.NUMBER),

@@ -1,6 +1,6 @@
 """Running a plan: the collect, and the report made of what comes back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
@@ -13,9 +13,10 @@ from engine.plans.report_plan import ReportPlan, StatementPlan
 from engine.plans.rows import Row
 from engine.plans.variances import Variances
 from engine.queries.values import Column
-from engine.report.values import Column as ReportColumn
-from engine.report.values import Comparison, Line, Member, Report
-from engine.report.values import Place as ReportPlace
+from engine.report.data import Column as ReportColumn
+from engine.report.data import Comparison, Line, Member
+from engine.report.data import Place as ReportPlace
+from engine.report.report import Report
 from engine.scenarios import Reference, Side, Variance
 
 Stop = Callable[[], None]  # raises where the call should not go on
@@ -31,7 +32,9 @@ def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
     stop()
     figures = planned.finish(sums)
     variances = Variances(figures)
-    by_line = [[line_figures(row, column, figures, variances) for column in range_of(planned)] for row in planned.rows]
+    columns = list(zip((column.reference for column in planned.query.columns), planned.columns, strict=True))
+    by_row = [[line_figures(row, *column, figures, variances) for column in columns] for row in planned.rows]
+    shown = [(row, by_column) for row, by_column in zip(planned.rows, by_row, strict=True) if is_shown(row, by_column)]
     catalogue = planned.reader.catalogue
     query = planned.query
     said = (*query.notes, *notes(planned, figures), *variances.notes)
@@ -43,10 +46,10 @@ def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
         scale=query.scale,
         decimals=query.decimals,
         breakdown=tuple(dimension.key for dimension in query.breakdown),
-        lines=tuple(line_of(row, planned) for row in planned.rows),
+        lines=tuple(line_of(row, planned) for row, _ in shown),
         columns=tuple(column_of(column, planned) for column in query.columns),
         places=tuple(place_of(place, planned) for place in figures.places),
-        figures=by_line,
+        figures=[by_column for _, by_column in shown],
         notes=tuple(dict.fromkeys(said)),
         freshness=freshness(planned),
         catalogue_version=catalogue.version,
@@ -54,21 +57,20 @@ def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
     )
 
 
-def range_of(plan: FigurePlan) -> list[tuple[Reference, tuple[Reading, ...]]]:
-    """Return each column's reference with its readings."""
-    return [(column.reference, readings) for column, readings in zip(plan.query.columns, plan.columns, strict=True)]
-
-
 def line_figures(
-    row: Row, column: tuple[Reference, tuple[Reading, ...]], figures: Figures, variances: Variances
+    row: Row, reference: Reference, readings: tuple[Reading, ...], figures: Figures, variances: Variances
 ) -> list[Figure]:
     """Return the figures of a row in one column, by place."""
-    reference, readings = column
     if row.expression is None:
         return [Nothing.MISSING] * len(figures.places)
     if isinstance(reference, Variance):
         return variances.of(reference, row.expression, *readings)
     return figures.of(row.expression, readings[0])
+
+
+def is_shown(row: Row, by_column: Sequence[Sequence[Figure]]) -> bool:
+    """Tell whether a row stays: one for the postings of a node itself goes where the node has none."""
+    return row.kind != "own" or any(figure is not Nothing.MISSING for column in by_column for figure in column)
 
 
 def line_of(row: Row, plan: FigurePlan) -> Line:

@@ -1,4 +1,4 @@
-"""Reports as values: they stand on their own, without the books they were read from.
+"""What a report holds: values that stand on their own, without the books they were read from.
 
 A report is figures by line, column and place. A *line* is a line of a statement or a metric; a *column* is a scenario;
 a *place* is a combination of breakdown members, the total last. What stands down and what across is a matter of
@@ -34,7 +34,7 @@ class Line:
     key: str
     label: str
     level: int
-    kind: str  # header, metric, formula, node or memo
+    kind: str  # header, metric, formula, node, own or memo
     style: Style
     favourable: Favourable
     format: Format
@@ -71,7 +71,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Report:
+class ReportData:
     """A statement or metrics, answered."""
 
     statement: str | None  # None of a report of metrics

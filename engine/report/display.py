@@ -1,0 +1,55 @@
+"""Figures as people read them: scaled, rounded once, with signs that say what they are."""
+
+from engine.catalogue import Format
+from engine.exact import Exact
+from engine.formulas.figures import Kind
+from engine.report.data import Comparison, Line, ReportData
+
+PLACES = {Format.CURRENCY: 0, Format.NUMBER: 0, Format.PERCENT: 1}
+MINUS = "\N{MINUS SIGN}"
+ZERO = "\N{EN DASH}"
+HUNDRED = Exact(100)
+
+
+def display(report: ReportData, line: Line, comparison: Comparison, figure: Exact | None) -> str:
+    """Return a figure as text: "" for none, an en dash for zero, parentheses around negative amounts.
+
+    Percents and points are shown times 100; variances and percents carry a sign. Rounding is half away from zero.
+    """
+    if figure is None:
+        return ""
+    shown = report.shown(line, comparison, figure)
+    is_percent = comparison is Comparison.SHARE or line.format is Format.PERCENT
+    is_price = line.type is not None and line.type.kind in (Kind.PRICE, Kind.RATIO) and not is_percent
+    places = (
+        report.decimals
+        if report.decimals is not None
+        else 1
+        if is_percent
+        else 2
+        if is_price
+        else default(report, line)
+    )
+    rounded = (shown * HUNDRED if is_percent else shown).rounded(places)
+    if not rounded:
+        return ZERO
+    digits = grouped(abs(rounded), places)
+    if is_percent:
+        suffix = " pp" if comparison is Comparison.VARIANCE else "%"
+        sign = MINUS if rounded < Exact(0) else "+" if comparison is not Comparison.FIGURE else ""
+        return f"{sign}{digits}{suffix}"
+    if comparison is Comparison.VARIANCE:
+        return f"{MINUS if rounded < Exact(0) else '+'}{digits}"
+    return f"({digits})" if rounded < Exact(0) else digits
+
+
+def default(report: ReportData, line: Line) -> int:
+    """Return the decimal places of a figure where the request names none: 1 in millions and above."""
+    return 1 if report.scale >= 6 and line.format is Format.CURRENCY else PLACES[line.format]
+
+
+def grouped(figure: Exact, places: int) -> str:
+    """Return a figure above zero with its places and thousands set apart."""
+    whole, _, decimals = figure.digits().partition(".")
+    text = f"{int(whole):,}"
+    return f"{text}.{decimals.ljust(places, '0')}" if places else text
