@@ -82,6 +82,15 @@ class Books:
             return CodeSet(named)
         return CodeSet(named | (members.loose() if named else frozenset()), complement=True)
 
+    def holds(self, domain: str) -> bool:
+        """Tell whether a domain has facts."""
+        return bool(self._pin.manifest.facts.get(domain))
+
+    def columns(self, domain: str) -> Mapping[str, set[str]]:
+        """Return the columns that each load of a domain brought."""
+        firsts = {part.load: part.file for part in reversed(self._pin.manifest.facts.get(domain, ()))}
+        return {load: set(pl.read_ipc_schema(self._root / file)) for load, file in firsts.items()}
+
     @cached_property
     def loaded(self) -> Mapping[tuple[str, str], Loaded]:
         """The latest load behind each domain and scenario that has facts."""

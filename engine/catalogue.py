@@ -135,11 +135,7 @@ class Metric:
     favourable: Favourable
     type: FigureType
     body: Base | Formula
-
-    @property
-    def formula(self) -> Formula | None:
-        """The formula, None of a base metric."""
-        return self.body if isinstance(self.body, Formula) else None
+    written: str | None  # the formula as the file has it
 
 
 class Style(Enum):

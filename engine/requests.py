@@ -4,10 +4,18 @@ Field names, types and defaults are what the tools advertise; a request holds wh
 """
 
 from dataclasses import dataclass, field
+from typing import ClassVar
+
+
+class Request:
+    """A question as it was sent. Unknown and ill-typed fields are refused wherever JSON becomes one of these."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar = {"extra": "forbid", "strict": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioAsked:
+class ScenarioAsked(Request):
     """One column to show."""
 
     scenario: str
@@ -18,7 +26,7 @@ class ScenarioAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportRequest:
+class ReportRequest(Request):
     """What statements and metrics have in common."""
 
     scenarios: tuple[ScenarioAsked, ...] | None = None
@@ -56,7 +64,7 @@ class MetricRequest(ReportRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchRequest:
+class SearchRequest(Request):
     """Members and nodes by name or code, or a whole dimension."""
 
     query: str | None = None
@@ -68,7 +76,7 @@ class SearchRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VariantsRequest:
+class VariantsRequest(Request):
     """The what-if variants of a scenario."""
 
     scenario_id: str
@@ -76,5 +84,5 @@ class VariantsRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NothingAsked:
+class NothingAsked(Request):
     """A call without parameters."""

@@ -11,6 +11,7 @@ from datetime import date
 
 from engine.calendar.calendar import Calendar
 from engine.calendar.periods import PeriodRange
+from engine.cuts import Cuts
 from engine.exact import Exact
 from engine.formulas.figures import Figure, Nothing
 
@@ -19,6 +20,24 @@ A scenario reference is a scenario id, optionally shifted: @py prior year, @pyN 
 @ppN N periods back, @ytd year to date; shifts chain left to right (actual@ytd@py).
 var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actual,budget), var_pct(actual,actual@py).
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adjustment:
+    """A factor on the rows of a restriction, for some measures (none named: all)."""
+
+    where: Cuts
+    factor: Exact
+    measures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A what-if reading of a scenario: its rows times factors, each adjustment once for each row."""
+
+    key: str
+    label: str
+    adjustments: tuple[Adjustment, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +50,7 @@ class Scenario:
     kind: str
     status: str
     closed_through: Mapping[str, date] = field(default_factory=dict, hash=False)  # by domain; "" for the others
+    variants: tuple[Variant, ...] = ()
 
     def open_after(self, domain: str) -> date | None:
         """Return the last closed day of a domain, None where the registry does not say."""

@@ -1,1 +1,51 @@
 """The ASGI application and the process that serves it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from engine.books import Shelf
+from engine.instance.read import Instance
+from server.caller import Callers
+from server.dispatch import Dispatch
+from server.mcp_app import endpoint
+from server.routes import Authenticated, CancelOnDisconnect, health
+from server.settings import LOOPBACK, Settings
+from server.tokens import DevKey
+
+
+def application(settings: Settings, instance: Instance, key: DevKey) -> Starlette:
+    """Return the application of the single-user server."""
+    shelf = Shelf(instance.catalogue, settings.store)
+    dispatch = Dispatch(Callers(instance, shelf, settings.answer_tokens), settings)
+    hosts = [f"[{host}]" if ":" in host else host for host in LOOPBACK]
+    manager = endpoint(dispatch, version("tieout"), [f"{host}:{settings.port}" for host in hosts])
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with manager.run():
+            yield
+        dispatch.close()
+
+    mcp = Authenticated(CancelOnDisconnect(manager.handle_request), key.principal)
+    return Starlette(
+        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health, methods=["GET"])],
+        lifespan=lifespan,
+    )
+
+
+def serve(settings: Settings, instance: Instance, key: DevKey) -> None:
+    """Serve until told to stop."""
+    uvicorn.run(
+        application(settings, instance, key),
+        host=settings.host,
+        port=settings.port,
+        http="h11",  # strips white space around header values, which httptools does not
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=10,
+    )

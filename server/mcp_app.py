@@ -1,1 +1,105 @@
-"""The MCP endpoint: the SDK comes in, requests and answers go out."""
+"""The MCP endpoint: the SDK comes in, requests and answers go out.
+
+Stateless Streamable HTTP with JSON answers, in both protocol eras. The SDK neither validates arguments nor hides
+exceptions in every era, so nothing reaches it unanswered: dispatch has done both.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import mcp_types as types
+from mcp.server import ServerRequestContext
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from starlette.requests import Request
+
+from server.dispatch import Dispatch
+from server.principal import Principal
+from server.toolbox import TOOLS, Tool
+from server.wire.answer import as_text
+
+NAME, TITLE = "tieout", "Tieout"
+INSTRUCTIONS = (
+    "Read-only financial reporting. Call svc_orientation first; it says what these books hold and how to ask. Every "
+    "figure is exact; read the notes and the freshness of each result."
+)
+LISTS_KEPT_MS = 60_000
+RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
+Context = ServerRequestContext[Any]
+
+
+def endpoint(dispatch: Dispatch, version: str, allowed_hosts: Sequence[str]) -> StreamableHTTPSessionManager:
+    """Return the session manager that serves /mcp."""
+
+    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[advertised(tool) for tool in TOOLS.values()])
+
+    async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
+        outcome = await dispatch.call(asked.name, asked.arguments or {}, principal_of(context))
+        return types.CallToolResult(
+            content=[types.TextContent(text=as_text(outcome.result))],
+            structured_content=outcome.result,
+            is_error=outcome.is_error,
+            _meta={RENDER_BLOCK: outcome.render_block} if outcome.render_block else None,
+        )
+
+    async def read_resource(_: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        raise MCPError(types.INVALID_PARAMS, f"There is no resource {asked.uri}.", data={"uri": str(asked.uri)})
+
+    async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[])
+
+    async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[])
+
+    async def list_prompts(_: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[])
+
+    hint = CacheHint(ttl_ms=LISTS_KEPT_MS, scope="private")
+    server: Server[Any] = Server(
+        NAME,
+        title=TITLE,
+        version=version,
+        instructions=INSTRUCTIONS,
+        cache_hints={"tools/list": hint},
+        get_tool_input_schema=lambda name: TOOLS[name].schema if name in TOOLS else None,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+    )
+    return StreamableHTTPSessionManager(
+        server,
+        json_response=True,
+        stateless=True,
+        security_settings=TransportSecuritySettings(
+            allowed_hosts=list(allowed_hosts),
+            allowed_origins=[f"http://{host}" for host in allowed_hosts],
+        ),
+    )
+
+
+def advertised(tool: Tool) -> types.Tool:
+    """Return a tool as clients list it."""
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.words,
+        input_schema=tool.schema,
+        annotations=types.ToolAnnotations(
+            title=tool.title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        ),
+    )
+
+
+def principal_of(context: Context) -> Principal:
+    """Return who is calling, as the HTTP edge found out."""
+    request = context.request
+    if not isinstance(request, Request) or not isinstance(request.state.principal, Principal):
+        raise MCPError(types.INTERNAL_ERROR, "no principal")
+    return request.state.principal

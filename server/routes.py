@@ -1,1 +1,78 @@
-"""The plain HTTP routes beside the MCP endpoint."""
+"""The HTTP edge around the MCP endpoint: who is calling, whether they still wait, and health."""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from server.principal import Principal
+
+Known = Callable[[str], Principal | None]
+
+
+class Authenticated:
+    """Lets calls with a known bearer token through, with their principal; answers 401 to the others."""
+
+    def __init__(self, app: ASGIApp, known: Known) -> None:
+        self._app = app
+        self._known = known
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Look at the token of one request."""
+        scheme, _, token = Request(scope).headers.get("authorization", "").partition(" ")
+        principal = self._known(token.strip()) if scheme.lower() == "bearer" and token else None
+        if principal is None:
+            await unauthorized(had_token=bool(token))(scope, receive, send)
+            return
+        scope.setdefault("state", {})["principal"] = principal
+        await self._app(scope, receive, send)
+
+
+def unauthorized(*, had_token: bool) -> JSONResponse:
+    """Return the answer to a missing or wrong token."""
+    challenge = 'Bearer realm="tieout"' + (', error="invalid_token"' if had_token else "")
+    words = "The bearer token is not known." if had_token else "Send the key as a bearer token."
+    return JSONResponse({"error": words}, status_code=401, headers={"WWW-Authenticate": challenge})
+
+
+class CancelOnDisconnect:
+    """Cancels a call when its client goes away, which the SDK's JSON answers do not."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run one request beside a watch for its client."""
+        read, gone = anyio.Event(), anyio.Event()
+
+        async def receive_body() -> Message:
+            if read.is_set():
+                await gone.wait()
+                return {"type": "http.disconnect"}
+            message = await receive()
+            if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                read.set()
+            return message
+
+        async with anyio.create_task_group() as both:
+            both.start_soon(watch, read, gone, receive, both.cancel_scope.cancel)
+            await self._app(scope, receive_body, send)
+            both.cancel_scope.cancel()
+
+
+async def watch(
+    read: anyio.Event, gone: anyio.Event, receive: Receive, cancel: Callable[[], Awaitable[None] | None]
+) -> None:
+    """Wait until the body is read, then for the client to go."""
+    await read.wait()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    gone.set()
+    cancel()
+
+
+async def health(_: Request) -> JSONResponse:
+    """Answer ok while the process serves."""
+    return JSONResponse({"status": "ok"})

@@ -1,1 +1,188 @@
-"""The toolbox: the table of all tools."""
+"""The toolbox: the table of all tools.
+
+A description tells a model what the tool answers, what to call before it, and one call that works on the demo books.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.requests import (
+    MetricRequest,
+    NothingAsked,
+    Request,
+    SearchRequest,
+    StatementRequest,
+    VariantsRequest,
+)
+from server.caller import Caller
+from server.tools.discovery import list_dimensions, list_kpis, list_scenarios, list_variants, search_hierarchy
+from server.tools.orientation import svc_orientation
+from server.tools.reporting import run_metric, run_statement
+from server.wire.answer import Answer
+from server.wire.schema import Json, Shape
+
+RENDERS = (
+    " The result comes with a formatted table. When a widget shows it, add interpretation; do not copy the table into "
+    "Markdown unless asked, or unless no widget is available."
+)
+RAW = " The raw figures alone, the same as of the variant without _data."
+STATEMENT = (
+    "Report a financial statement: its lines down, scenarios across, optionally broken down by dimensions. Call "
+    "svc_orientation first for the statement keys, list_scenarios for the scenarios. For a general P&L prefer full_pnl "
+    "where it exists."
+)
+METRIC = (
+    "Report one or more metrics of one domain by members of dimensions: anything that is no standard statement. Call "
+    "list_kpis first for metric and dimension keys, search_hierarchy for member ids."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool: what it takes, what it does, and what a model is told of it."""
+
+    name: str
+    title: str
+    description: str
+    request: type[Request]
+    run: Callable[[Caller, Any], Answer]
+    example: Mapping[str, Any]
+    heavy: bool = False  # plans over facts: waits its turn in the lane of heavy calls
+    renders: bool = False  # carries the formatted table for a widget
+    shape: Shape[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", Shape.of(self.request))
+
+    @property
+    def schema(self) -> Json:
+        """The JSON Schema of its arguments."""
+        return self.shape.schema
+
+    @property
+    def words(self) -> str:
+        """Its description with a call that works, as models read it."""
+        return f"{self.description} Example: {json.dumps(self.example)}" if self.example else self.description
+
+
+STATEMENT_EXAMPLE = {
+    "statement": "full_pnl",
+    "scenarios": [
+        {"scenario": "actual", "alias": "Actuals"},
+        {"scenario": "budget", "alias": "Budget"},
+        {"scenario": "var(actual,budget)", "alias": "Variance"},
+    ],
+    "period_start": "2025-01",
+    "period_end": "2025-06",
+    "scale": 3,
+}
+METRIC_EXAMPLE = {
+    "metrics": ["revenue", "gross_margin"],
+    "scenarios": [{"scenario": "actual", "alias": "Actuals"}, {"scenario": "actual@py", "alias": "Prior Year"}],
+    "period_start": "2025-Q1",
+    "period_end": "2025-Q2",
+    "dimensions": ["organisation"],
+}
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            name="svc_orientation",
+            title="Orientation",
+            description="Call this first: what these books hold, their fiscal year, statements, and how to ask.",
+            request=NothingAsked,
+            run=svc_orientation,
+            example={},
+        ),
+        Tool(
+            name="list_scenarios",
+            title="List scenarios",
+            description=(
+                "List the scenarios (actuals, budgets, forecasts), ready-made variances and shifted views, and the "
+                "grammar to write others. Use the keys as `scenario` in reporting calls."
+            ),
+            request=NothingAsked,
+            run=list_scenarios,
+            example={},
+        ),
+        Tool(
+            name="list_kpis",
+            title="List metrics",
+            description=(
+                "List the metrics of every domain: label, format, what each counts, and per domain the "
+                "dimension_keys that filter and break it down."
+            ),
+            request=NothingAsked,
+            run=list_kpis,
+            example={},
+        ),
+        Tool(
+            name="list_dimensions",
+            title="List dimensions",
+            description="List the dimensions: key, label, kind and grain. Members are found with search_hierarchy.",
+            request=NothingAsked,
+            run=list_dimensions,
+            example={},
+        ),
+        Tool(
+            name="list_variants",
+            title="List variants",
+            description="List the what-if variants of a scenario, where the books define any.",
+            request=VariantsRequest,
+            run=list_variants,
+            example={"scenario_id": "budget"},
+        ),
+        Tool(
+            name="search_hierarchy",
+            title="Search members",
+            description=(
+                "Find member and node ids by name or code, or list a dimension. Each hit has the exact `filters` "
+                "entry to copy into a reporting call. Call it before filtering by anything a user named in words."
+            ),
+            request=SearchRequest,
+            run=search_hierarchy,
+            example={"query": "sales", "dimension": "cost_centre"},
+        ),
+        Tool(
+            name="run_statement",
+            title="Run statement",
+            description=STATEMENT + RENDERS,
+            request=StatementRequest,
+            run=run_statement,
+            example=STATEMENT_EXAMPLE,
+            heavy=True,
+            renders=True,
+        ),
+        Tool(
+            name="run_statement_data",
+            title="Run statement (data)",
+            description=STATEMENT + RAW,
+            request=StatementRequest,
+            run=run_statement,
+            example=STATEMENT_EXAMPLE,
+            heavy=True,
+        ),
+        Tool(
+            name="run_metric",
+            title="Run metrics",
+            description=METRIC + RENDERS,
+            request=MetricRequest,
+            run=run_metric,
+            example=METRIC_EXAMPLE,
+            heavy=True,
+            renders=True,
+        ),
+        Tool(
+            name="run_metric_data",
+            title="Run metrics (data)",
+            description=METRIC + RAW,
+            request=MetricRequest,
+            run=run_metric,
+            example=METRIC_EXAMPLE,
+            heavy=True,
+        ),
+    )
+}

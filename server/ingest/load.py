@@ -13,10 +13,12 @@ from engine.feeds import Binding
 from engine.members.tables import leaf_members, ragged_nodes
 from engine.members.tree import HierarchyFault
 from engine.store.layout import Load
-from engine.store.writer import Stage, stage
+from engine.store.writer import BooksLocked, Stage, stage
 from server.ingest.extract import extract
 from server.ingest.rejects import LoadFailed, Rejects
 from server.ingest.shape import Shaping, shape_facts, shape_members, shape_nodes
+
+__all__ = ["BindingFailed", "BooksLocked", "Loaded", "load"]
 
 STAGE, PUBLISH = "stage", "publish"
 Progress = Callable[[str, str, int], None]  # binding, what is being done, rows

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 
 import polars as pl
 
@@ -65,3 +67,11 @@ def lines(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
         yield f"{row['file']} row {row['row']}, {row['column']}: {found} {row['reason']}"
     if report.height > most:
         yield f"… and {report.height - most} more"
+
+
+def keep_report(report: pl.DataFrame, folder: Path, binding: str) -> Path:
+    """Write rejections to a CSV file that an operator can open, and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{binding}.csv"
+    report.write_csv(path)
+    return path

@@ -98,6 +98,7 @@ class MetricBuilder:
             favourable=Favourable(part.favourable),
             type=figure,
             body=body,
+            written=part.formula,
         )
 
     def formula(

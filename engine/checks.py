@@ -1,0 +1,63 @@
+"""Checks of the files against what is loaded: tables, columns, members and trees that the catalogue speaks of."""
+
+from collections.abc import Iterator
+
+from engine.books import Books
+from engine.catalogue import Base, RollupLine
+from engine.cuts import Cut
+from engine.errors import Refusal
+from engine.members.tree import HierarchyFault
+from engine.queries.filters import joined_leaves
+
+
+def data_faults(books: Books) -> Iterator[str]:
+    """Yield everything in the catalogue that the loaded books cannot answer."""
+    catalogue = books.catalogue
+    for domain in catalogue.domains.values():
+        if not books.holds(domain.key):
+            yield f"{domain.table} ({domain.key}) is not loaded"
+            continue
+        wanted = {*domain.dimensions, *domain.measures}
+        for load, columns in books.columns(domain.key).items():
+            for column in sorted(wanted - columns):
+                yield f"{domain.table} ({domain.key}) has no column '{column}' in load {load}; load it again"
+    broken = set()
+    for dimension in catalogue.dimensions.values():
+        if dimension.grain:
+            continue
+        try:
+            books.members(dimension.key)
+        except (Refusal, HierarchyFault) as fault:
+            broken.add(dimension.key)
+            yield f"{dimension.key}: {fault}"
+    for owner, cut in named_cuts(books):
+        if cut.dimension not in broken:
+            yield from cut_faults(books, owner, cut)
+
+
+def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
+    """Yield every restriction that the catalogue writes, with what writes it."""
+    catalogue = books.catalogue
+    for metric in catalogue.metrics.values():
+        if isinstance(metric.body, Base):
+            yield from ((f"metric {metric.key}", cut) for cut in metric.body.where)
+    for statement in catalogue.statements.values():
+        for line in statement.lines:
+            if isinstance(line, RollupLine):
+                yield f"statement {statement.key}, line {line.key}", Cut(line.dimension, (line.node,))
+    for domain in catalogue.domains.values():
+        for group in domain.stock_groups.values():
+            yield from ((f"balances {group.key} of {domain.key}", cut) for cuts in group.where for cut in cuts)
+
+
+def cut_faults(books: Books, owner: str, cut: Cut) -> Iterator[str]:
+    """Yield the ids of a restriction that are not loaded, and weights that contradict each other."""
+    members = books.members(cut.dimension)
+    lost = [member for member in cut.ids if not members.has(member)]
+    for member in lost:
+        yield f"{owner}: {cut.dimension} has no '{member}'"
+    if not lost:
+        try:
+            joined_leaves(members, cut.ids)
+        except Refusal as refusal:
+            yield f"{owner}: {refusal}"

@@ -1,0 +1,71 @@
+"""Where a caller is: the books, how to ask, what there is."""
+
+from collections.abc import Iterator
+
+from engine.catalogue import Catalogue
+from engine.reader import Reader
+from engine.requests import NothingAsked
+from server.caller import Caller
+from server.wire.answer import Answer
+
+FULL_PNL = "full_pnl"
+
+
+def svc_orientation(caller: Caller, _: NothingAsked) -> Answer:
+    """Say what these books hold and how to ask about them."""
+    reader = caller.reader
+    statements = [{"key": key, "label": statement.label} for key, statement in reader.statements.items()]
+    return Answer(
+        {
+            "orientation": "\n\n".join(paragraphs(reader)),
+            "name": reader.catalogue.name,
+            "currency": reader.catalogue.currency,
+            "statements": statements,
+            "domains": [{"key": key, "label": domain.label} for key, domain in reader.domains.items()],
+            "catalogue_version": reader.catalogue.version,
+            "data_version": reader.data_version,
+        }
+    )
+
+
+def paragraphs(reader: Reader) -> Iterator[str]:
+    """Yield the orientation: the deployment's own prose, then what its catalogue says."""
+    catalogue = reader.catalogue
+    yield f"# {catalogue.name}"
+    if catalogue.orientation:
+        yield catalogue.orientation.strip()
+    yield fiscal_words(catalogue)
+    yield (
+        "Ask in this order: list_scenarios for what can be compared, list_kpis for metrics and the dimensions that cut "
+        "them, search_hierarchy for member ids, then run_statement for a statement or run_metric for anything else. "
+        "Every name is one that these tools return; nothing is guessed."
+    )
+    if FULL_PNL in reader.statements:
+        yield (
+            f"For a general P&L request use the statement {FULL_PNL}, when the user has chosen no other statement and "
+            "no report default applies."
+        )
+    default = catalogue.default.statement
+    if default in reader.statements:
+        yield f"When no statement is named, {default} is shown."
+    yield (
+        "run_statement and run_metric come with a formatted table that a widget may show; run_statement_data and "
+        "run_metric_data return the same figures without it. When a widget shows the table, add interpretation and do "
+        "not copy it into Markdown unless asked, or unless no widget is available."
+    )
+    yield (
+        "Give every scenario a short alias (Actuals, Budget, Variance); it is the heading. A blank figure (null) was "
+        "not seen or cannot be asked, a 0 was. Read the notes and the freshness of each result before drawing "
+        "conclusions: they say which periods are open, which lines repeat an aggregate, and what was left out."
+    )
+
+
+def fiscal_words(catalogue: Catalogue) -> str:
+    """Return what fiscal years and quarters mean here."""
+    year = catalogue.calendar.parse("2025")
+    quarter = catalogue.calendar.parse("2025-Q1")
+    return (
+        f"Amounts are in {catalogue.currency}. Period codes: YYYY-MM month, YYYY-Qn fiscal quarter (2025-Q1 is "
+        f"{quarter.label}), YYYY fiscal year (2025 is {year.label}), YYYY-Wnn ISO week, YYYY-MM-DD day; both bounds "
+        "of a range have the same grain."
+    )

@@ -1,0 +1,34 @@
+"""Answers on their way out: a JSON object, once as data and once as text."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import to_json
+
+from engine.answers import answer
+from engine.report.report import Report
+from engine.table import table
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool returns: a JSON object, and the report it shows where it shows one."""
+
+    result: Json
+    report: Report | None = None
+
+    def render_block(self) -> Json | None:
+        """Return the formatted table that a widget shows."""
+        return None if self.report is None else table(self.report)
+
+
+def reported(report: Report, answer_tokens: int) -> Answer:
+    """Return a report as an answer within its budget."""
+    return Answer(answer(report, answer_tokens), report)
+
+
+def as_text(result: Json) -> str:
+    """Return a result as JSON text."""
+    return to_json(result, inf_nan_mode="null").decode()

@@ -1,0 +1,86 @@
+"""Arguments on their way in.
+
+They are refused, never ignored or bent: an unknown one is named with the known ones, an ill-typed one with what its
+field takes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails, to_json
+
+from engine.errors import BadArguments, closest, quoted
+from server.wire.schema import Asked, Json, Shape
+
+TAKES = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "tuple_type": "a list",
+    "dict_type": "an object",
+    "dataclass_type": "an object",
+}
+EXAMPLES: dict[str, object] = {
+    "scenarios": [{"scenario": "actual", "alias": "Actuals"}],
+    "dimensions": ["period"],
+    "filters": {"cost_centre": ["CC100"]},
+    "metrics": ["revenue"],
+    "scale": 3,
+    "decimals": 1,
+    "period_start": "2025-01",
+    "period_end": "2025-12",
+}
+JSON_KINDS: list[tuple[type | tuple[type, ...], str]] = [
+    (bool, "true or false"),
+    (str, "text"),
+    ((int, float), "a number"),
+    (list, "a list"),
+    (dict, "an object"),
+]
+
+
+def read_request(shape: Shape[Asked], arguments: Mapping[str, Any]) -> Asked:
+    """Return arguments as a request; BadArguments names the first that does not fit."""
+    try:
+        read: Asked = shape.reads.validate_json(to_json(dict(arguments), inf_nan_mode="strings"))
+    except ValidationError as misfit:
+        raise refusal(misfit.errors(), shape.schema) from misfit
+    return read
+
+
+def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
+    """Return what to tell a caller about the first argument that does not fit."""
+    error = errors[0]
+    path = [part for part in error["loc"] if part not in {"str", "tuple[str, ...]"}]
+    field = ".".join(str(part) for part in path) or "arguments"
+    known = known_fields(schema, path)
+    if error["type"] == "unexpected_keyword_argument":
+        name = str(path[-1])
+        close = closest(name, known)
+        guess = f" Did you mean {quoted(close)}?" if close else ""
+        return BadArguments(
+            f"There is no argument {quoted([field])}.{guess}", field=field, got=name, valid=known, did_you_mean=close
+        )
+    if error["type"] in {"missing", "missing_argument"}:
+        return BadArguments(f"The argument {quoted([field])} is missing.", field=field, valid=known)
+    alike = [other for other in errors if other["loc"][: len(path)] == error["loc"][: len(path)]]
+    takes = " or ".join(dict.fromkeys(TAKES.get(other["type"], other["msg"]) for other in alike))
+    top = str(path[0]) if path else ""
+    return BadArguments(
+        f"The argument {quoted([field])} takes {takes}, not {type_words(error['input'])}.",
+        field=field,
+        got=error["input"],
+        example={top: EXAMPLES[top]} if top in EXAMPLES and top in schema["properties"] else None,
+    )
+
+
+def known_fields(schema: Json, path: Sequence[Any]) -> list[str]:
+    """Return the arguments there are where an unknown one stood."""
+    for step in path[:-1]:
+        schema = schema.get("items", schema) if isinstance(step, int) else schema.get("properties", {}).get(step, {})
+    return list(schema.get("properties", {}))
+
+
+def type_words(value: object) -> str:
+    """Return what kind of JSON value something is."""
+    return next((words for kind, words in JSON_KINDS if isinstance(value, kind)), "null")
