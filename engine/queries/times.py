@@ -8,7 +8,7 @@ from engine.errors import BadArguments, BadPeriod, DimensionUnavailable, GrainUn
 from engine.queries.values import TimeAxis
 from engine.requests import ReportRequest
 
-MOST_PERIODS = 1000
+MOST_PERIODS = 4000
 
 
 def resolve_range(asked: ReportRequest, catalogue: Catalogue, domains: Sequence[Domain]) -> PeriodRange:

@@ -1,0 +1,62 @@
+"""Fixtures of all tests: one server of each kind for a whole run."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.books import ADVENTUREWORKS, ROOT, edited_copy, load_instance, needs
+from tests.support.serving import ERAS, McpBooks, Server, connected, serving
+
+UNCUT = "1000000"  # an answer budget that nothing in these tests exceeds
+AW = ROOT / "instances" / "adventureworks"
+
+
+@pytest.fixture(scope="session")
+def adventureworks_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The state folder of AdventureWorks, loaded."""
+    needs(ADVENTUREWORKS)
+    os.environ["ADVENTUREWORKS"] = str(ADVENTUREWORKS)
+    state = tmp_path_factory.mktemp("adventureworks")
+    load_instance(AW, state)
+    return state
+
+
+@pytest.fixture(scope="session")
+def adventureworks_server(adventureworks_state: Path) -> Iterator[Server]:
+    """A server of AdventureWorks as committed."""
+    with serving(AW, adventureworks_state, SVC_ANSWER_TOKENS=UNCUT) as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=ERAS)
+def adventureworks(request: pytest.FixtureRequest, adventureworks_server: Server) -> Iterator[McpBooks]:
+    """A client of AdventureWorks, in each era."""
+    with connected(adventureworks_server.url, request.param) as books:
+        yield books
+
+
+@pytest.fixture(scope="session")
+def closing_by_day(adventureworks_state: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpBooks]:
+    """AdventureWorks with balances closing at the last posting date instead of the last month."""
+    copy = edited_copy(
+        AW, tmp_path_factory.mktemp("by_day"), {"domains/finance.yaml": ("grain: month}", "grain: day}")}
+    )
+    with (
+        serving(copy, adventureworks_state, SVC_ANSWER_TOKENS=UNCUT) as server,
+        connected(server.url, "auto") as books,
+    ):
+        yield books
+
+
+@pytest.fixture(scope="session")
+def usa_only(adventureworks_state: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpBooks]:
+    """AdventureWorks as a caller sees it whose profile allows the USA alone."""
+    assigned = ("{subject: dev, profile: controller}", "{subject: dev, profile: usa}")
+    copy = edited_copy(AW, tmp_path_factory.mktemp("usa"), {"profiles.yaml": assigned})
+    with (
+        serving(copy, adventureworks_state, SVC_ANSWER_TOKENS=UNCUT) as server,
+        connected(server.url, "auto") as books,
+    ):
+        yield books

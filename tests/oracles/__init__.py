@@ -1,0 +1,1 @@
+"""Real books through a real client, against figures computed elsewhere."""

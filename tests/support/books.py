@@ -1,0 +1,36 @@
+"""Books loaded for tests through the same door that `tieout load` uses."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engine.instance.read import read_instance
+from server.ingest.load import load
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT.parent / "shared" / "data"
+ADVENTUREWORKS = DATA / "adventureworks"
+
+
+def needs(folder: Path) -> None:
+    """Skip, visibly, where the real books are absent."""
+    if not folder.is_dir():
+        pytest.skip(f"the real books of {folder.name} are not on this machine")
+
+
+def load_instance(folder: Path, state: Path) -> None:
+    """Load every feed of an instance."""
+    instance = read_instance(folder)
+    load(list(instance.bindings.values()), instance.catalogue, state / "store", folder, lambda *_: None)
+
+
+def edited_copy(folder: Path, into: Path, edits: dict[str, tuple[str, str]]) -> Path:
+    """Return a copy of an instance with one text in each of some files replaced."""
+    copy = into / folder.name
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".tieout", "data"))
+    for name, (old, new) in edits.items():
+        text = (copy / name).read_text(encoding="utf-8")
+        assert old in text, f"{name} has no {old!r}"
+        (copy / name).write_text(text.replace(old, new), encoding="utf-8")
+    return copy

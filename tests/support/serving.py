@@ -1,0 +1,127 @@
+"""A real server in a process of its own, and a real MCP client that talks to it in either protocol era."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+KEY = "a-key-for-tests-that-is-long-enough"
+ERAS = ("auto", "legacy")  # the newest protocol, and the one before it
+DEADLINE = 30.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """A served instance."""
+
+    url: str
+    process: subprocess.Popen[str]
+    log: Path
+
+
+def free_port() -> int:
+    """Return a port nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def serving(instance: Path, state: Path, **settings: str) -> Iterator[Server]:
+    """Serve an instance with `tieout serve` until the block ends."""
+    port = free_port()
+    environment = {
+        **os.environ,
+        "SVC_INSTANCE": str(instance),
+        "SVC_STATE_DIR": str(state),
+        "SVC_PORT": str(port),
+        "MCP_DEV_KEY": KEY,
+        **settings,
+    }
+    log = state / f"server-{port}.log"
+    with log.open("w") as sink:
+        process = subprocess.Popen(
+            [Path(sys.executable).with_name("tieout"), "serve"], env=environment, stdout=sink, stderr=sink, text=True
+        )
+    try:
+        wait_until_healthy(f"http://127.0.0.1:{port}/health", process, log)
+        yield Server(f"http://127.0.0.1:{port}/mcp", process, log)
+    finally:
+        process.terminate()
+        process.wait(timeout=DEADLINE)
+
+
+def wait_until_healthy(url: str, process: subprocess.Popen[str], log: Path) -> None:
+    """Poll until the server answers; fail with its log where it does not."""
+    deadline = time.monotonic() + DEADLINE
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if httpx2.get(url, timeout=1).status_code == 200:
+                return
+        except httpx2.TransportError:
+            time.sleep(0.05)
+    raise AssertionError(f"the server did not start:\n{log.read_text()}")
+
+
+@dataclass(frozen=True)
+class Called:
+    """What a tool call returned: the JSON object, whether it is an error, and _meta."""
+
+    result: dict[str, Any]
+    is_error: bool
+    meta: Mapping[str, Any]
+
+
+class McpBooks:
+    """The tools of a server through the Python SDK's client."""
+
+    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+        self._portal = portal
+        self.client = client
+
+    def call(self, tool: str, /, **arguments: Any) -> Called:
+        """Call a tool; its two copies of the result must be the same JSON."""
+        answer = self._portal.call(lambda: self.client.call_tool(tool, arguments))
+        (text,) = answer.content
+        assert json.loads(text.text) == answer.structured_content
+        return Called(answer.structured_content, bool(answer.is_error), answer.meta or {})
+
+    def ask(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that must answer."""
+        called = self.call(tool, **arguments)
+        assert not called.is_error, called.result
+        return called.result
+
+    def tools(self) -> list[Any]:
+        """List the tools."""
+        return list(self._portal.call(self.client.list_tools).tools)
+
+
+@asynccontextmanager
+async def client_of(url: str, era: str, key: str) -> AsyncIterator[Client]:
+    """Connect the SDK's client with a bearer token."""
+    headers = {"Authorization": f"Bearer {key}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=DEADLINE) as http,
+        Client(streamable_http_client(url, http_client=http), mode=era) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def connected(url: str, era: str, key: str = KEY) -> Iterator[McpBooks]:
+    """Connect a client in one era until the block ends."""
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(client_of(url, era, key)) as client:
+        yield McpBooks(portal, client)
