@@ -107,9 +107,12 @@ class Domain:
         return grain.fineness >= self.grain.fineness and not (self.grain is Grain.WEEK and grain is not Grain.WEEK)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Base:
-    """What a figure is before any formula: a measure of some rows, its sign, and how it adds up over time."""
+    """What a figure is before any formula: a measure of some rows, its sign, and how it adds up over time.
+
+    Compared by identity: a catalogue has each once, and a plan keys everything it reads by its bases.
+    """
 
     domain: str
     measure: Measure

@@ -44,6 +44,8 @@ class Exact:
         )
 
     def __sub__(self, other: "Exact") -> "Exact":
+        if self.denominator == other.denominator:
+            return Exact(self.numerator - other.numerator, self.denominator)
         return self + -other
 
     def __neg__(self) -> "Exact":

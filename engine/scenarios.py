@@ -153,8 +153,10 @@ class Variance:
         """Return the variance of two figures; a missing one has already become 0 where it counts as 0."""
         if Nothing.UNAVAILABLE in (a, b):
             return Nothing.UNAVAILABLE
-        if not isinstance(a, Exact) or not isinstance(b, Exact):
-            return Nothing.MISSING
+        return self.of_exact(a, b) if isinstance(a, Exact) and isinstance(b, Exact) else Nothing.MISSING
+
+    def of_exact(self, a: Exact, b: Exact) -> Figure:
+        """Return the variance of two figures that are there; a share of 0 is missing."""
         if not self.relative:
             return a - b
         return (a - b) / abs(b) if b else Nothing.MISSING

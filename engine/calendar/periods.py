@@ -21,7 +21,10 @@ class Grain(Enum):
     @property
     def fineness(self) -> int:
         """0 for the finest; weeks and months are not comparable by this alone."""
-        return list(Grain).index(self)
+        return FINENESS[self]
+
+
+FINENESS = {grain: place for place, grain in enumerate(Grain)}
 
 
 @dataclass(frozen=True, slots=True)

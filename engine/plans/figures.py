@@ -1,7 +1,7 @@
 """Figures: a plan of everything a report reads, and the figures once it is read."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -23,9 +23,12 @@ from engine.reader import Reader
 from engine.scenarios import Reference, Side
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Reading:
-    """One side of a column: its windows (that of the total last), inside what may be seen of all sides compared."""
+    """One side of a column: its windows (that of the total last), inside what may be seen of all sides compared.
+
+    Compared by identity: a plan makes each of its readings once.
+    """
 
     side: Side
     shared: frozenset[str]
@@ -72,11 +75,19 @@ class FigurePlan:
     def readings(self, reference: Reference) -> tuple[Reading, ...]:
         """Return the reading of each side of a column; those of a variance see what all its sides may see."""
         ids = [side.scenario.id for side in reference.sides]
-        calendar = self.reader.catalogue.calendar
-        return tuple(
-            Reading(side, self.shared_with(side.scenario.id, ids), windows_of(side, self.query, self.times, calendar))
-            for side in reference.sides
-        )
+        return tuple(self.reading(side, self.shared_with(side.scenario.id, ids)) for side in reference.sides)
+
+    def reading(self, side: Side, shared: frozenset[str]) -> Reading:
+        """Return one reading, made once."""
+        known = self._readings.get((side, shared))
+        if known is None:
+            windows = windows_of(side, self.query, self.times, self.reader.catalogue.calendar)
+            known = self._readings[side, shared] = Reading(side, shared, windows)
+        return known
+
+    @cached_property
+    def _readings(self) -> dict[tuple[Side, frozenset[str]], Reading]:
+        return {}
 
     def shared_with(self, scenario: str, others: Iterable[str]) -> frozenset[str]:
         """Return the scenarios that narrow what is read of one; none where they narrow nothing."""
@@ -93,18 +104,16 @@ class FigurePlan:
     @cached_property
     def batches(self) -> tuple[Batch, ...]:
         """The sums to make."""
-        wanted: dict[View, dict[Base, dict[Window, None]]] = defaultdict(lambda: defaultdict(dict))
+        by_view: dict[View, dict[Reading, None]] = defaultdict(dict)
         for reading in dict.fromkeys(reading for column in self.columns for reading in column):
-            for base in self.bases:
-                view = reading.view(base.domain)
-                for window in reading.windows:
-                    wanted[view][base].update(dict.fromkeys(self.windows_read(view, base, window)))
+            for domain in dict.fromkeys(base.domain for base in self.bases):
+                by_view[reading.view(domain)][reading] = None
         return tuple(
             batch
-            for view, windows in wanted.items()
+            for view, readings in by_view.items()
             for batch in batches(
                 view,
-                windows,
+                self.windows(view, list(readings)),
                 [axis for axis in self.axes if self.availability.across[view.domain][axis.place]],
                 len(self.axes),
                 self.query.filters,
@@ -112,14 +121,37 @@ class FigurePlan:
             )
         )
 
-    def windows_read(self, view: View, base: Base, window: Window) -> Iterator[Window]:
-        """Yield the days a base reads for a window; of a balance by members also those before its close.
+    def windows(self, view: View, readings: Sequence[Reading]) -> dict[Base, Sequence[Window]]:
+        """Return the windows that each base of a view reads.
 
-        They tell which members have rows in the range and none at the close.
+        By members, a balance reads the days before its close as well: they tell which members have rows in the range
+        and none at the close.
         """
-        yield self.presences.read_window(view, base, window)
-        if base.over_time is OverTime.CLOSING and self.axes:
-            yield window
+        whole = [window for reading in readings for window in reading.windows]
+        closing: dict[str | None, Sequence[Window]] = {}
+        for base in self.bases:
+            if base.over_time is OverTime.CLOSING and base.domain == view.domain and base.stock_group not in closing:
+                anchors = [window for reading in readings for window in self.read(base, reading)]
+                closing[base.stock_group] = anchors + whole if self.axes else anchors
+        return {
+            base: closing[base.stock_group] if base.over_time is OverTime.CLOSING else whole
+            for base in self.bases
+            if base.domain == view.domain
+        }
+
+    def read(self, base: Base, reading: Reading) -> tuple[Window, ...]:
+        """Return the days that a base reads for each window of a reading: all of a flow, the close of a balance."""
+        if base.over_time is OverTime.SUM:
+            return reading.windows
+        key = (base.domain, base.stock_group, reading)
+        if key not in self._anchors:
+            view = reading.view(base.domain)
+            self._anchors[key] = tuple(self.presences.read_window(view, base, window) for window in reading.windows)
+        return self._anchors[key]
+
+    @cached_property
+    def _anchors(self) -> dict[tuple[str, str | None, Reading], tuple[Window, ...]]:
+        return {}
 
     def finish(self, sums: Sequence[pl.DataFrame]) -> "Figures":
         """Return the figures from the collected sums of the batches."""
@@ -188,7 +220,10 @@ class Figures:
     def of(self, expression: Expression, reading: Reading) -> list[Figure]:
         """Return the figures of an expression in one reading, by place."""
         if isinstance(expression, Measured):
-            return self._measured(expression, reading)
+            key = (expression.base, reading)
+            if key not in self._measured:
+                self._measured[key] = self._measure(expression, reading)
+            return self._measured[key]
         parts = {name: self.of(part, reading) for name, part in expression.parts.items()}
         only_total = bool(self.plan.availability.why_not_by_member(expression))
         return [
@@ -198,14 +233,16 @@ class Figures:
             for at, place in enumerate(self.places)
         ]
 
-    def _measured(self, expression: Measured, reading: Reading) -> list[Figure]:
+    @cached_property
+    def _measured(self) -> dict[tuple[Base, Reading], list[Figure]]:
+        return {}
+
+    def _measure(self, expression: Measured, reading: Reading) -> list[Figure]:
         availability, base = self.plan.availability, expression.base
         if availability.why_not_base(base):
             return [Nothing.UNAVAILABLE] * len(self.places)
-        view = reading.view(base.domain)
-        windows = [self.plan.presences.read_window(view, base, window) for window in reading.windows]
-        cells = ((availability.masked(base.domain, place.members), windows[place.time]) for place in self.places)
-        figures = list(self.amounts[view, base].figures(base, cells))
+        amounts = self.amounts[reading.view(base.domain), base]
+        figures = amounts.figures(base, self.plan.read(base, reading), self.cells(base.domain))
         if availability.why_not_by_time(expression):
             last = len(reading.windows) - 1
             return [
@@ -213,3 +250,14 @@ class Figures:
                 for figure, place in zip(figures, self.places, strict=True)
             ]
         return figures
+
+    def cells(self, domain: str) -> list[tuple[Members, int]]:
+        """Return the members of each place as a domain knows them, and its time column."""
+        if domain not in self._cells:
+            masked = self.plan.availability.masked
+            self._cells[domain] = [(masked(domain, place.members), place.time) for place in self.places]
+        return self._cells[domain]
+
+    @cached_property
+    def _cells(self) -> dict[str, list[tuple[Members, int]]]:
+        return {}

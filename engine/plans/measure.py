@@ -6,11 +6,10 @@ is the sum over the pieces of its window.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
 
 import polars as pl
 
@@ -103,12 +102,12 @@ class Batch:
         return frame.with_columns(of_code).group_by(SPAN, *self.keys).agg(pl.col(self.measures).sum())
 
     def collected(self, sums: pl.DataFrame) -> "Amounts":
-        """Return the amounts of every base and member, by piece."""
+        """Return the amounts of every base and member, by piece, from rows of piece, classes and measures."""
         amounts: list[ByMember] = [{} for _ in self.bases]
         known: dict[tuple[int, ...], list[tuple[list[int | None], int, int]]] = {}
         width = len(self.keys)
         columns = {measure: 1 + width + place for place, measure in enumerate(self.measures)}
-        for row in sums.select(SPAN, *self.keys, *self.measures).iter_rows():
+        for row in sums.iter_rows():
             classes = row[1 : 1 + width]
             counted = known.get(classes)
             if counted is None:
@@ -147,21 +146,27 @@ class Amounts:
     batch: Batch
     by_base: Mapping[Base, ByMember]
 
-    def figures(self, base: Base, cells: Iterable[tuple[Members, Window]]) -> Iterator[Figure]:
-        """Yield the figure of a base in each cell: of some members over a window."""
+    def figures(self, base: Base, windows: Sequence[Window], cells: Iterable[tuple[Members, int]]) -> list[Figure]:
+        """Return the figures of a base: of some members over one of the windows each."""
         by_member = self.by_base[base]
         denominator = 10**base.measure.places * self.batch.denominators[self.batch.bases.index(base)]
-        for members, window in cells:
-            by_piece = by_member.get(members)
-            amounts = [] if by_piece is None else [by_piece[piece] for piece in self.pieces(window)]
-            present = [amount for amount in amounts if amount is not None]
-            yield Exact(sum(present), denominator) if present else Nothing.MISSING
+        pieces = [self.pieces(window) for window in windows]
+        figures: list[Figure] = []
+        for members, time in cells:
+            by_piece = by_member.get(members, ())
+            total = None
+            for piece in pieces[time] if by_piece else ():
+                amount = by_piece[piece]
+                if amount is not None:
+                    total = amount if total is None else total + amount
+            figures.append(Nothing.MISSING if total is None else Exact(total, denominator))
+        return figures
 
     def pieces(self, window: Window) -> tuple[int, ...]:
         """Return the positions of the pieces a window is made of."""
-        found = self._pieces.get(window.spans)
+        found = self._pieces.get(window)
         if found is None:
-            found = self._pieces[window.spans] = tuple(
+            found = self._pieces[window] = tuple(
                 place
                 for place, piece in enumerate(self.batch.pieces)
                 if any(span.overlap(piece) for span in window.spans)
@@ -169,7 +174,7 @@ class Amounts:
         return found
 
     @cached_property
-    def _pieces(self) -> dict[tuple[Span, ...], tuple[int, ...]]:
+    def _pieces(self) -> dict[Window, tuple[int, ...]]:
         return {}
 
     def members(self) -> set[Members]:
@@ -177,16 +182,21 @@ class Amounts:
         return {members for by_member in self.by_base.values() for members in by_member}
 
 
+def distinct(windows: Iterable[Sequence[Window]]) -> Iterable[Sequence[Window]]:
+    """Return lists of windows, the same list once: most bases share theirs."""
+    return {id(read): read for read in windows}.values()
+
+
 def batches(
     view: View,
-    windows: Mapping[Base, Iterable[Window]],
+    windows: Mapping[Base, Sequence[Window]],
     axes: Sequence[Axis],
     places: int,
     filters: Sequence[Filter],
     reader: Reader,
 ) -> list[Batch]:
     """Return the batches that answer some bases of a view, each over its windows."""
-    grouped: dict[Any, list[tuple[Base, BaseWeights]]] = defaultdict(list)
+    grouped: dict[frozenset[str], list[tuple[Base, BaseWeights]]] = defaultdict(list)
     for base in windows:
         weights = base_weights(base, reader, filters, axes)
         grouped[frozenset(weights.by_leaf)].append((base, weights))
@@ -197,7 +207,9 @@ def batches(
             weights=tuple(weights for _, weights in alike),
             axes=tuple(axes),
             places=places,
-            pieces=atoms(span for base, _ in alike for window in windows[base] for span in window.spans),
+            pieces=atoms(
+                window for read in {id(windows[base]): windows[base] for base, _ in alike}.values() for window in read
+            ),
             reader=reader,
         )
         for alike in grouped.values()

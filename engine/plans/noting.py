@@ -110,14 +110,12 @@ def close_notes(plan: FigurePlan, figures: Figures, reading: Reading) -> Iterato
     for base, anchor in anchors(plan, reading) if plan.axes else []:
         window = reading.windows[-1]
         held = figures.amounts[reading.view(base.domain), base]
+        cells = [(members, time) for members in figures.members for time in (0, 1)]
+        found = held.figures(base, (window, anchor.window), cells)
         late = [
             members
-            for members in figures.members
-            if [
-                figure is not Nothing.MISSING
-                for figure in held.figures(base, [(members, window), (members, anchor.window)])
-            ]
-            == [True, False]
+            for members, in_range, at_close in zip(figures.members, found[::2], found[1::2], strict=True)
+            if in_range is not Nothing.MISSING and at_close is Nothing.MISSING
         ]
         if late:
             names = ["/".join(str(member) for member in members) for members in late]

@@ -26,13 +26,12 @@ class Variances:
         A missing side of an additive figure counts as 0 where its scenario holds rows of every domain concerned in its
         own window, and that window is closed and loaded to its end; otherwise the variance is missing.
         """
+        pairs = zip(self.figures.of(expression, a), self.figures.of(expression, b), self.figures.places, strict=True)
         return [
-            variance.of(*self.sides(expression, (a, b), pair, place.time))
-            for pair, place in zip(
-                zip(self.figures.of(expression, a), self.figures.of(expression, b), strict=True),
-                self.figures.places,
-                strict=True,
-            )
+            variance.of_exact(first, second)
+            if isinstance(first, Exact) and isinstance(second, Exact)
+            else variance.of(*self.sides(expression, (a, b), (first, second), place.time))
+            for first, second, place in pairs
         ]
 
     def sides(

@@ -192,15 +192,15 @@ def contributions(
 ) -> Iterator[tuple[int, Members, Exact]]:
     """Yield what rows of one combination of classes count as: base, members and weight, totals included.
 
-    `found` has the class of every leaf dimension that rows are grouped by; `places` is how many dimensions the
-    breakdown has.
+    `found` has the class of every leaf dimension that rows are grouped by, `bases` are restricted along the same
+    dimensions, and `places` is how many dimensions the breakdown has.
     """
     nowhere: Members = (None,) * places
-    for position, base in enumerate(bases):
-        weight = ONE
-        for leaf, known in found.items():
-            if leaf in base.by_leaf:
-                weight *= known.in_bases.get(position, ZERO)
+    restricting = [known.in_bases for leaf, known in found.items() if leaf in bases[0].by_leaf]
+    for position in restricting[0] if restricting else range(len(bases)):
+        base, weight = bases[position], ONE
+        for in_bases in restricting:
+            weight *= in_bases.get(position, ZERO)
         if not weight:
             continue
         total, cells = weight, [(nowhere, weight)]

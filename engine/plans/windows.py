@@ -11,9 +11,12 @@ from engine.queries.values import Query
 from engine.scenarios import Side
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """The days that one figure covers, ascending; none where its side has no such periods."""
+    """The days that one figure covers, ascending; none where its side has no such periods.
+
+    Compared by identity: a plan makes each of its windows once.
+    """
 
     spans: tuple[Span, ...]
     label: str
@@ -65,9 +68,9 @@ def moved(side: Side, runs: Iterable[PeriodRange], calendar: Calendar) -> Window
     return Window.of([run for asked in runs if (run := side.window(calendar, asked))])
 
 
-def atoms(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return the days of some spans cut into pieces that do not overlap, each inside or outside of every span."""
-    spans = list(spans)
+def atoms(windows: Iterable[Window]) -> tuple[Span, ...]:
+    """Return the days of some windows cut into pieces, each wholly inside or outside of every window."""
+    spans = {span for window in windows for span in window.spans}
     cuts = sorted({span.first.toordinal() for span in spans} | {span.last.toordinal() + 1 for span in spans})
     pieces = (Span(date.fromordinal(first), date.fromordinal(after - 1)) for first, after in pairwise(cuts))
     return tuple(piece for piece in pieces if any(span.overlap(piece) for span in spans))
