@@ -66,6 +66,9 @@ NOTES: dict[str, Wording] = {
     "scope_differs": Wording(
         Severity.CAUTION, "{scenario} compares only what you may see of all its sides; its own columns show more."
     ),
+    "variant_untouched": Wording(
+        Severity.INFO, "{scenario} adjusts by {dimensions}, which {domain} does not have: its figures are unadjusted."
+    ),
     "limit_reduced": Wording(Severity.INFO, "limit {got} is above the maximum; {maximum} was used."),
 }
 

@@ -201,10 +201,13 @@ class Reader:
     def _cut_cell(self, cuts: Cuts) -> Cell:
         cell = EVERYTHING
         for cut in cuts:
-            members = self.members(cut.dimension)
-            leaves = [members.leaves(member) for member in cut.ids if members.has(member)]
-            cell &= Cell.where(members.leaf, CodeSet(frozenset().union(*leaves)))
+            cell &= Cell.where(self.members(cut.dimension).leaf, CodeSet(self.cut_codes(cut)))
         return cell
+
+    def cut_codes(self, cut: Cut) -> frozenset[int]:
+        """Return the leaf codes that one restriction of the catalogue's own selects."""
+        members = self.members(cut.dimension)
+        return frozenset().union(*(members.leaves(member) for member in cut.ids if members.has(member)))
 
     def sums(self, asked: Slice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
         """Return the sums of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""

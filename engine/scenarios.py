@@ -1,7 +1,7 @@
 """Scenario references: base scenarios, shifted views and variances, each with its parts and its arithmetic.
 
-Grammar: `actual`, `actual@py`, `actual@ytd@py` (shifts apply left to right), `var(a,b)` and `var_pct(a,b)` where a and
-b are any of the former. A reference is visible only if all its parts are.
+Grammar: `actual`, `budget/downside` (a what-if variant), `actual@py`, `actual@ytd@py` (shifts apply left to right),
+`var(a,b)` and `var_pct(a,b)` where a and b are any of the former. A reference is visible only if all its parts are.
 """
 
 import re
@@ -16,8 +16,8 @@ from engine.exact import Exact
 from engine.formulas.figures import Figure, Nothing
 
 GRAMMAR = """\
-A scenario reference is a scenario id, optionally shifted: @py prior year, @pyN N years back, @pp prior period,
-@ppN N periods back, @ytd year to date; shifts chain left to right (actual@ytd@py).
+A scenario reference is a scenario id or scenario/variant, optionally shifted: @py prior year, @pyN N years back,
+@pp prior period, @ppN N periods back, @ytd year to date; shifts chain left to right (actual@ytd@py).
 var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actual,budget), var_pct(actual,actual@py).
 """
 
@@ -93,20 +93,23 @@ SHIFTS: list[tuple[re.Pattern[str], Callable[[int], Shift]]] = [
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A base scenario, shifted or not: what one column of plain figures shows."""
+    """A base scenario or a variant of one, shifted or not: what one column of plain figures shows."""
 
     scenario: Scenario
+    variant: Variant | None = None
     shifts: tuple[Shift, ...] = ()
 
     @property
     def key(self) -> str:
         """The reference as text."""
-        return "@".join((self.scenario.id, *(shift.key for shift in self.shifts)))
+        name = f"{self.scenario.id}/{self.variant.key}" if self.variant else self.scenario.id
+        return "@".join((name, *(shift.key for shift in self.shifts)))
 
     @property
     def heading(self) -> str:
         """A heading for the ready-made comparisons."""
-        return ", ".join(shift.heading for shift in self.shifts) or self.scenario.alias
+        name = self.variant.label if self.variant else self.scenario.alias
+        return ", ".join(shift.heading for shift in self.shifts) or name
 
     @property
     def sides(self) -> tuple["Side", ...]:
@@ -164,7 +167,7 @@ class Variance:
 
 Reference = Side | Variance
 
-SIDE = r"[^\s@(),+/]+(?:@[a-z]+\d*)*"
+SIDE = r"[^\s@(),+/]+(?:/[^\s@(),+/]+)?(?:@[a-z]+\d*)*"
 VARIANCE = re.compile(rf"(var|var_pct)\(\s*({SIDE})\s*,\s*({SIDE})\s*\)")
 
 
@@ -183,11 +186,15 @@ def resolve(text: str, scenarios: Mapping[str, Scenario]) -> Reference | None:
 def resolve_side(text: str, scenarios: Mapping[str, Scenario]) -> Side | None:
     """Return the side a reference without var( ) means, None where it means nothing."""
     name, *steps = text.split("@")
-    scenario = scenarios.get(name)
+    base, slash, wanted = name.partition("/")
+    scenario = scenarios.get(base)
     shifts = [shift_of(step) for step in steps]
     if scenario is None or None in shifts:
         return None
-    return Side(scenario, tuple(shift for shift in shifts if shift))
+    variant = next((variant for variant in scenario.variants if variant.key == wanted), None)
+    if slash and variant is None:
+        return None
+    return Side(scenario, variant, tuple(shift for shift in shifts if shift))
 
 
 def shift_of(step: str) -> Shift | None:

@@ -18,11 +18,10 @@ from engine.instance.build.feeds import build_bindings
 from engine.instance.build.metrics import MetricBuilder
 from engine.instance.build.registry import (
     build_assignments,
-    build_comparisons,
     build_default,
     build_profiles,
-    build_scenarios,
 )
+from engine.instance.build.scenarios import build_comparisons, build_scenarios
 from engine.instance.build.statements import StatementBuilder
 from engine.instance.documents import Document, Fault, InstanceFaults, read_document
 from engine.instance.files.books import DimensionsFile, DomainFile, InstanceFile
@@ -121,7 +120,7 @@ def read_instance(folder: Path) -> Instance:
     domains = build_domains(domain_files, dimensions)
     metrics = MetricBuilder(domain_files, domains, dimensions).build()
     statements = StatementBuilder(statement_files, domains, dimensions, metrics).build()
-    scenarios = build_scenarios(scenarios_doc, scenarios_file, domains, calendar)
+    scenarios = build_scenarios(scenarios_doc, scenarios_file, domains, dimensions, calendar)
     comparisons = build_comparisons(scenarios_doc, scenarios_file, scenarios)
     default = build_default(instance_doc, instance, statements, scenarios, calendar)
     profiles = build_profiles(profiles_doc, profiles_file, scenarios, domains, dimensions)

@@ -36,7 +36,7 @@ class Reading:
 
     def view(self, domain: str) -> View:
         """Return what is read of a domain."""
-        return View(domain, self.side.scenario.id, self.shared)
+        return View(domain, self.side.scenario.id, self.shared, self.side.variant)
 
 
 @dataclass(frozen=True, eq=False)

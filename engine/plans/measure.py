@@ -17,10 +17,21 @@ from engine.calendar.periods import Span
 from engine.catalogue import Base
 from engine.exact import ONE, Exact
 from engine.formulas.figures import Figure, Nothing
-from engine.plans.weights import Axis, BaseWeights, Classes, LeafClass, Members, base_weights, contributions
+from engine.plans.weights import (
+    Axis,
+    BaseWeights,
+    Classes,
+    LeafClass,
+    Members,
+    base_weights,
+    contributions,
+    factors_in,
+    factors_of,
+)
 from engine.plans.windows import Window, atoms
 from engine.queries.values import Filter
 from engine.reader import Reader
+from engine.scenarios import Variant
 from engine.scope import EVERYTHING, Allowed, Cell, CodeSet
 from engine.slices import SPAN, Slice
 
@@ -34,6 +45,7 @@ class View:
     domain: str
     scenario: str
     shared: frozenset[str] = frozenset()
+    variant: Variant | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +64,9 @@ class Batch:
     def keys(self) -> tuple[str, ...]:
         """The leaf dimensions that rows must be grouped by: those that do not weigh the same in every base."""
         restricted = dict.fromkeys(leaf for weights in self.weights for leaf in weights.by_leaf)
-        broken_down = dict.fromkeys(axis.leaf for axis in self.axes)
-        return tuple(leaf for leaf in restricted | broken_down if leaf in broken_down or not self._is_cut(leaf))
+        told_apart = dict.fromkeys(axis.leaf for axis in self.axes)
+        told_apart |= dict.fromkeys(leaf for factor in factors_in(self.weights) for leaf in factor.leaves)
+        return tuple(leaf for leaf in restricted | told_apart if leaf in told_apart or not self._is_cut(leaf))
 
     def _is_cut(self, leaf: str) -> bool:
         """Tell whether every base has the same leaves of a dimension, each once: then a cut is enough."""
@@ -197,8 +210,9 @@ def batches(
 ) -> list[Batch]:
     """Return the batches that answer some bases of a view, each over its windows."""
     grouped: dict[frozenset[str], list[tuple[Base, BaseWeights]]] = defaultdict(list)
+    factors = factors_of(view.variant, reader.catalogue.domains[view.domain], reader)
     for base in windows:
-        weights = base_weights(base, reader, filters, axes)
+        weights = base_weights(base, reader, filters, axes, factors)
         grouped[frozenset(weights.by_leaf)].append((base, weights))
     return [
         Batch(

@@ -20,6 +20,7 @@ def notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
     for column, readings in zip(plan.query.columns, plan.columns, strict=True):
         for reading in readings:
             yield from side_notes(plan, reading.side)
+            yield from variant_notes(plan, reading.side)
             yield from anchor_notes(plan, reading)
             yield from close_notes(plan, figures, reading)
         if isinstance(column.reference, Variance):
@@ -68,6 +69,20 @@ def side_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
             if moved is None:
                 return
             at = moved
+
+
+def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
+    """Yield the domains that an adjustment of a variant cannot touch."""
+    dimensions = plan.reader.catalogue.dimensions
+    for adjustment in side.variant.adjustments if side.variant else ():
+        for domain in plan.query.domains:
+            lacking = [
+                cut.dimension for cut in adjustment.where if dimensions[cut.dimension].leaf not in domain.dimensions
+            ]
+            if lacking:
+                yield Note.of(
+                    "variant_untouched", scenario=side.key, dimensions=" and ".join(lacking), domain=domain.key
+                )
 
 
 def balances(plan: FigurePlan) -> list[Base]:

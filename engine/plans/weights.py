@@ -12,13 +12,14 @@ from math import lcm, prod
 
 import polars as pl
 
-from engine.catalogue import Base
+from engine.catalogue import Base, Domain
 from engine.errors import Unavailable
 from engine.exact import ONE, ZERO, Exact
 from engine.members.memberset import Leaves
 from engine.queries.filters import joined_leaves
 from engine.queries.values import Filter
 from engine.reader import Reader
+from engine.scenarios import Variant
 
 Members = tuple[str | None, ...]  # a member of each breakdown dimension; None: all of them together
 Pair = tuple[int, int]  # numerator, denominator
@@ -64,21 +65,49 @@ def axis_of(place: int, key: str, reader: Reader, filters: Sequence[Filter]) -> 
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Factor:
+    """An adjustment of a variant: a factor on the rows whose leaves are all among those named."""
+
+    leaves: Mapping[str, frozenset[int]]
+    factor: Exact
+
+
+def factors_of(variant: Variant | None, domain: Domain, reader: Reader) -> dict[Factor, tuple[str, ...]]:
+    """Return the factors of a variant that touch a domain, each with its measures (none named: all)."""
+    leaves = {key: dimension.leaf for key, dimension in reader.catalogue.dimensions.items()}
+    return {
+        Factor({leaves[cut.dimension]: reader.cut_codes(cut) for cut in adjustment.where}, adjustment.factor): (
+            adjustment.measures or tuple(domain.measures)
+        )
+        for adjustment in (variant.adjustments if variant else ())
+        if all(leaves[cut.dimension] in domain.dimensions for cut in adjustment.where)
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class BaseWeights:
     """What leaves of each dimension weigh in one base, filters included; a dimension not named weighs 1 throughout."""
 
     by_leaf: Mapping[str, Leaves]
     hierarchies: frozenset[str]  # dimensions whose weights the base has already
+    factors: tuple[Factor, ...]
 
     @property
     def denominator(self) -> int:
         """A denominator that every product of these weights fits."""
-        return prod(common_denominator([leaves]) for leaves in self.by_leaf.values())
+        factors = (factor.factor.denominator for factor in self.factors)
+        return prod(common_denominator([leaves]) for leaves in self.by_leaf.values()) * prod(factors)
 
 
-def base_weights(base: Base, reader: Reader, filters: Sequence[Filter], axes: Sequence[Axis]) -> BaseWeights:
-    """Return what leaves weigh in a base: its own restriction times the filters."""
+def base_weights(
+    base: Base,
+    reader: Reader,
+    filters: Sequence[Filter],
+    axes: Sequence[Axis],
+    factors: Mapping[Factor, tuple[str, ...]],
+) -> BaseWeights:
+    """Return what leaves weigh in a base: its own restriction times the filters, and the factors that touch it."""
     weights: dict[str, Leaves] = {}
     weighing = {cut.dimension: cut for cut in base.where}
     for cut in base.where:
@@ -97,7 +126,8 @@ def base_weights(base: Base, reader: Reader, filters: Sequence[Filter], axes: Se
             multiply(weights, known.dimension.leaf, dict.fromkeys(known.leaves, ONE))
         else:
             multiply(weights, known.dimension.leaf, known.leaves)
-    return BaseWeights(weights, hierarchies)
+    touching = tuple(factor for factor, measures in factors.items() if base.measure.key in measures)
+    return BaseWeights(weights, hierarchies, touching)
 
 
 def multiply(weights: dict[str, Leaves], leaf: str, by: Leaves) -> None:
@@ -115,9 +145,10 @@ def multiply(weights: dict[str, Leaves], leaf: str, by: Leaves) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LeafClass:
-    """Leaves of one dimension that count alike: in each base, in each member, and in the totals."""
+    """Leaves of one dimension that count alike: in each base, in each factor, in each member, and in the totals."""
 
     in_bases: Mapping[int, Exact]  # position of a base -> weight, of the bases that restrict this dimension
+    in_factors: frozenset[Factor]  # factors whose rows may have these leaves
     in_members: Mapping[str, tuple[tuple[str, Exact], ...]]  # axis -> members with weights
     in_totals: Mapping[str, Exact]  # axis -> weight
 
@@ -140,22 +171,26 @@ class Classes:
                 in_bases[code].append((position, weight))
             restricting = restricting or leaf in base.by_leaf
         here = [axis for axis in axes if axis.leaf == leaf]
+        adjusting = [(factor, codes) for factor in factors_in(bases) if (codes := factor.leaves.get(leaf)) is not None]
         in_members = [memberships(axis) for axis in here]
         numbers: dict[object, int] = {}
-        classes = [LeafClass({}, {}, {})]
+        classes = [LeafClass({}, frozenset(), {}, {})]
         of_code = []
         for code in in_bases if restricting else range(count):
             totals = [axis_total(axis, code) for axis in here]
+            in_factors = frozenset(factor for factor, codes in adjusting if code in codes)
             alike = (
                 tuple((position, pair(weight)) for position, weight in in_bases[code]),
                 tuple(tuple((member, pair(weight)) for member, weight in known.get(code, ())) for known in in_members),
                 tuple(map(pair, totals)),
+                in_factors,
             )
             number = numbers.setdefault(alike, len(classes))
             if number == len(classes):
                 classes.append(
                     LeafClass(
                         dict(in_bases[code]),
+                        in_factors,
                         {axis.key: tuple(known.get(code, ())) for axis, known in zip(here, in_members, strict=True)},
                         {axis.key: weight for axis, weight in zip(here, totals, strict=True)},
                     )
@@ -165,6 +200,11 @@ class Classes:
         for code, number in of_code:
             table[code] = number
         return cls(leaf, pl.Series(table, dtype=pl.UInt32), classes)
+
+
+def factors_in(bases: Sequence[BaseWeights]) -> list[Factor]:
+    """Return the factors of any of some bases, each once."""
+    return list(dict.fromkeys(factor for base in bases for factor in base.factors))
 
 
 def pair(weight: Exact) -> Pair:
@@ -201,6 +241,9 @@ def contributions(
         base, weight = bases[position], ONE
         for in_bases in restricting:
             weight *= in_bases.get(position, ZERO)
+        for factor in base.factors:
+            if all(factor in found[leaf].in_factors for leaf in factor.leaves):
+                weight *= factor.factor
         if not weight:
             continue
         total, cells = weight, [(nowhere, weight)]

@@ -1,72 +1,18 @@
-"""Scenarios, the default report and profiles from scenarios.yaml, instance.yaml and profiles.yaml."""
+"""The default report and profiles, from instance.yaml and profiles.yaml."""
 
 from collections.abc import Mapping
-from datetime import date
 
 from engine.calendar.calendar import Calendar
 from engine.catalogue import Dimension, Domain, ReportDefault, Statement
 from engine.cuts import Cut
 from engine.errors import BadPeriod
 from engine.instance.build.names import known
-from engine.instance.documents import Document, Location
+from engine.instance.build.scenarios import check_reference
+from engine.instance.documents import Document
 from engine.instance.files.books import InstanceFile
-from engine.instance.files.registry import AllowPart, GrantPart, ProfilePart, ProfilesFile, ScenarioPart, ScenariosFile
+from engine.instance.files.registry import AllowPart, GrantPart, ProfilePart, ProfilesFile
 from engine.profiles import Assignment, Grant, Names, Profile
-from engine.scenarios import Scenario, resolve
-
-
-def build_scenarios(
-    document: Document, file: ScenariosFile, domains: Mapping[str, Domain], calendar: Calendar
-) -> dict[str, Scenario]:
-    """Return the base scenarios by id."""
-    parts: Mapping[str, ScenarioPart] = file.model_extra or {}
-    return {
-        key: Scenario(
-            id=key,
-            alias=part.alias,
-            name=part.name or part.alias,
-            kind=part.kind,
-            status=part.status,
-            closed_through=closed_through(document, key, part, domains, calendar),
-        )
-        for key, part in parts.items()
-    }
-
-
-def closed_through(
-    document: Document, key: str, part: ScenarioPart, domains: Mapping[str, Domain], calendar: Calendar
-) -> dict[str, date]:
-    """Return the last closed day of each domain named; of the others under ""."""
-    written = part.closed_through
-    by_domain = {"": written} if isinstance(written, str) else written or {}
-    days = {}
-    for domain, code in by_domain.items():
-        at = [key, "closed_through"]
-        if domain and domain not in domains:
-            document.fault([*at, domain], f"there is no domain '{domain}'", known(domain, domains))
-        try:
-            days[domain] = calendar.parse(code, "closed_through").last
-        except BadPeriod as refusal:
-            document.fault(at, refusal.error)
-    return days
-
-
-def build_comparisons(
-    document: Document, file: ScenariosFile, scenarios: Mapping[str, Scenario]
-) -> tuple[tuple[str, str], ...]:
-    """Return the ready-made comparisons."""
-    pairs = []
-    for place, (a, b) in enumerate(file.comparisons):
-        for reference in (a, b):
-            check_reference(document, ["comparisons", place], reference, scenarios)
-        pairs.append((a, b))
-    return tuple(pairs)
-
-
-def check_reference(document: Document, location: Location, reference: str, scenarios: Mapping[str, Scenario]) -> None:
-    """Note a scenario reference that means nothing."""
-    if resolve(reference, scenarios) is None:
-        document.fault(location, f"'{reference}' is no scenario reference", known(reference, scenarios))
+from engine.scenarios import Scenario
 
 
 def build_default(

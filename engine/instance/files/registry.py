@@ -4,9 +4,29 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from engine.instance.files.parts import Flag, Ids, Key, LiveTable, Part
+from engine.instance.files.parts import Flag, Ids, Key, LiveTable, Part, Where
 
 ScenarioId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+
+
+class AdjustPart(Part):
+    """A factor on some rows."""
+
+    where: Where
+    """The rows."""
+    factor: str
+    """A decimal number."""
+    measures: list[Key] = Field(default_factory=list)
+    """Measures it touches; needed where a domain has several."""
+
+
+class VariantPart(Part):
+    """A what-if reading of a scenario."""
+
+    label: str
+    """Heading."""
+    adjust: Annotated[list[AdjustPart], Field(min_length=1)]
+    """Factors; each touches a row once, several multiply."""
 
 
 class ScenarioPart(Part):
@@ -22,6 +42,8 @@ class ScenarioPart(Part):
     """Where it stands, such as open or locked."""
     closed_through: str | dict[Key, str] | None = None
     """Last closed period, or one for each domain."""
+    variants: dict[Key, VariantPart] = Field(default_factory=dict)
+    """What-if readings, asked for as scenario/variant."""
 
 
 class ScenariosFile(BaseModel):

@@ -1,0 +1,120 @@
+"""Scenarios, their variants and the ready-made comparisons, from scenarios.yaml."""
+
+from collections.abc import Mapping
+from datetime import date
+
+from engine.calendar.calendar import Calendar
+from engine.catalogue import Dimension, Domain
+from engine.cuts import Cut
+from engine.errors import BadPeriod
+from engine.exact import ONE, Exact
+from engine.instance.build.names import known
+from engine.instance.documents import Document, Location
+from engine.instance.files.registry import AdjustPart, ScenarioPart, ScenariosFile, VariantPart
+from engine.scenarios import Adjustment, Scenario, Variant, resolve
+
+
+def build_scenarios(
+    document: Document,
+    file: ScenariosFile,
+    domains: Mapping[str, Domain],
+    dimensions: Mapping[str, Dimension],
+    calendar: Calendar,
+) -> dict[str, Scenario]:
+    """Return the base scenarios by id."""
+    parts: Mapping[str, ScenarioPart] = file.model_extra or {}
+    return {
+        key: Scenario(
+            id=key,
+            alias=part.alias,
+            name=part.name or part.alias,
+            kind=part.kind,
+            status=part.status,
+            closed_through=closed_through(document, key, part, domains, calendar),
+            variants=tuple(
+                build_variant(document, [key, "variants", name], name, variant, domains, dimensions)
+                for name, variant in part.variants.items()
+            ),
+        )
+        for key, part in parts.items()
+    }
+
+
+def build_variant(
+    document: Document,
+    at: Location,
+    key: str,
+    part: VariantPart,
+    domains: Mapping[str, Domain],
+    dimensions: Mapping[str, Dimension],
+) -> Variant:
+    """Return one what-if reading of a scenario."""
+    adjustments = (
+        build_adjustment(document, [*at, "adjust", place], adjust, domains, dimensions)
+        for place, adjust in enumerate(part.adjust)
+    )
+    return Variant(key=key, label=part.label, adjustments=tuple(adjustments))
+
+
+def build_adjustment(
+    document: Document,
+    at: Location,
+    part: AdjustPart,
+    domains: Mapping[str, Domain],
+    dimensions: Mapping[str, Dimension],
+) -> Adjustment:
+    """Return one adjustment; it touches every domain that has all its dimensions."""
+    leaves = {key: dimensions[key].leaf for key in part.where if key in dimensions}
+    for key in part.where:
+        if not any(leaves.get(key) in domain.dimensions for domain in domains.values()):
+            document.fault([*at, "where", key], f"no domain can be restricted by '{key}'", known(key, dimensions))
+    touched = [domain for domain in domains.values() if set(leaves.values()) <= domain.dimensions.keys()]
+    measures = {measure for domain in touched for measure in domain.measures}
+    for measure in part.measures:
+        if measure not in measures:
+            document.fault([*at, "measures"], f"there is no measure '{measure}'", known(measure, measures))
+    if not part.measures and any(len(domain.measures) > 1 for domain in touched):
+        document.fault(at, "the adjustment names no measure, and a domain it touches has several", known("", measures))
+    try:
+        factor = Exact.of(part.factor)
+    except ValueError as fault:
+        document.fault([*at, "factor"], str(fault))
+        factor = ONE
+    cuts = tuple(Cut(key, tuple(ids)) for key, ids in part.where.items())
+    return Adjustment(where=cuts, factor=factor, measures=tuple(part.measures))
+
+
+def closed_through(
+    document: Document, key: str, part: ScenarioPart, domains: Mapping[str, Domain], calendar: Calendar
+) -> dict[str, date]:
+    """Return the last closed day of each domain named; of the others under ""."""
+    written = part.closed_through
+    by_domain = {"": written} if isinstance(written, str) else written or {}
+    days = {}
+    for domain, code in by_domain.items():
+        at = [key, "closed_through"]
+        if domain and domain not in domains:
+            document.fault([*at, domain], f"there is no domain '{domain}'", known(domain, domains))
+        try:
+            days[domain] = calendar.parse(code, "closed_through").last
+        except BadPeriod as refusal:
+            document.fault(at, refusal.error)
+    return days
+
+
+def build_comparisons(
+    document: Document, file: ScenariosFile, scenarios: Mapping[str, Scenario]
+) -> tuple[tuple[str, str], ...]:
+    """Return the ready-made comparisons."""
+    pairs = []
+    for place, (a, b) in enumerate(file.comparisons):
+        for reference in (a, b):
+            check_reference(document, ["comparisons", place], reference, scenarios)
+        pairs.append((a, b))
+    return tuple(pairs)
+
+
+def check_reference(document: Document, location: Location, reference: str, scenarios: Mapping[str, Scenario]) -> None:
+    """Note a scenario reference that means nothing."""
+    if resolve(reference, scenarios) is None:
+        document.fault(location, f"'{reference}' is no scenario reference", known(reference, scenarios))
