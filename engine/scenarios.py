@@ -70,17 +70,23 @@ class Shift:
 
 def years_back(count: int) -> Shift:
     """Return the shift to some years earlier."""
-    heading = "Prior Year" if count == 1 else f"{count} Years Before"
     return Shift(
-        f"py{count}" if count > 1 else "py", heading, False, lambda cal, asked: cal.years_earlier(asked, count)
+        key=f"py{count}" if count > 1 else "py",
+        heading="Prior Year" if count == 1 else f"{count} Years Before",
+        is_window=False,
+        move=lambda calendar, asked: calendar.years_earlier(asked, count),
+        years=count,
     )
 
 
 def periods_back(count: int) -> Shift:
     """Return the shift to some periods of the requested grain earlier."""
-    heading = "Prior Period" if count == 1 else f"{count} Periods Before"
-    key = f"pp{count}" if count > 1 else "pp"
-    return Shift(key, heading, False, lambda cal, asked: cal.periods_earlier(asked, count))
+    return Shift(
+        key=f"pp{count}" if count > 1 else "pp",
+        heading="Prior Period" if count == 1 else f"{count} Periods Before",
+        is_window=False,
+        move=lambda calendar, asked: calendar.periods_earlier(asked, count),
+    )
 
 
 YEAR_TO_DATE = Shift("ytd", "Year to Date", True, lambda calendar, asked: calendar.year_to_date(asked))

@@ -126,7 +126,7 @@ def day_years_earlier(ordinal: int, years: int) -> int | None:
 
 GRAINS: dict[Grain, GrainRules] = {
     Grain.DATE: GrainRules(
-        shape=re.compile(r"(\d{4})-(\d\d)-(\d\d)"),
+        shape=re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII),
         example="2025-03-31",
         parse=lambda match, _: parse_day(match),
         at=lambda day, _: day.toordinal(),
@@ -136,7 +136,7 @@ GRAINS: dict[Grain, GrainRules] = {
         year_earlier=day_years_earlier,
     ),
     Grain.WEEK: GrainRules(
-        shape=re.compile(r"(\d{4})-W(\d\d)"),
+        shape=re.compile(r"(\d{4})-W(\d\d)", re.ASCII),
         example="2025-W13",
         parse=lambda match, _: iso_week(int(match[1]), int(match[2])),
         at=lambda day, _: week_of(day),
@@ -146,7 +146,7 @@ GRAINS: dict[Grain, GrainRules] = {
         year_earlier=week_years_earlier,
     ),
     Grain.MONTH: GrainRules(
-        shape=re.compile(r"(\d{4})-(\d\d)"),
+        shape=re.compile(r"(\d{4})-(\d\d)", re.ASCII),
         example="2025-03",
         parse=lambda match, _: int(match[1]) * 12 + int(match[2]) - 1 if 1 <= int(match[2]) <= 12 else None,
         at=lambda day, _: month_of(day),
@@ -156,7 +156,7 @@ GRAINS: dict[Grain, GrainRules] = {
         year_earlier=lambda n, years: n - 12 * years,
     ),
     Grain.QUARTER: GrainRules(
-        shape=re.compile(r"(\d{4})-Q(\d)"),
+        shape=re.compile(r"(\d{4})-Q(\d)", re.ASCII),
         example="2025-Q1",
         parse=lambda match, _: int(match[1]) * 4 + int(match[2]) - 1 if 1 <= int(match[2]) <= 4 else None,
         at=lambda day, fiscal: (
@@ -170,7 +170,7 @@ GRAINS: dict[Grain, GrainRules] = {
         year_earlier=lambda n, years: n - 4 * years,
     ),
     Grain.YEAR: GrainRules(
-        shape=re.compile(r"(\d{4})"),
+        shape=re.compile(r"(\d{4})", re.ASCII),
         example="2025",
         parse=lambda match, _: int(match[1]),
         at=lambda day, fiscal: fiscal.year_of(month_of(day)),

@@ -1,0 +1,1 @@
+"""The sentences of the specification and the worked finance cases, each under its number."""

@@ -1,0 +1,95 @@
+"""Small books written down in a test: a few rows as text, the files of an instance around them, and their figures."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import yaml
+
+from engine.door import Door, open_books
+from engine.report.report import Report
+from tests.support.books import load_instance
+
+SCENARIOS = """
+actual:   {alias: Actuals, kind: actual}
+budget:   {alias: Budget, kind: budget}
+forecast: {alias: Forecast, kind: forecast}
+"""
+
+
+def csv(text: str) -> str:
+    """Return a table written with spaces as CSV: `a b` over `1 2`; a dash is nothing."""
+    rows = [line.split() for line in dedent(text).strip().splitlines()]
+    return "\n".join(",".join("" if cell == "-" else cell.replace("~", " ") for cell in row) for row in rows) + "\n"
+
+
+def write_instance(
+    folder: Path,
+    *,
+    facts: Mapping[str, str],
+    domains: Mapping[str, str],
+    dimensions: str = "",
+    tables: Mapping[str, str] | None = None,
+    statements: Mapping[str, str] | None = None,
+    scenarios: str = SCENARIOS,
+    fiscal_year: str = "{starts: 1}",
+    profiles: str = "",
+    bindings: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Path:
+    """Write an instance whose facts and tables are CSV files in its data folder.
+
+    `facts` is domain to rows, `domains` domain to the rest of its file (`table` and `domain` are filled in), `tables`
+    is the name of a live table to its rows, `statements` the key to the lines.
+    """
+    data = folder / "data"
+    data.mkdir(parents=True)
+    for sub in ("domains", "statements"):
+        (folder / sub).mkdir()
+    feeds: dict[str, dict[str, Any]] = {}
+    for name, rows in {**facts, **(tables or {})}.items():
+        (data / f"{name}.csv").write_text(csv(rows))
+        extends = {"unknown_members": "extend"} if name in facts else {}
+        feeds[name] = {"source": "files", "target": f"live.{name}", "file": f"{name}.csv", **extends}
+    for name, more in (bindings or {}).items():
+        feeds[name] = {**feeds.get(name, {}), **more}
+    integrations = {"sources": {"files": {"kind": "folder", "path": "data"}}, "bindings": feeds}
+    (folder / "integrations.yaml").write_text(yaml.safe_dump(integrations))
+    (folder / "instance.yaml").write_text(f"name: Small\ncurrency: USD\nfiscal_year: {fiscal_year}\n")
+    (folder / "dimensions.yaml").write_text(dedent(dimensions) or "{}\n")
+    (folder / "scenarios.yaml").write_text(dedent(scenarios))
+    (folder / "profiles.yaml").write_text(dedent(profiles) or "{}\n")
+    for key, text in domains.items():
+        (folder / "domains" / f"{key}.yaml").write_text(f"domain: {key}\ntable: live.{key}\n{dedent(text)}")
+    for key, text in (statements or {}).items():
+        (folder / "statements" / f"{key}.yaml").write_text(f"statement: {key}\nlines:\n{dedent(text)}")
+    return folder
+
+
+def small_books(folder: Path, *, profile: str | None = None, **parts: Any) -> Door:
+    """Write an instance, load it and open its books."""
+    instance = write_instance(folder / "small", **parts)
+    load_instance(instance, folder / "state")
+    return open_books(instance, state=folder / "state", profile=profile)
+
+
+def figures(report: Report, *keys: str) -> dict[Any, Decimal | None]:
+    """Return the figures of a report by some columns of its frame (a single one unwrapped); totals have None."""
+    found: dict[Any, Decimal | None] = {}
+    for row in report.frame.iter_rows(named=True):
+        key = tuple(row[name] for name in keys)
+        assert key not in found or len(keys) == 0, f"{key} does not tell figures apart"
+        found[key[0] if len(key) == 1 else key] = None if row["exact"] is None else Decimal(row["exact"])
+    return found
+
+
+def figure(report: Report) -> Decimal | None:
+    """Return the only figure of a report."""
+    (value,) = figures(report, "line" if report.statement else "metric", "alias").values()
+    return value
+
+
+def codes(report: Report) -> set[str]:
+    """Return the codes of the notes of a report."""
+    return {note.code for note in report.notes}
