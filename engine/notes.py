@@ -43,7 +43,7 @@ NOTES: dict[str, Wording] = {
         Severity.INFO, "Balances of {domain} ({group}) in {scenario} are those at the close of {anchor}."
     ),
     "anchors_differ": Wording(
-        Severity.CAUTION, "One column shows balances of different dates: {anchors}. Compare them with care."
+        Severity.CAUTION, "Balances stand at different dates: {anchors}. Compare them with care."
     ),
     "incomplete_close": Wording(
         Severity.CAUTION, "{members} of {dimension} have rows in the range but none at the close of {anchor}: blank."
@@ -61,10 +61,12 @@ NOTES: dict[str, Wording] = {
         "not zero.",
     ),
     "coverage_differs": Wording(
-        Severity.CAUTION, "{scenario} compares different coverage in {domain}: {a} against {b} of the range with rows."
+        Severity.CAUTION,
+        "{sides} do not cover the same in {domain}: {a} against {b} periods hold rows.",
     ),
     "scope_differs": Wording(
-        Severity.CAUTION, "{scenario} compares only what you may see of all its sides; its own columns show more."
+        Severity.CAUTION,
+        "The variance of {sides} compares only what you may see of both; a column of one alone may show more.",
     ),
     "variant_untouched": Wording(
         Severity.INFO, "{scenario} adjusts by {dimensions}, which {domain} does not have: its figures are unadjusted."

@@ -141,13 +141,14 @@ def close_notes(plan: FigurePlan, figures: Figures, reading: Reading) -> Iterato
 def comparison_notes(plan: FigurePlan, variance: Variance, a: Reading, b: Reading) -> Iterator[Note]:
     """Yield whether two sides cover and show the same."""
     grain = plan.query.asked.grain
+    sides = f"{variance.a.key} and {variance.b.key}"
     if a.shared or b.shared:
-        yield Note.of("scope_differs", scenario=variance.key)
+        yield Note.of("scope_differs", sides=sides)
     for domain in dict.fromkeys(base.domain for base in plan.bases):
         covered = [plan.presences.coverage(reading.view(domain), reading.windows[-1], grain) for reading in (a, b)]
         if covered[0] != covered[1] and all(held for held, _ in covered):
             texts = [f"{held} of {asked}" for held, asked in covered]
-            yield Note.of("coverage_differs", scenario=variance.key, domain=domain, a=texts[0], b=texts[1])
+            yield Note.of("coverage_differs", sides=sides, domain=domain, a=texts[0], b=texts[1])
     behind = [
         {
             (base.domain, anchor.group.key): periods_behind(plan, reading, anchor)
@@ -157,7 +158,7 @@ def comparison_notes(plan: FigurePlan, variance: Variance, a: Reading, b: Readin
     ]
     for group, periods in behind[0].items():
         if behind[1].get(group, periods) != periods:
-            yield Note.of("anchors_differ", anchors=f"{group[0]} ({group[1]}) of the two sides of {variance.key}")
+            yield Note.of("anchors_differ", anchors=f"{group[0]} ({group[1]}) of {sides}")
 
 
 def periods_behind(plan: FigurePlan, reading: Reading, anchor: Anchor) -> int:
