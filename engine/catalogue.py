@@ -11,6 +11,21 @@ from engine.formulas.figures import FigureType, Kind
 from engine.formulas.formula import Formula
 from engine.scenarios import Scenario
 
+FIGURE_COLUMNS = (
+    "line",
+    "metric",
+    "label",
+    "line_order",
+    "level",
+    "kind",
+    "scenario",
+    "alias",
+    "value",
+    "exact",
+    "unit",
+)
+LABEL = "_label"  # suffix of the column of labels beside a column of ids
+
 PERIOD = "period"  # the time dimension that breaks down at the requested grain, whatever it is
 
 

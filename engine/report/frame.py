@@ -9,13 +9,14 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from engine.catalogue import LABEL
 from engine.exact import Exact
 from engine.report.data import ReportData
 
 
 def schema_of(report: ReportData) -> dict[str, type[pl.DataType]]:
     """Return the columns of a report's tidy frame and their types."""
-    members = {column: pl.String for dimension in report.breakdown for column in (dimension, f"{dimension}_label")}
+    members = {column: pl.String for dimension in report.breakdown for column in (dimension, dimension + LABEL)}
     return {
         "metric" if report.statement is None else "line": pl.String,
         "label": pl.String,

@@ -147,7 +147,7 @@ def test_t47_subtotals_are_not_added_again(tmp_path: Path) -> None:
         tmp_path,
         facts={
             "gl": """
-            date       scenario kind       amount
+            date       scenario nature       amount
             2021-01-05 actual   gross      100
             2021-01-05 actual   deductions -30
             2021-01-05 actual   cost       -50
@@ -156,16 +156,16 @@ def test_t47_subtotals_are_not_added_again(tmp_path: Path) -> None:
         domains={
             "gl": """
             time: {column: date}
-            dimensions: {kind: kind}
+            dimensions: {nature: nature}
             measures: {amount: {places: 2}}
             metrics:
-              gross: {measure: amount, where: {kind: gross}}
-              deductions: {measure: amount, where: {kind: deductions}}
-              cost: {measure: amount, where: {kind: cost}}
+              gross: {measure: amount, where: {nature: gross}}
+              deductions: {measure: amount, where: {nature: deductions}}
+              cost: {measure: amount, where: {nature: cost}}
               net: {formula: gross + deductions}
             """
         },
-        dimensions="kind: {kind: leaf}",
+        dimensions="nature: {kind: leaf}",
         statements={
             "pnl": """
               - {metric: gross}
@@ -184,21 +184,21 @@ def test_t51_two_domains_with_opposite_signs(tmp_path: Path) -> None:
     def domain(prefix: str, sign: str) -> str:
         return f"""
             time: {{column: date}}
-            dimensions: {{kind: kind}}
+            dimensions: {{nature: nature}}
             measures: {{amount: {{places: 2}}}}
             metrics:
-              {prefix}revenue: {{measure: amount, where: {{kind: revenue}}, sign: {sign}}}
-              {prefix}expense: {{measure: amount, where: {{kind: expense}}}}
+              {prefix}revenue: {{measure: amount, where: {{nature: revenue}}, sign: {sign}}}
+              {prefix}expense: {{measure: amount, where: {{nature: expense}}}}
         """
 
     books = small_books(
         tmp_path,
         facts={
-            "gl": "date scenario kind amount\n2021-01-05 actual revenue -100\n2021-01-05 actual expense 60",
-            "plan": "date scenario kind amount\n2021-01-05 actual revenue 95\n2021-01-05 actual expense 58",
+            "gl": "date scenario nature amount\n2021-01-05 actual revenue -100\n2021-01-05 actual expense 60",
+            "plan": "date scenario nature amount\n2021-01-05 actual revenue 95\n2021-01-05 actual expense 58",
         },
         domains={"gl": domain("", "negate"), "plan": domain("plan_", "keep")},
-        dimensions="kind: {kind: leaf}",
+        dimensions="nature: {kind: leaf}",
         statements={
             "pnl": """
               - {formula: {key: profit, label: Profit, is: revenue - expense}}

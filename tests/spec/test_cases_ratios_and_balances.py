@@ -82,19 +82,19 @@ def balances(folder: Path, rows: str, **more: Any) -> Door:
     """A balance by entity at month grain, with the movements beside it."""
     return small_books(
         folder,
-        facts={"bs": f"date scenario entity kind amount\n{rows}"},
+        facts={"bs": f"date scenario entity nature amount\n{rows}"},
         domains={
             "bs": """
             time: {column: date, grain: month}
-            dimensions: {entity: entity, kind: kind}
+            dimensions: {entity: entity, nature: nature}
             measures: {amount: {places: 2}}
-            balances: {stock: {where: {kind: stock}, grain: month}}
+            balances: {stock: {where: {nature: stock}, grain: month}}
             metrics:
-              balance: {measure: amount, where: {kind: stock}, over_time: closing}
-              movement: {measure: amount, where: {kind: flow}}
+              balance: {measure: amount, where: {nature: stock}, over_time: closing}
+              movement: {measure: amount, where: {nature: flow}}
             """
         },
-        dimensions="entity: {kind: leaf}\nkind: {kind: leaf}",
+        dimensions="entity: {kind: leaf}\nnature: {kind: leaf}",
         **more,
     )
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from engine.calendar.periods import Grain
-from engine.catalogue import Dimension, DimensionKind
+from engine.catalogue import FIGURE_COLUMNS, LABEL, Dimension, DimensionKind
 from engine.instance.build.names import known, words
-from engine.instance.documents import Document
+from engine.instance.documents import Document, Location
 from engine.instance.files.books import DimensionPart, DimensionsFile
 
 PERIOD = Dimension(key="period", label="Period", kind=DimensionKind.LEAF, leaf="period", grain=Grain.MONTH)
@@ -41,8 +41,16 @@ def build_dimensions(document: Document, file: DimensionsFile) -> dict[str, Dime
     return built
 
 
+def check_name(document: Document, location: Location, key: str) -> None:
+    """Note a key that is a column of the frames that reports become."""
+    if key in FIGURE_COLUMNS or key.endswith(LABEL):
+        taken = ", ".join(FIGURE_COLUMNS)
+        document.fault(location, f"'{key}' is taken: reports have a column of that name", f"none of {taken}, *{LABEL}")
+
+
 def check_parts(document: Document, key: str, part: DimensionPart) -> None:
     """Note keys that a dimension of this kind lacks, and keys that say nothing on one."""
+    check_name(document, [key], key)
     for name in NEEDS[part.kind]:
         if getattr(part, name) is None:
             document.fault([key], f"{key} is {part.kind} and has no {name.rstrip('_')}")

@@ -6,6 +6,7 @@ from engine.calendar.periods import Grain
 from engine.catalogue import Dimension, DimensionKind, Domain, Measure, StockGroup
 from engine.cuts import Cut, Cuts
 from engine.formulas.figures import Kind
+from engine.instance.build.dimensions import check_name
 from engine.instance.build.names import known, words
 from engine.instance.documents import Document, Location
 from engine.instance.files.books import DomainFile
@@ -56,6 +57,7 @@ def check_dimensions(document: Document, file: DomainFile, dimensions: Mapping[s
 def add_axes(document: Document, file: DomainFile, dimensions: dict[str, Dimension]) -> None:
     """Add the axes of a domain as dimensions that only break down."""
     for key in file.axes:
+        check_name(document, ["axes", key], key)
         other = dimensions.get(key)
         if other is not None and not other.axis_only:
             document.fault(["axes", key], f"'{key}' is a dimension of dimensions.yaml already")

@@ -1,0 +1,93 @@
+"""Finance cases T48-T50: statements over several domains that do not share every dimension."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from engine.door import Door
+from engine.errors import DimensionUnavailable, MixedDomains
+from tests.support.small import codes, figures, small_books
+
+A = {"A": "actual"}
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Door:
+    """Sales by product and entity, heads by entity."""
+    return small_books(
+        tmp_path,
+        facts={
+            "sales": """
+            date       scenario product entity amount
+            2021-01-05 actual   Core    FR     60
+            2021-01-05 actual   Pro     DE     40
+            """,
+            "people": "date scenario entity heads\n2021-01 actual FR 6\n2021-01 actual DE 4",
+        },
+        domains={
+            "sales": """
+            time: {column: date}
+            dimensions: {product: product, entity: entity}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount}
+            """,
+            "people": """
+            time: {column: date, grain: month}
+            dimensions: {entity: entity}
+            measures: {heads: {type: number, places: 0}}
+            metrics:
+              headcount: {measure: heads, over_time: closing}
+              revenue_per_head: {formula: sales.revenue / headcount}
+            """,
+        },
+        dimensions="product: {kind: leaf}\nentity: {kind: leaf}",
+        statements={"kpis": "  - {metric: revenue}\n  - {metric: headcount}\n  - {metric: revenue_per_head}\n"},
+    )
+
+
+def test_t48_a_breakdown_that_one_domain_has(books: Door) -> None:
+    report = books.statement("kpis", scenarios=A, period="2021-01", dimensions=["product"])
+    found = figures(report, "line", "product")
+    assert [found["revenue", product] for product in ("Core", "Pro", None)] == [60, 40, 100]
+    assert [found["headcount", product] for product in ("Core", "Pro", None)] == [10, 10, 10]
+    repeats = {line.key: line.repeats_over for line in report.lines}
+    assert (repeats["revenue"], repeats["headcount"]) == ((), ("product",))
+    assert any("repeat their aggregate" in note.message for note in report.notes if note.code == "aggregate")
+
+
+def test_t49_a_ratio_across_domains(books: Door) -> None:
+    by_entity = books.statement("kpis", scenarios=A, period="2021-01", dimensions=["entity"])
+    found = figures(by_entity, "line", "entity")
+    assert [found["revenue_per_head", entity] for entity in ("FR", "DE", None)] == [10, 10, 10]
+    by_product = books.statement("kpis", scenarios=A, period="2021-01", dimensions=["product"])
+    found = figures(by_product, "line", "product")
+    assert [found["revenue_per_head", product] for product in ("Core", "Pro", None)] == [None, None, 10]
+    assert any("headcount" in note.message for note in by_product.notes if note.code == "not_computable")
+
+
+def test_t50_a_filter_that_one_domain_lacks(books: Door) -> None:
+    report = books.statement("kpis", scenarios=A, period="2021-01", filters={"product": "Core"})
+    assert figures(report, "line") == {"revenue": 60, "headcount": None, "revenue_per_head": None}
+    said = {note.code: note.message for note in report.notes}
+    assert "people has no product, which is filtered" in said["unavailable"]
+    assert {"unavailable", "not_computable"} <= codes(report)
+
+
+def test_metrics_of_several_domains_are_refused_with_what_to_do(books: Door) -> None:
+    with pytest.raises(MixedDomains, match="in a call of its own"):
+        books.metric("revenue", "headcount", scenarios=A, period="2021-01")
+
+
+def test_a_breakdown_that_no_domain_has_is_refused_with_those_there_are(books: Door) -> None:
+    with pytest.raises(DimensionUnavailable) as refused:
+        books.metric("headcount", scenarios=A, period="2021-01", dimensions=["product"])
+    assert refused.value.valid == ["period", "entity"]
+
+
+def test_prices_and_counts_are_not_scaled(books: Door) -> None:
+    report = books.statement("kpis", scenarios=A, period="2021-01", scale=3)
+    units = {line.key: report.unit(line, report.columns[0].comparison) for line in report.lines}
+    assert units == {"revenue": "USD thousands", "headcount": "number", "revenue_per_head": "USD each"}
+    assert figures(report, "line")["revenue"] == Decimal(100)

@@ -1,0 +1,220 @@
+"""Finance cases T39-T46: nodes with postings of their own, operators, weights, alternate trees, unmapped leaves."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from engine.door import Door
+from engine.errors import AmbiguousWeight
+from engine.exact import Exact
+from tests.support.small import codes, figure, figures, small_books
+
+A = {"A": "actual"}
+JAN = "2021-01"
+
+
+def tree_books(
+    folder: Path, leaves: dict[str, str], nodes: str, *, rollup: str = "", paths: str = "refuse", bands: str = ""
+) -> Door:
+    """Amounts of some units, and a tree above them."""
+    facts = "\n".join(f"2021-01-05 actual {leaf} {amount}" for leaf, amount in leaves.items())
+    attributes = dict(line.split() for line in bands.splitlines()) if bands else {}
+    members = "id band\n" + "\n".join(f"{leaf} {attributes.get(leaf, '-')}" for leaf in leaves)
+    return small_books(
+        folder,
+        facts={"gl": f"date scenario branch amount\n{facts}"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {branch: branch}
+            measures: {amount: {places: 2}}
+            metrics:
+              amount: {measure: amount, favourable: up}
+            """
+        },
+        dimensions=f"""
+            branch: {{kind: leaf, members: live.branch}}
+            band: {{kind: derived, from: branch, attribute: band}}
+            tree: {{kind: ragged, leaf_dimension: branch, nodes: live.tree, paths: {paths}}}
+        """,
+        tables={"branch": members, "tree": nodes},
+        statements={"pnl": f"  - {{rollup: {{metric: amount, dimension: tree, node: {rollup}}}}}\n"}
+        if rollup
+        else None,
+    )
+
+
+CORPORATE = "node parent\nCorporate -\nSales Corporate\nOps Corporate"
+
+
+def test_t39_a_node_with_postings_of_its_own(tmp_path: Path) -> None:
+    books = tree_books(tmp_path, {"Corporate": "100", "Sales": "40", "Ops": "60"}, CORPORATE)
+    assert figure(books.metric("amount", scenarios=A, period=JAN, filters={"tree": "Corporate"})) == 200
+    assert figure(books.metric("amount", scenarios=A, period=JAN, filters={"branch": "Corporate"})) == 100
+    assert figure(books.metric("amount", scenarios=A, period=JAN, filters={"tree": "Corporate/(own)"})) == 100
+    report = books.metric("amount", scenarios=A, period=JAN, dimensions=["tree"])
+    assert figures(report, "tree") == {"Corporate/(own)": 100, "Sales": 40, "Ops": 60, None: 200}
+
+
+def test_t39_a_rollup_shows_own_postings_as_a_line(tmp_path: Path) -> None:
+    books = tree_books(tmp_path, {"Corporate": "100", "Sales": "40", "Ops": "60"}, CORPORATE, rollup="Corporate")
+    report = books.statement("pnl", scenarios=A, period=JAN)
+    assert figures(report, "line") == {
+        "tree.Corporate": 200,
+        "tree.Corporate/(own)": 100,
+        "tree.Sales": 40,
+        "tree.Ops": 60,
+    }
+
+
+OPERATORS = """
+node       parent weight
+NetSales   -      1
+Gross      NetSales 1
+Returns    NetSales -1
+Discounts  NetSales -1
+Statistics -      0
+Headcount  Statistics 0
+"""
+
+
+def test_t40_unary_operators(tmp_path: Path) -> None:
+    leaves = {"Gross": "100", "Returns": "5", "Discounts": "3", "Headcount": "12"}
+    books = tree_books(tmp_path, leaves, OPERATORS)
+    report = books.metric("amount", scenarios=A, period=JAN, dimensions=["tree"])
+    assert figures(report, "tree") == {"NetSales": 92, None: 92}
+    assert figure(books.metric("amount", scenarios=A, period=JAN, filters={"tree": "Statistics"})) is None
+    assert figure(books.metric("amount", scenarios=A, period=JAN, filters={"tree": "Headcount"})) == 12
+    assert figure(books.metric("amount", scenarios=A, period=JAN)) == 120  # without the tree nothing is weighed
+
+
+NESTED = """
+node            parent          weight
+NetIncome       -               1
+OperatingProfit NetIncome       1
+Taxes           NetIncome       -1
+GrossMargin     OperatingProfit 1
+Opex            OperatingProfit -1
+NetSales        GrossMargin     1
+COGS            GrossMargin     -1
+"""
+
+
+def test_t41_nested_minus_and_lines_that_foot(tmp_path: Path) -> None:
+    books = tree_books(
+        tmp_path, {"NetSales": "92", "COGS": "40", "Opex": "30", "Taxes": "6"}, NESTED, rollup="NetIncome"
+    )
+    report = books.statement("pnl", scenarios=A, period=JAN)
+    found = figures(report, "line")
+    assert found == {
+        "tree.NetIncome": 16,
+        "tree.OperatingProfit": 22,
+        "tree.GrossMargin": 52,
+        "tree.NetSales": 92,
+        "tree.COGS": 40,
+        "tree.Opex": 30,
+        "tree.Taxes": 6,
+    }
+    into = {line.key: line.into_parent for line in report.lines}
+    assert into["tree.COGS"] == Exact(-1)
+    goods = {line.key: line.favourable.value for line in report.lines}
+    assert (goods["tree.NetSales"], goods["tree.COGS"], goods["tree.Taxes"]) == ("up", "down", "down")
+
+
+SHARES = "node parent weight\nGroup - 1\nPacific Group .75\nAustralia Pacific .50"
+
+
+def test_t42_weights_multiply_along_a_path(tmp_path: Path) -> None:
+    books = tree_books(tmp_path, {"Australia": "128430.15"}, SHARES)
+
+    def node(name: str) -> Decimal | None:
+        return figure(books.metric("amount", scenarios=A, period=JAN, filters={"tree": name}))
+
+    assert node("Australia") == Decimal("128430.15")
+    assert node("Pacific") == Decimal("64215.075")
+    assert node("Group") == Decimal("48161.30625")
+    below = books.metric("amount", scenarios=A, period=JAN, filters={"tree": "Group"}, dimensions=["tree"])
+    assert figures(below, "tree") == {"Pacific": Decimal("64215.075"), None: Decimal("48161.30625")}
+
+
+ALTERNATE = "node parent\nNorth -\nKey -\nX North\nY North\nX Key\nZ Key"
+
+
+def test_t43_one_leaf_under_two_nodes(tmp_path: Path) -> None:
+    books = tree_books(tmp_path, {"X": "70", "Y": "30", "Z": "20"}, ALTERNATE)
+    both = {"tree": ["North", "Key"]}
+    assert figure(books.metric("amount", scenarios=A, period=JAN, filters=both)) == 120
+    report = books.metric("amount", scenarios=A, period=JAN, filters=both, dimensions=["tree"])
+    assert figures(report, "tree") == {"North": 100, "Key": 90, None: 120}
+    unfiltered = books.metric("amount", scenarios=A, period=JAN, dimensions=["tree"])
+    assert figures(unfiltered, "tree") == {"North": 100, "Key": 90, None: 120}
+
+
+def test_t44_a_node_and_its_own_child_in_one_filter(tmp_path: Path) -> None:
+    books = tree_books(tmp_path, {"X": "70", "Y": "30", "Z": "20"}, ALTERNATE)
+    assert figure(books.metric("amount", scenarios=A, period=JAN, filters={"tree": ["North", "X"]})) == 100
+    assert figure(books.metric("amount", scenarios=A, period=JAN, filters={"tree": ["X", "X"]})) == 70
+
+
+def test_a_leaf_of_two_weights_in_one_filter_is_refused(tmp_path: Path) -> None:
+    books = tree_books(tmp_path, {"Australia": "100"}, SHARES)
+    with pytest.raises(AmbiguousWeight, match="in separate calls"):
+        books.metric("amount", scenarios=A, period=JAN, filters={"tree": ["Group", "Pacific"]})
+
+
+def test_filters_on_two_hierarchies_multiply(tmp_path: Path) -> None:
+    nodes = "node parent weight\nGroup - 1\nA Group .5\nB Group 1"
+    books = tree_books(tmp_path, {"A": "100", "B": "40"}, nodes, bands="A Small\nB Large")
+    asked = {"tree": "Group", "band": "Small"}
+    assert figure(books.metric("amount", scenarios=A, period=JAN, filters=asked)) == 50
+
+
+def test_t45_an_unmapped_leaf_is_unassigned(tmp_path: Path) -> None:
+    leaves = {"A": "10", "B": "20", "C": "70", "D": "5"}
+    books = tree_books(tmp_path, leaves, "node parent\nA -", bands="A Small\nB Small\nC Large")
+    report = books.metric("amount", scenarios=A, period=JAN, dimensions=["band"])
+    assert figures(report, "band") == {"Large": 70, "Small": 30, "(unassigned)": 5, None: 105}
+    assert figure(books.metric("amount", scenarios=A, period=JAN, filters={"band": "(unassigned)"})) == 5
+    by_tree = books.metric("amount", scenarios=A, period=JAN, dimensions=["tree"])
+    assert figures(by_tree, "tree") == {"A": 10, "(unassigned)": 95, None: 105}
+
+
+def test_t46_ids_identify_labels_never(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": """
+            date       scenario account amount
+            2021-01-05 actual   10      5
+            2021-01-05 actual   20      7
+            2021-01-05 actual   30      4
+            2021-01-06 actual   30      6
+            """
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {account: account}
+            measures: {amount: {places: 2}}
+            metrics:
+              amount: {measure: amount}
+            """
+        },
+        dimensions="account: {kind: leaf, members: live.account}",
+        tables={"account": "id name\n10 Fees\n20 Fees\n30 Rents"},
+    )
+    report = books.metric("amount", scenarios=A, period=JAN, dimensions=["account"])
+    assert figures(report, "account") == {"10": 5, "20": 7, "30": 10, None: 22}
+    assert dict(report.frame.select("account", "account_label").iter_rows())["10"] == "Fees"
+
+
+def test_an_unknown_member_matches_nothing_and_is_noted(tmp_path: Path) -> None:
+    books = tree_books(tmp_path, {"X": "70", "Y": "30", "Z": "20"}, ALTERNATE)
+    report = books.metric("amount", scenarios=A, period=JAN, filters={"branch": ["X", "nobody"]})
+    assert figure(report) == 70
+    (note,) = report.notes
+    assert (note.code, "'nobody'" in note.message, "search_hierarchy" in note.message) == ("unknown_member", True, True)
+    nothing = books.metric("amount", scenarios=A, period=JAN, filters={"branch": "nobody"}, dimensions=["branch"])
+    assert figures(nothing, "branch") == {None: None}
+    assert codes(nothing) == {"unknown_member"}
