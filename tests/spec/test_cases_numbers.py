@@ -1,0 +1,149 @@
+"""Finance cases T58-T66 and T69: rounding once, scale, large sums, noise, and the same load twice."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from engine.answers import answer
+from engine.door import Door, open_books
+from engine.exact import Exact
+from engine.report.report import Report
+from tests.support.books import load_instance
+from tests.support.small import figure, figures, small_books, write_instance
+
+JAN = "2021-01"
+A = {"A": "actual"}
+
+
+def amounts(folder: Path, rows: str, places: int = 2) -> Door:
+    """Amounts by product, a share and a head count."""
+    return small_books(
+        folder,
+        facts={"gl": f"date scenario product amount heads\n{rows}"},
+        domains={
+            "gl": f"""
+            time: {{column: date}}
+            dimensions: {{product: product}}
+            measures: {{amount: {{places: {places}}}, heads: {{type: number, places: 1}}}}
+            metrics:
+              revenue: {{measure: amount}}
+              headcount: {{measure: heads}}
+              half: {{formula: revenue / 2}}
+              third: {{formula: revenue / 3}}
+              share: {{formula: half / revenue, format: percent}}
+              base: {{formula: revenue - half - half}}
+            """
+        },
+        dimensions="product: {kind: leaf}",
+    )
+
+
+def json_figures(report: Report) -> list[object]:
+    """Return the figures of a report as its JSON text has them, read by an ordinary parser."""
+    rows = json.loads(json.dumps(answer(report, 100_000)))["rows"]
+    return [value for row in rows for value in row["values"]]
+
+
+def text_cells(report: Report, heading: str) -> list[str]:
+    """Return the shown text of each row whose label begins with a heading."""
+    return [line.split()[-1] for line in repr(report).splitlines() if line.startswith(heading)]
+
+
+def test_t58_totals_are_rounded_from_the_exact_sum(tmp_path: Path) -> None:
+    rows = "\n".join(f"2021-01-05 actual {product} 1.4 0" for product in "PQR")
+    report = amounts(tmp_path, rows).metric("revenue", scenarios=A, period=JAN, dimensions=["product"], decimals=0)
+    assert [text_cells(report, product) for product in ("P ", "Q ", "R ", "Total")] == [["1"], ["1"], ["1"], ["4"]]
+    assert figures(report, "product")[None] == Decimal("4.2")
+
+
+@pytest.mark.parametrize(
+    ("figure", "places", "shown"),
+    [("0.5", 0, "1"), ("1.5", 0, "2"), ("2.5", 0, "3"), ("-0.5", 0, "-1"), ("2.675", 2, "2.68"), ("-0.004", 2, "0")],
+)
+def test_t59_and_t64_half_away_from_zero_and_no_negative_zero(figure: str, places: int, shown: str) -> None:
+    assert Exact.of(figure).rounded(places).digits() == shown
+
+
+def test_t60_scale_is_a_unit_of_money_alone(tmp_path: Path) -> None:
+    books = amounts(tmp_path, "2021-01-05 actual P 1234567.89 175.6")
+    thousands = books.metric("revenue", "headcount", "share", scenarios=A, period=JAN, scale=3, decimals=1)
+    assert json_figures(thousands) == [1234.56789, 175.6, 0.5]
+    assert "1,234.6" in repr(thousands)
+    assert "175.6" in repr(thousands)
+    assert "50.0%" in repr(thousands)
+    millions = books.metric("revenue", scenarios=A, period=JAN, scale=6, decimals=2)
+    assert "1.23" in repr(millions)
+    assert json_figures(millions) == [1.23456789]
+    assert figures(millions, "metric")["revenue"] == Decimal("1234567.89")  # frames and snapshots are unscaled
+
+
+def test_t62_large_sums_to_the_cent(tmp_path: Path) -> None:
+    rows = "2021-01-05 actual P 90071992547409.92 0\n2021-01-06 actual P 0.01 0"
+    report = amounts(tmp_path / "one", rows).metric("revenue", scenarios=A, period=JAN)
+    assert json_figures(report) == ["90071992547409.93"]  # as a JSON number, parsers would read …409.94
+    assert figure(report) == Decimal("90071992547409.93")
+    rows = "2021-01-05 actual P 10000000000000000.01 0\n2021-01-05 budget P 10000000000000000.00 0"
+    books = amounts(tmp_path / "two", rows)
+    difference = books.metric("revenue", scenarios={"V": "var(actual,budget)"}, period=JAN)
+    assert json_figures(difference) == [0.01]
+    plain = books.metric("revenue", scenarios=A, period=JAN)
+    assert json_figures(plain) == ["10000000000000000.01"]
+    assert answer(plain, 100_000)["columns"][0]["exact_strings"] is True
+
+
+def test_sums_past_63_bits_do_not_wrap(tmp_path: Path) -> None:
+    rows = "\n".join(f"2021-01-{day:02} actual P 92233720368547758.07 0" for day in range(1, 5))
+    report = amounts(tmp_path, rows).metric("revenue", scenarios=A, period=JAN)
+    assert json_figures(report) == ["368934881474191032.28"]
+
+
+def test_t63_noise_that_is_zero(tmp_path: Path) -> None:
+    rows = (
+        "2021-01-05 budget P 0.10 0\n2021-01-06 budget P 0.20 0\n2021-01-07 budget P -0.30 0\n2021-01-05 actual P 5 0"
+    )
+    books = amounts(tmp_path, rows)
+    report = books.metric("revenue", scenarios={"B": "budget", "%": "var_pct(actual,budget)"}, period=JAN)
+    assert json_figures(report) == [0, None]
+
+
+def test_t64_negative_zero_does_not_exist(tmp_path: Path) -> None:
+    books = amounts(tmp_path, "2021-01-05 actual P -5 0\n2021-01-06 actual P 5 0\n2021-01-05 budget P -0.4 0")
+    text = json.dumps(json_figures(books.metric("revenue", "half", scenarios=A, period=JAN)))
+    assert text == "[0, 0]"
+    shown = repr(books.metric("revenue", scenarios={"B": "budget"}, period=JAN, scale=3, decimals=0))
+    assert "(0)" not in shown
+    assert "-0" not in shown
+
+
+def test_t66_rows_are_rounded_once_after_adding(tmp_path: Path) -> None:
+    rows = "\n".join(f"2021-01-{day:02} actual P 0.335 0" for day in (5, 6, 7))
+    report = amounts(tmp_path, rows, places=3).metric("revenue", scenarios=A, period=JAN, decimals=2)
+    assert figure(report) == Decimal("1.005")
+    assert "1.01" in repr(report)
+
+
+def test_quotients_carry_fifteen_digits_half_even(tmp_path: Path) -> None:
+    report = amounts(tmp_path, "2021-01-05 actual P 1 0").metric("third", "base", scenarios=A, period=JAN)
+    assert json_figures(report) == [0.333333333333333, 0]
+
+
+def test_t69_the_same_file_loaded_twice(tmp_path: Path) -> None:
+    instance = write_instance(
+        tmp_path / "small",
+        facts={"gl": "date scenario amount\n2021-01-05 actual 10\n2021-01-06 actual 20\n2021-01-07 actual 30"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount}
+            """
+        },
+    )
+    for _ in range(2):
+        load_instance(instance, tmp_path / "state")
+    books = open_books(instance, state=tmp_path / "state")
+    assert figure(books.metric("revenue", scenarios=A, period=JAN)) == 60
