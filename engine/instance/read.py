@@ -118,6 +118,8 @@ def read_instance(folder: Path) -> Instance:
     calendar = Calendar(fiscal)
     dimensions = build_dimensions(dimensions_doc, dimensions_file)
     domains = build_domains(domain_files, dimensions)
+    if len(domain_files) < len(list(folder.glob("domains/*.yaml"))):
+        reading.stop_at_faults()  # what uses the metrics of a misshapen file cannot be judged
     metrics = MetricBuilder(domain_files, domains, dimensions).build()
     statements = StatementBuilder(statement_files, domains, dimensions, metrics).build()
     scenarios = build_scenarios(scenarios_doc, scenarios_file, domains, dimensions, calendar)

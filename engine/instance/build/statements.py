@@ -85,11 +85,12 @@ class StatementLines:
 
     def __init__(self, builder: StatementBuilder, written: list[Written]) -> None:
         self.builder = builder
-        self.written = {self.key(place, line[2]): line for place, line in enumerate(written)}
+        self.written: dict[str, Written] = {}
         self.built: dict[str, Line] = {}
         self.under_way: list[str] = []
-        for place, (document, at, part) in enumerate(written):
-            if self.written[self.key(place, part)] != (document, at, part):
+        for place, line in enumerate(written):
+            document, at, part = line
+            if self.written.setdefault(self.key(place, part), line) is not line:
                 document.fault(["lines", at], f"the line '{self.key(place, part)}' stands in this statement twice")
 
     @staticmethod

@@ -1,0 +1,236 @@
+"""Every fault of an instance at once, with file, line, what was found and what would be valid."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from engine.instance.documents import Fault, InstanceFaults
+from engine.instance.read import read_instance
+from tests.support.books import ROOT
+
+WRITTEN = {
+    "instance.yaml": """
+        name: Test
+        currency: EUR
+    """,
+    "dimensions.yaml": """
+        account: {kind: leaf, members: live.account}
+        klass: {kind: derived, from: account, attribute: klass}
+        tree: {kind: ragged, leaf_dimension: account, nodes: live.tree}
+    """,
+    "domains/gl.yaml": """
+        domain: gl
+        table: live.gl
+        time: {column: date}
+        dimensions: {account: account}
+        measures: {amount: {places: 2}}
+        metrics:
+          revenue: {measure: amount, where: {account: 0010}}
+          costs: {measure: amount, where: {account: NO}}
+          profit: {formula: revenue - costs}
+    """,
+    "statements/pnl.yaml": """
+        statement: pnl
+        lines:
+          - {metric: revenue}
+          - {metric: profit, style: total}
+    """,
+    "scenarios.yaml": """
+        actual: {alias: Actuals, kind: actual}
+        budget: {alias: Budget, kind: budget}
+    """,
+}
+FILES = {name: dedent(text).strip() + "\n" for name, text in WRITTEN.items()}
+
+
+def instance(folder: Path, **changed: str | None) -> Path:
+    """Write the files above, some of them changed (keys have dots and slashes as _)."""
+    files = dict(FILES)
+    for name, text in changed.items():
+        key = next((known for known in [*FILES, "profiles.yaml", "integrations.yaml"] if mangled(known) == name), name)
+        files[key] = text or ""
+        if text is None:
+            del files[key]
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text).lstrip("\n"))
+    return folder
+
+
+def mangled(name: str) -> str:
+    """Return a file's name as a keyword."""
+    return name.replace("/", "_").replace(".", "_")
+
+
+def faults(folder: Path, **changed: str | None) -> list[Fault]:
+    """Return the faults of the files above with some changed."""
+    with pytest.raises(InstanceFaults) as found:
+        read_instance(instance(folder, **changed))
+    return found.value.faults
+
+
+def said(found: list[Fault]) -> str:
+    """Return faults as they are printed."""
+    return "\n".join(map(str, found))
+
+
+def test_the_files_above_have_no_fault_and_ids_stay_the_text_that_was_written(tmp_path: Path) -> None:
+    catalogue = read_instance(instance(tmp_path)).catalogue
+    cuts = [catalogue.metrics[key].body.where[0].ids for key in ("revenue", "costs")]
+    assert cuts == [("0010",), ("NO",)]
+
+
+def test_malformed_yaml_is_named_with_its_line(tmp_path: Path) -> None:
+    (fault,) = faults(tmp_path, scenarios_yaml="actual: {alias: A, kind: actual}\nbudget: {alias: [B\n")
+    assert fault.file == "scenarios.yaml"
+    assert fault.line == 3
+    assert "is no YAML" in fault.found
+
+
+def test_an_unknown_key_is_named_with_the_known_ones(tmp_path: Path) -> None:
+    domain = FILES["domains/gl.yaml"].replace("profit: {formula", "profit: {formla")
+    found = faults(tmp_path, domains_gl_yaml=domain)
+    (fault,) = found
+    assert str(fault).startswith(
+        "domains/gl.yaml:9: unknown key 'metrics.profit.formla' — did you mean 'formula' or 'format'? known keys: "
+    )
+
+
+def test_a_key_said_twice_is_a_fault(tmp_path: Path) -> None:
+    found = faults(tmp_path, scenarios_yaml="actual: {alias: A, kind: actual}\nactual: {alias: B, kind: actual}\n")
+    assert "scenarios.yaml:2: says 'actual' twice" in said(found)
+
+
+def test_a_missing_file_and_a_stranger_are_faults(tmp_path: Path) -> None:
+    (tmp_path / "statments").mkdir()
+    (tmp_path / "statments/pnl.yaml").write_text("statement: x\n")
+    found = said(faults(tmp_path, instance_yaml=None))
+    assert "instance.yaml:1: the file is missing" in found
+    assert "statments/pnl.yaml:1: is no file of an instance" in found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("revenue - costs", "revenue - cost", 9, "there is no metric 'cost'; did you mean 'costs'?"),
+        ("revenue - costs", "revenue - profit", 9, "formulas go round in a circle: profit → profit"),
+        ("revenue - costs", "revenue *", 9, "is no formula: use names, decimal numbers"),
+        ("revenue - costs", "__import__('os')", 9, "cannot stand in a formula"),
+        ("revenue - costs", "revenue / 0", 9, "divides by zero"),
+        ("revenue - costs", "1 + 2", 9, "profit uses no metric"),
+        (
+            "revenue - costs}",
+            "revenue - costs, format: percent}",
+            9,
+            "format percent does not suit",
+        ),
+        ("{account: 0010}", "{cost_centre: 1}", 7, "gl cannot be restricted by 'cost_centre'"),
+        ("measure: amount, where: {account: NO}", "measure: amont", 8, "there is no measure 'amont'"),
+        ("measure: amount, where: {account: NO}", "measure: amount, over_time: last", 8, "over_time"),
+        ("grain: day", "grain: hour", 3, ""),
+    ],
+)
+def test_a_metric_that_cannot_hold(tmp_path: Path, old: str, new: str, line: int, says: str) -> None:
+    domain = FILES["domains/gl.yaml"].replace("column: date}", "column: date, grain: day}")
+    assert old in domain
+    found = faults(tmp_path, domains_gl_yaml=domain.replace(old, new))
+    assert any(fault.line == line and says in str(fault) for fault in found), said(found)
+
+
+def test_types_that_do_not_go_together(tmp_path: Path) -> None:
+    domain = FILES["domains/gl.yaml"].replace("places: 2}}", "places: 2}, heads: {type: number, places: 0}}")
+    domain += "  heads: {measure: heads}\n  odd: {formula: revenue + heads}\n"
+    assert "odd: adds money to number; only like figures add up" in said(faults(tmp_path, domains_gl_yaml=domain))
+
+
+def test_a_circle_of_two_formulas_names_the_way(tmp_path: Path) -> None:
+    domain = FILES["domains/gl.yaml"] + "  a: {formula: b + revenue}\n  b: {formula: a}\n"
+    assert "formulas go round in a circle: a → b → a" in said(faults(tmp_path, domains_gl_yaml=domain))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("{metric: revenu}", "there is no metric 'revenu' — did you mean 'revenue'?"),
+        ("{metric: revenue}", "the line 'revenue' stands in this statement twice"),
+        ("{include: pnl}", "statements include each other in a circle: pnl → pnl"),
+        ("{include: bs}", "there is no statement 'bs'"),
+        ("{rollup: {dimension: account, node: 1}}", "there is no ragged dimension 'account'"),
+        ("{rollup: {dimension: tree, node: 1, metric: profit}}", "'profit' is a formula"),
+        ("{formula: {key: x, label: X, is: revenue - y}}", "there is no line or metric 'y'"),
+        ("{formula: {key: x, label: X, is: revenue + x}}", "formulas go round in a circle: x → x"),
+        (
+            "{colour: red}",
+            "it has none of the keys that make one — header, metric, rollup, formula or include",
+        ),
+    ],
+)
+def test_a_line_that_cannot_hold(tmp_path: Path, line: str, says: str) -> None:
+    found = faults(tmp_path, statements_pnl_yaml=FILES["statements/pnl.yaml"] + f"  - {line}\n")
+    assert any(fault.line == 5 and says in str(fault) for fault in found), said(found)
+
+
+def test_dimensions_that_lack_what_their_kind_needs(tmp_path: Path) -> None:
+    found = said(
+        faults(
+            tmp_path,
+            dimensions_yaml="""
+            account: {kind: leaf, attribute: klass}
+            klass: {kind: derived, from: acount, attribute: klass}
+            tree: {kind: ragged, leaf_dimension: account}
+            unit: {kind: leaf}
+            """,
+        )
+    )
+    assert "dimensions.yaml:1: account is leaf; attribute is for derived ones" in found
+    assert "klass.from: there is no leaf dimension 'acount' — did you mean 'account" in found
+    assert "tree is ragged and has no nodes" in found
+    assert "'unit' is taken: reports have a column of that name" in found
+
+
+def test_profiles_and_feeds_that_name_what_does_not_exist(tmp_path: Path) -> None:
+    found = said(
+        faults(
+            tmp_path,
+            profiles_yaml="""
+            sales: {scenarios: {kind:actuals: {dimensions: {region: {allow: [x]}}, domains: {allow: [glx]}}}}
+            assign: [{profile: sale, subject: dev}, {profile: sales}]
+            """,
+            integrations_yaml="""
+            sources: {erp: {kind: postgresql, path: x}}
+            bindings: {gl: {source: erq, target: live.ledger, file: x.csv}}
+            """,
+        )
+    )
+    assert "there is no scenario 'kind:actuals'" in found
+    assert "there is no dimension 'region'" in found
+    assert "there is no domain 'glx'" in found
+    assert "there is no profile 'sale' — did you mean 'sales'?" in found
+    assert "assigns a profile to nobody" in found
+    assert "erp is a database — give uri_env" in found
+    assert "there is no source 'erq' — did you mean 'erp'?" in found
+    assert "the catalogue has no table 'live.ledger'" in found
+
+
+def test_every_fault_of_every_file_comes_at_once(tmp_path: Path) -> None:
+    found = faults(
+        tmp_path,
+        scenarios_yaml="actual: {alias: A, kind: actual, closed_through: 2025-13}\ncomparisons: [[actual, plan]]\n",
+        domains_gl_yaml=FILES["domains/gl.yaml"].replace("revenue - costs", "revenue - x"),
+        statements_pnl_yaml=FILES["statements/pnl.yaml"] + "  - {metric: y}\n",
+        instance_yaml="name: T\ncurrency: EUR\ndefault: {statement: z, period_start: 2025-Q7}\n",
+    )
+    assert {fault.file for fault in found} == {
+        "scenarios.yaml",
+        "domains/gl.yaml",
+        "statements/pnl.yaml",
+        "instance.yaml",
+    }
+    assert len(found) == 6, said(found)
+
+
+@pytest.mark.parametrize("name", ["adventureworks"])
+def test_the_instances_of_the_project_have_no_fault(name: str) -> None:
+    assert read_instance(ROOT / "instances" / name).catalogue.metrics
