@@ -1,5 +1,6 @@
 """The ASGI application and the process that serves it."""
 
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -38,14 +39,33 @@ def application(settings: Settings, instance: Instance, key: DevKey) -> Starlett
     )
 
 
-def serve(settings: Settings, instance: Instance, key: DevKey) -> None:
-    """Serve until told to stop."""
-    uvicorn.run(
+class PortTaken(OSError):
+    """Somebody else listens where this server should."""
+
+
+def listen(settings: Settings) -> socket.socket:
+    """Return a socket bound where the settings say; PortTaken where that is not free."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+    except OSError as fault:
+        listening.close()
+        words = (
+            f"cannot listen on {settings.host}:{settings.port} ({fault.strerror}); choose another port with SVC_PORT"
+        )
+        raise PortTaken(words) from fault
+    return listening
+
+
+def serve(settings: Settings, instance: Instance, key: DevKey, listening: socket.socket) -> None:
+    """Serve on a bound socket until told to stop."""
+    config = uvicorn.Config(
         application(settings, instance, key),
-        host=settings.host,
-        port=settings.port,
         http="h11",  # strips white space around header values, which httptools does not
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=10,
     )
+    uvicorn.Server(config).run(sockets=[listening])

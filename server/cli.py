@@ -15,7 +15,7 @@ from engine.books import Shelf
 from engine.checks import data_faults
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import Instance, read_instance
-from server.app import serve
+from server.app import PortTaken, listen, serve
 from server.ingest.load import BindingFailed, BooksLocked, load
 from server.ingest.rejects import keep_report, lines
 from server.settings import BadSetting, Settings, read_settings
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.instance is not None:
             settings = replace(settings, instance=asked.instance)
         return int(asked.run(asked, settings))
-    except (InstanceFaults, BadSetting) as faults:
+    except (InstanceFaults, BadSetting, PortTaken) as faults:
         err.print(str(faults), markup=False)
         return FAULTY
     except KeyboardInterrupt:
@@ -68,12 +68,14 @@ def parser() -> argparse.ArgumentParser:
 def run_serve(_: argparse.Namespace, settings: Settings) -> int:
     """Serve until told to stop."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("mcp").setLevel(logging.WARNING)  # it tells of every request
     instance = read_instance(settings.instance)
     key = dev_key(settings.dev_key, settings.state_folder)
     if Shelf(instance.catalogue, settings.store).current().version == 0:
         err.print("No books are loaded yet; run: tieout load", markup=False)
-    announce(settings, instance, key)
-    serve(settings, instance, key)
+    with listen(settings) as listening:
+        announce(settings, instance, key)
+        serve(settings, instance, key, listening)
     return DONE
 
 

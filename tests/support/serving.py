@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any
 
 import httpx2
@@ -17,7 +18,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-KEY = "a-key-for-tests-that-is-long-enough"
+KEY = token_urlsafe(32)  # of this run, so that no other server can be mistaken for ours
 ERAS = ("auto", "legacy")  # the newest protocol, and the one before it
 DEADLINE = 30.0
 
