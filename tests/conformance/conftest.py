@@ -1,0 +1,70 @@
+"""What the conformance tests share: the pinned Node and servers of a tiny instance, once for a whole run."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.conformance.running import HERE, MODULES, TIEOUT, Environment, Served, served
+from tests.support.books import ROOT, edited_copy
+
+INSTALL = "npm ci --prefix tests/conformance --ignore-scripts"
+NODE_NEEDED = (22, 19)
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip what cannot run here; in CI it has to run."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{reason} (in CI a skip is a failure)", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def node() -> Path:
+    """The pinned Node where it is installed, else the one on the path where it is new enough."""
+    if not MODULES.is_dir():
+        missing(f"the conformance suite is not installed; run: {INSTALL}")
+    on_path = shutil.which("node")
+    for found in (*sorted(MODULES.glob("node-*/bin/node")), *([Path(on_path)] if on_path else [])):
+        said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+        version = re.match(r"v(\d+)\.(\d+)", said)
+        if version and tuple(map(int, version.groups())) >= NODE_NEEDED:
+            return found
+    missing(f"the conformance suite needs Node {'.'.join(map(str, NODE_NEEDED))}; neither installed nor on the path")
+
+
+@pytest.fixture(scope="session")
+def tiny_books(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """The environment of loaded books: AdventureWorks with a handful of rows of our own."""
+    folder = tmp_path_factory.mktemp("tiny_books")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "ADVENTUREWORKS": str(HERE / "data"),
+        "SVC_INSTANCE": str(edited_copy(ROOT / "instances" / "adventureworks", folder, {})),
+        "SVC_STATE_DIR": str(folder / "state"),
+    }
+    loaded = subprocess.run([TIEOUT, "load"], env=environment, capture_output=True, text=True, check=False)
+    assert loaded.returncode == 0, loaded.stderr
+    return environment
+
+
+@pytest.fixture(scope="session")
+def real(tiny_books: Environment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The server as a user starts it."""
+    with served([TIEOUT, "serve"], tiny_books, tmp_path_factory.mktemp("real")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def with_fixture_tools(tiny_books: Environment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The same server with the tools that the suite calls by name."""
+    command = [sys.executable, str(HERE / "fixture_server.py")]
+    with served(command, tiny_books, tmp_path_factory.mktemp("with_fixture_tools")) as server:
+        yield server

@@ -1,0 +1,122 @@
+"""The MCP Inspector's command line against the real server, in both protocol eras."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.running import Inspected, Served, inspect
+
+ERAS = ("legacy", "modern")
+MODERN_ONLY = "io.modelcontextprotocol/serverInfo"  # in _meta of every modern result, of no legacy one
+OK, AUTH_REQUIRED, TOOL_ERROR = 0, 3, 5
+SCENARIOS = [{"scenario": "actual", "alias": "Actuals"}, {"scenario": "var(actual,budget)", "alias": "Variance"}]
+STATEMENT = {"statement": "pnl", "scenarios": SCENARIOS, "period_start": "2006"}
+METRIC = {"metrics": ["net_sales"], "scenarios": SCENARIOS[:1], "period_start": "2006", "dimensions": ["entity"]}
+CALLS: dict[str, dict[str, Any]] = {
+    "svc_orientation": {},
+    "list_scenarios": {},
+    "list_kpis": {},
+    "list_dimensions": {},
+    "list_variants": {"scenario_id": "budget"},
+    "search_hierarchy": {"query": "sales", "dimension": "department"},
+    "run_statement": STATEMENT,
+    "run_statement_data": STATEMENT,
+    "run_metric": METRIC,
+    "run_metric_data": METRIC,
+}
+PNL = {  # added up by hand from data/fact_finance.csv: actual of FY2006, actual less budget
+    "net_sales": [1450, -50],  # 1000 - 50 + 500; budget 900 + 600
+    "cost_of_sales": [500.25, 120.25],  # 400.25 + 100; budget 380
+    "operating_expenses": [200, -10],  # 200; budget 210
+    "operating_profit": [749.75, -160.25],
+    "net_income": [700, -210],  # 749.75 + 10.50 - 60.25; budget 910
+}
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "an unknown statement": ("run_statement", {"statement": "nope"}, "unknown_name"),
+    "an ill-typed argument": ("list_variants", {"scenario_id": 5}, "bad_arguments"),
+    "an unknown argument": ("list_kpis", {"domain": "finance"}, "bad_arguments"),
+    "a missing argument": ("list_variants", {}, "bad_arguments"),
+    "an unknown metric": ("run_metric_data", METRIC | {"metrics": ["nope"]}, "unknown_name"),
+    "no scenario": ("run_metric_data", METRIC | {"scenarios": []}, "bad_arguments"),
+    "a period that is none": ("run_statement_data", STATEMENT | {"period_start": "2006-13"}, "bad_period"),
+}
+Inspector = Callable[..., Inspected]
+
+
+@pytest.fixture(scope="session")
+def inspector(node: Path, real: Served, tmp_path_factory: pytest.TempPathFactory) -> Inspector:
+    """The Inspector's command line before the real server."""
+    folder = tmp_path_factory.mktemp("inspector")
+
+    def run(era: str, *arguments: str, key: str = real.key) -> Inspected:
+        there = ("--server-url", real.url, "--transport", "http", "--header", f"Authorization: Bearer {key}")
+        return inspect(node, folder, *there, "--stored-auth-only", "--protocol-era", era, *arguments)
+
+    return run
+
+
+def call(tool: str, arguments: dict[str, Any]) -> list[str]:
+    return ["--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments)]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_tool_schemas_are_portable(era: str, inspector: Inspector) -> None:
+    listed = inspector(era, "--method", "tools/list", "--strict")
+    assert (listed.exit_code, listed.complaint) == (OK, "")
+    assert [tool["name"] for tool in listed.printed["result"]["tools"]] == list(CALLS)
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("tool", CALLS)
+def test_a_tool_answers_with_two_equal_copies(tool: str, era: str, inspector: Inspector) -> None:
+    called = inspector(era, *call(tool, CALLS[tool]))
+    assert called.exit_code == OK, called.complaint
+    result = called.printed["result"]
+    assert (MODERN_ONLY in result.get("_meta", {})) == (era == "modern")
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_statement_shows_the_figures_of_the_rows_that_were_loaded(era: str, inspector: Inspector) -> None:
+    report = inspector(era, *call("run_statement", STATEMENT)).printed["result"]["structuredContent"]
+    shown = {row["key"]: row["values"] for row in report["rows"]}
+    assert {key: shown[key] for key in PNL} == PNL
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refused_call_is_an_error_result(case: str, era: str, inspector: Inspector) -> None:
+    tool, arguments, error_type = REFUSED[case]
+    called = inspector(era, *call(tool, arguments))
+    assert called.exit_code == TOOL_ERROR
+    result = called.printed["result"]
+    assert result["isError"]
+    assert result["structuredContent"]["error_type"] == error_type
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    assert json.loads(called.complaint)["error"]["code"] == "tool_is_error"
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_an_unknown_tool_is_not_found(era: str, inspector: Inspector) -> None:
+    called = inspector(era, *call("nope", {}))
+    assert called.exit_code == TOOL_ERROR
+    assert json.loads(called.complaint)["error"]["code"] == "tool_not_found"
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_wrong_key_is_told_from_a_failed_call(era: str, inspector: Inspector) -> None:
+    listed = inspector(era, "--method", "tools/list", key="wrong")
+    assert listed.exit_code == AUTH_REQUIRED
+    assert json.loads(listed.complaint)["error"]["code"] == "auth_required"
+
+
+def test_the_printed_client_entry_works_as_it_stands(node: Path, real: Served, tmp_path: Path) -> None:
+    entry = tmp_path / "mcp.json"
+    entry.write_text((real.folder / "out").read_text().partition("mcp.json entry:")[2])
+    there = ("--config", entry, "--server", "tieout")
+    listed = inspect(node, tmp_path, *there, "--method", "tools/list", catalog=False)
+    assert listed.exit_code == OK, listed.complaint
+    assert len(listed.printed["result"]["tools"]) == len(CALLS)
