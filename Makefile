@@ -1,0 +1,64 @@
+# Tieout: `make serve` and `make test` are the two commands; each is complete on a fresh machine with Python >= 3.11.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := instances/demo
+ROWS ?= 150000
+NPM := $(shell command -v npm 2>/dev/null)
+SUITE := tests/conformance
+
+.PHONY: serve test lint bench schemas constraints ci-deps clean
+.DELETE_ON_ERROR:
+
+serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
+	$(BIN)/tieout serve --instance $(DEMO)
+
+test: lint $(SUITE)/node.done  ## lint, types, architecture and every test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/dev.done
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/dev.done  ## the benches at their stated sizes; see benches/README.md
+	$(BIN)/python -m benches
+
+schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files for editors
+	$(BIN)/python scripts/schemas.py
+
+constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
+	$(BIN)/uv pip compile pyproject.toml --extra install $(RESOLVE) -o constraints/runtime.txt
+	$(BIN)/uv pip compile pyproject.toml --extra install --extra dev -c constraints/runtime.txt $(RESOLVE) -o constraints/dev.txt
+
+RESOLVE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --upgrade --quiet \
+	--custom-compile-command "make constraints"
+
+ci-deps:  ## what the tests take beyond pip and npm, from Debian
+	command -v npm >/dev/null || (apt-get update && apt-get install -y --no-install-recommends nodejs npm)
+
+clean:
+	rm -rf $(VENV) $(SUITE)/node_modules $(SUITE)/node.done $(DEMO)/.tieout $(DEMO)/data
+
+$(VENV)/pyvenv.cfg:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tieout needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/%.done: constraints/%.txt pyproject.toml | $(VENV)/pyvenv.cfg
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(DEMO)/.tieout/store/CURRENT: $(wildcard $(DEMO)/*.py $(DEMO)/generator/*.py) | $(VENV)/runtime.done
+	$(BIN)/python $(DEMO)/generate.py --rows $(ROWS)
+	$(BIN)/tieout load --instance $(DEMO)
+
+$(SUITE)/node.done: $(SUITE)/package-lock.json
+ifdef NPM
+	$(NPM) ci --silent --prefix $(SUITE) --ignore-scripts
+else
+	@echo "npm is not here: the conformance tests will be skipped"
+endif
+	touch $@
