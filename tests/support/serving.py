@@ -88,9 +88,10 @@ class Called:
 class McpBooks:
     """The tools of a server through the Python SDK's client."""
 
-    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+    def __init__(self, portal: BlockingPortal, client: Client, bodies: list[bytes]) -> None:
         self._portal = portal
         self.client = client
+        self.bodies = bodies  # every response, as it came over the wire
 
     def call(self, tool: str, /, **arguments: Any) -> Called:
         """Call a tool; its two copies of the result must be the same JSON."""
@@ -111,11 +112,15 @@ class McpBooks:
 
 
 @asynccontextmanager
-async def client_of(url: str, era: str, key: str) -> AsyncIterator[Client]:
-    """Connect the SDK's client with a bearer token."""
+async def client_of(url: str, era: str, key: str, bodies: list[bytes]) -> AsyncIterator[Client]:
+    """Connect the SDK's client with a bearer token, keeping the raw bodies of its responses."""
+
+    async def keep(response: httpx2.Response) -> None:
+        bodies.append(await response.aread())
+
     headers = {"Authorization": f"Bearer {key}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=DEADLINE) as http,
+        httpx2.AsyncClient(headers=headers, timeout=DEADLINE, event_hooks={"response": [keep]}) as http,
         Client(streamable_http_client(url, http_client=http), mode=era) as client,
     ):
         yield client
@@ -124,5 +129,7 @@ async def client_of(url: str, era: str, key: str) -> AsyncIterator[Client]:
 @contextmanager
 def connected(url: str, era: str, key: str = KEY) -> Iterator[McpBooks]:
     """Connect a client in one era until the block ends."""
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(client_of(url, era, key)) as client:
-        yield McpBooks(portal, client)
+    bodies: list[bytes] = []
+    opened = client_of(url, era, key, bodies)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as client:
+        yield McpBooks(portal, client, bodies)

@@ -1,0 +1,82 @@
+"""A server of small books, for what a caller can do to it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.books import load_instance
+from tests.support.serving import ERAS, McpBooks, Server, connected, serving
+from tests.support.small import write_instance
+
+PROFILES = """
+everyone: {operations: true, scenarios: {'*': {}}}
+assign: [{subject: dev, profile: everyone}]
+"""
+
+
+@pytest.fixture(scope="session")
+def small_instance(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """An instance of one ledger, and its state folder."""
+    folder = tmp_path_factory.mktemp("served")
+    instance = write_instance(
+        folder / "small",
+        facts={
+            "gl": """
+            date       scenario product region amount
+            2021-01-05 actual   P       EU     1234567.89
+            2021-01-06 actual   Q       EU     -0.10
+            2021-02-05 actual   P       US     90071992547409.93
+            2021-01-05 budget   P       EU     1000000.00
+            """,
+            "people": "date scenario region heads\n2021-01 actual EU 6",
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {product: product, region: region}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount, favourable: up}
+              third: {formula: revenue / 3}
+              margin: {formula: third / revenue, format: percent}
+            """,
+            "people": """
+            time: {column: date, grain: month}
+            dimensions: {region: region}
+            measures: {heads: {type: number, places: 0}}
+            metrics:
+              headcount: {measure: heads, over_time: closing}
+            """,
+        },
+        dimensions="""
+            product: {kind: leaf, label: Product, members: live.product}
+            region: {kind: leaf}
+            tree: {kind: ragged, leaf_dimension: product, nodes: live.tree}
+        """,
+        tables={
+            "product": "id code name\nP 100 Prégnant~Écrou\nQ 200 Quick~bolt",
+            "tree": "node parent weight\nAll - 1\nP All 1\nQ All -1",
+        },
+        statements={
+            "pnl": "  - {metric: revenue}\n  - {metric: margin}\n",
+            "full_pnl": "  - {rollup: {metric: revenue, dimension: tree, node: All}}\n  - {metric: headcount}\n",
+        },
+        profiles=PROFILES,
+    )
+    load_instance(instance, folder / "state")
+    return instance, folder / "state"
+
+
+@pytest.fixture(scope="session")
+def small_server(small_instance: tuple[Path, Path]) -> Iterator[Server]:
+    """The small books, served."""
+    with serving(*small_instance) as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=ERAS)
+def books(request: pytest.FixtureRequest, small_server: Server) -> Iterator[McpBooks]:
+    """A client of the small books, in each era."""
+    with connected(small_server.url, request.param) as client:
+        yield client
