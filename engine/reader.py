@@ -182,9 +182,31 @@ class Reader:
 
     def _shown(self, members: MemberSet, member: str) -> bool:
         cells = self._cells_of_leaf.get(members.leaf, ())
+        if self.catalogue.dimensions[members.leaf].members is None and not self._sees_all(members.leaf):
+            return not members.below(member).isdisjoint(self._codes_with_rows(members.leaf))
         if any(members.leaf not in part.codes for cell in cells for part in cell):
             return True
         return any(cell.holds(members.leaf, code) for code in members.below(member) for cell in cells)
+
+    def _sees_all(self, leaf: str) -> bool:
+        return all(
+            cell.is_everything
+            for (_, domain), cell in self._cells.items()
+            if leaf in self.catalogue.domains[domain].dimensions
+        )
+
+    def _codes_with_rows(self, leaf: str) -> frozenset[int]:
+        """Return the codes that a visible row has: where members come from the facts, the others do not exist."""
+        return self._books.memo(("codes with rows", self._profiles, leaf), lambda: self._find_codes_with_rows(leaf))
+
+    def _find_codes_with_rows(self, leaf: str) -> frozenset[int]:
+        return frozenset().union(
+            *(
+                self._store.presence(domain, scenario, cell).codes(leaf)
+                for (scenario, domain), cell in self._cells.items()
+                if leaf in self.catalogue.domains[domain].dimensions and not cell.is_nothing
+            )
+        )
 
     @cached_property
     def _cells_of_leaf(self) -> Mapping[str, Sequence[Cell]]:

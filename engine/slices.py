@@ -37,7 +37,7 @@ class RowSlice:
 
 
 class Presence(Protocol):
-    """On which days a scenario of a domain holds rows inside a cell."""
+    """Where a scenario of a domain holds rows inside a cell: on which days, and for which leaves."""
 
     def days(self, span: Span) -> Sequence[date]:
         """Return the days of a span that hold rows, ascending."""
@@ -50,3 +50,6 @@ class Presence(Protocol):
 
     def undated(self) -> int:
         """Return how many rows have no date."""
+
+    def codes(self, dimension: str) -> frozenset[int]:
+        """Return the codes of a leaf dimension that some row has."""

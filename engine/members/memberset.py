@@ -4,7 +4,7 @@ Facts carry codes of leaf members; code 0 is the null member.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -13,6 +13,7 @@ from engine.cuts import UNASSIGNED
 from engine.exact import ONE, Exact
 
 Leaves = Mapping[int, Exact]  # leaf code -> weight
+Visible = Callable[[str], bool]  # whether whoever asks may see an id
 
 NULL_CODE = 0
 
@@ -46,7 +47,7 @@ class MemberSet(Protocol):
     def loose(self) -> frozenset[int]:
         """Return the leaf codes that no id but `(unassigned)` stands for."""
 
-    def shown(self, under: Sequence[str]) -> list[str]:
+    def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
         """Return the ids that a breakdown shows, in order, under the ids of a filter (none: no filter)."""
 
     def top(self) -> Leaves | None:
@@ -100,9 +101,9 @@ class LeafMembers:
         """No member: the null member can be named in a list of members."""
         return frozenset()
 
-    def shown(self, under: Sequence[str]) -> list[str]:
+    def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
         """Return the filtered members, or all and the null member."""
-        return list(dict.fromkeys(under)) or [*self.ids(), UNASSIGNED]
+        return list(dict.fromkeys(under)) or [*filter(visible, self.ids()), UNASSIGNED]
 
     def top(self) -> None:
         """Every leaf counts once."""
@@ -157,9 +158,9 @@ class DerivedMembers:
         """No member: those without a value can be named in a list of values."""
         return frozenset()
 
-    def shown(self, under: Sequence[str]) -> list[str]:
+    def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
         """Return the filtered values, or all and the unassigned."""
-        return list(dict.fromkeys(under)) or [*self.ids(), UNASSIGNED]
+        return list(dict.fromkeys(under)) or [*filter(visible, self.ids()), UNASSIGNED]
 
     def top(self) -> None:
         """Every leaf counts once."""

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from engine.cuts import OWN, UNASSIGNED
 from engine.exact import ONE, Exact
-from engine.members.memberset import LeafMembers, Leaves
+from engine.members.memberset import LeafMembers, Leaves, Visible
 
 
 class HierarchyFault(ValueError):
@@ -89,14 +89,14 @@ class RaggedNodes:
         """Return the leaves that no node holds."""
         return frozenset(self.leaves(UNASSIGNED))
 
-    def shown(self, under: Sequence[str]) -> list[str]:
+    def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
         """Return one level below a single filtered node or a single root; else the filtered nodes or the roots."""
         filtered = list(dict.fromkeys(under))
         if len(filtered) == 1:
             return self.children(filtered[0]) or filtered
         if filtered:
             return filtered
-        roots = [node for node, _ in self.roots]
+        roots = [node for node, _ in self.roots if visible(node)]
         return [*((self.children(roots[0]) or roots) if len(roots) == 1 else roots), UNASSIGNED]
 
     def children(self, member: str) -> list[str]:

@@ -88,10 +88,13 @@ def metric_row(metric: Metric, catalogue: Catalogue, *, key: str, label: str, st
 
 
 def rollup_rows(line: RollupLine, reader: Reader) -> Iterator[Row]:
-    """Yield a node and the levels below it, each before its children; their weights make them foot to it."""
+    """Yield a node and the levels below it, each before its children; their weights make them foot to it.
+
+    A node that may not be seen has no row, and none below it.
+    """
     tree = reader.members(line.dimension)
-    if not isinstance(tree, RaggedNodes) or not tree.has(line.node):
-        raise Unavailable(f"'{line.node}' of {line.dimension}, which {line.key} shows, is not loaded.")
+    if not isinstance(tree, RaggedNodes):
+        raise Unavailable(f"{line.dimension}, which {line.key} expands, is no tree.")
 
     def node_rows(node: str, level: int, good: Favourable, edge: Exact | None) -> Iterator[Row]:
         if not reader.sees(line.dimension, node):

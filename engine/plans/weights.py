@@ -13,7 +13,6 @@ from math import lcm, prod
 import polars as pl
 
 from engine.catalogue import Base, Domain
-from engine.errors import Unavailable
 from engine.exact import ONE, ZERO, Exact
 from engine.members.memberset import Leaves
 from engine.queries.filters import joined_leaves
@@ -53,7 +52,7 @@ def axis_of(place: int, key: str, reader: Reader, filters: Sequence[Filter]) -> 
     members = reader.members(key)
     same = next((known for known in filters if known.dimension.key == key), None)
     nowhere = same is not None and not same.members
-    ids = () if nowhere else tuple(members.shown(same.members if same else ()))
+    ids = () if nowhere else tuple(members.shown(same.members if same else (), lambda id_: reader.sees(key, id_)))
     return Axis(
         place=place,
         key=key,
@@ -107,17 +106,15 @@ def base_weights(
     axes: Sequence[Axis],
     factors: Mapping[Factor, tuple[str, ...]],
 ) -> BaseWeights:
-    """Return what leaves weigh in a base: its own restriction times the filters, and the factors that touch it."""
+    """Return what leaves weigh in a base: its own restriction times the filters, and the factors that touch it.
+
+    Ids of the catalogue that are not loaded match nothing, as ids that may not be seen do; `tieout check` names them.
+    """
     weights: dict[str, Leaves] = {}
     weighing = {cut.dimension: cut for cut in base.where}
     for cut in base.where:
         members = reader.members(cut.dimension)
-        for member in cut.ids:
-            if not members.has(member):
-                raise Unavailable(
-                    f"'{member}' of {cut.dimension}, which this figure is made of, is not loaded.", field="metrics"
-                )
-        leaves = joined_leaves(members, cut.ids)
+        leaves = joined_leaves(members, filter(members.has, cut.ids))
         multiply(weights, members.leaf, leaves if weighing[cut.dimension] is cut else dict.fromkeys(leaves, ONE))
     hierarchies = frozenset(weighing)
     broken_down = {axis.key for axis in axes}

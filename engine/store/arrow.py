@@ -190,10 +190,16 @@ class ArrowPresence:
         parts = [part for part in self._partitions if part.bucket == UNDATED]
         if self._predicate is None:
             return sum(part.rows for part in parts)
-        return sum(
-            int(self._facts.frame(self._domain, part).lazy().filter(self._predicate).select(pl.len()).collect().item())
-            for part in parts
-        )
+        return sum(int(self._rows(part).select(pl.len()).collect().item()) for part in parts)
+
+    def codes(self, dimension: str) -> frozenset[int]:
+        """Return the codes of a leaf dimension that some row has."""
+        found = (self._rows(part).select(pl.col(dimension).unique()).collect()[dimension] for part in self._partitions)
+        return frozenset(code for codes in found for code in codes)
+
+    def _rows(self, part: Partition) -> pl.LazyFrame:
+        frame = self._facts.frame(self._domain, part).lazy()
+        return frame if self._predicate is None else frame.filter(self._predicate)
 
     def _touched(self, span: Span) -> list[Partition]:
         first, last = span.first.isoformat()[:7], span.last.isoformat()[:7]
@@ -203,8 +209,7 @@ class ArrowPresence:
         if self._predicate is None:
             return part.dates
         if part.file not in self._held:
-            frame = self._facts.frame(self._domain, part).lazy().filter(self._predicate)
-            self._held[part.file] = tuple(sorted(frame.select(pl.col(DATE).unique()).collect()[DATE]))
+            self._held[part.file] = tuple(sorted(self._rows(part).select(pl.col(DATE).unique()).collect()[DATE]))
         return self._held[part.file]
 
 

@@ -1,0 +1,1 @@
+"""The instances of this repository, generated or loaded, against figures computed elsewhere."""

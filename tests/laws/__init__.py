@@ -1,0 +1,1 @@
+"""Laws that hold for all books, profiles and questions, on random ones."""
