@@ -209,6 +209,10 @@ class RollupLine:
     favourable: Favourable
     style: Style
 
+    def base_of(self, node: str) -> Base:
+        """Return what one of its nodes counts."""
+        return self.base.over(Cut(self.dimension, (node,)))
+
 
 Line = HeaderLine | MetricLine | FormulaLine | RollupLine
 

@@ -113,14 +113,17 @@ class Reader:
 
     @cached_property
     def statements(self) -> Mapping[str, Statement]:
-        """The statements, without the lines of domains that may not be seen."""
+        """The statements, without the lines of domains that may not be seen and headers above nothing."""
         visible = {}
         for key, statement in self.catalogue.statements.items():
-            lines = tuple(
-                line for line in statement.lines if self.domains_of_line(line, statement) <= set(self.domains)
+            lines = [line for line in statement.lines if self.domains_of_line(line, statement) <= set(self.domains)]
+            followed = tuple(
+                line
+                for line, after in zip(lines, [*lines[1:], None], strict=True)
+                if not isinstance(line, HeaderLine) or (after is not None and not isinstance(after, HeaderLine))
             )
-            if any(not isinstance(line, HeaderLine) for line in lines):
-                visible[key] = Statement(key=key, label=statement.label, lines=lines)
+            if followed:
+                visible[key] = Statement(key=key, label=statement.label, lines=followed)
         return visible
 
     @cached_property

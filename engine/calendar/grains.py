@@ -176,7 +176,9 @@ GRAINS: dict[Grain, GrainRules] = {
         at=lambda day, fiscal: fiscal.year_of(month_of(day)),
         span=lambda n, fiscal: month_span(fiscal.first_month(n), 12),
         code=lambda n, _: f"{n:04}",
-        label=lambda n, fiscal: f"{fiscal_name(n, fiscal)} ({month_words(fiscal.first_month(n), 12)})",
+        label=lambda n, fiscal: (
+            fiscal_name(n, fiscal) + (f" ({month_words(fiscal.first_month(n), 12)})" if fiscal.starts > 1 else "")
+        ),
         year_earlier=lambda n, years: n - years,
     ),
 }

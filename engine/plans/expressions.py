@@ -54,13 +54,18 @@ def of_metric(metric: Metric, catalogue: Catalogue) -> Expression:
     return Computed(metric.body, parts, metric.type, metric.key)
 
 
+def of_node(line: RollupLine, node: str, name: str) -> Measured:
+    """Return the expression of a node of a rollup line."""
+    return Measured(line.base_of(node), FigureType(kind=line.base.measure.kind, additive=True), name)
+
+
 def of_line(line: Line, lines: Mapping[str, Line], catalogue: Catalogue) -> Expression | None:
     """Return the expression of a statement's line, None of a header."""
     match line:
         case MetricLine(metric=metric):
             return of_metric(catalogue.metrics[metric], catalogue)
-        case RollupLine(base=base, key=key):
-            return Measured(base, FigureType(kind=base.measure.kind, additive=True), key)
+        case RollupLine():
+            return of_node(line, line.node, line.key)
         case FormulaLine(formula=formula, type=figure, key=key):
             parts = {}
             for name in formula.names:

@@ -16,15 +16,13 @@ from engine.catalogue import (
     Statement,
     Style,
 )
-from engine.cuts import OWN, Cut
+from engine.cuts import OWN
 from engine.errors import Unavailable
 from engine.exact import ONE, Exact
-from engine.formulas.figures import FigureType
+from engine.formulas.figures import FigureType, Kind
 from engine.members.tree import RaggedNodes
-from engine.plans.expressions import Expression, Measured, of_line, of_metric
+from engine.plans.expressions import Expression, of_line, of_metric, of_node
 from engine.reader import Reader
-
-FORMAT_OF_KIND = {"money": Format.CURRENCY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +98,7 @@ def rollup_rows(line: RollupLine, reader: Reader) -> Iterator[Row]:
         if not reader.sees(line.dimension, node):
             return
         key = line.key if level == 0 else f"{line.dimension}.{node}"
-        base = line.base.over(Cut(line.dimension, (node,)))
-        figure = FigureType(kind=base.measure.kind, additive=True)
+        expression = of_node(line, node, key)
         yield Row(
             key=key,
             label=(line.label if level == 0 else None) or tree.label(node),
@@ -109,8 +106,8 @@ def rollup_rows(line: RollupLine, reader: Reader) -> Iterator[Row]:
             kind="own" if node.endswith(OWN) else "node" if edge is None or edge else "memo",
             style=line.style if level == 0 else Style.PLAIN,
             favourable=good,
-            format=FORMAT_OF_KIND.get(figure.kind.value, Format.NUMBER),
-            expression=Measured(base, figure, key),
+            format=Format.CURRENCY if expression.type.kind is Kind.MONEY else Format.NUMBER,
+            expression=expression,
             into_parent=edge,
         )
         if level < line.depth:

@@ -16,6 +16,7 @@ from engine.formulas.figures import Figure, FigureType, Kind
 from engine.notes import Note
 from engine.plans.freshness import Freshness
 
+EACH = " each"  # unit of a price
 SCALED = {0: "", 3: " thousands", 6: " millions", 9: " billions"}
 
 
@@ -100,7 +101,7 @@ class ReportData:
             case Kind.MONEY:
                 return self.currency + (SCALED[self.scale] if scaled and line.type.additive else "")
             case Kind.PRICE:
-                return f"{self.currency} each"
+                return self.currency + EACH
             case Kind.NUMBER if line.format is not Format.PERCENT:
                 return "number"
             case Kind.RATIO if line.format is not Format.PERCENT:

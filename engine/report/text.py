@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from html import escape
 
-from engine.report.data import Comparison, Place, ReportData
+from engine.catalogue import Format
+from engine.report.data import EACH, Comparison, Place, ReportData
 from engine.report.display import display
 from engine.report.layout import Across, Down, Layout, layout
 
@@ -36,9 +37,10 @@ def row_words(sheet: Layout, down: Down) -> str:
 
 
 def caption(report: ReportData) -> str:
-    """Return what a report shows, in one line."""
-    units = dict.fromkeys(report.unit(line, Comparison.FIGURE) for line in report.lines if line.type)
-    return f"{report.label}, {report.period.label}, in {', '.join(str(unit) for unit in units)}"
+    """Return what a report shows, in one line; the unit of its money is said once, here."""
+    units = [report.unit(line, Comparison.FIGURE) for line in report.lines if line.format is Format.CURRENCY]
+    money = next((unit for unit in units if unit and not unit.endswith(EACH)), None)
+    return f"{report.label}, {report.period.label}" + (f", in {money}" if money else "")
 
 
 def sheet_rows(report: ReportData) -> Iterator[list[str]]:

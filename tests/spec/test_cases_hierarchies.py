@@ -15,9 +15,10 @@ JAN = "2021-01"
 
 
 def tree_books(
-    folder: Path, leaves: dict[str, str], nodes: str, *, rollup: str = "", paths: str = "refuse", bands: str = ""
+    folder: Path, leaves: dict[str, str], nodes: str, *, rollup: str = "", lines: str = "", bands: str = ""
 ) -> Door:
     """Amounts of some units, and a tree above them."""
+    lines = lines or (f"- rollup: {{metric: amount, dimension: tree, node: {rollup}}}\n" if rollup else "")
     facts = "\n".join(f"2021-01-05 actual {leaf} {amount}" for leaf, amount in leaves.items())
     attributes = dict(line.split() for line in bands.splitlines()) if bands else {}
     members = "id band\n" + "\n".join(f"{leaf} {attributes.get(leaf, '-')}" for leaf in leaves)
@@ -36,7 +37,7 @@ def tree_books(
         dimensions=f"""
             branch: {{kind: leaf, members: live.branch}}
             band: {{kind: derived, from: branch, attribute: band}}
-            tree: {{kind: ragged, leaf_dimension: branch, nodes: live.tree, paths: {paths}}}
+            tree: {{kind: ragged, leaf_dimension: branch, nodes: live.tree}}
         """,
         tables={"branch": members, "tree": nodes},
         statements={"pnl": f"  - {{rollup: {{metric: amount, dimension: tree, node: {rollup}}}}}\n"}
@@ -218,3 +219,19 @@ def test_an_unknown_member_matches_nothing_and_is_noted(tmp_path: Path) -> None:
     nothing = books.metric("amount", scenarios=A, period=JAN, filters={"branch": "nobody"}, dimensions=["branch"])
     assert figures(nothing, "branch") == {None: None}
     assert codes(nothing) == {"unknown_member"}
+
+
+def test_a_formula_over_a_rollup_line_means_its_node(tmp_path: Path) -> None:
+    leaves = {"NetSales": "92", "COGS": "40", "Opex": "30", "Taxes": "6"}
+    books = tree_books(
+        tmp_path,
+        leaves,
+        NESTED,
+        lines="""
+            - {rollup: {metric: amount, dimension: tree, node: OperatingProfit, depth: 0}, key: operating}
+            - {rollup: {metric: amount, dimension: tree, node: Opex}, key: opex, sign: negate}
+            - {formula: {key: before, label: Before opex, is: operating - opex}}
+        """,
+    )
+    report = books.statement("pnl", scenarios=A, period=JAN)
+    assert figures(report, "line") == {"operating": 22, "opex": -30, "before": 52}

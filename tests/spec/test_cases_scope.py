@@ -35,7 +35,7 @@ def books_of(folder: Path, rows: str, grant: str, **parts: Any) -> Door:
             product: {kind: leaf}
             tree: {kind: ragged, leaf_dimension: product, nodes: live.tree}
         """,
-        tables={"tree": "node parent\nNorth -\nSouth -\nX North\nY North\nZ South"},
+        tables={"tree": "node parent\nNorth -\nSouth -\nWest -\nX North\nY North\nZ South\nW West"},
         profiles=f"seen: {{scenarios: {grant}}}\nwhole: {{scenarios: {{'*': {{}}}}}}\n",
         **parts,
     )
@@ -92,12 +92,12 @@ def test_t54_a_scenario_that_is_not_granted_does_not_exist(tmp_path: Path) -> No
 
 
 def test_t55_a_node_partly_or_wholly_hidden(tmp_path: Path) -> None:
-    rows = "2021-01-05 actual X 70\n2021-01-05 actual Y 30\n2021-01-05 actual Z 20"
+    rows = "2021-01-05 actual X 70\n2021-01-05 actual Y 30\n2021-01-05 actual Z 20\n2021-01-05 actual W 1"
     books = books_of(tmp_path, rows, "{'*': {dimensions: {product: {deny: [Y, Z]}}}}")
     report = books.metric("revenue", scenarios=A, period=JAN, dimensions=["tree"])
-    assert figures(report, "tree") == {"North": 70, None: 70}
+    assert figures(report, "tree") == {"North": 70, "West": 1, None: 71}
     found = search(SearchRequest(dimension="tree"), books.reader)
-    assert [hit.id for hit in found.hierarchy_nodes] == ["North", "X"]
+    assert [hit.id for hit in found.hierarchy_nodes] == ["North", "X", "West", "W"]
     south = books.metric("revenue", scenarios=A, period=JAN, filters={"tree": "South"})
     assert (figure(south), codes(south)) == (None, {"unknown_member"})
 
