@@ -218,7 +218,7 @@ def total(store: FactStore) -> int:
 def test_a_stage_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of(at=0))
     before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
-    with pytest.raises(ValueError, match="ordinal"), stage(tmp_path) as staged:
+    with pytest.raises(ValueError, match=r"ordinal|year"), stage(tmp_path) as staged:
         staged.facts(GL, frame_of(facts_of(3)), load_of(at=1))
         date.fromordinal(10**9)  # whatever goes wrong after files were written
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before

@@ -34,15 +34,13 @@ def tree_books(
               amount: {measure: amount, favourable: up}
             """
         },
-        dimensions=f"""
-            branch: {{kind: leaf, members: live.branch}}
-            band: {{kind: derived, from: branch, attribute: band}}
-            tree: {{kind: ragged, leaf_dimension: branch, nodes: live.tree}}
+        dimensions="""
+            branch: {kind: leaf, members: live.branch}
+            band: {kind: derived, from: branch, attribute: band}
+            tree: {kind: ragged, leaf_dimension: branch, nodes: live.tree}
         """,
         tables={"branch": members, "tree": nodes},
-        statements={"pnl": f"  - {{rollup: {{metric: amount, dimension: tree, node: {rollup}}}}}\n"}
-        if rollup
-        else None,
+        statements={"pnl": lines} if lines else None,
     )
 
 
