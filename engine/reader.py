@@ -7,6 +7,7 @@ permission into every question; what lies outside is not there.
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
+from itertools import zip_longest
 from typing import TypeVar
 
 import polars as pl
@@ -119,7 +120,7 @@ class Reader:
             lines = [line for line in statement.lines if self.domains_of_line(line, statement) <= set(self.domains)]
             followed = tuple(
                 line
-                for line, after in zip(lines, [*lines[1:], None], strict=True)
+                for line, after in zip_longest(lines, lines[1:])
                 if not isinstance(line, HeaderLine) or (after is not None and not isinstance(after, HeaderLine))
             )
             if followed:

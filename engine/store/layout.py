@@ -2,7 +2,7 @@
 
     CURRENT                                  number of the current version; publishing renames a new one over it
     manifests/000007.json                    one version; readers hold a shared lock on it while they use its files
-    facts/gl/LOAD/actual/2025-01.arrow       one scenario and calendar month of one load, sorted
+    facts/gl/LOAD/actual/2025-01-1.arrow     one scenario and calendar month of one load (of one file of it), sorted
     tables/live.account/LOAD.arrow           one table of members or nodes
     codes/account/000007.arrow               the ids of a leaf dimension in code order
 

@@ -70,6 +70,7 @@ class Stage:
         self._tables: dict[str, StoredTable] = dict(base.tables)
         self._codes: dict[str, Codes] = dict(base.codes)
         self._loads: dict[str, Load] = dict(base.loads)
+        self._written = 0
 
     def ids(self, dimension: str) -> pl.Series:
         """Return the ids of a leaf dimension in code order, the null member first."""
@@ -103,7 +104,7 @@ class Stage:
         return pl.DataFrame({"id": ids, "code": pl.Series(range(len(ids)), dtype=code_type(len(ids)))})
 
     def facts(self, domain: Domain, frame: pl.DataFrame, load: Load) -> None:
-        """Stage facts in place of those that the same binding brought before.
+        """Stage facts in place of those that other loads of the same binding brought; may be called again for more.
 
         `frame` has SCENARIO (text), DATE (days, null where undated), the domain's dimensions by key (ids as text),
         its measures by key (Int64 of the last place), and text columns stored for inspection.
@@ -116,7 +117,11 @@ class Stage:
         grouped = frame.with_columns(bucket.alias("bucket")).sort(
             SCENARIO, "bucket", *domain.sort, DATE, maintain_order=True
         )
-        kept = tuple(part for part in self._facts.get(domain.key, ()) if self._loads[part.load].binding != load.binding)
+        kept = tuple(
+            part
+            for part in self._facts.get(domain.key, ())
+            if part.load == load.id or self._loads[part.load].binding != load.binding
+        )
         written = tuple(
             self._partition(domain, str(scenario), str(month), part.drop(SCENARIO, "bucket"), load)
             for (scenario, month), part in grouped.partition_by(SCENARIO, "bucket", as_dict=True).items()
@@ -146,7 +151,8 @@ class Stage:
         return manifest
 
     def _partition(self, domain: Domain, scenario: str, bucket: str, part: pl.DataFrame, load: Load) -> Partition:
-        file = f"facts/{domain.key}/{load.id}/{scenario}/{bucket}.arrow"
+        self._written += 1
+        file = f"facts/{domain.key}/{load.id}/{scenario}/{bucket}-{self._written}.arrow"
         self._write(file, part.select(*domain.sort, pl.exclude(domain.sort)))
         days = part[DATE].dt.day().drop_nulls().unique().sort().to_list()
         return Partition(

@@ -1,7 +1,7 @@
 """Extracts: what a source holds, as a frame whose rows know where they came from."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import fastexcel
@@ -15,29 +15,30 @@ from server.ingest.rejects import FILE, ROW, LoadFailed
 CONNECT, EXTRACT = "connect", "extract"
 
 
-def extract(binding: Binding, folder: Path, environment: Mapping[str, str] = os.environ) -> pl.DataFrame:
-    """Return what a binding's source holds now, FILE and ROW first; LoadFailed where it cannot be read."""
+def extract(binding: Binding, folder: Path, environment: Mapping[str, str] = os.environ) -> Iterator[pl.DataFrame]:
+    """Yield what a binding's source holds now, FILE and ROW first, a frame for each file or query.
+
+    LoadFailed where it cannot be read.
+    """
     source = binding.source
     secret = environment.get(source.environment) if source.environment else None
     if source.environment and not secret:
         raise LoadFailed(CONNECT, f"source {source.key} needs the environment variable {source.environment}")
     if source.kind is SourceKind.POSTGRESQL:
-        return from_database(binding, secret or "")
-    return from_folder(binding, Path(secret) if secret else folder / (source.path or ""))
+        yield from_database(binding, secret or "")
+    else:
+        yield from from_folder(binding, Path(secret) if secret else folder / (source.path or ""))
 
 
-def from_folder(binding: Binding, folder: Path) -> pl.DataFrame:
-    """Return the rows of every file that matches, in the order of their names."""
+def from_folder(binding: Binding, folder: Path) -> Iterator[pl.DataFrame]:
+    """Yield the rows of every file that matches, in the order of their names."""
     if not folder.is_dir():
         raise LoadFailed(CONNECT, f"source {binding.source.key}: there is no such folder")
     files = sorted(path for path in folder.glob(binding.extract) if path.is_file())
     if not files:
         raise LoadFailed(EXTRACT, f"no file of source {binding.source.key} matches {binding.extract}")
-    frames = [located(read_file(path, binding.sheet), path.name) for path in files]
-    try:
-        return pl.concat(frames, how="vertical_relaxed")
-    except (pl.exceptions.SchemaError, pl.exceptions.ShapeError) as fault:
-        raise LoadFailed(EXTRACT, f"the files of {binding.extract} do not have the same columns") from fault
+    for path in files:
+        yield located(read_file(path, binding.sheet), path.name)
 
 
 def read_file(path: Path, sheet: str | None) -> pl.DataFrame:

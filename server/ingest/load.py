@@ -1,6 +1,6 @@
 """Loads: extract, validate, stage, and publish at once; any failure publishes nothing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,6 +81,14 @@ def target_of(binding: Binding, catalogue: Catalogue) -> Domain | Dimension:
     return next(dim for dim in catalogue.dimensions.values() if binding.target in (dim.members, dim.nodes))
 
 
+def whole(frames: Iterable[pl.DataFrame], binding: Binding) -> pl.DataFrame:
+    """Return the rows of all files of a binding: members and nodes are judged together."""
+    try:
+        return pl.concat(frames, how="vertical_relaxed")
+    except (pl.exceptions.SchemaError, pl.exceptions.ShapeError) as fault:
+        raise LoadFailed("extract", f"the files of {binding.extract} do not have the same columns") from fault
+
+
 @dataclass(frozen=True, slots=True)
 class Loading:
     """One binding on its way into a stage."""
@@ -93,23 +101,26 @@ class Loading:
     now: datetime
 
     def run(self) -> Loaded:
-        """Extract, validate and stage; BindingFailed where one of them fails."""
+        """Extract, validate and stage, file by file where they are facts; BindingFailed where one of them fails."""
         key = self.binding.key
-        rejects: Rejects | None = None
+        load = Load(id=f"{self.now:%Y%m%dT%H%M%SZ}-{key}-{token_hex(2)}", binding=key, loaded_at=self.now)
+        target = target_of(self.binding, self.catalogue)
+        rejects = Rejects()
+        landed = 0
         try:
             self.progress(key, "extract", 0)
-            frame = extract(self.binding, self.folder)
-            self.progress(key, "validate", frame.height)
-            rejects = Rejects(frame)
-            load = Load(id=f"{self.now:%Y%m%dT%H%M%SZ}-{key}-{token_hex(2)}", binding=key, loaded_at=self.now)
-            landed = self.staging(Shaping(self.binding, frame, rejects), load)
+            frames = extract(self.binding, self.folder)
+            for frame in frames if isinstance(target, Domain) else [whole(frames, self.binding)]:
+                rejects.begin(frame)
+                self.progress(key, "validate", rejects.read)
+                landed += self.staging(target, Shaping(self.binding, frame, rejects), load)
+            rejects.hold(self.binding.rejects_allowed)
         except LoadFailed as failure:
-            raise BindingFailed(key, failure, (rejects or Rejects(pl.DataFrame())).report) from failure
-        return Loaded(binding=key, load=load.id, rows_read=frame.height, rows_landed=landed, rejects=rejects.report)
+            raise BindingFailed(key, failure, rejects.report) from failure
+        return Loaded(binding=key, load=load.id, rows_read=rejects.read, rows_landed=landed, rejects=rejects.report)
 
-    def staging(self, shaping: Shaping, load: Load) -> int:
+    def staging(self, target: Domain | Dimension, shaping: Shaping, load: Load) -> int:
         """Stage the rows of an extract and return how many there are."""
-        target = target_of(self.binding, self.catalogue)
         if isinstance(target, Domain):
             facts = shape_facts(shaping, target, self.catalogue, self.staged)
             self.progress(self.binding.key, STAGE, facts.height)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+VALIDATE = "validate"
 FILE, ROW = "_file", "_row"  # columns of an extract: where each row came from
 SCHEMA = {"file": pl.String, "row": pl.Int64, "column": pl.String, "found": pl.String, "reason": pl.String}
 
@@ -21,10 +22,18 @@ class LoadFailed(Exception):
 
 @dataclass
 class Rejects:
-    """The rejected rows of one extract, gathered column by column."""
+    """The rejected rows of one load, gathered column by column and file by file."""
 
-    extract: pl.DataFrame
-    found: list[pl.DataFrame] = field(default_factory=list)
+    extract: pl.DataFrame = field(default_factory=pl.DataFrame)
+    found: list[pl.DataFrame] = field(default_factory=list)  # of every file so far
+    here: list[pl.DataFrame] = field(default_factory=list)  # of the file being read
+    read: int = 0
+
+    def begin(self, extract: pl.DataFrame) -> None:
+        """Go on with another file."""
+        self.extract = extract
+        self.here = []
+        self.read += extract.height
 
     def where(self, bad: pl.Series, column: str, values: pl.Series, reason: str | pl.Series) -> None:
         """Reject the rows where `bad` is true, for one reason or for a reason each."""
@@ -32,13 +41,13 @@ class Rejects:
             return
         reasons = pl.Series("reason", [reason]) if isinstance(reason, str) else reason.filter(bad).alias("reason")
         rows = self.extract.select(pl.col(FILE).alias("file"), pl.col(ROW).alias("row")).filter(bad)
-        self.found.append(
-            rows.with_columns(
-                pl.lit(column).alias("column"),
-                values.filter(bad).cast(pl.String).alias("found"),
-                pl.lit(reasons[0]).alias("reason") if len(reasons) == 1 else reasons,
-            ).cast(SCHEMA)  # type: ignore[arg-type]  # polars types a schema more narrowly than it accepts one
-        )
+        rejected = rows.with_columns(
+            pl.lit(column).alias("column"),
+            values.filter(bad).cast(pl.String).alias("found"),
+            pl.lit(reasons[0]).alias("reason") if len(reasons) == 1 else reasons,
+        ).cast(SCHEMA)  # type: ignore[arg-type]  # polars types a schema more narrowly than it accepts one
+        self.here.append(rejected)
+        self.found.append(rejected)
 
     @property
     def report(self) -> pl.DataFrame:
@@ -50,11 +59,16 @@ class Rejects:
         """How many rows are rejected, each counted once."""
         return self.report.select("file", "row").n_unique() if self.found else 0
 
+    def hold(self, allowed: int) -> None:
+        """Raise LoadFailed where more rows are rejected than a binding allows."""
+        if self.count > allowed:
+            raise LoadFailed(VALIDATE, f"{self.count} of {self.read} rows rejected, {allowed} allowed")
+
     def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows of a frame (in the order of the extract) that are not rejected."""
-        if not self.found:
+        """Return the rows of a frame (in the order of the file being read) that are not rejected."""
+        if not self.here:
             return frame
-        rejected = self.report.select(pl.col("file").alias(FILE), pl.col("row").alias(ROW)).unique()
+        rejected = pl.concat(self.here).select(pl.col("row").alias(ROW), pl.col("file").alias(FILE)).unique()
         place = self.extract.select(FILE, ROW).with_row_index("_place")
         kept = place.join(rejected.cast({ROW: place.schema[ROW]}), on=[FILE, ROW], how="anti").sort("_place")
         return frame[kept["_place"]]

@@ -11,9 +11,7 @@ from engine.instance.build.feeds import MEMBER_COLUMNS, NODE_COLUMNS, attributes
 from engine.store.arrow import DATE
 from engine.store.writer import SCENARIO, Stage
 from server.ingest.columns import amounts, because, days, mapped, text
-from server.ingest.rejects import FILE, ROW, LoadFailed, Rejects
-
-VALIDATE = "validate"
+from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
 
 
 @dataclass
@@ -60,11 +58,7 @@ class Shaping:
 
     def finish(self, columns: dict[str, pl.Series]) -> pl.DataFrame:
         """Return the rows that are kept; LoadFailed where more are rejected than the binding allows."""
-        if self.rejects.count > self.binding.rejects_allowed:
-            raise LoadFailed(
-                VALIDATE,
-                f"{self.rejects.count} of {self.extract.height} rows rejected, {self.binding.rejects_allowed} allowed",
-            )
+        self.rejects.hold(self.binding.rejects_allowed)
         return self.rejects.kept(pl.DataFrame(columns))
 
 
