@@ -120,7 +120,7 @@ class Cell:
     @property
     def is_everything(self) -> bool:
         """Tell whether nothing is cut off."""
-        return self.parts == (Allowed(),)
+        return len(self.parts) == 1 and not self.parts[0].by_dimension
 
     @property
     def is_nothing(self) -> bool:

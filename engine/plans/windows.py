@@ -72,5 +72,13 @@ def atoms(windows: Iterable[Window]) -> tuple[Span, ...]:
     """Return the days of some windows cut into pieces, each wholly inside or outside of every window."""
     spans = {span for window in windows for span in window.spans}
     cuts = sorted({span.first.toordinal() for span in spans} | {span.last.toordinal() + 1 for span in spans})
-    pieces = (Span(date.fromordinal(first), date.fromordinal(after - 1)) for first, after in pairwise(cuts))
-    return tuple(piece for piece in pieces if any(span.overlap(piece) for span in spans))
+    ordered = sorted(spans, key=lambda span: span.first)
+    pieces = []
+    reach = ahead = 0
+    for first, after in pairwise(cuts):
+        while ahead < len(ordered) and ordered[ahead].first.toordinal() <= first:
+            reach = max(reach, ordered[ahead].last.toordinal())
+            ahead += 1
+        if first <= reach:
+            pieces.append(Span(date.fromordinal(first), date.fromordinal(after - 1)))
+    return tuple(pieces)

@@ -4,10 +4,11 @@ Which partitions a question touches is decided from the manifest; each gets its 
 small results are concatenated. A partition is mapped once, on first use, and shared by every later question.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import reduce
-from operator import and_, or_
+from operator import and_, attrgetter, or_
 from pathlib import Path
 
 import polars as pl
@@ -20,6 +21,7 @@ from engine.slices import ROWS, SPAN, Presence, RowSlice, Slice
 from engine.store.layout import UNDATED, Manifest, Partition
 
 DATE = "date"  # the posting date's column in every partition
+LAST_DAY = attrgetter("last")
 INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
 
 
@@ -217,12 +219,17 @@ def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bo
     """Return the spans that a partition has rows in: position, days, and whether it lies wholly inside."""
     days = part.dates
     held = Span(days[0], days[-1])
-    found = [(position, span.overlap(held)) for position, span in enumerate(spans)]
-    return [
-        (position, overlap, overlap == held)
-        for position, overlap in found
-        if overlap is not None and any(overlap.holds(day) for day in days)
-    ]
+    found = []
+    for position in range(bisect_left(spans, held.first, key=LAST_DAY), len(spans)):
+        span = spans[position]
+        if span.first > held.last:
+            break
+        overlap = span.overlap(held)
+        if overlap == held:
+            found.append((position, held, True))
+        elif overlap is not None and any(overlap.holds(day) for day in days):
+            found.append((position, overlap, False))
+    return found
 
 
 def days_of(span: Span) -> Iterator[date]:
