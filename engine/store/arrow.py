@@ -65,7 +65,9 @@ class ArrowFacts:
         parts = [
             self.summed(self.frame(asked.domain, part).lazy(), spans, asked, sums, predicate) for part, spans in touched
         ]
-        return pl.concat(parts) if parts else self.nothing(asked)
+        if not parts:
+            return self.nothing(asked)
+        return pl.concat(parts).select(SPAN, *asked.keys, *asked.measures, ROWS)
 
     def summed(
         self,
@@ -78,21 +80,24 @@ class ArrowFacts:
         """Return the sums of one partition: filter, then group by the keys, and by span where it has several."""
         if predicate is not None:
             frame = frame.filter(predicate)
-        if len(spans) == 1:
-            ((position, span, is_whole),) = spans
-            if not is_whole:
-                frame = frame.filter(pl.col(DATE).is_between(span.first, span.last))
-            keys, literal = list(asked.keys), [pl.lit(position, pl.UInt32).alias(SPAN)]
-        else:
-            days = {day: position for position, span, _ in spans for day in days_of(span)}
-            on_days = pl.DataFrame(
-                {DATE: list(days), SPAN: list(days.values())}, schema={DATE: pl.Date, SPAN: pl.UInt32}
-            )
-            frame = frame.join(on_days.lazy(), on=DATE)
-            keys, literal = [SPAN, *asked.keys], []
         counted = [*sums, pl.len().alias(ROWS)]
-        grouped = frame.group_by(keys).agg(counted) if keys else frame.select(counted).filter(pl.col(ROWS) > 0)
-        return grouped.select(*(literal or [pl.col(SPAN)]), *asked.keys, *asked.measures, ROWS)
+        if len(spans) > 1:
+            days = {day: position for position, span, _ in spans for day in days_of(span)}
+            schema = {DATE: pl.Date, SPAN: pl.UInt32}
+            on_days = pl.DataFrame({DATE: list(days), SPAN: list(days.values())}, schema=schema)
+            return (
+                frame.join(on_days.lazy(), on=DATE)
+                .group_by(SPAN, *asked.keys)
+                .agg(counted)
+                .select(*asked.keys, *asked.measures, ROWS, SPAN)
+            )
+        ((position, span, is_whole),) = spans
+        if not is_whole:
+            frame = frame.filter(pl.col(DATE).is_between(span.first, span.last))
+        summed = (
+            frame.group_by(asked.keys).agg(counted) if asked.keys else frame.select(counted).filter(pl.col(ROWS) > 0)
+        )
+        return summed.with_columns(pl.lit(position, pl.UInt32).alias(SPAN))
 
     def nothing(self, asked: Slice) -> pl.LazyFrame:
         """Return the sums of no rows."""
