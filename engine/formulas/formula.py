@@ -6,7 +6,7 @@ does a zero divisor. An *unavailable* figure makes the whole formula unavailable
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -170,21 +170,31 @@ class Quotient(Formula):
         return None if over is None else over * (ONE / under)
 
 
-def evaluate(formula: Formula, types: Mapping[str, FigureType], figures: Mapping[str, Figure]) -> Figure:
-    """Return the figure of a formula from the figures of its operands."""
-    if any(figure is Nothing.UNAVAILABLE for figure in figures.values()):
-        return Nothing.UNAVAILABLE
+def evaluate(
+    formula: Formula, types: Mapping[str, FigureType], columns: Mapping[str, Sequence[Figure]]
+) -> list[Figure]:
+    """Return the figures of a formula, each from the figures of its operands in the same place."""
+    operands = [(name, columns[name], types[name].additive) for name in formula.names]
+    return [figure_at(formula, operands, at) for at in range(len(operands[0][1]))]
 
-    def operand(name: str) -> Exact | None:
-        figure = figures[name]
+
+def figure_at(formula: Formula, operands: Sequence[tuple[str, Sequence[Figure], bool]], at: int) -> Figure:
+    """Return the figure of a formula in one place."""
+    known: dict[str, Exact | None] = {}
+    undefined = False
+    for name, column, additive in operands:
+        figure = column[at]
         if isinstance(figure, Exact):
+            known[name] = figure
+        elif figure is Nothing.UNAVAILABLE:
             return figure
-        if types[name].additive:
-            return None
-        raise Undefined
-
+        else:
+            known[name] = None
+            undefined = undefined or not additive
+    if undefined:
+        return Nothing.MISSING
     try:
-        value = formula.value(operand)
+        value = formula.value(known.__getitem__)
     except Undefined:
         return Nothing.MISSING
     return Nothing.MISSING if value is None else value

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.catalogue import Base, Catalogue, FormulaLine, Line, Metric, MetricLine, RollupLine
+from engine.catalogue import Base, FormulaLine, Line, Metric, MetricLine, RollupLine
 from engine.formulas.figures import FigureType
 from engine.formulas.formula import Formula
+from engine.reader import Reader
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measured:
     """A figure read from the facts."""
 
@@ -46,11 +47,16 @@ class Computed:
 Expression = Measured | Computed
 
 
-def of_metric(metric: Metric, catalogue: Catalogue) -> Expression:
-    """Return the expression of a metric."""
+def of_metric(metric: Metric, reader: Reader) -> Expression:
+    """Return the expression of a metric, made once for each version of the books."""
+    return reader.worked_out(("expression", metric.key), lambda: make_expression(metric, reader))
+
+
+def make_expression(metric: Metric, reader: Reader) -> Expression:
+    """Return a new expression of a metric."""
     if isinstance(metric.body, Base):
         return Measured(metric.body, metric.type, metric.key)
-    parts = {name: of_metric(catalogue.metrics[name], catalogue) for name in metric.body.names}
+    parts = {name: of_metric(reader.catalogue.metrics[name], reader) for name in metric.body.names}
     return Computed(metric.body, parts, metric.type, metric.key)
 
 
@@ -59,17 +65,17 @@ def of_node(line: RollupLine, node: str, name: str) -> Measured:
     return Measured(line.base_of(node), FigureType(kind=line.base.measure.kind, additive=True), name)
 
 
-def of_line(line: Line, lines: Mapping[str, Line], catalogue: Catalogue) -> Expression | None:
+def of_line(line: Line, lines: Mapping[str, Line], reader: Reader) -> Expression | None:
     """Return the expression of a statement's line, None of a header."""
     match line:
         case MetricLine(metric=metric):
-            return of_metric(catalogue.metrics[metric], catalogue)
+            return of_metric(reader.catalogue.metrics[metric], reader)
         case RollupLine():
             return of_node(line, line.node, line.key)
         case FormulaLine(formula=formula, type=figure, key=key):
             parts = {}
             for name in formula.names:
-                part = of_line(lines[name], lines, catalogue) if name in lines else None
-                parts[name] = part or of_metric(catalogue.metrics[name], catalogue)
+                part = of_line(lines[name], lines, reader) if name in lines else None
+                parts[name] = part or of_metric(reader.catalogue.metrics[name], reader)
             return Computed(formula, parts, figure, key)
     return None

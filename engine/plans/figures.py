@@ -12,7 +12,7 @@ from engine.catalogue import Base, OverTime
 from engine.formulas.figures import Figure, Nothing
 from engine.formulas.formula import evaluate
 from engine.plans.availability import Availability
-from engine.plans.expressions import Expression, Measured
+from engine.plans.expressions import Computed, Expression, Measured
 from engine.plans.measure import Amounts, Batch, View, batches
 from engine.plans.presences import Presences
 from engine.plans.rows import Row
@@ -217,27 +217,31 @@ class Figures:
             )
         )
 
-    def of(self, expression: Expression, reading: Reading) -> list[Figure]:
+    def of(self, expression: Expression, reading: Reading) -> Sequence[Figure]:
         """Return the figures of an expression in one reading, by place."""
-        if isinstance(expression, Measured):
-            key = (expression.base, reading)
-            if key not in self._measured:
-                self._measured[key] = self._measure(expression, reading)
-            return self._measured[key]
-        parts = {name: self.of(part, reading) for name, part in expression.parts.items()}
-        only_total = bool(self.plan.availability.why_not_by_member(expression))
-        return [
-            Nothing.UNAVAILABLE
-            if only_total and any(place.members)
-            else evaluate(expression.formula, expression.types, {name: part[at] for name, part in parts.items()})
-            for at, place in enumerate(self.places)
-        ]
+        key = (expression, reading)
+        if key not in self._known:
+            if isinstance(expression, Measured):
+                self._known[key] = self._measure(expression, reading)
+            else:
+                self._known[key] = self._compute(expression, reading)
+        return self._known[key]
 
     @cached_property
-    def _measured(self) -> dict[tuple[Base, Reading], list[Figure]]:
+    def _known(self) -> dict[tuple[Expression, Reading], Sequence[Figure]]:
         return {}
 
-    def _measure(self, expression: Measured, reading: Reading) -> list[Figure]:
+    def _compute(self, expression: Computed, reading: Reading) -> Sequence[Figure]:
+        parts = {name: self.of(part, reading) for name, part in expression.parts.items()}
+        figures = evaluate(expression.formula, expression.types, parts)
+        if self.plan.availability.why_not_by_member(expression):
+            return [
+                Nothing.UNAVAILABLE if any(place.members) else figure
+                for figure, place in zip(figures, self.places, strict=True)
+            ]
+        return figures
+
+    def _measure(self, expression: Measured, reading: Reading) -> Sequence[Figure]:
         availability, base = self.plan.availability, expression.base
         if availability.why_not_base(base):
             return [Nothing.UNAVAILABLE] * len(self.places)

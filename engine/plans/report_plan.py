@@ -39,6 +39,6 @@ def plan_statement(asked: StatementQuery, reader: Reader) -> StatementPlan:
 
 def plan_metrics(asked: MetricQuery, reader: Reader) -> MetricPlan:
     """Return the plan of some metrics."""
-    rows = tuple(metric_row(metric, reader.catalogue, key=metric.key, label=metric.label) for metric in asked.metrics)
+    rows = tuple(metric_row(metric, reader, key=metric.key, label=metric.label) for metric in asked.metrics)
     label = ", ".join(metric.label for metric in asked.metrics)
     return MetricPlan(tuple(row.key for row in rows), label, FigurePlan(rows, asked.query, reader))

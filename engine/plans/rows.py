@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from engine.catalogue import (
-    Catalogue,
     Favourable,
     Format,
     FormulaLine,
@@ -57,7 +56,7 @@ def line_rows(line: Line, lines: Mapping[str, Line], reader: Reader) -> Iterator
         case HeaderLine(key=key, label=label):
             yield Row(key=key, label=label, kind="header")
         case MetricLine(key=key, metric=name, label=label, style=style):
-            yield metric_row(reader.catalogue.metrics[name], reader.catalogue, key=key, label=label, style=style)
+            yield metric_row(reader.catalogue.metrics[name], reader, key=key, label=label, style=style)
         case RollupLine():
             yield from rollup_rows(line, reader)
         case FormulaLine(key=key, label=label, style=style):
@@ -68,11 +67,11 @@ def line_rows(line: Line, lines: Mapping[str, Line], reader: Reader) -> Iterator
                 style=style,
                 favourable=line.favourable,
                 format=line.format,
-                expression=of_line(line, lines, reader.catalogue),
+                expression=of_line(line, lines, reader),
             )
 
 
-def metric_row(metric: Metric, catalogue: Catalogue, *, key: str, label: str, style: Style = Style.PLAIN) -> Row:
+def metric_row(metric: Metric, reader: Reader, *, key: str, label: str, style: Style = Style.PLAIN) -> Row:
     """Return the row of a metric."""
     return Row(
         key=key,
@@ -81,7 +80,7 @@ def metric_row(metric: Metric, catalogue: Catalogue, *, key: str, label: str, st
         style=style,
         favourable=metric.favourable,
         format=metric.format,
-        expression=of_metric(metric, catalogue),
+        expression=of_metric(metric, reader),
     )
 
 

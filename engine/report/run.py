@@ -59,7 +59,7 @@ def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
 
 def line_figures(
     row: Row, reference: Reference, readings: tuple[Reading, ...], figures: Figures, variances: Variances
-) -> list[Figure]:
+) -> Sequence[Figure]:
     """Return the figures of a row in one column, by place."""
     if row.expression is None:
         return [Nothing.MISSING] * len(figures.places)

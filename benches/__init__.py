@@ -1,0 +1,1 @@
+"""Benches: one question each, answered side by side with what a user would pick instead."""

@@ -1,0 +1,25 @@
+"""Runs the benches: all of them, or those named: python -m benches [statement] [overhead] [--rows N]."""
+
+import argparse
+import sys
+
+from benches import overhead, statement
+
+BENCHES = {"statement": statement.main, "overhead": overhead.main}
+
+
+def main() -> int:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benches", description=__doc__)
+    parser.add_argument("bench", nargs="*", metavar="BENCH", help=f"any of {', '.join(BENCHES)} (default: all)")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the general ledger (default: 10 million)")
+    asked = parser.parse_args()
+    if unknown := set(asked.bench) - set(BENCHES):
+        parser.error(f"there is no bench {', '.join(sorted(unknown))}")
+    for name in asked.bench or BENCHES:
+        print(f"## {name}")
+        BENCHES[name](asked.rows)
+    return 0
+
+
+sys.exit(main())

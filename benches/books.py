@@ -1,0 +1,34 @@
+"""The demo books at any size, generated and loaded once and kept in out/."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+
+from engine.instance.read import read_instance
+from server.ingest.load import load
+
+ROOT = Path(__file__).parents[1]
+DEMO = ROOT / "instances" / "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """An instance with its data and state."""
+
+    instance: Path
+    state: Path
+
+
+def demo_books(rows: int) -> Books:
+    """Return the demo books with so many rows in the general ledger."""
+    home = ROOT / "out" / "benches" / f"demo-{rows}"
+    books = Books(home / "instance", home / "state")
+    if not (books.state / "store" / "CURRENT").exists():
+        print(f"generating and loading {rows:,} rows …")
+        copytree(DEMO, books.instance, ignore=ignore_patterns("data", ".tieout", "__pycache__"), dirs_exist_ok=True)
+        subprocess.run([sys.executable, books.instance / "generate.py", "--rows", str(rows)], check=True)
+        read = read_instance(books.instance)
+        load(list(read.bindings.values()), read.catalogue, books.state / "store", books.instance, lambda *_: None)
+    return books
