@@ -61,8 +61,11 @@ class Batch:
         frame = self.reader.sums(asked, weighing.cut, self.view.shared)
         if not weighing.keys:
             return frame
-        of_code = [pl.lit(known.of_code).gather(pl.col(known.leaf)).alias(known.leaf) for known in weighing.classes]
-        return frame.with_columns(of_code).group_by(SPAN, *weighing.keys).agg(pl.col(weighing.measures).sum())
+        return (
+            frame.with_columns(weighing.class_columns)
+            .group_by(SPAN, *weighing.keys)
+            .agg(pl.col(weighing.measures).sum())
+        )
 
     def collected(self, sums: pl.DataFrame) -> "Amounts":
         """Return the amounts of every base and member, by piece, from rows of piece, classes and measures."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+import polars as pl
+
 from engine.catalogue import Base
 from engine.exact import ONE
 from engine.plans.weights import (
@@ -74,6 +76,11 @@ class Weighing:
     def classes(self) -> tuple[Classes, ...]:
         """The classes of each key."""
         return tuple(Classes.of(leaf, self.leaf_counts[leaf], self.weights, self.axes) for leaf in self.keys)
+
+    @cached_property
+    def class_columns(self) -> Sequence[pl.Expr]:
+        """The expressions that put the class of each code in its place."""
+        return [pl.lit(known.of_code).gather(pl.col(known.leaf)).alias(known.leaf) for known in self.classes]
 
     @cached_property
     def measures(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ small results are concatenated. A partition is mapped once, on first use, and sh
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from functools import reduce
+from functools import cache, reduce
 from operator import and_, attrgetter, or_
 from pathlib import Path
 
@@ -32,6 +32,12 @@ class SumTooLarge(OverflowError):
 def code_type(count: int) -> type[pl.DataType]:
     """Return the narrowest type for codes below a count."""
     return pl.UInt8 if count <= 2**8 else pl.UInt16 if count <= 2**16 else pl.UInt32
+
+
+@cache
+def at_span(position: int) -> pl.Expr:
+    """Return the literal that marks the rows of a span; making one anew costs more than the plan around it."""
+    return pl.lit(position, pl.UInt32).alias(SPAN)
 
 
 class ArrowFacts:
@@ -97,7 +103,7 @@ class ArrowFacts:
         summed = (
             frame.group_by(asked.keys).agg(counted) if asked.keys else frame.select(counted).filter(pl.col(ROWS) > 0)
         )
-        return summed.with_columns(pl.lit(position, pl.UInt32).alias(SPAN))
+        return summed.with_columns(at_span(position))
 
     def nothing(self, asked: Slice) -> pl.LazyFrame:
         """Return the sums of no rows."""
