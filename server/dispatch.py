@@ -61,7 +61,8 @@ class Stopper:
 class Dispatch:
     """Runs the calls of all callers in one process."""
 
-    def __init__(self, callers: Callers, settings: Settings) -> None:
+    def __init__(self, callers: Callers, settings: Settings, tools: Mapping[str, Tool] = TOOLS) -> None:
+        self.tools = tools
         self._callers = callers
         self._settings = settings
         self._in_flight: Counter[str] = Counter()
@@ -76,9 +77,9 @@ class Dispatch:
     async def call(self, name: str, arguments: Mapping[str, Any], principal: Principal) -> Outcome:
         """Return the answer of one call; what goes wrong is an answer too."""
         try:
-            tool = TOOLS.get(name)
+            tool = self.tools.get(name)
             if tool is None:
-                raise UnknownName.of("tool", name, TOOLS, field="tool", hint="tools/list lists the tools.")
+                raise UnknownName.of("tool", name, self.tools, field="tool", hint="tools/list lists the tools.")
             return await self._admitted(tool, arguments, principal)
         except Refusal as refusal:
             return Outcome(refusal.as_data(), is_error=True)

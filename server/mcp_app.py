@@ -18,7 +18,7 @@ from starlette.requests import Request
 
 from server.dispatch import Dispatch
 from server.principal import Principal
-from server.toolbox import TOOLS, Tool
+from server.toolbox import Tool
 from server.wire.answer import as_text
 
 NAME, TITLE = "tieout", "Tieout"
@@ -35,7 +35,7 @@ def endpoint(dispatch: Dispatch, version: str, allowed_hosts: Sequence[str]) -> 
     """Return the session manager that serves /mcp."""
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[advertised(tool) for tool in TOOLS.values()])
+        return types.ListToolsResult(tools=[advertised(tool) for tool in dispatch.tools.values()])
 
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         outcome = await dispatch.call(asked.name, asked.arguments or {}, principal_of(context))
@@ -65,7 +65,7 @@ def endpoint(dispatch: Dispatch, version: str, allowed_hosts: Sequence[str]) -> 
         version=version,
         instructions=INSTRUCTIONS,
         cache_hints={"tools/list": hint},
-        get_tool_input_schema=lambda name: TOOLS[name].schema if name in TOOLS else None,
+        get_tool_input_schema=lambda name: tool.schema if (tool := dispatch.tools.get(name)) else None,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,

@@ -1,0 +1,116 @@
+"""The command line as an operator meets it."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from server.app import listen
+from server.settings import BadSetting, Settings, read_settings
+from server.tokens import dev_key
+from tests.support.serving import free_port
+from tests.support.small import write_instance
+
+TIEOUT = Path(sys.executable).with_name("tieout")
+
+
+def tieout(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command and return what it printed."""
+    wide = {"COLUMNS": "300", "TERM": "dumb"}
+    return subprocess.run(
+        [TIEOUT, *arguments],
+        env={**os.environ, **wide, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def ledger(folder: Path, rows: str) -> Path:
+    """Write an instance of one amount."""
+    return write_instance(
+        folder / "books",
+        facts={"gl": f"date scenario amount\n{rows}"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount}
+            """
+        },
+    )
+
+
+def test_check_says_what_there_is_or_every_fault_and_fails(tmp_path: Path) -> None:
+    instance = ledger(tmp_path, "2021-01-05 actual 1")
+    good = tieout("check", instance)
+    assert (good.returncode, good.stderr) == (0, "")
+    assert "no faults; 1 domains, 1 metrics, 0 statements, 3 scenarios, 1 feeds" in good.stdout
+    unloaded = tieout("check", "--data", instance)
+    assert unloaded.returncode == 1
+    assert "live.gl (gl) is not loaded" in unloaded.stderr
+    (instance / "scenarios.yaml").write_text("actual: {alias: A, kin: actual}\n")
+    bad = tieout("check", instance)
+    assert bad.returncode == 1
+    assert "scenarios.yaml:1: unknown key 'actual.kin' — did you mean 'kind'?" in bad.stderr
+
+
+def test_load_tells_rows_and_keeps_the_rejected_ones_in_a_file(tmp_path: Path) -> None:
+    instance = ledger(tmp_path, "2021-01-05 actual 1\n2021-01-06 actual x")
+    failed = tieout("load", "--instance", instance)
+    assert failed.returncode == 1
+    assert "Nothing was published. gl: 1 of 2 rows rejected, 0 allowed" in failed.stderr
+    assert "gl.csv row 2, amount: 'x' is no number" in failed.stderr
+    (report,) = (instance / ".tieout" / "rejects").iterdir()
+    assert report.read_text().splitlines() == ["file,row,column,found,reason", "gl.csv,2,amount,x,is no number"]
+    (instance / "data" / "gl.csv").write_text("date,scenario,amount\n2021-01-05,actual,1\n")
+    loaded = tieout("load", "--instance", instance, "gl")
+    assert (loaded.returncode, loaded.stdout.split(" (")[0]) == (0, "gl: 1 of 1 rows")
+    assert tieout("check", "--data", instance).returncode == 0
+    unknown = tieout("load", "--instance", instance, "gll")
+    assert (unknown.returncode, unknown.stderr.strip()) == (1, "There is no feed gll; known: gl")
+
+
+def test_a_taken_port_is_refused_before_anything_is_announced(tmp_path: Path) -> None:
+    instance = ledger(tmp_path, "2021-01-05 actual 1")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        refused = tieout("serve", "--instance", instance, SVC_PORT=str(taken.getsockname()[1]))
+    assert refused.returncode == 1
+    assert refused.stdout == ""
+    assert "choose another port with SVC_PORT" in refused.stderr
+
+
+def test_answers_do_not_wait_for_acknowledgements() -> None:
+    with listen(Settings(port=free_port())) as listening:
+        assert listening.proto == socket.IPPROTO_TCP  # what asyncio turns Nagle's algorithm off by
+
+
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({"SVC_PORT": "eight"}, "SVC_PORT is 'eight'; it takes a whole number above 0"),
+        ({"SVC_HOST": "0.0.0.0"}, "listens on loopback only"),  # noqa: S104 - refused
+        ({"MCP_DEV_KEY": "short"}, "it takes at least 32"),
+    ],
+)
+def test_settings_that_do_not_hold(environment: dict[str, str], says: str) -> None:
+    with pytest.raises(BadSetting, match=says):
+        read_settings(environment)
+
+
+def test_the_dev_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    made = dev_key(None, tmp_path / "state")
+    assert len(made.key) >= 32
+    assert dev_key(None, tmp_path / "state") == made
+    assert (tmp_path / "state" / "dev.key").stat().st_mode & 0o777 == 0o600
+    assert made.principal(made.key) is not None
+    assert made.principal(made.key + "x") is None
+    assert made.principal("\N{SNOWMAN}") is None

@@ -1,0 +1,158 @@
+"""Dispatch: caps answered at once, deadlines, callers who left, and faults that tell nothing."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from engine.books import Shelf
+from engine.instance.read import read_instance
+from engine.requests import NothingAsked
+from server.caller import Caller, Callers
+from server.dispatch import CallerGone, Dispatch, Outcome
+from server.principal import Principal
+from server.settings import Settings
+from server.toolbox import TOOLS, Tool
+from server.wire.answer import Answer
+
+ANN, BOB = Principal("ann"), Principal("bob")
+DEADLINE = 20.0
+
+
+class Gate:
+    """A tool that waits until it is let go, looking at `stop` meanwhile."""
+
+    def __init__(self) -> None:
+        self.entered, self.open, self.stopped = Event(), Event(), Event()
+
+    def run(self, caller: Caller, _: NothingAsked) -> Answer:
+        self.entered.set()
+        try:
+            while not self.open.wait(0.01):
+                caller.stop()
+        except CallerGone:
+            self.stopped.set()
+            raise
+        return Answer({"through": True})
+
+
+def tool(run: Any, *, heavy: bool = False) -> Tool:
+    """Return a tool of no arguments."""
+    return Tool(
+        name="tool", title="Tool", description="For tests.", request=NothingAsked, run=run, example={}, heavy=heavy
+    )
+
+
+def dispatch_of(small: tuple[Path, Path], tools: Mapping[str, Tool], **settings: int) -> Dispatch:
+    """Return a dispatch over the small books."""
+    folder, state = small
+    instance = read_instance(folder)
+    callers = Callers(instance, Shelf(instance.catalogue, state / "store"), 10_000)
+    return Dispatch(callers, replace(Settings(instance=folder, state=state), **settings), tools)
+
+
+async def until(event: Event) -> None:
+    """Wait for a thread's event without holding up the loop."""
+    assert await asyncio.to_thread(event.wait, DEADLINE)
+
+
+def test_over_the_cap_a_call_is_answered_busy_at_once_and_others_still_come_in(
+    small_instance: tuple[Path, Path],
+) -> None:
+    gate = Gate()
+    dispatch = dispatch_of(small_instance, {"gate": tool(gate.run), **TOOLS}, calls_per_caller=1, calls=2)
+
+    async def scene() -> list[Outcome]:
+        first = asyncio.create_task(dispatch.call("gate", {}, ANN))
+        await until(gate.entered)
+        busy = await dispatch.call("list_kpis", {}, ANN)
+        other = await dispatch.call("list_scenarios", {}, BOB)
+        gate.open.set()
+        through = await first
+        again = await dispatch.call("list_kpis", {}, ANN)
+        return [busy, other, through, again]
+
+    busy, other, through, again = asyncio.run(scene())
+    assert (busy.is_error, busy.result["error_type"], busy.result["retryable"]) == (True, "busy", True)
+    assert busy.result["retry_after_ms"] > 0
+    assert "Call again shortly" in busy.result["error"]
+    assert [outcome.is_error for outcome in (other, through, again)] == [False, False, False]
+
+
+def test_the_cap_of_all_callers(small_instance: tuple[Path, Path]) -> None:
+    gate = Gate()
+    dispatch = dispatch_of(small_instance, {"gate": tool(gate.run), **TOOLS}, calls_per_caller=5, calls=1)
+
+    async def scene() -> Outcome:
+        first = asyncio.create_task(dispatch.call("gate", {}, ANN))
+        await until(gate.entered)
+        busy = await dispatch.call("list_kpis", {}, BOB)
+        gate.open.set()
+        await first
+        return busy
+
+    assert asyncio.run(scene()).result["error_type"] == "busy"
+
+
+def test_a_call_past_its_deadline_is_told_so_and_stops(small_instance: tuple[Path, Path]) -> None:
+    gate = Gate()
+    dispatch = dispatch_of(small_instance, {"gate": tool(gate.run)}, deadline_seconds=1)
+
+    async def scene() -> Outcome:
+        outcome = await dispatch.call("gate", {}, ANN)
+        await until(gate.stopped)
+        return outcome
+
+    outcome = asyncio.run(scene())
+    assert (outcome.result["error_type"], outcome.result["retryable"]) == ("timeout", True)
+    assert "Ask for less at once" in outcome.result["error"]
+
+
+def test_a_call_whose_caller_left_stops_and_gives_its_slot_back(small_instance: tuple[Path, Path]) -> None:
+    gate = Gate()
+    dispatch = dispatch_of(small_instance, {"gate": tool(gate.run, heavy=True), **TOOLS}, calls_per_caller=1)
+
+    async def scene() -> Outcome:
+        first = asyncio.create_task(dispatch.call("gate", {}, ANN))
+        await until(gate.entered)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        await until(gate.stopped)
+        outcome = await dispatch.call("list_kpis", {}, ANN)
+        while outcome.is_error:  # the slot comes back when the thread has ended
+            outcome = await dispatch.call("list_kpis", {}, ANN)
+        return outcome
+
+    assert asyncio.run(asyncio.wait_for(scene(), DEADLINE)).is_error is False
+
+
+def test_a_fault_of_our_own_tells_an_id_that_stands_in_the_log(
+    small_instance: tuple[Path, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_caller: Caller, _asked: NothingAsked) -> Answer:
+        raise RuntimeError("the password is swordfish")
+
+    dispatch = dispatch_of(small_instance, {"broken": tool(broken)})
+    with caplog.at_level(logging.ERROR, logger="tieout"):
+        outcome = asyncio.run(dispatch.call("broken", {}, ANN))
+    assert set(outcome.result) == {"error", "error_type", "retryable", "error_id"}
+    assert outcome.result["error_type"] == "internal"
+    assert "swordfish" not in str(outcome.result)
+    assert outcome.result["error_id"] in caplog.text
+    assert "swordfish" in caplog.text
+
+
+def test_a_principal_without_a_profile_sees_nothing(small_instance: tuple[Path, Path]) -> None:
+    dispatch = dispatch_of(small_instance, TOOLS)
+    listed = asyncio.run(dispatch.call("list_scenarios", {}, ANN)).result
+    assert (listed["scenarios"], listed["comparisons"]) == ([], [])
+    assert asyncio.run(dispatch.call("list_kpis", {}, ANN)).result == {"domains": []}
+    refused = asyncio.run(dispatch.call("run_statement", {"statement": "pnl"}, ANN)).result
+    assert refused["error_type"] == "unknown_name"
+    assert "valid" not in refused
