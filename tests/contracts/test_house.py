@@ -1,0 +1,87 @@
+"""The house rules that no linter knows: sizes, openings, names, and where anything may be caught."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.books import ROOT
+
+LONGEST = 300
+PACKAGES = ("engine", "server")
+NOT_USED = ("manager", "service", "handler", "processor", "helper", "util", "utils", "context")
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """Return the files of the checkout that match."""
+    listed = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+CODE = [path for path in tracked("*.py") if path.relative_to(ROOT).parts[0] in PACKAGES]
+
+
+def named(path: Path) -> str:
+    """Return a file's name in the checkout."""
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", [path for path in tracked("*.py") if "tests" not in path.parts], ids=named)
+def test_a_file_opens_with_what_it_is_and_is_short(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= LONGEST
+    first = (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
+    assert first.endswith((".", ":"))
+
+
+def test_everything_is_caught_in_one_place_only() -> None:
+    broad = [
+        named(path)
+        for path in CODE
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")))
+    ]
+    assert broad == ["server/dispatch.py"]
+
+
+def test_no_class_or_module_is_named_after_what_it_does_in_general() -> None:
+    words = re.compile("|".join(NOT_USED), re.IGNORECASE)
+    modules = [named(path) for path in CODE if words.search(path.stem)]
+    classes = [
+        f"{named(path)}:{node.name}"
+        for path in CODE
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and words.search(node.name)
+    ]
+    assert modules + classes == []
+
+
+def test_silenced_checks_say_why() -> None:
+    silenced = re.compile(r"# (noqa|type: ignore)(\[[^]]*\]|: [A-Z0-9, ]+)?\s*$")
+    bare = [
+        f"{named(path)}:{number}"
+        for path in tracked("*.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if silenced.search(line)
+    ]
+    assert bare == []
+
+
+def test_the_architecture_holds() -> None:
+    checked = subprocess.run(["lint-imports", "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_no_path_of_a_machine_and_no_index_address_is_committed() -> None:
+    homes = re.compile(r"/(work|home|root)/|https?://[^\s\"')]*(pypi|npmjs|debian)[^\s\"')]*")
+    found = [
+        f"{named(path)}:{number}"
+        for path in tracked()
+        if path.suffix not in {".csv", ".png"}
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if homes.search(line) and path.name != Path(__file__).name
+    ]
+    assert found == []
