@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engine.instance.files.parts import Flag, Key, LiveTable, Part, Where
+from engine.instance.files.parts import Flag, Id, Key, LiveTable, Part, Where
 
 
 class FiscalYearPart(Part):
@@ -32,9 +32,9 @@ class DefaultPart(Part):
     """Statement key."""
     scenarios: list[DefaultScenarioPart] = Field(default_factory=list)
     """Columns."""
-    period_start: str | None = None
+    period_start: Id | None = None
     """First period."""
-    period_end: str | None = None
+    period_end: Id | None = None
     """Last period."""
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 KEY = r"^[a-z][a-z0-9_]*$"
 Key = Annotated[str, Field(pattern=KEY)]
@@ -19,8 +19,17 @@ def as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+# An id or code: the text that was written. Editors read 0010 or NO as a number or a truth value; they may.
+Id = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Flag = Annotated[bool, Field(strict=True), BeforeValidator(core_bool)]
-Ids = Annotated[list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str]), Field(min_length=1)]
+Ids = Annotated[
+    list[Id],
+    BeforeValidator(as_list),
+    Field(min_length=1),
+    WithJsonSchema(
+        {"anyOf": [{"type": ["string", "number", "boolean"]}, {"type": "array", "minItems": 1, "items": {}}]}
+    ),
+]
 Where = dict[Key, Ids]
 
 

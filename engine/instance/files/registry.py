@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from engine.instance.files.parts import Flag, Ids, Key, LiveTable, Part, Where
+from engine.instance.files.parts import Flag, Id, Ids, Key, LiveTable, Part, Where
 
 ScenarioId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
@@ -14,7 +14,7 @@ class AdjustPart(Part):
 
     where: Where
     """The rows."""
-    factor: str
+    factor: Id
     """A decimal number."""
     measures: list[Key] = Field(default_factory=list)
     """Measures it touches; needed where a domain has several."""
@@ -40,7 +40,7 @@ class ScenarioPart(Part):
     """What it is, such as actual, budget or forecast; profiles grant by it."""
     status: Key = "open"
     """Where it stands, such as open or locked."""
-    closed_through: str | dict[Key, str] | None = None
+    closed_through: Id | dict[Key, Id] | None = None
     """Last closed period, or one for each domain."""
     variants: dict[Key, VariantPart] = Field(default_factory=dict)
     """What-if readings, asked for as scenario/variant."""
@@ -99,7 +99,7 @@ class AssignPart(Part):
     """Profile name."""
     subject: str | None = None
     """The caller's subject."""
-    claim: dict[str, str] | None = None
+    claim: dict[str, Id] | None = None
     """A claim of the caller's token and the value it must hold."""
 
 
@@ -131,11 +131,11 @@ class ColumnPart(Part):
 
     column: str | None = None
     """Column of the extract."""
-    values: dict[str, str] = Field(default_factory=dict)
+    values: dict[str, Id] = Field(default_factory=dict)
     """What its values mean here; a value not named is a rejected row."""
     format: str | None = None
     """Format of a date, such as %d/%m/%Y."""
-    constant: str | None = None
+    constant: Id | None = None
     """The same text in every row."""
 
 

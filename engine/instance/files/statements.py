@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from engine.instance.files.parts import Key, Part
+from engine.instance.files.parts import Id, Key, Part
 
 
 class HeaderPart(Part):
@@ -32,7 +32,7 @@ class RollupPart(Part):
     """Metric whose figures the nodes show; left out, the only measure of the only domain with the dimension."""
     dimension: Key
     """Ragged dimension."""
-    node: str
+    node: Id
     """Node id."""
     depth: Annotated[int, Field(ge=0, le=99)] = 99
     """Levels below the node to show."""
