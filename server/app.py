@@ -19,12 +19,10 @@ from server.settings import LOOPBACK, Settings
 from server.tokens import DevKey
 
 
-def application(settings: Settings, instance: Instance, key: DevKey) -> Starlette:
-    """Return the application of the single-user server."""
-    shelf = Shelf(instance.catalogue, settings.store)
-    dispatch = Dispatch(Callers(instance, shelf, settings.answer_tokens), settings)
+def application(dispatch: Dispatch, key: DevKey, port: int) -> Starlette:
+    """Return the application of the single-user server on a port of this machine."""
     hosts = [f"[{host}]" if ":" in host else host for host in LOOPBACK]
-    manager = endpoint(dispatch, version("tieout"), [f"{host}:{settings.port}" for host in hosts])
+    manager = endpoint(dispatch, version("tieout"), [f"{host}:{port}" for host in hosts])
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -62,8 +60,10 @@ def listen(settings: Settings) -> socket.socket:
 
 def serve(settings: Settings, instance: Instance, key: DevKey, listening: socket.socket) -> None:
     """Serve on a bound socket until told to stop."""
+    shelf = Shelf(instance.catalogue, settings.store)
+    dispatch = Dispatch(Callers(instance, shelf, settings.answer_tokens), settings)
     config = uvicorn.Config(
-        application(settings, instance, key),
+        application(dispatch, key, settings.port),
         http="h11",  # strips white space around header values, which httptools does not
         log_level="warning",
         server_header=False,

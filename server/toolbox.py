@@ -74,15 +74,15 @@ STATEMENT_EXAMPLE = {
         {"scenario": "budget", "alias": "Budget"},
         {"scenario": "var(actual,budget)", "alias": "Variance"},
     ],
-    "period_start": "2025-01",
-    "period_end": "2025-06",
+    "period_start": "2026-01",
+    "period_end": "2026-09",
     "scale": 3,
 }
 METRIC_EXAMPLE = {
     "metrics": ["revenue", "gross_margin"],
     "scenarios": [{"scenario": "actual", "alias": "Actuals"}, {"scenario": "actual@py", "alias": "Prior Year"}],
-    "period_start": "2025-Q1",
-    "period_end": "2025-Q2",
+    "period_start": "2026-Q1",
+    "period_end": "2026-Q3",
     "dimensions": ["organisation"],
 }
 

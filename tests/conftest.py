@@ -7,10 +7,35 @@ from pathlib import Path
 import pytest
 
 from tests.support.books import ADVENTUREWORKS, ROOT, edited_copy, load_instance, needs
+from tests.support.demo import DEMO, ROWS, generate
 from tests.support.serving import ERAS, McpBooks, Server, connected, serving
 
 UNCUT = "1000000"  # an answer budget that nothing in these tests exceeds
 AW = ROOT / "instances" / "adventureworks"
+
+
+@pytest.fixture(scope="session")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the demo with its data, loaded into its own state folder."""
+    copy = edited_copy(DEMO, tmp_path_factory.mktemp("demo"), {})
+    made = generate(copy / "data", ROWS)
+    assert made.returncode == 0, made.stderr
+    load_instance(copy, copy / ".tieout")
+    return copy
+
+
+@pytest.fixture(scope="session")
+def demo_server(demo_folder: Path) -> Iterator[Server]:
+    """A server of the demo as committed."""
+    with serving(demo_folder, demo_folder / ".tieout") as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=ERAS)
+def demo(request: pytest.FixtureRequest, demo_server: Server) -> Iterator[McpBooks]:
+    """A client of the demo, in each era."""
+    with connected(demo_server.url, request.param) as books:
+        yield books
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from engine.requests import NothingAsked, SearchRequest, VariantsRequest
 from engine.scenarios import GRAMMAR, Scenario, Variance, resolve
 from engine.search import Hit, search
 from server.caller import Caller
-from server.wire.answer import Answer, Json
+from server.wire.answer import Answer, Json, shortened
 
 
 def list_scenarios(caller: Caller, _: NothingAsked) -> Answer:
@@ -119,15 +119,14 @@ def list_variants(caller: Caller, asked: VariantsRequest) -> Answer:
 def search_hierarchy(caller: Caller, asked: SearchRequest) -> Answer:
     """Find members and nodes."""
     found = search(asked, caller.reader)
-    return Answer(
-        {
-            "records": [hit_json(hit) for hit in found.records],
-            "hierarchy_nodes": [hit_json(hit) for hit in found.hierarchy_nodes],
-            "more_records": found.more_records,
-            "more_hierarchy_nodes": found.more_nodes,
-            "notes": [note.as_data() for note in found.notes],
-        }
-    )
+    result = {
+        "records": [hit_json(hit) for hit in found.records],
+        "hierarchy_nodes": [hit_json(hit) for hit in found.hierarchy_nodes],
+        "more_records": found.more_records,
+        "more_hierarchy_nodes": found.more_nodes,
+        "notes": [note.as_data() for note in found.notes],
+    }
+    return Answer(shortened(result, ("records", "hierarchy_nodes"), caller.answer_tokens))
 
 
 def hit_json(hit: Hit) -> Json:

@@ -1,11 +1,12 @@
 """Answers on their way out: a JSON object, once as data and once as text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import to_json
 
-from engine.answers import answer
+from engine.answers import answer, tokens
 from engine.report.report import Report
 from engine.table import table
 
@@ -27,6 +28,16 @@ class Answer:
 def reported(report: Report, answer_tokens: int) -> Answer:
     """Return a report as an answer within its budget."""
     return Answer(answer(report, answer_tokens), report)
+
+
+def shortened(result: Json, lists: Sequence[str], answer_tokens: int) -> Json:
+    """Return a result whose lists are cut from their ends to fit its budget; `agent_truncated` counts the rest."""
+    full = {name: len(result[name]) for name in lists}
+    while (excess := tokens(result) / answer_tokens) > 1 and any(result[name] for name in lists):
+        result = result | {name: result[name][: int(len(result[name]) / excess)] for name in lists}
+        cut = {name: full[name] - len(result[name]) for name in lists if len(result[name]) < full[name]}
+        result["agent_truncated"] = cut
+    return result
 
 
 def as_text(result: Json) -> str:

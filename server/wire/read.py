@@ -23,12 +23,12 @@ TAKES = {
 EXAMPLES: dict[str, object] = {
     "scenarios": [{"scenario": "actual", "alias": "Actuals"}],
     "dimensions": ["period"],
-    "filters": {"cost_centre": ["CC100"]},
+    "filters": {"organisation": ["EUROPE"]},
     "metrics": ["revenue"],
     "scale": 3,
     "decimals": 1,
-    "period_start": "2025-01",
-    "period_end": "2025-12",
+    "period_start": "2026-01",
+    "period_end": "2026-12",
 }
 JSON_KINDS: list[tuple[type | tuple[type, ...], str]] = [
     (bool, "true or false"),

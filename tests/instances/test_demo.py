@@ -1,7 +1,5 @@
 """The demo: generated small, loaded, and held against what its files promise and what DuckDB adds up of its tables."""
 
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from hashlib import sha256
@@ -15,10 +13,9 @@ from engine.checks import data_faults
 from engine.door import Door, open_books
 from engine.instance.read import read_instance
 from engine.report.report import Report
-from tests.support.books import ROOT, edited_copy, load_instance
+from tests.support.demo import ROWS, generate
 
-DEMO = ROOT / "instances" / "demo"
-ROWS, LEAST_ROWS = 60_000, 57_912
+LEAST_ROWS = 57_912
 SCENARIOS = {"actual": ("2024-01", "2026-10"), "budget": ("2024-01", "2026-12"), "forecast": ("2026-07", "2026-12")}
 STATEMENTS = ("full_pnl", "pnl", "kpis", "balance_sheet")
 NINE_MONTHS = ("2026-01", "2026-09")
@@ -43,20 +40,10 @@ SAME_FOR_EVERY_SEED = {
 Figures = dict[tuple[str | None, ...], Decimal | None]
 
 
-def generate(into: Path, rows: int, seed: int = 1) -> subprocess.CompletedProcess[str]:
-    """Run the generator as a newcomer would."""
-    command = [sys.executable, str(DEMO / "generate.py"), "--into", str(into), "--rows", str(rows), "--seed", str(seed)]
-    return subprocess.run(command, check=False, capture_output=True, text=True)
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the instance with its data, loaded."""
-    copy = edited_copy(DEMO, tmp_path_factory.mktemp("demo"), {})
-    made = generate(copy / "data", ROWS)
-    assert made.returncode == 0, made.stderr
-    load_instance(copy, copy / ".tieout")
-    return copy
+def folder(demo_folder: Path) -> Path:
+    """The instance with its data, loaded."""
+    return demo_folder
 
 
 @pytest.fixture(scope="module")

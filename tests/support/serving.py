@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,14 +66,23 @@ def serving(instance: Path, state: Path, **settings: str) -> Iterator[Server]:
 
 def wait_until_healthy(url: str, process: subprocess.Popen[str], log: Path) -> None:
     """Poll until the server answers; fail with its log where it does not."""
-    deadline = time.monotonic() + DEADLINE
-    while time.monotonic() < deadline and process.poll() is None:
+
+    def healthy() -> bool:
+        assert process.poll() is None, f"the server did not start:\n{log.read_text()}"
         try:
-            if httpx2.get(url, timeout=1).status_code == 200:
-                return
+            return httpx2.get(url, timeout=1).status_code == 200
         except httpx2.TransportError:
-            time.sleep(0.05)
-    raise AssertionError(f"the server did not start:\n{log.read_text()}")
+            return False
+
+    wait_for(healthy)
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    """Poll until something has happened; fail at the deadline."""
+    deadline = time.monotonic() + DEADLINE
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @dataclass(frozen=True)
