@@ -6,12 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.books import ADVENTUREWORKS, ROOT, edited_copy, load_instance, needs
+from tests.support.books import ABSENT, ADVENTUREWORKS, ROOT, edited_copy, load_instance, needs
 from tests.support.demo import DEMO, ROWS, generate
 from tests.support.serving import ERAS, McpBooks, Server, connected, serving
 
 UNCUT = "1000000"  # an answer budget that nothing in these tests exceeds
 AW = ROOT / "instances" / "adventureworks"
+
+
+SKIPPED: list[str] = []
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Remember what was skipped for any reason but that the real books are absent."""
+    if report.skipped and ABSENT not in str(report.longrepr):
+        SKIPPED.append(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run in CI that skipped something."""
+    if SKIPPED and os.environ.get("CI"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,13 @@ DATA = ROOT.parent / "shared" / "data"
 ADVENTUREWORKS = DATA / "adventureworks"
 
 
+ABSENT = "the real books are not on this machine"
+
+
 def needs(folder: Path) -> None:
     """Skip, visibly, where the real books are absent."""
     if not folder.is_dir():
-        pytest.skip(f"the real books of {folder.name} are not on this machine")
+        pytest.skip(f"{ABSENT}: {folder.name}")
 
 
 def load_instance(folder: Path, state: Path) -> None:
