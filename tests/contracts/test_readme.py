@@ -1,0 +1,40 @@
+"""The README says what a clone holds: its Python runs, its tools exist, its commands are the Makefile's."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.report.report import Report
+from server.toolbox import TOOLS
+from tests.support.books import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_python_of_the_readme_runs(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (demo_folder / "instances").symlink_to(demo_folder.parent)
+    monkeypatch.chdir(demo_folder)
+    names: dict[str, object] = {}
+    *statements, last = code.strip().split("\nbooks.")
+    exec(statements[0], names)  # noqa: S102 - the README's own words
+    reports = [eval(f"books.{call}", names) for call in (*statements[1:], last)]  # noqa: S307 - the same
+    assert isinstance(reports[0], Report)
+    assert "Net result" in repr(reports[0])
+    assert reports[1].height > 0  # type: ignore[attr-defined]  # a frame
+
+
+def test_the_tools_of_the_readme_are_those_there_are() -> None:
+    listed = README.partition("## What it answers today")[2].partition("Scenarios")[0]
+    assert re.findall(r"`(\w+)`", listed) == list(TOOLS)
+
+
+def test_the_commands_of_the_readme_are_targets() -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"^make (\w+)", README, re.MULTILINE)) <= targets
+
+
+@pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))
+def test_the_links_of_the_readme_lead_somewhere(link: str) -> None:
+    assert (ROOT / link).exists()
