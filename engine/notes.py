@@ -69,7 +69,8 @@ NOTES: dict[str, Wording] = {
         "The variance of {sides} compares only what you may see of both; a column of one alone may show more.",
     ),
     "variant_untouched": Wording(
-        Severity.INFO, "{scenario} adjusts by {dimensions}, which {domain} does not have: its figures are unadjusted."
+        Severity.INFO,
+        "{scenario} adjusts by {dimensions}, which {domain} does not have: that adjustment leaves it as it is.",
     ),
     "limit_reduced": Wording(Severity.INFO, "limit {got} is above the maximum; {maximum} was used."),
 }

@@ -37,8 +37,8 @@ class ReportRequest(Request):
     period_end: str | None = None
     """Last period, at the same grain as period_start."""
     filters: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
-    """Dimension key to member id or ids, such as {"cost_centre": ["CC100", "CC110"]}. Keys come from list_kpis or
-    list_dimensions, ids from search_hierarchy. AND across keys, OR inside one."""
+    """Dimension key to member id or ids, such as {"organisation": "EUROPE", "account": ["6010", "6020"]}. Keys come
+    from list_kpis or list_dimensions, ids from search_hierarchy. AND across keys, OR inside one."""
     dimensions: tuple[str, ...] = ()
     """Dimension keys to break down by, such as ["period"] or ["cost_centre"]."""
     scale: int = 0

@@ -3,12 +3,14 @@
 import ast
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.books import ROOT
 
+LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
 LONGEST = 300
 PACKAGES = ("engine", "server")
 NOT_USED = ("manager", "service", "handler", "processor", "helper", "util", "utils", "context")
@@ -71,7 +73,7 @@ def test_silenced_checks_say_why() -> None:
 
 
 def test_the_architecture_holds() -> None:
-    checked = subprocess.run(["lint-imports", "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    checked = subprocess.run([LINT_IMPORTS, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout
 
 
