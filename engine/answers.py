@@ -22,12 +22,14 @@ from engine.report.layout import Across, Cell, Down, Layout, layout
 
 Json = dict[str, Any]
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
+TOKENS_PER_PLACE = 8  # a column or row of a member has at least so many
 CHARACTERS_PER_TOKEN = 2.5  # of compact JSON full of digits, measured low rather than high
 
 
 def answer(report: ReportData, budget: int) -> Json:
     """Return the result object of a report, at most about `budget` tokens long as JSON text."""
-    kept = Kept(report, layout(report))
+    fitting = budget // TOKENS_PER_PLACE
+    kept = Kept(report, layout(report), places=fitting if fitting < len(report.places) - 1 else None)
     result = kept.result()
     while tokens(result) > budget:
         shorter = kept.shorter(tokens(result) / budget)

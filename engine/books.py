@@ -26,7 +26,7 @@ from engine.store.layout import Pin, current_version, pin_current
 from engine.store.protocol import FactStore
 
 Value = TypeVar("Value")
-KEPT = 4096  # memos of one Books; past it the oldest go
+KEPT = 2_000_000  # size of all memos of one Books together, in members; past it the oldest go
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,20 +45,23 @@ class Books:
         self.version = pin.manifest.version
         self._root = root
         self._pin = pin
-        self._memos: dict[Hashable, object] = {}
+        self._memos: dict[Hashable, tuple[object, int]] = {}
+        self._kept = 0
         self._lock = Lock()
         self.facts: FactStore = ArrowFacts(root, pin.manifest, catalogue.domains)
 
-    def memo(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return what was made under a key before, or make and keep it."""
-        kept = self._memos.get(key, self)
-        if kept is not self:
-            return kept  # type: ignore[return-value]  # a key names what it keeps, and so its type
+    def memo(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
+        """Return what was made under a key before, or make and keep it; `size` is about how many members it holds."""
+        kept = self._memos.get(key)
+        if kept is not None:
+            return kept[0]  # type: ignore[return-value]  # a key names what it keeps, and so its type
         made = make()
         with self._lock:
-            while len(self._memos) >= KEPT:
-                self._memos.pop(next(iter(self._memos)))
-            self._memos[key] = made
+            self._kept += size
+            while self._kept > KEPT and self._memos:
+                _, freed = self._memos.pop(next(iter(self._memos)))
+                self._kept -= freed
+            self._memos[key] = (made, size)
         return made
 
     def members(self, key: str) -> MemberSet:

@@ -8,6 +8,7 @@ books.statement("full_pnl", scenarios={"Actuals": "actual"}, period="2025")
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from engine.books import Shelf
 from engine.errors import UnknownName
@@ -24,6 +25,35 @@ STATE = ".tieout"  # folder of an instance that holds what is not written by han
 STORE = "store"
 
 
+class Asked(TypedDict, total=False):
+    """A question: everything but the statement or metrics it is about."""
+
+    scenarios: Mapping[str, str]
+    """Heading to scenario reference; left out, the default report's."""
+    period: str | tuple[str, str]
+    """A period code, or the first and last of a range; left out, the default report's."""
+    filters: Mapping[str, str | Sequence[str]]
+    """Dimension key to member id or ids."""
+    dimensions: Sequence[str]
+    """Dimension keys to break down by."""
+    scale: int
+    """Currency unit of what is shown as a power of ten: 0, 3, 6 or 9."""
+    decimals: int | None
+    """Decimal places of what is shown."""
+
+
+class Fields(TypedDict):
+    """The same as the fields of a request."""
+
+    scenarios: tuple[ScenarioAsked, ...] | None
+    period_start: str | None
+    period_end: str | None
+    filters: dict[str, str | tuple[str, ...]]
+    dimensions: tuple[str, ...]
+    scale: int
+    decimals: int | None
+
+
 class Door:
     """The books of one instance, as one profile sees them."""
 
@@ -36,59 +66,17 @@ class Door:
         """The current version of the books."""
         return Reader(self._shelf.current(), [self._profile])
 
-    def statement(
-        self,
-        statement: str | None = None,
-        *,
-        scenarios: Mapping[str, str] | None = None,
-        period: str | tuple[str, str] | None = None,
-        filters: Mapping[str, str | Sequence[str]] | None = None,
-        dimensions: Sequence[str] = (),
-        scale: int = 0,
-        decimals: int | None = None,
-    ) -> Report:
-        """Return a statement; `scenarios` is heading to reference, `period` a code or a pair of codes.
-
-        Raises a Refusal (engine.errors) where the question has no answer.
-        """
-        start, end = bounds(period)
-        asked = StatementRequest(
-            statement=statement,
-            scenarios=columns(scenarios),
-            period_start=start,
-            period_end=end,
-            filters=listed(filters),
-            dimensions=tuple(dimensions),
-            scale=scale,
-            decimals=decimals,
-        )
+    def statement(self, statement: str | None = None, **asked: Unpack[Asked]) -> Report:
+        """Return a statement; a Refusal (engine.errors) says why a question has no answer."""
         reader = self.reader
-        return run(plan_statement(statement_query(asked, reader), reader))
+        request = StatementRequest(statement=statement, **fields(asked))
+        return run(plan_statement(statement_query(request, reader), reader))
 
-    def metric(
-        self,
-        *metrics: str,
-        scenarios: Mapping[str, str] | None = None,
-        period: str | tuple[str, str] | None = None,
-        filters: Mapping[str, str | Sequence[str]] | None = None,
-        dimensions: Sequence[str] = (),
-        scale: int = 0,
-        decimals: int | None = None,
-    ) -> Report:
-        """Return metrics of one domain by members of dimensions; see statement."""
-        start, end = bounds(period)
-        asked = MetricRequest(
-            metrics=metrics,
-            scenarios=columns(scenarios),
-            period_start=start,
-            period_end=end,
-            filters=listed(filters),
-            dimensions=tuple(dimensions),
-            scale=scale,
-            decimals=decimals,
-        )
+    def metric(self, *metrics: str, **asked: Unpack[Asked]) -> Report:
+        """Return metrics of one domain by members of dimensions; a Refusal says why a question has no answer."""
         reader = self.reader
-        return run(plan_metrics(metric_query(asked, reader), reader))
+        request = MetricRequest(metrics=metrics, **fields(asked))
+        return run(plan_metrics(metric_query(request, reader), reader))
 
 
 def open_books(folder: str | Path, *, profile: str | None = None, state: str | Path | None = None) -> Door:
@@ -103,18 +91,21 @@ def open_books(folder: str | Path, *, profile: str | None = None, state: str | P
     return Door(Shelf(instance.catalogue, root), EVERYONE if profile is None else instance.profiles[profile])
 
 
-def columns(scenarios: Mapping[str, str] | None) -> tuple[ScenarioAsked, ...] | None:
-    """Return headings and references as a request has them."""
-    if scenarios is None:
-        return None
-    return tuple(ScenarioAsked(scenario=reference, alias=heading) for heading, reference in scenarios.items())
-
-
-def bounds(period: str | tuple[str, str] | None) -> tuple[str | None, str | None]:
-    """Return both bounds of a period."""
-    return period if isinstance(period, tuple) else (period, period)
-
-
-def listed(filters: Mapping[str, str | Sequence[str]] | None) -> dict[str, str | tuple[str, ...]]:
-    """Return filters as a request has them."""
-    return {key: ids if isinstance(ids, str) else tuple(ids) for key, ids in (filters or {}).items()}
+def fields(asked: Asked) -> Fields:
+    """Return a question as the fields of a request."""
+    period = asked.get("period")
+    start, end = period if isinstance(period, tuple) else (period, period)
+    scenarios = asked.get("scenarios")
+    return {
+        "scenarios": None
+        if scenarios is None
+        else tuple(ScenarioAsked(scenario=reference, alias=heading) for heading, reference in scenarios.items()),
+        "period_start": start,
+        "period_end": end,
+        "filters": {
+            key: ids if isinstance(ids, str) else tuple(ids) for key, ids in (asked.get("filters") or {}).items()
+        },
+        "dimensions": tuple(asked.get("dimensions", ())),
+        "scale": asked.get("scale", 0),
+        "decimals": asked.get("decimals"),
+    }

@@ -163,12 +163,12 @@ class Reader:
         """Return what the ids of a dimension stand for; whether one may be seen, `sees` tells."""
         return self._books.members(dimension)
 
-    def worked_out(self, key: Hashable, make: Callable[[], Value]) -> Value:
+    def worked_out(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
         """Return what was worked out from this version of the books before, or make and keep it.
 
-        It must not depend on what may be seen.
+        It must not depend on what may be seen. `size` is about how many members it holds.
         """
-        return self._books.memo(("worked out", key), make)
+        return self._books.memo(("worked out", key), make, size)
 
     def leaf_count(self, leaf: str) -> int:
         """Return how many codes a leaf dimension has."""

@@ -254,7 +254,8 @@ def seen(index: Index, places: Iterable[int], reader: Reader) -> Iterator[int]:
 
 def index_of(key: str, reader: Reader) -> Index:
     """Return the index of a dimension, made once for each version of the books."""
-    return reader.worked_out(("index", key), lambda: Index.of(reader.members(key)))
+    size = 10 * reader.leaf_count(reader.dimensions[key].leaf)
+    return reader.worked_out(("index", key), lambda: Index.of(reader.members(key)), size)
 
 
 def hit(index: Index, place: int, why: str, reader: Reader) -> Hit:

@@ -3,6 +3,7 @@
 Facts carry codes of leaf members; code 0 is the null member.
 """
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,8 +58,39 @@ class MemberSet(Protocol):
         """Return the labels from the top down to an id's parent."""
 
 
+class Flat(ABC):
+    """What member sets without levels have in common: every leaf counts once, and nothing lies above an id."""
+
+    @abstractmethod
+    def ids(self) -> Iterator[str]:
+        """Yield every id in display order; the null member is none of them."""
+
+    @abstractmethod
+    def leaves(self, member: str) -> Leaves:
+        """Return the leaf codes an id stands for, each with its weight."""
+
+    def below(self, member: str) -> frozenset[int]:
+        """Return the leaf codes an id stands for."""
+        return frozenset(self.leaves(member))
+
+    def loose(self) -> frozenset[int]:
+        """No leaf: the null member and those without a value can be named in a list."""
+        return frozenset()
+
+    def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
+        """Return the filtered ids, or all and the unassigned."""
+        return list(dict.fromkeys(under)) or [*filter(visible, self.ids()), UNASSIGNED]
+
+    def top(self) -> None:  # noqa: B027 - what a list has above its members is nothing
+        """Every leaf counts once."""
+
+    def path(self, member: str) -> tuple[str, ...]:  # noqa: ARG002 - a list has no levels
+        """Nothing lies above an id."""
+        return ()
+
+
 @dataclass(frozen=True)
-class LeafMembers:
+class LeafMembers(Flat):
     """The members of a leaf dimension, by code; position 0 is the null member."""
 
     dimension: str
@@ -93,28 +125,9 @@ class LeafMembers:
         """Return the member's own code."""
         return {self.codes[member]: ONE}
 
-    def below(self, member: str) -> frozenset[int]:
-        """Return the member's own code."""
-        return frozenset(self.leaves(member))
-
-    def loose(self) -> frozenset[int]:
-        """No member: the null member can be named in a list of members."""
-        return frozenset()
-
-    def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
-        """Return the filtered members, or all and the null member."""
-        return list(dict.fromkeys(under)) or [*filter(visible, self.ids()), UNASSIGNED]
-
-    def top(self) -> None:
-        """Every leaf counts once."""
-
-    def path(self, member: str) -> tuple[str, ...]:  # noqa: ARG002 - a leaf list has no levels
-        """A member of a list has nothing above it."""
-        return ()
-
 
 @dataclass(frozen=True)
-class DerivedMembers:
+class DerivedMembers(Flat):
     """The values of an attribute of leaf members; members without a value are unassigned."""
 
     dimension: str
@@ -149,22 +162,3 @@ class DerivedMembers:
     def leaves(self, member: str) -> Leaves:
         """Return the codes of the members that carry the value."""
         return self.groups.get(member, {})
-
-    def below(self, member: str) -> frozenset[int]:
-        """Return the codes of the members that carry the value."""
-        return frozenset(self.leaves(member))
-
-    def loose(self) -> frozenset[int]:
-        """No member: those without a value can be named in a list of values."""
-        return frozenset()
-
-    def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
-        """Return the filtered values, or all and the unassigned."""
-        return list(dict.fromkeys(under)) or [*filter(visible, self.ids()), UNASSIGNED]
-
-    def top(self) -> None:
-        """Every leaf counts once."""
-
-    def path(self, member: str) -> tuple[str, ...]:  # noqa: ARG002 - values have no levels
-        """A value has nothing above it."""
-        return ()

@@ -127,7 +127,9 @@ def weighings(
         tuple((known.dimension.key, known.members) for known in filters),
         variant,
     )
-    return reader.worked_out(key, lambda: make_weighings(bases, axes, places, filters, variant, reader))
+    named = sum(len(axis.ids) for axis in axes) + sum(len(known.members) + len(known.leaves) for known in filters)
+    size = named + sum(reader.leaf_count(leaf) for leaf in reader.catalogue.domains[bases[0].domain].dimensions)
+    return reader.worked_out(key, lambda: make_weighings(bases, axes, places, filters, variant, reader), size)
 
 
 def make_weighings(

@@ -33,14 +33,15 @@ def display(report: ReportData, line: Line, comparison: Comparison, figure: Exac
     rounded = (shown * HUNDRED if is_percent else shown).rounded(places)
     if not rounded:
         return ZERO
-    digits = grouped(abs(rounded), places)
+    negative = rounded.numerator < 0
+    digits = grouped(abs(rounded.numerator), places)
     if is_percent:
         suffix = " pp" if comparison is Comparison.VARIANCE else "%"
-        sign = MINUS if rounded < Exact(0) else "+" if comparison is not Comparison.FIGURE else ""
+        sign = MINUS if negative else "+" if comparison is not Comparison.FIGURE else ""
         return f"{sign}{digits}{suffix}"
     if comparison is Comparison.VARIANCE:
-        return f"{MINUS if rounded < Exact(0) else '+'}{digits}"
-    return f"({digits})" if rounded < Exact(0) else digits
+        return f"{MINUS if negative else '+'}{digits}"
+    return f"({digits})" if negative else digits
 
 
 def default(report: ReportData, line: Line) -> int:
@@ -48,8 +49,9 @@ def default(report: ReportData, line: Line) -> int:
     return 1 if report.scale >= 6 and line.format is Format.CURRENCY else PLACES[line.format]
 
 
-def grouped(figure: Exact, places: int) -> str:
-    """Return a figure above zero with its places and thousands set apart."""
-    whole, _, decimals = figure.digits().partition(".")
-    text = f"{int(whole):,}"
-    return f"{text}.{decimals.ljust(places, '0')}" if places else text
+def grouped(units: int, places: int) -> str:
+    """Return units of the last decimal place as text with thousands set apart."""
+    if not places:
+        return f"{units:,}"
+    whole, decimals = divmod(units, 10**places)
+    return f"{whole:,}.{decimals:0{places}}"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from engine.calendar.periods import Period, PeriodRange
+from engine.errors import BadArguments
 from engine.formulas.figures import Figure, Nothing
 from engine.plans.figures import FigurePlan, Figures, Place, Reading
 from engine.plans.freshness import freshness
@@ -19,6 +20,7 @@ from engine.report.data import Place as ReportPlace
 from engine.report.report import Report
 from engine.scenarios import Reference, Side, Variance
 
+MOST_FIGURES = 1_000_000
 Stop = Callable[[], None]  # raises where the call should not go on
 
 
@@ -31,6 +33,7 @@ def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
         sums.append(batch.sums.collect(engine="in-memory"))
     stop()
     figures = planned.finish(sums)
+    refuse_too_many(planned, len(figures.places))
     variances = Variances(figures)
     columns = list(zip((column.reference for column in planned.query.columns), planned.columns, strict=True))
     by_row = [[line_figures(row, *column, figures, variances) for column in columns] for row in planned.rows]
@@ -55,6 +58,18 @@ def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
         catalogue_version=catalogue.version,
         data_version=planned.reader.data_version,
     )
+
+
+def refuse_too_many(plan: FigurePlan, places: int) -> None:
+    """Refuse a report of more figures than anybody reads, before they are made."""
+    count = len(plan.rows) * len(plan.query.columns) * places
+    if count > MOST_FIGURES:
+        raise BadArguments(
+            f"The report would have {count:,} figures; at most {MOST_FIGURES:,} are made. Break down by fewer "
+            "dimensions, filter them, or ask for fewer scenarios or metrics.",
+            field="dimensions",
+            got=[dimension.key for dimension in plan.query.breakdown],
+        )
 
 
 def line_figures(
