@@ -27,7 +27,7 @@ from engine.catalogue import (
     Statement,
 )
 from engine.cuts import Cut, Cuts
-from engine.members.memberset import MemberSet
+from engine.members.memberset import Leaves, MemberSet
 from engine.profiles import Profile, permission
 from engine.scenarios import Scenario
 from engine.scope import EVERYTHING, NOTHING, Cell, CodeSet
@@ -232,8 +232,12 @@ class Reader:
 
     def cut_codes(self, cut: Cut) -> frozenset[int]:
         """Return the leaf codes that one restriction of the catalogue's own selects."""
+        return frozenset(self.cut_leaves(cut))
+
+    def cut_leaves(self, cut: Cut) -> Leaves:
+        """Return the leaves that one restriction of the catalogue's own selects, each with its weight."""
         members = self.members(cut.dimension)
-        return frozenset().union(*(members.leaves(member) for member in cut.ids if members.has(member)))
+        return {code: weight for id_ in cut.ids if members.has(id_) for code, weight in members.leaves(id_).items()}
 
     def sums(self, asked: Slice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
         """Return the sums of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""

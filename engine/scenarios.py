@@ -1,22 +1,26 @@
-"""Scenario references: base scenarios, shifted views and variances, each with its parts and its arithmetic.
+"""Scenario references: base scenarios, blends, shifted views and variances, each with its parts and its arithmetic.
 
-Grammar: `actual`, `budget/downside` (a what-if variant), `actual@py`, `actual@ytd@py` (shifts apply left to right),
-`var(a,b)` and `var_pct(a,b)` where a and b are any of the former. A reference is visible only if all its parts are.
+Grammar: `actual`, `budget/downside` (a what-if variant), `actual+forecast` (a blend), `actual@py`, `actual@ytd@py`
+(shifts apply left to right, after the blend), `var(a,b)` and `var_pct(a,b)` where a and b are any of the former. A
+reference is visible only if all its parts are.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 
 from engine.calendar.calendar import Calendar
-from engine.calendar.periods import PeriodRange
+from engine.calendar.periods import PeriodRange, Span
 from engine.cuts import Cuts
 from engine.exact import Exact
 from engine.formulas.figures import Figure, Nothing
 
+DAY = timedelta(days=1)
+ALL_DAYS = Span(date.min, date.max)
 GRAMMAR = """\
-A scenario reference is a scenario id or scenario/variant, optionally shifted: @py prior year, @pyN N years back,
+A scenario reference is a scenario id or scenario/variant, or a blend of two (actual+forecast: the first through its
+last closed period, the second after), optionally shifted: @py prior year, @pyN N years back,
 @pp prior period, @ppN N periods back, @ytd year to date; shifts chain left to right (actual@ytd@py).
 var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actual,budget), var_pct(actual,actual@py).
 """
@@ -98,24 +102,61 @@ SHIFTS: list[tuple[re.Pattern[str], Callable[[int], Shift]]] = [
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """A base scenario or a variant of one, shifted or not: what one column of plain figures shows."""
+class Part:
+    """A base scenario, or a variant of one."""
 
     scenario: Scenario
     variant: Variant | None = None
+
+    @property
+    def key(self) -> str:
+        """The reference as text."""
+        return f"{self.scenario.id}/{self.variant.key}" if self.variant else self.scenario.id
+
+    @property
+    def heading(self) -> str:
+        """A heading for the ready-made comparisons."""
+        return self.variant.label if self.variant else self.scenario.alias
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """The days that one part of a side is read on."""
+
+    part: Part
+    days: Span = ALL_DAYS
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A part or a blend of two, shifted or not: what one column of plain figures shows."""
+
+    parts: tuple[Part, ...]
     shifts: tuple[Shift, ...] = ()
 
     @property
     def key(self) -> str:
         """The reference as text."""
-        name = f"{self.scenario.id}/{self.variant.key}" if self.variant else self.scenario.id
+        name = "+".join(part.key for part in self.parts)
         return "@".join((name, *(shift.key for shift in self.shifts)))
 
     @property
     def heading(self) -> str:
         """A heading for the ready-made comparisons."""
-        name = self.variant.label if self.variant else self.scenario.alias
+        name = " + ".join(part.heading for part in self.parts)
         return ", ".join(shift.heading for shift in self.shifts) or name
+
+    def boundary(self, domain: str) -> date | None:
+        """Return the last day on which a blend reads its first part; None of no blend, or where none is closed."""
+        return self.parts[0].scenario.open_after(domain) if len(self.parts) > 1 else None
+
+    def portions(self, domain: str) -> tuple[Portion, ...]:
+        """Return the days of each part: of a blend, the first through what is closed of it, the second after."""
+        closed = self.boundary(domain)
+        if closed is None:
+            return tuple(Portion(part) for part in self.parts[:1])
+        first, second = self.parts
+        return (Portion(first, Span(date.min, closed)), Portion(second, Span(closed + DAY, date.max)))
 
     @property
     def sides(self) -> tuple["Side", ...]:
@@ -173,7 +214,8 @@ class Variance:
 
 Reference = Side | Variance
 
-SIDE = r"[^\s@(),+/]+(?:/[^\s@(),+/]+)?(?:@[a-z]+\d*)*"
+PART = r"[^\s@(),+/]+(?:/[^\s@(),+/]+)?"
+SIDE = rf"{PART}(?:\+{PART})?(?:@[a-z]+\d*)*"
 VARIANCE = re.compile(rf"(var|var_pct)\(\s*({SIDE})\s*,\s*({SIDE})\s*\)")
 
 
@@ -192,15 +234,21 @@ def resolve(text: str, scenarios: Mapping[str, Scenario]) -> Reference | None:
 def resolve_side(text: str, scenarios: Mapping[str, Scenario]) -> Side | None:
     """Return the side a reference without var( ) means, None where it means nothing."""
     name, *steps = text.split("@")
-    base, slash, wanted = name.partition("/")
-    scenario = scenarios.get(base)
+    parts = [resolve_part(part, scenarios) for part in name.split("+")]
     shifts = [shift_of(step) for step in steps]
-    if scenario is None or None in shifts:
+    if len(parts) > 2 or None in parts or None in shifts:
+        return None
+    return Side(tuple(part for part in parts if part), tuple(shift for shift in shifts if shift))
+
+
+def resolve_part(text: str, scenarios: Mapping[str, Scenario]) -> Part | None:
+    """Return the scenario or variant a name means, None where it means nothing."""
+    name, slash, wanted = text.partition("/")
+    scenario = scenarios.get(name)
+    if scenario is None:
         return None
     variant = next((variant for variant in scenario.variants if variant.key == wanted), None)
-    if slash and variant is None:
-        return None
-    return Side(scenario, variant, tuple(shift for shift in shifts if shift))
+    return None if slash and variant is None else Part(scenario, variant)
 
 
 def shift_of(step: str) -> Shift | None:

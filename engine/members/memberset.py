@@ -57,9 +57,20 @@ class MemberSet(Protocol):
     def path(self, member: str) -> tuple[str, ...]:
         """Return the labels from the top down to an id's parent."""
 
+    @property
+    def weighs(self) -> bool:
+        """Tell whether some leaf below some id counts other than once."""
+
+
+def weighs(leaves: Leaves) -> bool:
+    """Tell whether some leaf counts other than once."""
+    return any(weight != ONE for weight in leaves.values())
+
 
 class Flat(ABC):
     """What member sets without levels have in common: every leaf counts once, and nothing lies above an id."""
+
+    weighs = False
 
     @abstractmethod
     def ids(self) -> Iterator[str]:

@@ -42,6 +42,12 @@ class RaggedNodes:
     def _weights(self) -> dict[str, Leaves]:
         return {}
 
+    @cached_property
+    def weighs(self) -> bool:
+        """Tell whether some edge weighs; one of weight 0 is none."""
+        edges = [*self.roots, *(edge for node in self.nodes.values() for edge in node.children)]
+        return any(weight and weight != ONE for _, weight in edges)
+
     def ids(self) -> Iterator[str]:
         """Yield the nodes from the top down."""
         seen: dict[str, None] = {}

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engine.catalogue import Base, Catalogue
+from engine.members.memberset import weighs
 from engine.plans.expressions import Computed, Expression, Measured
 from engine.plans.weights import Members
 from engine.queries.values import Query
+from engine.reader import Reader
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,12 @@ class Availability:
     """What the domains of one query can answer."""
 
     query: Query
-    catalogue: Catalogue
+    reader: Reader
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The catalogue."""
+        return self.reader.catalogue
 
     @cached_property
     def dimensions(self) -> tuple[str, ...]:
@@ -59,7 +66,20 @@ class Availability:
             return f"{domain.key} has no {' and no '.join(lacking)}, which is filtered"
         if not domain.carries(self.query.asked.grain):
             return f"{domain.key} is held by {domain.grain.value}, not by {self.query.asked.grain.value}"
-        return None
+        return None if base.over_members.is_additive else self.why_not_weighed(base)
+
+    def why_not_weighed(self, base: Base) -> str | None:
+        """Return what weighs the rows of a figure that cannot be weighed."""
+        weighing = [cut.dimension for cut in base.where if weighs(self.reader.cut_leaves(cut))]
+        own = {cut.dimension for cut in base.where}
+        weighing += [
+            known.dimension.key
+            for known in self.query.filters
+            if known.dimension.key not in own and weighs(known.leaves)
+        ]
+        weighing += [key for key in self.dimensions if self.reader.members(key).weighs and key not in own]
+        how = base.over_members.value.replace("_", " ")
+        return f"a {how} cannot be weighed, and {' and '.join(dict.fromkeys(weighing))} weighs" if weighing else None
 
     def why_not_by_member(self, expression: Expression) -> str | None:
         """Return why only totals show a formula: parts that are broken down beside parts that are not."""

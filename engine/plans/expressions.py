@@ -62,7 +62,7 @@ def make_expression(metric: Metric, reader: Reader) -> Expression:
 
 def of_node(line: RollupLine, node: str, name: str) -> Measured:
     """Return the expression of a node of a rollup line."""
-    return Measured(line.base_of(node), FigureType(kind=line.base.measure.kind, additive=True), name)
+    return Measured(line.base_of(node), line.base.type, name)
 
 
 def of_line(line: Line, lines: Mapping[str, Line], reader: Reader) -> Expression | None:

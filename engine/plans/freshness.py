@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from engine.catalogue import Domain
 from engine.plans.figures import FigurePlan
-from engine.plans.measure import View
+from engine.plans.view import View
 from engine.plans.windows import Window
+from engine.scenarios import Part, Portion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,8 @@ def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
     """Return the freshness of every domain and base scenario that a plan reads."""
     windows: dict[str, list[Window]] = defaultdict(list)
     for reading in (reading for column in plan.columns for reading in column):
-        windows[reading.side.scenario.id].append(reading.windows[-1])
+        for part in reading.side.parts:
+            windows[part.scenario.id].append(reading.windows[-1])
     return {
         domain.key: {
             scenario: freshness_of(plan, domain, scenario, read)
@@ -39,7 +41,7 @@ def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
 def freshness_of(plan: FigurePlan, domain: Domain, scenario: str, windows: Sequence[Window]) -> Freshness:
     """Return the freshness of one scenario of a domain, in the windows read of it."""
     calendar = plan.reader.catalogue.calendar
-    view = View(domain.key, scenario)
+    view = View(domain.key, (Portion(Part(plan.reader.catalogue.scenarios[scenario])),))
     presence = plan.presences.of(view)
     through, loaded = presence.through(), plan.reader.loaded(domain.key, scenario)
     opened = [span for window in windows if (span := plan.presences.open_span(view, window))]

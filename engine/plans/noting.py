@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from engine.calendar.periods import Grain
-from engine.catalogue import Base, OverTime
+from engine.catalogue import Base
 from engine.formulas.figures import Nothing
 from engine.notes import Note
 from engine.plans.expressions import Computed
@@ -74,7 +74,7 @@ def side_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
 def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
     """Yield the domains that an adjustment of a variant cannot touch."""
     dimensions = plan.reader.catalogue.dimensions
-    for adjustment in side.variant.adjustments if side.variant else ():
+    for adjustment in (known for part in side.parts if part.variant for known in part.variant.adjustments):
         for domain in plan.query.domains:
             lacking = [
                 cut.dimension for cut in adjustment.where if dimensions[cut.dimension].leaf not in domain.dimensions
@@ -86,17 +86,16 @@ def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
 
 
 def balances(plan: FigurePlan) -> list[Base]:
-    """Return one balance of each stock group that a plan reads."""
-    closing = {(base.domain, base.stock_group): base for base in plan.bases if base.over_time is OverTime.CLOSING}
+    """Return one balance of each stock group and kind, closing or opening, that a plan reads."""
+    closing = {(base.domain, base.stock_group, base.over_time): base for base in plan.bases if base.over_time.closes}
     return list(closing.values())
 
 
 def anchors(plan: FigurePlan, reading: Reading) -> list[tuple[Base, Anchor]]:
-    """Return where each stock group closes in the total column of a reading."""
+    """Return where each stock group closes, for the total column of a reading."""
     found = []
     for base in balances(plan):
-        group = plan.presences.group_of(base)
-        anchor = plan.presences.anchor(reading.view(base.domain), group, reading.windows[-1])
+        anchor = plan.reads.anchor(reading.view(base.domain), base, reading.windows[-1])
         if anchor is not None:
             found.append((base, anchor))
     return found
@@ -113,20 +112,23 @@ def anchor_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
             scenario=reading.side.key,
             anchor=anchor.period.code,
         )
-    if len({anchor.window.last for _, anchor in found}) > 1:
+    closing = [(base, anchor) for base, anchor in found if not base.over_time.opening]
+    if len({anchor.window.last for _, anchor in closing}) > 1:
         yield Note.of(
             "anchors_differ",
-            anchors=", ".join(f"{base.domain} at {anchor.period.code}" for base, anchor in found),
+            anchors=", ".join(f"{base.domain} at {anchor.period.code}" for base, anchor in closing),
         )
 
 
 def close_notes(plan: FigurePlan, figures: Figures, reading: Reading) -> Iterator[Note]:
     """Yield the members that have rows in the range and none at the close."""
     for base, anchor in anchors(plan, reading) if plan.axes else []:
+        if base.over_time.opening:
+            continue
         window = reading.windows[-1]
         held = figures.amounts[reading.view(base.domain), base]
         cells = [(members, time) for members in figures.members for time in (0, 1)]
-        found = held.figures(base, (window, anchor.window), cells)
+        found = held.figures((window, anchor.window), cells)
         late = [
             members
             for members, in_range, at_close in zip(figures.members, found[::2], found[1::2], strict=True)
@@ -153,6 +155,7 @@ def comparison_notes(plan: FigurePlan, variance: Variance, a: Reading, b: Readin
         {
             (base.domain, anchor.group.key): periods_behind(plan, reading, anchor)
             for base, anchor in anchors(plan, reading)
+            if not base.over_time.opening
         }
         for reading in (a, b)
     ]
@@ -169,7 +172,8 @@ def periods_behind(plan: FigurePlan, reading: Reading, anchor: Anchor) -> int:
 
 def empty_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
     """Yield the domains that a scenario holds no rows of at all."""
+    ids = [part.scenario.id for part in reading.side.parts]
     for domain in plan.query.domains:
-        seen = not plan.reader.cell(reading.side.scenario.id, domain.key).is_nothing
+        seen = not all(plan.reader.cell(id_, domain.key).is_nothing for id_ in ids)
         if seen and plan.presences.of(reading.view(domain.key)).through() is None:
-            yield Note.of("no_rows", scenario=reading.side.scenario.id, domain=domain.key)
+            yield Note.of("no_rows", scenario="+".join(ids), domain=domain.key)

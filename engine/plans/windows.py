@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import pairwise
 
 from engine.calendar.calendar import Calendar
 from engine.calendar.periods import Period, PeriodRange, Span
@@ -20,6 +19,7 @@ class Window:
 
     spans: tuple[Span, ...]
     label: str
+    divisor: int = 1  # what the sum is divided by: how many closings it is the mean of
 
     @classmethod
     def of(cls, runs: Sequence[PeriodRange]) -> "Window":
@@ -66,19 +66,3 @@ def windows_of(side: Side, query: Query, columns: Sequence[Period], calendar: Ca
 def moved(side: Side, runs: Iterable[PeriodRange], calendar: Calendar) -> Window:
     """Return some runs as a side reads them."""
     return Window.of([run for asked in runs if (run := side.window(calendar, asked))])
-
-
-def atoms(windows: Iterable[Window]) -> tuple[Span, ...]:
-    """Return the days of some windows cut into pieces, each wholly inside or outside of every window."""
-    spans = {span for window in windows for span in window.spans}
-    cuts = sorted({span.first.toordinal() for span in spans} | {span.last.toordinal() + 1 for span in spans})
-    ordered = sorted(spans, key=lambda span: span.first)
-    pieces = []
-    reach = ahead = 0
-    for first, after in pairwise(cuts):
-        while ahead < len(ordered) and ordered[ahead].first.toordinal() <= first:
-            reach = max(reach, ordered[ahead].last.toordinal())
-            ahead += 1
-        if first <= reach:
-            pieces.append(Span(date.fromordinal(first), date.fromordinal(after - 1)))
-    return tuple(pieces)

@@ -27,10 +27,12 @@ Stop = Callable[[], None]  # raises where the call should not go on
 def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
     """Collect what a plan needs, looking at `stop` between its frames, and return the report."""
     planned = plan.figures
-    sums: list[pl.DataFrame] = []
+    sums: list[list[pl.DataFrame]] = []
     for batch in planned.batches:
-        stop()
-        sums.append(batch.sums.collect(engine="in-memory"))
+        sums.append([])
+        for frame in batch.frames:
+            stop()
+            sums[-1].append(frame.collect(engine="in-memory"))
     stop()
     figures = planned.finish(sums)
     refuse_too_many(planned, len(figures.places))

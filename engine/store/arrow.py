@@ -17,7 +17,7 @@ import pyarrow as pa
 from engine.calendar.periods import Span
 from engine.catalogue import Domain
 from engine.scope import Allowed, Cell, CodeSet
-from engine.slices import ROWS, SPAN, Presence, RowSlice, Slice
+from engine.slices import ROWS, SPAN, Aggregate, How, Presence, RowSlice, Slice
 from engine.store.layout import UNDATED, Manifest, Partition
 
 DATE = "date"  # the posting date's column in every partition
@@ -32,6 +32,11 @@ class SumTooLarge(OverflowError):
 def code_type(count: int) -> type[pl.DataType]:
     """Return the narrowest type for codes below a count."""
     return pl.UInt8 if count <= 2**8 else pl.UInt16 if count <= 2**16 else pl.UInt32
+
+
+def columns_of(asked: Slice) -> tuple[str, ...]:
+    """Return the columns of the aggregates of a slice."""
+    return tuple(aggregate.column for aggregate in asked.aggregates)
 
 
 @cache
@@ -60,33 +65,42 @@ class ArrowFacts:
     def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
         """Return one row per span and key group; see FactStore."""
         touched = [(part, spans) for part in self.dated(asked, within) if (spans := spans_of(part, asked.spans))]
-        magnitudes = {measure: sum(part.magnitudes[measure] for part, _ in touched) for measure in asked.measures}
-        if any(magnitude >= INT128_LIMIT for magnitude in magnitudes.values()):
-            raise SumTooLarge(f"sums of {asked.domain} could pass 128 bits")
-        sums = [
-            (pl.col(measure) if magnitude < INT64_LIMIT else pl.col(measure).cast(pl.Int128)).sum()
-            for measure, magnitude in magnitudes.items()
+        aggregates = [
+            self.aggregated(asked, aggregate, [part for part, _ in touched]) for aggregate in asked.aggregates
         ]
         predicate = self.predicate(within)
         parts = [
-            self.summed(self.frame(asked.domain, part).lazy(), spans, asked, sums, predicate) for part, spans in touched
+            self.summed(self.frame(asked.domain, part).lazy(), spans, asked, aggregates, predicate)
+            for part, spans in touched
         ]
         if not parts:
             return self.nothing(asked)
-        return pl.concat(parts).select(SPAN, *asked.keys, *asked.measures, ROWS)
+        return pl.concat(parts).select(SPAN, *asked.keys, *columns_of(asked), ROWS)
+
+    def aggregated(self, asked: Slice, aggregate: Aggregate, touched: Sequence[Partition]) -> pl.Expr:
+        """Return the expression of one aggregate, in 128 bits where the rows touched could sum past 63."""
+        amounts = pl.col(aggregate.measure)
+        if aggregate.how is How.MIN:
+            return amounts.min().alias(aggregate.column)
+        if aggregate.how is How.MAX:
+            return amounts.max().alias(aggregate.column)
+        magnitude = sum(part.magnitudes[aggregate.measure] for part in touched)
+        if magnitude >= INT128_LIMIT:
+            raise SumTooLarge(f"sums of {asked.domain} could pass 128 bits")
+        return (amounts if magnitude < INT64_LIMIT else amounts.cast(pl.Int128)).sum()
 
     def summed(
         self,
         frame: pl.LazyFrame,
         spans: Sequence[tuple[int, Span, bool]],
         asked: Slice,
-        sums: Sequence[pl.Expr],
+        aggregates: Sequence[pl.Expr],
         predicate: pl.Expr | None,
     ) -> pl.LazyFrame:
-        """Return the sums of one partition: filter, then group by the keys, and by span where it has several."""
+        """Return the aggregates of one partition: filter, then group by the keys, and by span where it has several."""
         if predicate is not None:
             frame = frame.filter(predicate)
-        counted = [*sums, pl.len().alias(ROWS)]
+        counted = [*aggregates, pl.len().alias(ROWS)]
         if len(spans) > 1:
             days = {day: position for position, span, _ in spans for day in days_of(span)}
             schema = {DATE: pl.Date, SPAN: pl.UInt32}
@@ -95,7 +109,7 @@ class ArrowFacts:
                 frame.join(on_days.lazy(), on=DATE)
                 .group_by(SPAN, *asked.keys)
                 .agg(counted)
-                .select(*asked.keys, *asked.measures, ROWS, SPAN)
+                .select(*asked.keys, *columns_of(asked), ROWS, SPAN)
             )
         ((position, span, is_whole),) = spans
         if not is_whole:
@@ -109,7 +123,7 @@ class ArrowFacts:
         """Return the sums of no rows."""
         keys = {key: self._types.get(key, pl.UInt8) for key in asked.keys}
         return pl.LazyFrame(
-            schema={SPAN: pl.UInt32, **keys, **dict.fromkeys(asked.measures, pl.Int64), ROWS: pl.UInt32}
+            schema={SPAN: pl.UInt32, **keys, **dict.fromkeys(columns_of(asked), pl.Int64), ROWS: pl.UInt32}
         )
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:

@@ -74,7 +74,7 @@ def metric_json(metric: Metric) -> Json:
     counted: Json = {"formula": metric.written}
     if isinstance(metric.body, Base):
         where = {cut.dimension: list(cut.ids) for cut in metric.body.where}
-        counted = {"over_time": metric.body.over_time.value, **({"where": where} if where else {})}
+        counted = {"over_time": metric.body.over_time.written, **({"where": where} if where else {})}
     return {
         "key": metric.key,
         "label": metric.label,

@@ -21,7 +21,7 @@ forecast: {alias: Forecast, kind: forecast}
 
 def csv(text: str) -> str:
     """Return a table written with spaces as CSV: `a b` over `1 2`; a dash is nothing."""
-    rows = [line.split() for line in dedent(text).strip().splitlines()]
+    rows = [line.split() for line in text.splitlines() if line.strip()]
     return "\n".join(",".join("" if cell == "-" else cell.replace("~", " ") for cell in row) for row in rows) + "\n"
 
 

@@ -9,6 +9,7 @@ from engine.formulas.figures import Kind
 from engine.instance.build.dimensions import check_name
 from engine.instance.build.names import known, words
 from engine.instance.documents import Document, Location
+from engine.instance.files.adding import FLOW
 from engine.instance.files.books import DomainFile
 from engine.instance.files.parts import Where
 
@@ -98,10 +99,10 @@ def build_stock_groups(
     """Return the declared stock groups, or the one of all closing metrics."""
     grain = grain_of(file.time.grain)
     if not file.balances:
-        closing = [metric.where for metric in file.metrics.values() if metric.over_time == "closing"]
-        where = tuple(cuts_of(document, file, dimensions, part, ["metrics"]) for part in closing)
+        balances = [metric.where for metric in file.metrics.values() if metric.over_time != FLOW]
+        where = tuple(cuts_of(document, file, dimensions, part, ["metrics"]) for part in balances)
         month = Grain.MONTH if grain.fineness <= Grain.MONTH.fineness else grain
-        return {SUMMED: StockGroup(key=SUMMED, where=where, grain=month)} if closing else {}
+        return {SUMMED: StockGroup(key=SUMMED, where=where, grain=month)} if balances else {}
     groups = {}
     for key, part in file.balances.items():
         closes = grain_of(part.grain)

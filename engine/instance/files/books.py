@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engine.instance.files.adding import FLOW, SUM, OverMembers, OverTime
 from engine.instance.files.parts import Flag, Id, Key, LiveTable, Part, Where
 
 
@@ -126,8 +127,11 @@ class MetricPart(Part):
     """Rows it counts: dimension to member or node ids."""
     sign: Literal["keep", "negate"] = "keep"
     """negate: show the opposite of what is stored."""
-    over_time: Literal["sum", "closing"] = "sum"
-    """sum: a flow; closing: a balance, taken at the close."""
+    over_members: OverMembers = SUM
+    """What is made of its rows: sum, count, min, max, average, or {count_distinct: dimension}."""
+    over_time: OverTime = FLOW
+    """sum: a flow; closing or opening: a balance at a close; {last_known: …}, {to_date: …}, {average: {of: …}},
+    {opening: …}."""
     balance: Key | None = None
     """Stock group of a balance, where the domain has several."""
     formula: str | None = None
