@@ -25,6 +25,7 @@ FIGURE_COLUMNS = (
     "exact",
     "unit",
 )
+INSPECTION_KEYS = ("metric", "scenario", "compared_with")  # filters of inspection that are no dimensions
 LABEL = "_label"  # suffix of the column of labels beside a column of ids
 
 PERIOD = "period"  # the time dimension that breaks down at the requested grain, whatever it is

@@ -31,7 +31,7 @@ from engine.members.memberset import Leaves, MemberSet
 from engine.profiles import Profile, permission
 from engine.scenarios import Scenario
 from engine.scope import EVERYTHING, NOTHING, Cell, CodeSet
-from engine.slices import Presence, Slice
+from engine.slices import Presence, RowSlice, Slice
 
 Value = TypeVar("Value")
 Cells = Mapping[tuple[str, str], Cell]  # (scenario, domain) -> what may be seen of it
@@ -242,6 +242,10 @@ class Reader:
     def sums(self, asked: Slice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
         """Return the sums of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""
         return self._store.sums(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
+
+    def rows(self, asked: RowSlice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
+        """Return the rows of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""
+        return self._store.rows(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
 
     def presence(self, domain: str, scenario: str, cut: Cell, sides: Iterable[str] = ()) -> Presence:
         """Return on which days a scenario holds rows inside a cut and what may be seen."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.cuts import OWN, UNASSIGNED
+from engine.cuts import ALL, OWN, UNASSIGNED
 from engine.exact import ONE, Exact
 from engine.members.memberset import LeafMembers, Leaves, Visible
 
@@ -62,11 +62,11 @@ class RaggedNodes:
     def has(self, member: str) -> bool:
         """Tell whether a node has this id; `NODE/(own)` is one where the node has postings of its own."""
         node = self.nodes.get(member.removesuffix(OWN))
-        return member == UNASSIGNED or (node is not None and (not member.endswith(OWN) or node.own is not None))
+        return member in (UNASSIGNED, ALL) or (node is not None and (not member.endswith(OWN) or node.own is not None))
 
     def label(self, member: str) -> str:
         """Return the node's name."""
-        if member == UNASSIGNED:
+        if member in (UNASSIGNED, ALL):
             return member
         name = self.nodes[member.removesuffix(OWN)].name
         return f"{name} (own)" if member.endswith(OWN) else name
@@ -75,6 +75,8 @@ class RaggedNodes:
         """Return the leaves below a node and its own, with the product of the edges below the node."""
         if member == UNASSIGNED:
             return {code: ONE for code in range(len(self.of.member_ids)) if code not in self.placed}
+        if member == ALL:
+            return self.top()
         node = self.nodes[member.removesuffix(OWN)]
         own: Leaves = {} if node.own is None else {node.own: ONE}
         if member.endswith(OWN):
@@ -85,7 +87,7 @@ class RaggedNodes:
 
     def below(self, member: str) -> frozenset[int]:
         """Return every leaf below a node, those of weight 0 included."""
-        if member == UNASSIGNED or member.endswith(OWN):
+        if member in (UNASSIGNED, ALL) or member.endswith(OWN):
             return frozenset(self.leaves(member))
         node = self.nodes[member]
         own = frozenset() if node.own is None else frozenset({node.own})
@@ -97,7 +99,7 @@ class RaggedNodes:
 
     def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
         """Return one level below a single filtered node or a single root; else the filtered nodes or the roots."""
-        filtered = list(dict.fromkeys(under))
+        filtered = [member for member in dict.fromkeys(under) if member != ALL]
         if len(filtered) == 1:
             return self.children(filtered[0]) or filtered
         if filtered:

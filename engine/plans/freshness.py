@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from engine.catalogue import Domain
 from engine.plans.figures import FigurePlan
+from engine.plans.presences import Presences
 from engine.plans.view import View
 from engine.plans.windows import Window
+from engine.reader import Reader
 from engine.scenarios import Part, Portion
 
 
@@ -36,6 +38,16 @@ def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
         }
         for domain in plan.query.domains
     }
+
+
+def loaded_through(reader: Reader, domain: Domain) -> dict[str, str]:
+    """Return the last period of a domain that holds rows, for each scenario that has any, at the domain's grain."""
+    codes = {}
+    for scenario in reader.scenarios.values():
+        through = Presences(reader).of(View(domain.key, (Portion(Part(scenario)),))).through()
+        if through is not None:
+            codes[scenario.id] = reader.catalogue.calendar.at(through, domain.grain).code
+    return codes
 
 
 def freshness_of(plan: FigurePlan, domain: Domain, scenario: str, windows: Sequence[Window]) -> Freshness:

@@ -17,10 +17,9 @@ import pyarrow as pa
 from engine.calendar.periods import Span
 from engine.catalogue import Domain
 from engine.scope import Allowed, Cell, CodeSet
-from engine.slices import ROWS, SPAN, Aggregate, How, Presence, RowSlice, Slice
+from engine.slices import DATE, ROWS, SPAN, Aggregate, How, Presence, RowSlice, Slice
 from engine.store.layout import UNDATED, Manifest, Partition
 
-DATE = "date"  # the posting date's column in every partition
 LAST_DAY = attrgetter("last")
 INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
 
@@ -127,22 +126,47 @@ class ArrowFacts:
         )
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
-        """Return up to `limit` rows in stored order; see FactStore."""
+        """Return up to `limit` rows, months in order, those without a date last; see FactStore."""
         predicate = self.predicate(within)
-        parts = []
-        for part in self.dated(asked, within):
-            for _, span, is_whole in spans_of(part, (asked.span,)):
-                frame = self.frame(asked.domain, part).lazy()
-                frame = frame if predicate is None else frame.filter(predicate)
+        months: dict[str, list[pl.LazyFrame]] = {}
+        for part in () if within.is_nothing else self.partitions(asked.domain, asked.scenario):
+            frame = self.frame(asked.domain, part).lazy()
+            if asked.span is not None:
+                spans = spans_of(part, (asked.span,)) if part.bucket != UNDATED else []
+                if not spans:
+                    continue
+                ((_, span, is_whole),) = spans
                 frame = frame if is_whole else frame.filter(pl.col(DATE).is_between(span.first, span.last))
-                parts.append(frame.select(asked.columns).head(asked.limit))
-        return pl.concat(parts).head(asked.limit) if parts else pl.LazyFrame(schema=list(asked.columns))
+            frame = frame if predicate is None else frame.filter(predicate)
+            months.setdefault(part.bucket, []).append(self.shown(asked, frame))
+        if not months:
+            return pl.LazyFrame(schema={column: self.row_type(asked.domain, column) for column in asked.columns})
+        order = [key for key in (*self._domains[asked.domain].sort, DATE, *asked.columns) if key in asked.columns]
+        found = [
+            frames[0] if len(frames) == 1 else pl.concat(frames).sort(list(dict.fromkeys(order)), maintain_order=True)
+            for _, frames in sorted(months.items())
+        ]
+        return pl.concat([limited(frame, asked.limit) for frame in found]).pipe(limited, asked.limit)
+
+    def row_type(self, domain: str, column: str) -> type[pl.DataType]:
+        """Return the type of a column of rows."""
+        if column in self._domains[domain].dimensions:
+            return self._types.get(column, pl.UInt8)
+        if column in self._domains[domain].measures:
+            return pl.Int64
+        return pl.Date if column == DATE else pl.String
+
+    def shown(self, asked: RowSlice, frame: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the columns of a slice; those that a load did not bring hold nothing."""
+        held = frame.collect_schema()
+        lost = [pl.lit(None, pl.String).alias(column) for column in asked.columns if column not in held]
+        return frame.with_columns(lost).select(asked.columns) if lost else frame.select(asked.columns)
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """Return on which days rows are held; see FactStore."""
         return ArrowPresence(self, domain, scenario, within)
 
-    def dated(self, asked: Slice | RowSlice, within: Cell) -> Iterator[Partition]:
+    def dated(self, asked: Slice, within: Cell) -> Iterator[Partition]:
         """Yield the partitions of a scenario that have dates and may hold rows of a cell."""
         parts = () if within.is_nothing else self.partitions(asked.domain, asked.scenario)
         return (part for part in parts if part.bucket != UNDATED)
@@ -238,6 +262,11 @@ class ArrowPresence:
         if part.file not in self._held:
             self._held[part.file] = tuple(sorted(self._rows(part).select(pl.col(DATE).unique()).collect()[DATE]))
         return self._held[part.file]
+
+
+def limited(frame: pl.LazyFrame, limit: int | None) -> pl.LazyFrame:
+    """Return the first rows of a frame, all where there is no limit."""
+    return frame if limit is None else frame.head(limit)
 
 
 def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bool]]:

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from engine.answers import answer
+from engine.answers.figures import answer
 from engine.door import Door, open_books
 from engine.errors import Refusal
 from engine.plans.report_plan import plan_metrics, plan_statement

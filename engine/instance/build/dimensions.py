@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engine.calendar.periods import Grain
-from engine.catalogue import FIGURE_COLUMNS, LABEL, Dimension, DimensionKind
+from engine.catalogue import FIGURE_COLUMNS, INSPECTION_KEYS, LABEL, Dimension, DimensionKind
 from engine.instance.build.names import known, words
 from engine.instance.documents import Document, Location
 from engine.instance.files.books import DimensionPart, DimensionsFile
@@ -43,8 +43,9 @@ def build_dimensions(document: Document, file: DimensionsFile) -> dict[str, Dime
 
 def check_name(document: Document, location: Location, key: str) -> None:
     """Note a key that is a column of the frames that reports become."""
-    if key in FIGURE_COLUMNS or key.endswith(LABEL):
-        taken = ", ".join(FIGURE_COLUMNS)
+    reserved = dict.fromkeys((*FIGURE_COLUMNS, *INSPECTION_KEYS))
+    if key in reserved or key.endswith(LABEL):
+        taken = ", ".join(reserved)
         document.fault(location, f"'{key}' is taken: reports have a column of that name", f"none of {taken}, *{LABEL}")
 
 
