@@ -148,14 +148,14 @@ BAD = """
 REASONS = [
     (2, "date", "'2021-02-30' is no day that exists"),
     (3, "date", "'05/01/2021' is no day (YYYY-MM-DD)"),
-    (4, "date", "nothing is missing"),
+    (4, "date", "is missing"),
     (5, "scenario", "'actuals' is no scenario of scenarios.yaml"),
-    (6, "scenario", "nothing is missing"),
+    (6, "scenario", "is missing"),
     (7, "account", "'0999' is no member of account"),
     (8, "amount", "'ten' is no number"),
     (9, "amount", "'1.234' has more than 2 decimal places"),
     (10, "amount", "'NaN' is no number"),
-    (11, "amount", "nothing is missing"),
+    (11, "amount", "is missing"),
     (12, "amount", "'1e30' is too large"),
     (13, "date", "'1066-10-14' is outside 1900 to 2199"),
 ]
