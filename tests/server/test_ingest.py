@@ -94,6 +94,16 @@ def test_every_kind_of_file_brings_the_same_figures(tmp_path: Path, kind: str) -
     assert by_account(instance, tmp_path / "state") == LOADED
 
 
+def test_lines_without_any_value_are_no_rows_and_keep_the_numbers_of_the_others(tmp_path: Path) -> None:
+    instance = instance_of(tmp_path, ONE_ROW, bindings={"gl": {"rejects": {"allow": 1}}})
+    path = instance / "data" / "gl.csv"
+    with path.open("a") as file:
+        file.write("\n,,,,\n2021-01-06,actual,0010,none,y\n\n")
+    loaded = {done.binding: done for done in run(instance, tmp_path / "state")}
+    assert (loaded["gl"].rows_read, loaded["gl"].rows_landed) == (2, 1)
+    assert list(lines(loaded["gl"].rejects)) == ["gl.csv row 4, amount: 'none' is no number"]
+
+
 def test_a_database_brings_the_same_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     extract = "select posted as date, 'actual' as scenario, account, amount, note as text from ledger order by account"
     sources = {"erp": {"kind": "postgresql", "uri_env": "ERP_DATABASE_URI"}}
