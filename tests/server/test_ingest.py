@@ -94,6 +94,16 @@ def test_every_kind_of_file_brings_the_same_figures(tmp_path: Path, kind: str) -
     assert by_account(instance, tmp_path / "state") == LOADED
 
 
+def test_lines_without_any_value_are_no_rows_and_keep_the_numbers_of_the_others(tmp_path: Path) -> None:
+    instance = instance_of(tmp_path, ONE_ROW, bindings={"gl": {"rejects": {"allow": 1}}})
+    path = instance / "data" / "gl.csv"
+    with path.open("a") as file:
+        file.write("\n,,,,\n2021-01-06,actual,0010,none,y\n\n")
+    loaded = {done.binding: done for done in run(instance, tmp_path / "state")}
+    assert (loaded["gl"].rows_read, loaded["gl"].rows_landed) == (2, 1)
+    assert list(lines(loaded["gl"].rejects)) == ["gl.csv row 4, amount: 'none' is no number"]
+
+
 def test_a_database_brings_the_same_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     extract = "select posted as date, 'actual' as scenario, account, amount, note as text from ledger order by account"
     sources = {"erp": {"kind": "postgresql", "uri_env": "ERP_DATABASE_URI"}}
@@ -148,14 +158,14 @@ BAD = """
 REASONS = [
     (2, "date", "'2021-02-30' is no day that exists"),
     (3, "date", "'05/01/2021' is no day (YYYY-MM-DD)"),
-    (4, "date", "nothing is missing"),
+    (4, "date", "is missing"),
     (5, "scenario", "'actuals' is no scenario of scenarios.yaml"),
-    (6, "scenario", "nothing is missing"),
+    (6, "scenario", "is missing"),
     (7, "account", "'0999' is no member of account"),
     (8, "amount", "'ten' is no number"),
     (9, "amount", "'1.234' has more than 2 decimal places"),
     (10, "amount", "'NaN' is no number"),
-    (11, "amount", "nothing is missing"),
+    (11, "amount", "is missing"),
     (12, "amount", "'1e30' is too large"),
     (13, "date", "'1066-10-14' is outside 1900 to 2199"),
 ]
