@@ -112,6 +112,9 @@ class RowPlan:
         if any(counting.base.over_time.rule is Rule.LAST_KNOWN for counting in self.counting):
             yield from self.last_known_frames(self.counting[0])
             return
+        if self.query.undated:
+            yield self.rows(None, self.counting).filter(pl.col(DATE).is_null())
+            return
         if self.query.period is None and self.expression is None:
             yield self.rows(None, self.counting)
             return

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from engine.calendar.periods import PeriodRange
 from engine.catalogue import INSPECTION_KEYS, Domain, Metric, Statement
+from engine.cuts import UNASSIGNED
 from engine.errors import BadArguments, ColumnUnavailable, UnknownName, quoted
 from engine.notes import Note
 from engine.queries.filters import resolve_filters, select_periods
@@ -40,6 +41,7 @@ class RowQuery:
     written: str | None  # the figure as it was asked for
     period: PeriodRange | None
     selected: tuple[PeriodRange, ...]
+    undated: bool  # only rows without a date
     filters: tuple[Filter, ...]
     columns: tuple[str, ...]
     limit: int
@@ -52,6 +54,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     limit, notes = resolve_limit(asked.limit, cap)
     special = {key: one(key, asked.filters[key]) for key in INSPECTION_KEYS[:2] if key in asked.filters}
     plain = {key: ids for key, ids in asked.filters.items() if key not in INSPECTION_KEYS}
+    undated = take_undated(plain, special.get("metric"), reader)
     filters = resolve_filters(plain, reader, [domain], inspecting=True)
     side, part = resolve_view(asked.scenario_id, special.get("scenario"), reader)
     if side is None:
@@ -60,7 +63,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         refuse_endless_blends([Column(side, side.key)], [domain])
     compared = asked.filters.get("compared_with", ())
     known = frozenset([compared] if isinstance(compared, str) else compared) & reader.scenarios.keys()
-    period = resolve_period(asked, reader, domain)
+    period = None if undated else resolve_period(asked, reader, domain)
     calendar = reader.catalogue.calendar
     return RowQuery(
         domain=domain,
@@ -71,11 +74,27 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         written=special.get("metric"),
         period=period,
         selected=select_periods(period, filters.by_time, calendar) if period else (),
+        undated=undated,
         filters=filters.by_member,
         columns=resolve_shown(asked.columns, domain),
         limit=limit,
         notes=(*notes, *filters.notes),
     )
+
+
+def take_undated(filters: dict[str, str | tuple[str, ...]], figure: str | None, reader: Reader) -> bool:
+    """Take the filter for rows without a date out of some filters, and tell whether it was there."""
+    of_time = [key for key, dimension in reader.dimensions.items() if dimension.grain]
+    undated = [key for key in of_time if filters.get(key) in (UNASSIGNED, (UNASSIGNED,))]
+    if undated and figure is not None:
+        raise BadArguments(
+            f"Rows without a date belong to no period, and no figure counts them. Leave out {figure}.",
+            field="filters.metric",
+            got=figure,
+        )
+    for key in undated:
+        del filters[key]
+    return bool(undated)
 
 
 def resolve_source(key: str, reader: Reader) -> Domain:

@@ -51,7 +51,7 @@ def get_inspection_schema(caller: Caller, asked: SourceRequest) -> Answer:
 
 
 def filter_json(dimension: Dimension) -> Json:
-    """Return one dimension that rows are filtered by."""
+    """Return one dimension that rows are filtered by; `(unassigned)` of one of time keeps rows without a date."""
     grain = {"grain": dimension.grain.value} if dimension.grain else {}
     return {"key": dimension.key, "label": dimension.label, "kind": dimension.kind.value, **grain}
 

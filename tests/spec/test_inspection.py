@@ -42,6 +42,14 @@ def test_rows_of_no_period_include_those_without_a_date(books: Door) -> None:
     assert exactly(dated["contribution_total"]) == Decimal("220.51")
 
 
+def test_rows_without_a_date_are_asked_for_as_such(books: Door) -> None:
+    found = rows_of(books, filters={"month": "(unassigned)"}, columns=("date", "amount"))
+    assert found["rows"] == [[None, 1000]]
+    assert rows_of(books, filters={"period": "(unassigned)", "entity": "E2"})["rows"] == []
+    with pytest.raises(BadArguments, match="belong to no period"):
+        rows_of(books, filters={"period": "(unassigned)", "metric": "total"})
+
+
 def test_the_limit_is_that_of_the_server_at_most(books: Door) -> None:
     found = rows_of(books, period_start="2021", limit=2)
     assert (found["row_count"], found["truncated"]) == (2, True)
