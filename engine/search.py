@@ -15,8 +15,7 @@ from unicodedata import combining, normalize
 
 from engine.catalogue import Dimension, DimensionKind
 from engine.errors import BadArguments, DimensionUnavailable, UnknownName
-from engine.members.memberset import LeafMembers, MemberSet
-from engine.members.tables import BUSINESS_CODE
+from engine.members.memberset import BUSINESS_CODE, LeafMembers, MemberSet
 from engine.notes import Note
 from engine.reader import Reader
 from engine.requests import SearchRequest
