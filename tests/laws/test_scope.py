@@ -19,7 +19,7 @@ from engine.plans.report_plan import plan_metrics, plan_statement
 from engine.queries.resolve import metric_query, statement_query
 from engine.report.run import run
 from engine.requests import MetricRequest, ScenarioAsked, SearchRequest, StatementRequest
-from engine.search import search
+from engine.search.search import search
 from tests.support.books import load_instance
 from tests.support.small import write_instance
 
