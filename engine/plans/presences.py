@@ -55,6 +55,10 @@ class Blended:
         """Return the codes of a leaf dimension that some row has."""
         return frozenset().union(*(presence.codes(dimension) for _, presence in self.parts))
 
+    def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
+        """Return the leaf dimensions of which some row has no member."""
+        return frozenset().union(*(presence.unassigned(dimensions) for _, presence in self.parts))
+
 
 @dataclass(frozen=True, slots=True)
 class Presences:

@@ -248,6 +248,18 @@ class ArrowPresence:
         found = (self._rows(part).select(pl.col(dimension).unique()).collect()[dimension] for part in self._partitions)
         return frozenset(code for codes in found for code in codes)
 
+    def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
+        """Return those of some leaf dimensions of which a row has no member."""
+        found: set[str] = set()
+        for part in self._partitions:
+            lacking = [pl.col(key).eq(0).any() for key in dimensions if key not in found]
+            if not lacking:
+                break
+            found.update(
+                key for key, holds in self._rows(part).select(lacking).collect().row(0, named=True).items() if holds
+            )
+        return frozenset(found)
+
     def _rows(self, part: Partition) -> pl.LazyFrame:
         frame = self._facts.frame(self._domain, part).lazy()
         return frame if self._predicate is None else frame.filter(self._predicate)

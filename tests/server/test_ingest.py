@@ -183,7 +183,7 @@ def test_rejected_rows_are_named_and_nothing_is_published(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("rows", ["", "2021-13-01 actual 0010 1 x"])
 def test_an_extract_without_a_row_empties_nothing_unless_it_may(tmp_path: Path, rows: str) -> None:
-    bindings = {"gl": {"rejects": {"allow": 1}}}
+    bindings = {"gl": {"rejects": {"allow": 1}, "allow_empty": False}}
     instance = instance_of(tmp_path, ONE_ROW, bindings=bindings)
     run(instance, tmp_path / "state")
     published = current_version(tmp_path / "state" / "store")

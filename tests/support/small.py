@@ -50,8 +50,8 @@ def write_instance(
     feeds: dict[str, dict[str, Any]] = {}
     for name, rows in {**facts, **(tables or {})}.items():
         (data / f"{name}.csv").write_text(csv(rows))
-        extends = {"unknown_members": "extend"} if name in facts else {}
-        feeds[name] = {"source": "files", "target": f"live.{name}", "file": f"{name}.csv", **extends}
+        takes = {"allow_empty": True, **({"unknown_members": "extend"} if name in facts else {})}
+        feeds[name] = {"source": "files", "target": f"live.{name}", "file": f"{name}.csv", **takes}
     for name, more in (bindings or {}).items():
         feeds[name] = {**feeds.get(name, {}), **more}
     integrations = {"sources": {"files": {"kind": "folder", "path": "data"}}, "bindings": feeds}
