@@ -102,6 +102,9 @@ def daily_without_quarters(folder: Path, rows: str, calendar: str) -> Door:
             metrics:
               revenue: {measure: amount}
               stock: {measure: amount, over_time: closing}
+              opened: {measure: amount, over_time: opening}
+              moved: {measure: amount, over_time: {to_date: fiscal_year}}
+              mean: {measure: amount, over_time: {average: {of: month}}}
             """
         },
         calendar=calendar,
@@ -133,6 +136,16 @@ def test_t22_balances_close_at_a_period_of_the_table(tmp_path: Path) -> None:
     report = thirteen(tmp_path).metric("stock", scenarios={"A": "actual"}, period="2012")
     assert figures(report, "alias") == {"A": 10}
     assert "at the close of 2012-09" in note(report, "anchor")
+
+
+def test_t22_balances_look_back_over_the_years_and_periods_of_the_table(tmp_path: Path) -> None:
+    books = thirteen(tmp_path, without=8)
+    balances = ["opened", "moved", "mean"]
+    for period, expected in {"2012-01": (None, 10, 10), "2012-09": (10, 80, 10), "2013-02": (10, None, None)}.items():
+        report = books.metric(*balances, scenarios={"A": "actual"}, period=period)
+        assert figures(report, "metric") == dict(zip(balances, expected, strict=True))
+    edge = books.metric(*balances, scenarios={"A": "actual"}, period="2011-W52")
+    assert set(figures(edge, "metric").values()) == {None}
 
 
 def test_t22_codes_are_those_of_the_table(tmp_path: Path) -> None:
