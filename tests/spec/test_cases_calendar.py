@@ -12,6 +12,7 @@ from engine.report.report import Report
 from server.ingest.load import BindingFailed
 from tests.spec.test_cases_time import PY, daily, of
 from tests.support.calendars import four_four_five, table
+from tests.support.inspecting import ledger, rows_of
 from tests.support.small import codes, figures, small_books
 
 SUNDAY = date(2019, 12, 29)
@@ -286,6 +287,21 @@ def test_a_window_finer_than_the_data_is_unavailable(tmp_path: Path) -> None:
     )
     variance = books.metric("revenue", scenarios={"V": "var(actual@ytd,actual@qtd)"}, period="2012")
     assert figures(variance, "alias") == {"V": None}
+
+
+def test_rows_of_a_window_are_those_behind_its_cell(tmp_path: Path) -> None:
+    monthly = ledger(tmp_path / "months", "2021-01-05 actual Sales E1 J 1 t\n2021-05-05 actual Sales E1 J 2 t")
+    asked = {"period_start": "2021-01", "period_end": "2021-06"}
+    filters = {"metric": "net_sales", "scenario": "actual@qtd", "period": ("2021-01", "2021-06")}
+    assert rows_of(monthly, **asked, filters=filters)["contribution_total"] == 2
+    yearly = "time: {column: date, grain: year}\ndimensions: {}\nmeasures: {amount: {}}\ninspect_enabled: true\n"
+    books = small_books(
+        tmp_path / "years",
+        facts={"gl": "date scenario amount\n2012 actual 20"},
+        domains={"gl": f"{yearly}metrics:\n  revenue: {{measure: amount}}\n"},
+    )
+    with pytest.raises(GrainUnavailable, match="gl is held by year, and actual@qtd is 2012 Q4"):
+        rows_of(books, period_start="2012", filters={"metric": "revenue", "scenario": "actual@qtd"})
 
 
 def test_prior_periods_of_4_4_5_months_differ_in_length(tmp_path: Path) -> None:
