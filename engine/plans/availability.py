@@ -7,6 +7,7 @@ from functools import cached_property
 from engine.catalogue import Base, Catalogue
 from engine.plans.expressions import Computed, Expression, Measured
 from engine.plans.weights import Members
+from engine.plans.windows import Window
 from engine.queries.values import Filter, Query
 from engine.reader import Reader
 
@@ -85,6 +86,10 @@ class Availability:
             if not domain.carries(self.query.time.grain):
                 return f"{domain.key} is held by {domain.grain.value}, not by {self.query.time.grain.value}"
         return None
+
+    def carries(self, domain: str, window: Window) -> bool:
+        """Tell whether a domain has the grain that bounds a window."""
+        return all(map(self.catalogue.domains[domain].carries, window.grains))
 
     def operand(self, expression: Computed) -> str:
         """Return the part of a formula that makes it unavailable."""

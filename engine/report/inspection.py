@@ -157,7 +157,7 @@ def values_of(column: RowColumn, domain: Domain, rows: pl.DataFrame, reader: Rea
     match column.kind:
         case "date":
             calendar = reader.catalogue.calendar
-            return [None if day is None else calendar.at(day, domain.grain).code for day in values]
+            return [None if day is None else calendar.code_at(day, domain.grain) for day in values]
         case "member":
             members = reader.members(name)
             ids = members.member_ids if isinstance(members, LeafMembers) else ()

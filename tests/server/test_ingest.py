@@ -167,7 +167,7 @@ REASONS = [
     (10, "amount", "'NaN' is no number"),
     (11, "amount", "is missing"),
     (12, "amount", "'1e30' is too large"),
-    (13, "date", "'1066-10-14' is outside 1900 to 2199"),
+    (13, "date", "'1066-10-14' is outside the calendar, which runs from 1900-01-01 to 2199-12-31"),
 ]
 
 
