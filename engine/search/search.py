@@ -181,7 +181,7 @@ def find_visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl
     """Look at every member of every dimension."""
     visible: list[bool] = []
     for key, rows in index.dimensions.items():
-        shown = frozenset(reader.visible_ids(key)) if key in reader.dimensions and dimension in (None, key) else ()
+        shown = reader.visible(key) if key in reader.dimensions and dimension in (None, key) else ()
         visible += [index.ids[row] in shown for row in rows]
     return pl.Series(visible, dtype=pl.Boolean)
 
