@@ -1,9 +1,10 @@
 """The catalogue: domains, measures, metrics, dimensions and statements as values."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 
+from engine.adding import FLOW, OverMembers, OverTime, Rule
 from engine.calendar.calendar import Calendar
 from engine.calendar.periods import Grain
 from engine.cuts import Cut, Cuts
@@ -24,6 +25,7 @@ FIGURE_COLUMNS = (
     "exact",
     "unit",
 )
+INSPECTION_KEYS = ("metric", "scenario", "compared_with")  # filters of inspection that are no dimensions
 LABEL = "_label"  # suffix of the column of labels beside a column of ids
 
 PERIOD = "period"  # the time dimension that breaks down at the requested grain, whatever it is
@@ -47,13 +49,6 @@ class Favourable(Enum):
     def turned(self) -> "Favourable":
         """Return the good direction of the negated figure."""
         return {Favourable.UP: Favourable.DOWN, Favourable.DOWN: Favourable.UP}.get(self, self)
-
-
-class OverTime(Enum):
-    """How a figure adds up over time: a flow is summed, a balance taken at the close."""
-
-    SUM = "sum"
-    CLOSING = "closing"
 
 
 class DimensionKind(Enum):
@@ -90,6 +85,9 @@ class Measure:
     places: int
 
 
+ROW_COUNT = Measure(key="rows", column="", kind=Kind.NUMBER, places=0)  # what metrics measure that count
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StockGroup:
     """Balances that close together: the rows of any of its restrictions, at one grain."""
@@ -109,6 +107,7 @@ class Domain:
     scenario_column: str
     time_column: str
     grain: Grain
+    grains: frozenset[Grain]  # those it can be asked at: its own and those that its periods make up
     keeps_undated: bool
     sort: tuple[str, ...]
     dimensions: Mapping[str, str]  # leaf dimension or axis -> column
@@ -118,8 +117,8 @@ class Domain:
     inspect_columns: tuple[str, ...]
 
     def carries(self, grain: Grain) -> bool:
-        """Tell whether facts of this grain can be asked at another."""
-        return grain.fineness >= self.grain.fineness and not (self.grain is Grain.WEEK and grain is not Grain.WEEK)
+        """Tell whether its facts can be asked at a grain."""
+        return grain in self.grains
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -131,10 +130,26 @@ class Base:
 
     domain: str
     measure: Measure
-    where: Cuts
-    negated: bool
-    over_time: OverTime
-    stock_group: str | None
+    where: Cuts = ()
+    negated: bool = False
+    over_members: OverMembers = OverMembers.SUM
+    counted: str | None = None  # of count_distinct: the leaf dimension whose members are counted
+    over_time: OverTime = FLOW
+    stock_group: str | None = None  # of a balance
+
+    @property
+    def type(self) -> FigureType:
+        """What its figures are."""
+        return FigureType(
+            kind=self.measure.kind,
+            additive=self.over_members.is_additive,
+            quotient=self.over_members is OverMembers.AVERAGE or self.over_time.rule is Rule.AVERAGE,
+        )
+
+    @property
+    def value(self) -> Hashable:
+        """What tells it from others that are not the same figure."""
+        return tuple(getattr(self, part.name) for part in fields(self))
 
     def over(self, cut: Cut) -> "Base":
         """Return the same of fewer rows; where several cuts name one dimension, the last one weighs."""
@@ -252,6 +267,10 @@ class Catalogue:
     default: ReportDefault
     orientation: str
     version: str
+
+    def leaves_of(self, domain: str) -> tuple[str, ...]:
+        """Return the leaf dimensions of a domain, axes left out."""
+        return tuple(leaf for leaf in self.domains[domain].dimensions if not self.dimensions[leaf].axis_only)
 
     def dimensions_of(self, domain: Domain) -> Iterator[Dimension]:
         """Yield the dimensions that a domain can be cut or broken down by, in the catalogue's order."""

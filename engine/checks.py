@@ -6,6 +6,7 @@ from engine.books import Books
 from engine.catalogue import Base, RollupLine
 from engine.cuts import Cut
 from engine.errors import Refusal
+from engine.exact import ONE, Exact
 from engine.members.tree import HierarchyFault
 from engine.queries.filters import joined_leaves
 
@@ -33,6 +34,13 @@ def data_faults(books: Books) -> Iterator[str]:
     for owner, cut in named_cuts(books):
         if cut.dimension not in broken:
             yield from cut_faults(books, owner, cut)
+    yield from (
+        f"metric {metric.key}: a {metric.body.over_members.value} cannot be weighed, and {cut.dimension} weighs"
+        for metric in catalogue.metrics.values()
+        if isinstance(metric.body, Base) and not metric.body.over_members.is_additive
+        for cut in metric.body.where
+        if cut.dimension not in broken and any(weight != ONE for weight in cut_weights(books, cut))
+    )
 
 
 def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
@@ -48,6 +56,12 @@ def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
     for domain in catalogue.domains.values():
         for group in domain.stock_groups.values():
             yield from ((f"balances {group.key} of {domain.key}", cut) for cuts in group.where for cut in cuts)
+
+
+def cut_weights(books: Books, cut: Cut) -> Iterator[Exact]:
+    """Yield what the leaves of a restriction weigh."""
+    members = books.members(cut.dimension)
+    return (weight for member in cut.ids if members.has(member) for weight in members.leaves(member).values())
 
 
 def cut_faults(books: Books, owner: str, cut: Cut) -> Iterator[str]:

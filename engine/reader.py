@@ -27,11 +27,12 @@ from engine.catalogue import (
     Statement,
 )
 from engine.cuts import UNASSIGNED, Cut, Cuts
-from engine.members.memberset import NULL_CODE, MemberSet
+from engine.exact import ONE
+from engine.members.memberset import NULL_CODE, Leaves, MemberSet
 from engine.profiles import Profile, permission
 from engine.scenarios import Scenario
 from engine.scope import ALL_CODES, EVERYTHING, NOTHING, Cell, CodeSet
-from engine.slices import Presence, Slice
+from engine.slices import Presence, RowSlice, Slice
 
 Value = TypeVar("Value")
 Cells = Mapping[tuple[str, str], Cell]  # (scenario, domain) -> what may be seen of it
@@ -199,6 +200,17 @@ class Reader:
         if not codes.isdisjoint(unassigned) or (NULL_CODE in unassigned and members.leaf in self._unassigned):
             yield UNASSIGNED
 
+    def weighs(self, dimension: str, leaves: Leaves) -> bool:
+        """Tell whether some leaf of a dimension that may be seen counts other than once among some leaves."""
+        visible = self._visible_codes(self.members(dimension).leaf)
+        return any(weight != ONE and code in visible for code, weight in leaves.items())
+
+    def counts_all(self, dimension: str, leaves: Leaves) -> bool:
+        """Tell whether every leaf of a dimension that may be seen counts once among some leaves."""
+        leaf = self.members(dimension).leaf
+        codes = self._visible_codes(leaf).among(self.leaf_count(leaf))
+        return codes <= leaves.keys() and not self.weighs(dimension, leaves)
+
     def _visible_codes(self, leaf: str) -> CodeSet:
         """Return the leaf codes that some readable scenario shows."""
         return self.worked_out_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf))
@@ -262,12 +274,20 @@ class Reader:
 
     def cut_codes(self, cut: Cut) -> frozenset[int]:
         """Return the leaf codes that one restriction of the catalogue's own selects."""
+        return frozenset(self.cut_leaves(cut))
+
+    def cut_leaves(self, cut: Cut) -> Leaves:
+        """Return the leaves that one restriction of the catalogue's own selects, each with its weight."""
         members = self.members(cut.dimension)
-        return frozenset().union(*(members.leaves(member) for member in cut.ids if members.has(member)))
+        return {code: weight for id_ in cut.ids if members.has(id_) for code, weight in members.leaves(id_).items()}
 
     def sums(self, asked: Slice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
         """Return the sums of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""
         return self._store.sums(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
+
+    def rows(self, asked: RowSlice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
+        """Return the rows of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""
+        return self._store.rows(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
 
     def presence(self, domain: str, scenario: str, cut: Cell, sides: Iterable[str] = ()) -> Presence:
         """Return on which days a scenario holds rows inside a cut and what may be seen."""

@@ -1,23 +1,29 @@
-"""Scenario references: base scenarios, shifted views and variances, each with its parts and its arithmetic.
+"""Scenario references: base scenarios, blends, shifted views and variances, each with its parts and its arithmetic.
 
-Grammar: `actual`, `budget/downside` (a what-if variant), `actual@py`, `actual@ytd@py` (shifts apply left to right),
-`var(a,b)` and `var_pct(a,b)` where a and b are any of the former. A reference is visible only if all its parts are.
+Grammar: `actual`, `budget/downside` (a what-if variant), `actual+forecast` (a blend), `actual@py`, `actual@ytd@py`
+(shifts apply left to right, after the blend), `var(a,b)` and `var_pct(a,b)` where a and b are any of the former. A
+reference is visible only if all its parts are.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 
+from engine.calendar import moves
 from engine.calendar.calendar import Calendar
-from engine.calendar.periods import PeriodRange
+from engine.calendar.periods import Bounds, Grain, Period, PeriodRange, Span
 from engine.cuts import Cuts
 from engine.exact import Exact
 from engine.formulas.figures import Figure, Nothing
 
+DAY = timedelta(days=1)
+ALL_DAYS = Span(date.min, date.max)
 GRAMMAR = """\
-A scenario reference is a scenario id or scenario/variant, optionally shifted: @py prior year, @pyN N years back,
-@pp prior period, @ppN N periods back, @ytd year to date; shifts chain left to right (actual@ytd@py).
+A scenario reference is a scenario id or scenario/variant, or a blend of two (actual+forecast: the first through its
+last closed period, the second after), optionally shifted: @py prior year, @pyN N years back, @pp prior period, @ppN N
+periods back; windows that end with the last period: @ytd year to date, @qtd quarter to date, @ltm last twelve months,
+@fy whole fiscal year. Shifts chain left to right (actual@ytd@py).
 var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actual,budget), var_pct(actual,actual@py).
 """
 
@@ -59,12 +65,12 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """One step of a shifted view: moves a range, or replaces it by a window that ends with its last period."""
+    """One step of a shifted view: moves the bounds of a range, or puts a window that ends with its last period."""
 
     key: str
     heading: str = field(compare=False)
-    is_window: bool = field(compare=False)
-    move: Callable[[Calendar, PeriodRange], PeriodRange | None] = field(compare=False)
+    move: Callable[[Calendar, Bounds, Grain], Bounds | None] = field(compare=False)  # the grain is the request's
+    is_window: bool = field(default=False, compare=False)
     years: int = field(default=0, compare=False)  # how many it goes back
 
 
@@ -73,8 +79,7 @@ def years_back(count: int) -> Shift:
     return Shift(
         key=f"py{count}" if count > 1 else "py",
         heading="Prior Year" if count == 1 else f"{count} Years Before",
-        is_window=False,
-        move=lambda calendar, asked: calendar.years_earlier(asked, count),
+        move=lambda calendar, bounds, _: moves.years_earlier(calendar, bounds, count),
         years=count,
     )
 
@@ -84,38 +89,86 @@ def periods_back(count: int) -> Shift:
     return Shift(
         key=f"pp{count}" if count > 1 else "pp",
         heading="Prior Period" if count == 1 else f"{count} Periods Before",
-        is_window=False,
-        move=lambda calendar, asked: calendar.periods_earlier(asked, count),
+        move=lambda calendar, bounds, requested: moves.periods_earlier(calendar, bounds, count, requested),
     )
 
 
-YEAR_TO_DATE = Shift("ytd", "Year to Date", True, lambda calendar, asked: calendar.year_to_date(asked))
+def window(key: str, heading: str, days: Callable[[Calendar, Bounds], Bounds | None]) -> Shift:
+    """Return the shift that replaces a range by a window."""
+    return Shift(key=key, heading=heading, move=lambda calendar, bounds, _: days(calendar, bounds), is_window=True)
+
+
 SHIFTS: list[tuple[re.Pattern[str], Callable[[int], Shift]]] = [
     (re.compile(r"py(\d{0,2})"), years_back),
     (re.compile(r"pp(\d{0,3})"), periods_back),
-    (re.compile(r"ytd()"), lambda _: YEAR_TO_DATE),
 ]
+WINDOWS = {
+    shift.key: shift
+    for shift in (
+        window("ytd", "Year to Date", moves.year_to_date),
+        window("qtd", "Quarter to Date", moves.quarter_to_date),
+        window("ltm", "Last Twelve Months", moves.last_twelve_months),
+        window("fy", "Full Year", moves.whole_year),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A base scenario, or a variant of one."""
+
+    scenario: Scenario
+    variant: Variant | None = None
+
+    @property
+    def key(self) -> str:
+        """The reference as text."""
+        return f"{self.scenario.id}/{self.variant.key}" if self.variant else self.scenario.id
+
+    @property
+    def heading(self) -> str:
+        """A heading for the ready-made comparisons."""
+        return self.variant.label if self.variant else self.scenario.alias
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """The days that one part of a side is read on."""
+
+    part: Part
+    days: Span = ALL_DAYS
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A base scenario or a variant of one, shifted or not: what one column of plain figures shows."""
+    """A part or a blend of two, shifted or not: what one column of plain figures shows."""
 
-    scenario: Scenario
-    variant: Variant | None = None
+    parts: tuple[Part, ...]
     shifts: tuple[Shift, ...] = ()
 
     @property
     def key(self) -> str:
         """The reference as text."""
-        name = f"{self.scenario.id}/{self.variant.key}" if self.variant else self.scenario.id
+        name = "+".join(part.key for part in self.parts)
         return "@".join((name, *(shift.key for shift in self.shifts)))
 
     @property
     def heading(self) -> str:
         """A heading for the ready-made comparisons."""
-        name = self.variant.label if self.variant else self.scenario.alias
+        name = " + ".join(part.heading for part in self.parts)
         return ", ".join(shift.heading for shift in self.shifts) or name
+
+    def boundary(self, domain: str) -> date | None:
+        """Return the last day on which a blend reads its first part; None of no blend, or where none is closed."""
+        return self.parts[0].scenario.open_after(domain) if len(self.parts) > 1 else None
+
+    def portions(self, domain: str) -> tuple[Portion, ...]:
+        """Return the days of each part: of a blend, the first through what is closed of it, the second after."""
+        closed = self.boundary(domain)
+        if closed is None:
+            return tuple(Portion(part) for part in self.parts[:1])
+        first, second = self.parts
+        return (Portion(first, Span(date.min, closed)), Portion(second, Span(closed + DAY, date.max)))
 
     @property
     def sides(self) -> tuple["Side", ...]:
@@ -128,11 +181,22 @@ class Side:
         return any(shift.is_window for shift in self.shifts)
 
     def window(self, calendar: Calendar, asked: PeriodRange) -> PeriodRange | None:
-        """Return the range this side reads when another is asked, None where it does not exist."""
-        resolved: PeriodRange | None = asked
+        """Return the range this side reads when another is asked, None where it does not exist.
+
+        It is of the grain asked for, or of the coarsest that fits.
+        """
+        bounds: Bounds | None = Bounds(asked.start, asked.end)
         for shift in self.shifts:
-            resolved = resolved and shift.move(calendar, resolved)
-        return resolved
+            bounds = bounds and shift.move(calendar, bounds, asked.grain)
+        return calendar.fitted(bounds, asked.grain) if bounds else None
+
+    def without_counterpart(self, calendar: Calendar, asked: PeriodRange) -> Iterator[Period]:
+        """Yield the bounds that a shift by years finds no counterpart of."""
+        bounds: Bounds | None = Bounds(asked.start, asked.end)
+        for shift in self.shifts:
+            if bounds and shift.years:
+                yield from moves.without_counterpart(calendar, bounds, shift.years)
+            bounds = bounds and shift.move(calendar, bounds, asked.grain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +237,8 @@ class Variance:
 
 Reference = Side | Variance
 
-SIDE = r"[^\s@(),+/]+(?:/[^\s@(),+/]+)?(?:@[a-z]+\d*)*"
+PART = r"[^\s@(),+/]+(?:/[^\s@(),+/]+)?"
+SIDE = rf"{PART}(?:\+{PART})?(?:@[a-z]+\d*)*"
 VARIANCE = re.compile(rf"(var|var_pct)\(\s*({SIDE})\s*,\s*({SIDE})\s*\)")
 
 
@@ -192,19 +257,27 @@ def resolve(text: str, scenarios: Mapping[str, Scenario]) -> Reference | None:
 def resolve_side(text: str, scenarios: Mapping[str, Scenario]) -> Side | None:
     """Return the side a reference without var( ) means, None where it means nothing."""
     name, *steps = text.split("@")
-    base, slash, wanted = name.partition("/")
-    scenario = scenarios.get(base)
+    parts = [resolve_part(part, scenarios) for part in name.split("+")]
     shifts = [shift_of(step) for step in steps]
-    if scenario is None or None in shifts:
+    if len(parts) > 2 or None in parts or None in shifts:
+        return None
+    return Side(tuple(part for part in parts if part), tuple(shift for shift in shifts if shift))
+
+
+def resolve_part(text: str, scenarios: Mapping[str, Scenario]) -> Part | None:
+    """Return the scenario or variant a name means, None where it means nothing."""
+    name, slash, wanted = text.partition("/")
+    scenario = scenarios.get(name)
+    if scenario is None:
         return None
     variant = next((variant for variant in scenario.variants if variant.key == wanted), None)
-    if slash and variant is None:
-        return None
-    return Side(scenario, variant, tuple(shift for shift in shifts if shift))
+    return None if slash and variant is None else Part(scenario, variant)
 
 
 def shift_of(step: str) -> Shift | None:
     """Return the shift one step of a reference names, None where there is none."""
+    if step in WINDOWS:
+        return WINDOWS[step]
     for shape, make in SHIFTS:
         if match := shape.fullmatch(step):
             count = int(match[1] or 1)

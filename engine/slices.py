@@ -3,17 +3,40 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from enum import Enum
 from typing import Protocol
 
 from engine.calendar.periods import Span
 
+DATE = "date"  # column of every row: the posting date
 SPAN = "span"  # column of a sums frame: position of the span among those asked for
 ROWS = "rows"  # column of a sums frame: how many rows were added up
 
 
+class How(Enum):
+    """What is made of the amounts of a group of rows."""
+
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A measure of a group of rows."""
+
+    measure: str
+    how: How = How.SUM
+
+    @property
+    def column(self) -> str:
+        """The column of a sums frame that holds it."""
+        return self.measure if self.how is How.SUM else f"{self.measure}.{self.how.value}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Sums of one scenario of a domain: by span and by the codes of some leaf dimensions.
+    """Aggregates of one scenario of a domain: by span and by the codes of some leaf dimensions.
 
     The spans do not overlap and ascend. The cell handed over beside a slice is all that restricts it.
     """
@@ -22,18 +45,21 @@ class Slice:
     scenario: str
     spans: tuple[Span, ...]
     keys: tuple[str, ...]
-    measures: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowSlice:
-    """Rows of one scenario of a domain, in the order they are stored: by month, then by the domain's sort keys."""
+    """Rows of one scenario of a domain: by month, then by the domain's sort keys, then by everything else.
+
+    `span` None asks for undated rows as well, which come last.
+    """
 
     domain: str
     scenario: str
-    span: Span
+    span: Span | None
     columns: tuple[str, ...]
-    limit: int
+    limit: int | None = None
 
 
 class Presence(Protocol):

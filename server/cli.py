@@ -11,7 +11,7 @@ import polars as pl
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from engine.books import Shelf
+from engine.books import Books, Shelf
 from engine.checks import data_faults
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import Instance, read_instance
@@ -71,8 +71,11 @@ def run_serve(_: argparse.Namespace, settings: Settings) -> int:
     logging.getLogger("mcp").setLevel(logging.WARNING)  # it tells of every request
     instance = read_instance(settings.instance)
     key = dev_key(settings.dev_key, settings.state_folder)
-    if Shelf(instance.catalogue, settings.store).current().version == 0:
+    books = Shelf(instance.catalogue, settings.store).current()
+    if books.version == 0:
         err.print("No books are loaded yet; run: tieout load", markup=False)
+    else:
+        tell_data_faults(books)
     with listen(settings) as listening:
         announce(settings, instance, key)
         serve(settings, instance, key, listening)
@@ -92,12 +95,7 @@ def run_check(asked: argparse.Namespace, settings: Settings) -> int:
     """Print every fault of an instance."""
     instance = read_instance(settings.instance)
     catalogue = instance.catalogue
-    faults: list[str] = []
-    if asked.data:
-        faults = list(data_faults(Shelf(catalogue, settings.store).current()))
-        for fault in faults:
-            err.print(fault, markup=False)
-    if faults:
+    if asked.data and tell_data_faults(Shelf(catalogue, settings.store).current()):
         return FAULTY
     counts = {
         "domains": catalogue.domains,
@@ -108,6 +106,14 @@ def run_check(asked: argparse.Namespace, settings: Settings) -> int:
     }
     out.print(f"{settings.instance}: no faults; {', '.join(f'{len(part)} {name}' for name, part in counts.items())}")
     return DONE
+
+
+def tell_data_faults(books: Books) -> bool:
+    """Print what the catalogue speaks of and the books do not hold; tell whether there is any."""
+    faults = list(data_faults(books))
+    for fault in faults:
+        err.print(fault, markup=False)
+    return bool(faults)
 
 
 def run_load(asked: argparse.Namespace, settings: Settings) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.cuts import OWN, UNASSIGNED
+from engine.cuts import ALL, OWN, UNASSIGNED
 from engine.exact import ONE, Exact
 from engine.members.memberset import LeafMembers, Leaves, Visible
 
@@ -66,11 +66,11 @@ class RaggedNodes:
     def has(self, member: str) -> bool:
         """Tell whether a node has this id; `NODE/(own)` is one where the node has postings of its own."""
         node = self.nodes.get(member.removesuffix(OWN))
-        return member == UNASSIGNED or (node is not None and (not member.endswith(OWN) or node.own is not None))
+        return member in (UNASSIGNED, ALL) or (node is not None and (not member.endswith(OWN) or node.own is not None))
 
     def label(self, member: str) -> str:
         """Return the node's name."""
-        if member == UNASSIGNED:
+        if member in (UNASSIGNED, ALL):
             return member
         name = self.nodes[member.removesuffix(OWN)].name
         return f"{name} (own)" if member.endswith(OWN) else name
@@ -85,6 +85,8 @@ class RaggedNodes:
         """Return the leaves below a node and its own, with the product of the edges below the node."""
         if member == UNASSIGNED:
             return self.unplaced
+        if member == ALL:
+            return self.top()
         if member.endswith(OWN):
             return self._own(member.removesuffix(OWN))
         if member not in self._weights and self.is_simple:
@@ -119,7 +121,7 @@ class RaggedNodes:
 
     def each_below(self, member: str) -> Iterator[int]:
         """Yield every leaf below a node, those of weight 0 included."""
-        if member == UNASSIGNED or member.endswith(OWN):
+        if member in (UNASSIGNED, ALL) or member.endswith(OWN):
             yield from self.leaves(member)
         else:
             owns = (self.nodes[key].own for key in self._downward([member]))
@@ -172,7 +174,7 @@ class RaggedNodes:
 
     def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
         """Return one level below a single filtered node or a single root; else the filtered nodes or the roots."""
-        filtered = list(dict.fromkeys(under))
+        filtered = [member for member in dict.fromkeys(under) if member != ALL]
         if len(filtered) == 1:
             return self.children(filtered[0]) or filtered
         if filtered:

@@ -1,21 +1,25 @@
 """Figures: a plan of everything a report reads, and the figures once it is read."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import polars as pl
 
+from engine.adding import FLOW, OverTime
 from engine.calendar.periods import Period
-from engine.catalogue import Base, OverTime
+from engine.catalogue import Base
 from engine.formulas.figures import Figure, Nothing
 from engine.formulas.formula import evaluate
+from engine.plans.amounts import Amounts
 from engine.plans.availability import Availability
 from engine.plans.expressions import Computed, Expression, Measured
-from engine.plans.measure import Amounts, Batch, View, batches
+from engine.plans.measure import Batch, batches
 from engine.plans.presences import Presences
+from engine.plans.reads import Reads
 from engine.plans.rows import Row
+from engine.plans.view import View
 from engine.plans.weights import Axis, Members, axis_of
 from engine.plans.windows import Window, time_columns, windows_of
 from engine.queries.values import Query
@@ -36,7 +40,7 @@ class Reading:
 
     def view(self, domain: str) -> View:
         """Return what is read of a domain."""
-        return View(domain, self.side.scenario.id, self.shared, self.side.variant)
+        return View(domain, self.side.portions(domain), self.shared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +52,12 @@ class FigurePlan:
     reader: Reader
     availability: Availability = field(init=False)
     presences: Presences = field(init=False)
+    reads: Reads = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "availability", Availability(self.query, self.reader.catalogue))
+        object.__setattr__(self, "availability", Availability(self.query, self.reader))
         object.__setattr__(self, "presences", Presences(self.reader))
+        object.__setattr__(self, "reads", Reads(self.presences))
 
     @cached_property
     def times(self) -> tuple[Period, ...]:
@@ -74,8 +80,7 @@ class FigurePlan:
 
     def readings(self, reference: Reference) -> tuple[Reading, ...]:
         """Return the reading of each side of a column; those of a variance see what all its sides may see."""
-        ids = [side.scenario.id for side in reference.sides]
-        return tuple(self.reading(side, self.shared_with(side.scenario.id, ids)) for side in reference.sides)
+        return tuple(self.reading(side, self.shared_with(side, reference.sides)) for side in reference.sides)
 
     def reading(self, side: Side, shared: frozenset[str]) -> Reading:
         """Return one reading, made once."""
@@ -89,12 +94,15 @@ class FigurePlan:
     def _readings(self) -> dict[tuple[Side, frozenset[str]], Reading]:
         return {}
 
-    def shared_with(self, scenario: str, others: Iterable[str]) -> frozenset[str]:
-        """Return the scenarios that narrow what is read of one; none where they narrow nothing."""
-        others = frozenset(others) - {scenario}
-        own = {base.domain: self.reader.cell(scenario, base.domain) for base in self.bases}
-        narrows = any(self.reader.shared_cell([scenario, *others], domain) != cell for domain, cell in own.items())
-        return others if narrows else frozenset()
+    def shared_with(self, side: Side, sides: Sequence[Side]) -> frozenset[str]:
+        """Return the scenarios that narrow what is read of one side; none where they narrow nothing."""
+        compared = {part.scenario.id for other in sides if other != side for part in other.parts}
+        narrows = any(
+            self.reader.shared_cell([part.scenario.id, *compared], domain) != self.reader.cell(part.scenario.id, domain)
+            for domain in {base.domain for base in self.bases}
+            for part in side.parts
+        )
+        return frozenset(compared) if narrows else frozenset()
 
     @cached_property
     def columns(self) -> tuple[tuple[Reading, ...], ...]:
@@ -124,41 +132,40 @@ class FigurePlan:
     def windows(self, view: View, readings: Sequence[Reading]) -> dict[Base, Sequence[Window]]:
         """Return the windows that each base of a view reads.
 
-        By members, a balance reads the days before its close as well: they tell which members have rows in the range
-        and none at the close.
+        By members, a closing balance reads the days before its close as well: they tell which members have rows in the
+        range and none at the close.
         """
         whole = [window for reading in readings for window in reading.windows]
-        closing: dict[str | None, Sequence[Window]] = {}
-        for base in self.bases:
-            if base.over_time is OverTime.CLOSING and base.domain == view.domain and base.stock_group not in closing:
-                anchors = [window for reading in readings for window in self.read(base, reading)]
-                closing[base.stock_group] = anchors + whole if self.axes else anchors
-        return {
-            base: closing[base.stock_group] if base.over_time is OverTime.CLOSING else whole
-            for base in self.bases
-            if base.domain == view.domain
-        }
+        known: dict[tuple[OverTime, str | None], Sequence[Window]] = {(FLOW, None): whole}
+        bases = [base for base in self.bases if base.domain == view.domain]
+        for base in bases:
+            key = (base.over_time, base.stock_group)
+            if key not in known:
+                own = [window for reading in readings for window in self.read(base, reading)]
+                known[key] = own + whole if self.axes and base.over_time.closes else own
+        return {base: known[base.over_time, base.stock_group] for base in bases}
 
     def read(self, base: Base, reading: Reading) -> tuple[Window, ...]:
-        """Return the days that a base reads for each window of a reading: all of a flow, the close of a balance."""
-        if base.over_time is OverTime.SUM:
+        """Return the days that a base reads for each window of a reading."""
+        if base.over_time.is_flow:
             return reading.windows
-        key = (base.domain, base.stock_group, reading)
-        if key not in self._anchors:
+        key = (base.domain, base.over_time, base.stock_group, reading)
+        if key not in self._read:
             view = reading.view(base.domain)
-            self._anchors[key] = tuple(self.presences.read_window(view, base, window) for window in reading.windows)
-        return self._anchors[key]
+            self._read[key] = tuple(self.reads.window(view, base, window) for window in reading.windows)
+        return self._read[key]
 
     @cached_property
-    def _anchors(self) -> dict[tuple[str, str | None, Reading], tuple[Window, ...]]:
+    def _read(self) -> dict[tuple[str, OverTime, str | None, Reading], tuple[Window, ...]]:
         return {}
 
-    def finish(self, sums: Sequence[pl.DataFrame]) -> "Figures":
-        """Return the figures from the collected sums of the batches."""
-        amounts: dict[tuple[View, Base], Amounts] = {}
-        for batch, frame in zip(self.batches, sums, strict=True):
-            collected = batch.collected(frame)
-            amounts.update({(batch.view, base): collected for base in batch.bases})
+    def finish(self, sums: Sequence[Sequence[pl.DataFrame]]) -> "Figures":
+        """Return the figures from the collected frames of the batches."""
+        amounts = {
+            (batch.view, base): found
+            for batch, frames in zip(self.batches, sums, strict=True)
+            for base, found in batch.collected(frames).items()
+        }
         return Figures(self, amounts)
 
 
@@ -208,7 +215,7 @@ class Figures:
     @cached_property
     def members(self) -> tuple[Members, ...]:
         """The combinations of members that hold anything, in display order."""
-        seen = {members for amounts in set(self.amounts.values()) for members in amounts.members()}
+        seen = {members for amounts in self.amounts.values() for members in amounts.members}
         whole = [members for members in seen if None not in members]
         return tuple(
             sorted(
@@ -246,14 +253,14 @@ class Figures:
         if availability.why_not_base(base):
             return [Nothing.UNAVAILABLE] * len(self.places)
         amounts = self.amounts[reading.view(base.domain), base]
-        figures = amounts.figures(base, self.plan.read(base, reading), self.cells(base.domain))
-        if availability.why_not_by_time(expression):
-            last = len(reading.windows) - 1
-            return [
-                figure if place.time == last else Nothing.UNAVAILABLE
-                for figure, place in zip(figures, self.places, strict=True)
-            ]
-        return figures
+        figures = amounts.figures(self.plan.read(base, reading), self.cells(base.domain))
+        carried = [availability.carries(base.domain, window) for window in reading.windows]
+        if all(carried):
+            return figures
+        return [
+            figure if carried[place.time] else Nothing.UNAVAILABLE
+            for figure, place in zip(figures, self.places, strict=True)
+        ]
 
     def cells(self, domain: str) -> list[tuple[Members, int]]:
         """Return the members of each place as a domain knows them, and its time column."""

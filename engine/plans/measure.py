@@ -1,134 +1,104 @@
-"""Measures: the figures of one view, from sums by class to exact numbers.
+"""Measures: the sums that a view's figures are made of, planned together.
 
-A *view* is one scenario of one domain inside one scope. Everything that a report reads of a view is planned together:
-the days of all its windows are cut into pieces, each piece is summed once by the classes of its leaves, and a figure
-is the sum over the pieces of its window.
+The days of all windows of a view are cut into pieces, each piece is summed once by the classes of its leaves, and a
+figure is the sum over the pieces of its window. Of balances that carry each leaf's last known value, the last rows of
+each leaf are found first, window by window.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import polars as pl
 
+from engine.adding import Rule
 from engine.calendar.periods import Span
 from engine.catalogue import Base
-from engine.exact import Exact
-from engine.formulas.figures import Figure, Nothing
-from engine.plans.weighing import Weighing, weighings
+from engine.plans.amounts import Amounts
+from engine.plans.last_known import LastPieces, held_periods, last_of_each_leaf
+from engine.plans.pieces import Pieces, atoms
+from engine.plans.tallies import TALLIES, Amount
+from engine.plans.view import View
+from engine.plans.weighing import VALUE, Counted, Weighing, weighings
 from engine.plans.weights import Axis, Members
-from engine.plans.windows import Window, atoms
+from engine.plans.windows import Window
 from engine.queries.values import Filter
 from engine.reader import Reader
-from engine.scenarios import Variant
-from engine.slices import SPAN, Slice
-
-ByMember = dict[Members, list[int | None]]  # amounts by piece, of each combination of members
+from engine.scenarios import Portion
+from engine.slices import ROWS, SPAN, Slice
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """One scenario of one domain, inside what may be seen of it and of the scenarios it is compared with."""
+@dataclass(frozen=True, eq=False)
+class Share:
+    """What one portion of a view brings to a batch: its weighing, and which of the pieces are its own."""
 
-    domain: str
-    scenario: str
-    shared: frozenset[str] = frozenset()
-    variant: Variant | None = None
+    weighing: Weighing
+    sums: pl.LazyFrame  # by piece and class of every key
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Bases of a view that one slice can answer, and the days it is cut into."""
+    """Bases of a view that are read alike."""
 
     view: View
     bases: tuple[Base, ...]
-    weighing: Weighing
-    pieces: tuple[Span, ...]
-    reader: Reader
+    pieces: Pieces
+    shares: tuple[Share, ...]
 
-    @cached_property
-    def sums(self) -> pl.LazyFrame:
-        """The plan: sums by piece and class of every key."""
-        weighing = self.weighing
-        asked = Slice(
-            domain=self.view.domain,
-            scenario=self.view.scenario,
-            spans=self.pieces,
-            keys=weighing.keys,
-            measures=weighing.measures,
-        )
-        frame = self.reader.sums(asked, weighing.cut, self.view.shared)
-        if not weighing.keys:
-            return frame
-        return (
-            frame.with_columns(weighing.class_columns)
-            .group_by(SPAN, *weighing.keys)
-            .agg(pl.col(weighing.measures).sum())
-        )
+    @property
+    def frames(self) -> tuple[pl.LazyFrame, ...]:
+        """What must be collected."""
+        return tuple(share.sums for share in self.shares)
 
-    def collected(self, sums: pl.DataFrame) -> "Amounts":
-        """Return the amounts of every base and member, by piece, from rows of piece, classes and measures."""
-        amounts: list[ByMember] = [{} for _ in self.bases]
-        known: dict[tuple[int, ...], list[tuple[list[int | None], int, int]]] = {}
-        width = 1 + len(self.weighing.keys)
-        columns = {measure: width + place for place, measure in enumerate(self.weighing.measures)}
+    def only(self, portion: int) -> "Batch":
+        """Return what one portion of the view brings."""
+        return Batch(self.view, self.bases, self.pieces, self.shares[portion : portion + 1])
+
+    def collected(self, frames: Sequence[pl.DataFrame]) -> dict[Base, Amounts]:
+        """Return the amounts of every base from the collected frames."""
+        weighing = self.shares[0].weighing
+        found = Tallying(self.pieces.count)
+        for share, frame in zip(self.shares, frames, strict=True):
+            found.add(share.weighing, frame)
+        return {
+            base: Amounts(
+                base,
+                10**base.measure.places * weighing.denominators[position],
+                [found.amounts[position, tally] for tally in range(len(TALLIES[base.over_members]))],
+                self.pieces,
+            )
+            for position, base in enumerate(self.bases)
+        }
+
+
+class Tallying:
+    """Rows of piece, classes and aggregates on their way into amounts by base, tally, members and piece."""
+
+    def __init__(self, pieces: int) -> None:
+        self._pieces = pieces
+        self.amounts: dict[tuple[int, int], dict[Members, list[Amount | None]]] = defaultdict(dict)
+
+    def add(self, weighing: Weighing, sums: pl.DataFrame) -> None:
+        """Add the rows of one frame."""
+        width = 1 + len(weighing.keys)
+        columns = {name: place for place, name in enumerate(sums.columns)}
+        known: dict[tuple[int, ...], list[tuple[list[Amount | None], int, Counted]]] = {}
         for row in sums.iter_rows():
             classes = row[1:width]
             counted = known.get(classes)
             if counted is None:
                 counted = known[classes] = [
-                    (amounts[position].setdefault(members, [None] * len(self.pieces)), columns[measure], weight)
-                    for position, members, measure, weight in self.weighing.counted(classes)
+                    (self._by_piece(part), columns[part.column], part) for part in weighing.counted(classes)
                 ]
             piece = row[0]
-            for by_piece, column, weight in counted:
-                by_piece[piece] = (by_piece[piece] or 0) + row[column] * weight
-        return Amounts(self, dict(zip(self.bases, amounts, strict=True)))
+            for by_piece, column, part in counted:
+                amount = row[column] * part.weight if part.weight is not None else frozenset(row[column])
+                so_far = by_piece[piece]
+                by_piece[piece] = amount if so_far is None else part.together(so_far, amount)
 
-
-@dataclass(frozen=True, eq=False)
-class Amounts:
-    """What a batch has summed: integers by base, members and piece."""
-
-    batch: Batch
-    by_base: Mapping[Base, ByMember]
-
-    def figures(self, base: Base, windows: Sequence[Window], cells: Iterable[tuple[Members, int]]) -> list[Figure]:
-        """Return the figures of a base: of some members over one of the windows each."""
-        by_member = self.by_base[base]
-        denominator = 10**base.measure.places * self.batch.weighing.denominators[self.batch.bases.index(base)]
-        pieces = [self.pieces(window) for window in windows]
-        figures: list[Figure] = []
-        for members, time in cells:
-            by_piece = by_member.get(members, ())
-            total = None
-            for piece in pieces[time] if by_piece else ():
-                amount = by_piece[piece]
-                if amount is not None:
-                    total = amount if total is None else total + amount
-            figures.append(Nothing.MISSING if total is None else Exact(total, denominator))
-        return figures
-
-    def pieces(self, window: Window) -> tuple[int, ...]:
-        """Return the positions of the pieces a window is made of."""
-        found = self._pieces.get(window)
-        if found is None:
-            starts = [piece.first for piece in self.batch.pieces]
-            found = self._pieces[window] = tuple(
-                place
-                for span in window.spans
-                for place in range(bisect_left(starts, span.first), bisect_right(starts, span.last))
-            )
-        return found
-
-    @cached_property
-    def _pieces(self) -> dict[Window, tuple[int, ...]]:
-        return {}
-
-    def members(self) -> set[Members]:
-        """Return the combinations of members that hold anything."""
-        return {members for by_member in self.by_base.values() for members in by_member}
+    def _by_piece(self, part: Counted) -> list[Amount | None]:
+        by_member = self.amounts[part.position, part.tally]
+        return by_member.setdefault(part.members, [None] * self._pieces)
 
 
 def batches(
@@ -141,10 +111,69 @@ def batches(
 ) -> list[Batch]:
     """Return the batches that answer some bases of a view, each over its windows."""
     bases = list(windows)
-    found = []
-    for weighing in weighings(bases, axes, places, filters, view.variant, reader):
-        own = tuple(bases[position] for position in weighing.positions)
-        read = {id(windows[base]): windows[base] for base in own}  # most bases share their list of windows
-        pieces = atoms(window for listed in read.values() for window in listed)
-        found.append(Batch(view, own, weighing, pieces, reader))
-    return found
+    variants = [portion.part.variant for portion in view.portions]
+    return [
+        batch_of(view, bases, alike, windows, reader)
+        for alike in weighings(bases, axes, places, filters, variants, reader)
+    ]
+
+
+def batch_of(
+    view: View,
+    bases: Sequence[Base],
+    alike: Sequence[Weighing],
+    windows: Mapping[Base, Sequence[Window]],
+    reader: Reader,
+) -> Batch:
+    """Return one batch from the weighings of the same bases, one for each portion of a view."""
+    own = tuple(bases[position] for position in alike[0].positions)
+    read = {id(windows[base]): windows[base] for base in own}  # most bases share their list of windows
+    distinct = list(dict.fromkeys(window for listed in read.values() for window in listed))
+    boundaries = [portion.days.first for portion in view.portions[1:]]
+    if own[0].over_time.rule is Rule.LAST_KNOWN:
+        pieces: Pieces = LastPieces.cut(distinct, boundaries, held_periods(view, own[0], distinct, reader))
+    else:
+        pieces = Pieces(atoms(distinct, boundaries))
+    sums = [
+        portion_sums(view, portion, pieces.spans, weighing, reader)
+        for portion, weighing in zip(view.portions, alike, strict=True)
+    ]
+    if isinstance(pieces, LastPieces):
+        leaves = reader.catalogue.leaves_of(view.domain)
+        sums = last_of_each_leaf(sums, leaves, pieces)
+    shares = (Share(weighing, by_class(frame, weighing)) for frame, weighing in zip(sums, alike, strict=True))
+    return Batch(view, own, pieces, tuple(shares))
+
+
+def portion_sums(
+    view: View, portion: Portion, pieces: Sequence[Span], weighing: Weighing, reader: Reader
+) -> pl.LazyFrame:
+    """Return the sums of one portion on its own pieces: by piece and by the codes its rows must be told apart by."""
+    own = [place for place, piece in enumerate(pieces) if portion.days.holds(piece.first)]
+    before = own[0] if own else 0
+    keys = weighing.keys
+    if weighing.bases[0].counted:
+        keys = tuple(dict.fromkeys((*keys, weighing.bases[0].counted)))
+    if weighing.bases[0].over_time.rule is Rule.LAST_KNOWN:
+        keys = tuple(sorted({*keys, *reader.catalogue.leaves_of(view.domain)}))
+    asked = Slice(
+        domain=view.domain,
+        scenario=portion.part.scenario.id,
+        spans=tuple(pieces[place] for place in own),
+        keys=keys,
+        aggregates=weighing.aggregates,
+    )
+    sums = reader.sums(asked, weighing.cut, view.shared)
+    return sums.with_columns(pl.col(SPAN) + before) if before else sums
+
+
+def by_class(sums: pl.LazyFrame, weighing: Weighing) -> pl.LazyFrame:
+    """Return sums by the classes of their keys instead of their codes."""
+    counted = weighing.bases[0].counted
+    made = [getattr(pl.col(part.column), part.how.value)() for part in weighing.aggregates] + [pl.col(ROWS).sum()]
+    if counted:
+        sums = sums.with_columns(pl.col(counted).alias(VALUE))
+        made.append(pl.col(VALUE).unique())
+    if not weighing.keys and not counted and weighing.bases[0].over_time.rule is not Rule.LAST_KNOWN:
+        return sums
+    return sums.with_columns(weighing.class_columns).group_by(SPAN, *weighing.keys).agg(made)

@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from engine.calendar.periods import Grain
-from engine.catalogue import Base, OverTime
+from engine.calendar.periods import PeriodRange
+from engine.catalogue import Base
 from engine.formulas.figures import Nothing
 from engine.notes import Note
 from engine.plans.expressions import Computed
 from engine.plans.figures import FigurePlan, Figures, Reading
 from engine.plans.presences import Anchor
+from engine.plans.rows import Row
 from engine.queries.filters import listed
 from engine.scenarios import Side, Variance
 
@@ -19,7 +20,7 @@ def notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
     yield from row_notes(plan)
     for column, readings in zip(plan.query.columns, plan.columns, strict=True):
         for reading in readings:
-            yield from side_notes(plan, reading.side)
+            yield from side_notes(plan, reading)
             yield from variant_notes(plan, reading.side)
             yield from anchor_notes(plan, reading)
             yield from close_notes(plan, figures, reading)
@@ -53,28 +54,35 @@ def row_notes(plan: FigurePlan) -> Iterator[Note]:
         yield Note.of("aggregate", domain=domain, dimensions=dimensions, lines=listed(lines))
 
 
-def side_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
-    """Yield what a shifted view does to the range."""
-    calendar = plan.reader.catalogue.calendar
-    asked = plan.query.asked
+def side_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
+    """Yield what a shifted view does to the range, and what cannot be asked in its window."""
+    side, asked, calendar = reading.side, plan.query.asked, plan.reader.catalogue.calendar
     window = side.window(calendar, asked)
+    if side.shifts and window is None:
+        yield Note.of("no_window", scenario=side.key, period=asked.label)
     if side.has_window and asked.count > 1 and window is not None:
         yield Note.of("window_replaces_range", scenario=side.key, window=window.label)
-    if asked.grain in (Grain.DATE, Grain.WEEK):
-        at = asked
-        for shift in side.shifts:
-            if shift.years and (lost := calendar.without_counterpart(at, shift.years)):
-                yield Note.of("leap_period", scenario=side.key, periods=listed([period.code for period in lost]))
-            moved = shift.move(calendar, at)
-            if moved is None:
-                return
-            at = moved
+    runs = [asked, *(PeriodRange(period, period) for period in plan.times)]
+    lost = {period.code: None for run in runs for period in side.without_counterpart(calendar, run)}
+    if lost:
+        yield Note.of("leap_period", scenario=side.key, periods=listed(list(lost)))
+    for domain in plan.query.domains:
+        grains = {asked.grain, *(period.grain for period in plan.times[:1])}
+        if all(map(domain.carries, grains)) and not plan.availability.carries(domain.key, reading.windows[-1]):
+            lines = [row.key for row in plan.rows if domain.key in domains_of(row)]
+            reason = f"{domain.key} is held by {domain.grain.value}, and {side.key} is {reading.windows[-1].label}"
+            yield Note.of("unavailable", lines=listed(lines), reason=reason)
+
+
+def domains_of(row: Row) -> set[str]:
+    """Return the domains that a row reads."""
+    return {base.domain for base in row.expression.bases} if row.expression else set()
 
 
 def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
     """Yield the domains that an adjustment of a variant cannot touch."""
     dimensions = plan.reader.catalogue.dimensions
-    for adjustment in side.variant.adjustments if side.variant else ():
+    for adjustment in (known for part in side.parts if part.variant for known in part.variant.adjustments):
         for domain in plan.query.domains:
             lacking = [
                 cut.dimension for cut in adjustment.where if dimensions[cut.dimension].leaf not in domain.dimensions
@@ -86,17 +94,16 @@ def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
 
 
 def balances(plan: FigurePlan) -> list[Base]:
-    """Return one balance of each stock group that a plan reads."""
-    closing = {(base.domain, base.stock_group): base for base in plan.bases if base.over_time is OverTime.CLOSING}
+    """Return one balance of each stock group and kind, closing or opening, that a plan reads."""
+    closing = {(base.domain, base.stock_group, base.over_time): base for base in plan.bases if base.over_time.closes}
     return list(closing.values())
 
 
 def anchors(plan: FigurePlan, reading: Reading) -> list[tuple[Base, Anchor]]:
-    """Return where each stock group closes in the total column of a reading."""
+    """Return where each stock group closes, for the total column of a reading."""
     found = []
     for base in balances(plan):
-        group = plan.presences.group_of(base)
-        anchor = plan.presences.anchor(reading.view(base.domain), group, reading.windows[-1])
+        anchor = plan.reads.anchor(reading.view(base.domain), base, reading.windows[-1])
         if anchor is not None:
             found.append((base, anchor))
     return found
@@ -113,20 +120,23 @@ def anchor_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
             scenario=reading.side.key,
             anchor=anchor.period.code,
         )
-    if len({anchor.window.last for _, anchor in found}) > 1:
+    closing = [(base, anchor) for base, anchor in found if not base.over_time.opening]
+    if len({anchor.window.last for _, anchor in closing}) > 1:
         yield Note.of(
             "anchors_differ",
-            anchors=", ".join(f"{base.domain} at {anchor.period.code}" for base, anchor in found),
+            anchors=", ".join(f"{base.domain} at {anchor.period.code}" for base, anchor in closing),
         )
 
 
 def close_notes(plan: FigurePlan, figures: Figures, reading: Reading) -> Iterator[Note]:
     """Yield the members that have rows in the range and none at the close."""
     for base, anchor in anchors(plan, reading) if plan.axes else []:
+        if base.over_time.opening:
+            continue
         window = reading.windows[-1]
         held = figures.amounts[reading.view(base.domain), base]
         cells = [(members, time) for members in figures.members for time in (0, 1)]
-        found = held.figures(base, (window, anchor.window), cells)
+        found = held.figures((window, anchor.window), cells)
         late = [
             members
             for members, in_range, at_close in zip(figures.members, found[::2], found[1::2], strict=True)
@@ -146,13 +156,21 @@ def comparison_notes(plan: FigurePlan, variance: Variance, a: Reading, b: Readin
         yield Note.of("scope_differs", sides=sides)
     for domain in dict.fromkeys(base.domain for base in plan.bases):
         covered = [plan.presences.coverage(reading.view(domain), reading.windows[-1], grain) for reading in (a, b)]
-        if covered[0] != covered[1] and all(held for held, _ in covered):
-            texts = [f"{held} of {asked}" for held, asked in covered]
-            yield Note.of("coverage_differs", sides=sides, domain=domain, a=texts[0], b=texts[1])
+        if covered[0] != covered[1] and all(coverage.held for coverage in covered):
+            first, second = covered
+            yield Note.of(
+                "coverage_differs",
+                sides=sides,
+                domain=domain,
+                a=str(first),
+                b=str(second),
+                periods=f"{first.noun}s",
+            )
     behind = [
         {
             (base.domain, anchor.group.key): periods_behind(plan, reading, anchor)
             for base, anchor in anchors(plan, reading)
+            if not base.over_time.opening
         }
         for reading in (a, b)
     ]
@@ -163,13 +181,14 @@ def comparison_notes(plan: FigurePlan, variance: Variance, a: Reading, b: Readin
 
 def periods_behind(plan: FigurePlan, reading: Reading, anchor: Anchor) -> int:
     """Return how many periods before the end of its window an anchor lies."""
-    end = reading.windows[-1].last or anchor.period.last
-    return plan.reader.catalogue.calendar.at(end, anchor.group.grain).ordinal - anchor.period.ordinal
+    last = plan.reader.catalogue.calendar.at(reading.windows[-1].last or anchor.period.last, anchor.group.grain)
+    return last.ordinal - anchor.period.ordinal if last else 0
 
 
 def empty_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
     """Yield the domains that a scenario holds no rows of at all."""
+    ids = [part.scenario.id for part in reading.side.parts]
     for domain in plan.query.domains:
-        seen = not plan.reader.cell(reading.side.scenario.id, domain.key).is_nothing
+        seen = not all(plan.reader.cell(id_, domain.key).is_nothing for id_ in ids)
         if seen and plan.presences.of(reading.view(domain.key)).through() is None:
-            yield Note.of("no_rows", scenario=reading.side.scenario.id, domain=domain.key)
+            yield Note.of("no_rows", scenario="+".join(ids), domain=domain.key)

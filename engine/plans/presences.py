@@ -3,18 +3,17 @@
 All of it is inside what the caller may see, and before any filter of the request.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import reduce
 from operator import or_
 
 from engine.calendar.periods import Grain, Period, Span
-from engine.catalogue import Base, OverTime, StockGroup
-from engine.errors import Unavailable
-from engine.plans.measure import View
-from engine.plans.windows import NO_DAYS, Window
+from engine.catalogue import StockGroup
+from engine.plans.view import View
+from engine.plans.windows import Window
 from engine.reader import Reader
-from engine.scenarios import Scenario
 from engine.scope import EVERYTHING, NOTHING, Cell
 from engine.slices import Presence
 
@@ -28,6 +27,53 @@ class Anchor:
     window: Window
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How many periods of a window hold rows, of how many; months where the grain is coarser."""
+
+    held: int
+    periods: int
+    noun: str
+    weeks: int | None  # its length, where periods are made of weeks
+
+    def __str__(self) -> str:
+        weeks = "" if self.weeks is None else f" ({self.weeks} weeks)"
+        return f"{self.held} of {self.periods}{weeks}"
+
+
+@dataclass(frozen=True, slots=True)
+class Blended:
+    """Presence of several scenarios, each on its own days, ascending."""
+
+    parts: tuple[tuple[Span, Presence], ...]
+
+    def days(self, span: Span) -> Sequence[date]:
+        """Return the days of a span that hold rows, ascending."""
+        inside = ((span.overlap(days), presence) for days, presence in self.parts)
+        return [day for within, presence in inside if within for day in presence.days(within)]
+
+    def last(self, span: Span) -> date | None:
+        """Return the last day of a span that holds rows."""
+        inside = ((span.overlap(days), presence) for days, presence in reversed(self.parts))
+        return next((day for within, presence in inside if within and (day := presence.last(within))), None)
+
+    def through(self) -> date | None:
+        """Return the last day of all that holds rows."""
+        return self.last(Span(date.min, date.max))
+
+    def undated(self) -> int:
+        """Return how many rows have no date."""
+        return sum(presence.undated() for _, presence in self.parts)
+
+    def codes(self, dimension: str) -> frozenset[int]:
+        """Return the codes of a leaf dimension that some row has."""
+        return frozenset().union(*(presence.codes(dimension) for _, presence in self.parts))
+
+    def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
+        """Return the leaf dimensions of which some row has no member."""
+        return frozenset().union(*(presence.unassigned(dimensions) for _, presence in self.parts))
+
+
 @dataclass(frozen=True, slots=True)
 class Presences:
     """Presence of every view of one reader."""
@@ -36,7 +82,11 @@ class Presences:
 
     def of(self, view: View, cut: Cell = EVERYTHING) -> Presence:
         """Return on which days a view holds rows inside a cut."""
-        return self.reader.presence(view.domain, view.scenario, cut, view.shared)
+        parts = [
+            (portion.days, self.reader.presence(view.domain, portion.part.scenario.id, cut, view.shared))
+            for portion in view.portions
+        ]
+        return parts[0][1] if len(parts) == 1 else Blended(tuple(parts))
 
     def anchor(self, view: View, group: StockGroup, window: Window) -> Anchor | None:
         """Return the last period of the group's grain in which it holds any row of a window."""
@@ -46,33 +96,14 @@ class Presences:
         if last is None:
             return None
         period = self.reader.catalogue.calendar.at(last, group.grain)
+        if period is None:
+            return None
         spans = tuple(inside for span in window.spans if (inside := span.overlap(period.span)))
         return Anchor(group, period, Window(spans, period.label))
 
     def group_cell(self, group: StockGroup) -> Cell:
         """Return the leaves whose balances close together."""
         return reduce(or_, map(self.reader.cut_cell, group.where), NOTHING)
-
-    def read_window(self, view: View, base: Base, window: Window) -> Window:
-        """Return the days a base reads for a window: all of a flow, those of the anchor of a balance."""
-        if base.over_time is OverTime.SUM:
-            return window
-        anchor = self.anchor(view, self.group_of(base), window)
-        return NO_DAYS if anchor is None else anchor.window
-
-    def group_of(self, base: Base) -> StockGroup:
-        """Return the stock group a balance closes with."""
-        groups = self.reader.catalogue.domains[base.domain].stock_groups
-        if base.stock_group is None:
-            raise Unavailable(f"a balance of {base.domain} names no stock group")
-        return groups[base.stock_group]
-
-    def holds(self, view: View, base: Base, window: Window) -> bool:
-        """Tell whether a view holds rows in a window; of a balance, whether it has an anchor there."""
-        if base.over_time is OverTime.CLOSING:
-            return self.anchor(view, self.group_of(base), window) is not None
-        presence = self.of(view)
-        return any(presence.last(span) is not None for span in window.spans)
 
     def is_complete(self, view: View, window: Window, grain: Grain) -> bool:
         """Tell whether a window is closed and loaded to its end.
@@ -84,31 +115,30 @@ class Presences:
         if through is None or last is None:
             return False
         finest = min(grain, Grain.MONTH, key=lambda other: other.fineness)
-        closed = self.scenario(view).open_after(view.domain)
-        if closed is not None and last > closed:
+        if self.open_span(view, window):
             return False
-        return self.reader.catalogue.calendar.at(last, finest).first <= through
-
-    def scenario(self, view: View) -> Scenario:
-        """Return the base scenario of a view."""
-        return self.reader.catalogue.scenarios[view.scenario]
+        period = self.reader.catalogue.calendar.at(last, finest)
+        return period is not None and period.first <= through
 
     def open_span(self, view: View, window: Window) -> Span | None:
-        """Return the days of a window that the registry says are open."""
-        closed = self.scenario(view).open_after(view.domain)
+        """Return the days of a window that the registry says are open; of a blend, the second scenario's say."""
+        closed = view.portions[-1].part.scenario.open_after(view.domain)
         if closed is None or window.last is None or window.last <= closed:
             return None
         first = next(span for span in window.spans if span.last > closed)
         return Span(max(first.first, date.fromordinal(closed.toordinal() + 1)), window.last)
 
-    def coverage(self, view: View, window: Window, grain: Grain) -> tuple[int, int]:
-        """Return how many periods of a window hold rows, and how many there are; months where the grain is coarser."""
+    def coverage(self, view: View, window: Window, grain: Grain) -> Coverage:
+        """Return how much of a window holds rows, and how long it is."""
         calendar = self.reader.catalogue.calendar
         finest = min(grain, Grain.MONTH, key=lambda other: other.fineness)
         presence = self.of(view)
-        held = {calendar.at(day, finest).ordinal for span in window.spans for day in presence.days(span)}
-        asked = sum(
-            calendar.at(span.last, finest).ordinal - calendar.at(span.first, finest).ordinal + 1
-            for span in window.spans
+        periods = (calendar.at(day, finest) for span in window.spans for day in presence.days(span))
+        touched = (calendar.touching(span, finest) for span in window.spans)
+        weeks = [calendar.weeks(span) for span in window.spans]
+        return Coverage(
+            held=len({period.ordinal for period in periods if period}),
+            periods=sum(run.count for run in touched if run),
+            noun=calendar.grains[finest].noun,
+            weeks=None if None in weeks else sum(count for count in weeks if count),
         )
-        return len(held), asked

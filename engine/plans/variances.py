@@ -8,7 +8,7 @@ from engine.formulas.figures import Figure, Nothing
 from engine.notes import Note
 from engine.plans.expressions import Expression
 from engine.plans.figures import Figures, Reading
-from engine.plans.measure import View
+from engine.plans.view import View
 from engine.plans.windows import Window
 from engine.scenarios import Variance
 
@@ -49,12 +49,12 @@ class Variances:
     def counts_as_zero(self, expression: Expression, reading: Reading, time: int) -> bool:
         """Tell whether no rows of a figure mean 0 in a window: others are there, and no more will come."""
         window = reading.windows[time]
-        presences = self.figures.plan.presences
+        reads = self.figures.plan.reads
         for base in expression.bases:
             view = reading.view(base.domain)
-            if not presences.holds(view, base, window):
+            if not reads.holds(view, base, window):
                 return False
-            if not presences.is_complete(view, window, self.figures.plan.query.asked.grain):
+            if not reads.is_complete(view, base, window, self.figures.plan.query.asked.grain):
                 self.note_open(view, reading, window)
                 return False
         return True

@@ -4,15 +4,17 @@ Which leaf dimensions rows must be grouped by, which leaves count alike, and wha
 One version of the books makes each of them once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
+from math import lcm, prod
 
 import polars as pl
 
+from engine.adding import OverMembers, Rule
 from engine.catalogue import Base
 from engine.exact import ONE
+from engine.plans.tallies import TALLIES, Amount, Tally
 from engine.plans.weights import (
     Axis,
     BaseWeights,
@@ -27,8 +29,21 @@ from engine.queries.values import Filter
 from engine.reader import Reader
 from engine.scenarios import Variant
 from engine.scope import EVERYTHING, Allowed, Cell, CodeSet
+from engine.slices import ROWS, Aggregate
 
-Counted = tuple[int, Members, str, int]  # position of a base, members, measure, integer weight
+VALUE = "value"  # column of a frame of sums: the codes that count_distinct counts
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the rows of some classes are added to: a tally of a base for some members, with an integer weight."""
+
+    position: int  # of the base
+    tally: int  # of the base
+    members: Members
+    column: str  # of the frame of sums
+    weight: int | None  # None of values, which are counted but not weighed
+    together: Callable[[Amount, Amount], Amount]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +51,13 @@ class Weighing:
     """Bases restricted along the same leaf dimensions, broken down by the same axes."""
 
     positions: tuple[int, ...]  # of its bases among those asked for together
-    measured: tuple[str, ...]  # the measure of each base
-    negated: tuple[bool, ...]
-    weights: tuple[BaseWeights, ...]
+    bases: tuple[Base, ...]
+    weights: tuple[BaseWeights, ...]  # of each base
+    denominators: tuple[int, ...]  # for each base, one that all its weights fit
     axes: tuple[Axis, ...]
     places: int
     leaf_counts: Mapping[str, int]
+    after: frozenset[str] = frozenset()  # axes that restrict only once the last rows of each leaf cell are known
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -49,6 +65,7 @@ class Weighing:
         restricted = dict.fromkeys(self.weights[0].by_leaf)
         told_apart = dict.fromkeys(axis.leaf for axis in self.axes)
         told_apart |= dict.fromkeys(leaf for factor in factors_in(self.weights) for leaf in factor.leaves)
+        told_apart |= dict.fromkeys(leaf for leaf in restricted if leaf in self.after)
         return tuple(leaf for leaf in restricted | told_apart if leaf in told_apart or not self._weighs_alike(leaf))
 
     def _weighs_alike(self, leaf: str) -> bool:
@@ -66,7 +83,7 @@ class Weighing:
         Of a dimension that is grouped by anyway, leaves that count nowhere cost less summed than tested.
         """
         codes = {}
-        for leaf in self.weights[0].by_leaf:
+        for leaf in self.weights[0].by_leaf.keys() - self.after:
             counted = frozenset().union(*(weights.by_leaf[leaf] for weights in self.weights))
             if leaf not in self.keys or 2 * len(counted) < self.leaf_counts[leaf]:
                 codes[leaf] = CodeSet(counted)
@@ -83,26 +100,31 @@ class Weighing:
         return [pl.lit(known.of_code).gather(pl.col(known.leaf)).alias(known.leaf) for known in self.classes]
 
     @cached_property
-    def measures(self) -> tuple[str, ...]:
-        """The measures summed."""
-        return tuple(dict.fromkeys(self.measured))
-
-    @cached_property
-    def denominators(self) -> Sequence[int]:
-        """For each base, a denominator that all its weights fit."""
-        of_axes = prod(axis.denominator for axis in self.axes)
-        return [weights.denominator * of_axes for weights in self.weights]
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """What must be made of the rows: both extremes where factors may turn one into the other."""
+        return tuple(
+            dict.fromkeys(
+                Aggregate(base.measure.key, how)
+                for base in self.bases
+                for tally in TALLIES[base.over_members]
+                for weight in (1, -1)
+                if (how := tally.aggregate(weight))
+            )
+        )
 
     def counted(self, classes: tuple[int, ...]) -> Sequence[Counted]:
-        """Return what the sums of one combination of classes are added to, each with its integer weight."""
+        """Return what the sums of one combination of classes are added to."""
         known = self._counted.get(classes)
         if known is None:
             found = {known.leaf: known.classes[number] for known, number in zip(self.classes, classes, strict=True)}
             known = self._counted[classes] = []
-            for position, members, weight in contributions(found, self.weights, self.axes, self.places):
-                scaled = weight.numerator * (self.denominators[position] // weight.denominator)
-                signed = -scaled if self.negated[position] else scaled
-                known.append((position, members, self.measured[position], signed))
+            for position, members, weight, factor in contributions(found, self.weights, self.axes, self.places):
+                base = self.bases[position]
+                amount = weight * factor
+                scaled = amount.numerator * (self.denominators[position] // amount.denominator)
+                for place, tally in enumerate(TALLIES[base.over_members]):
+                    part = Counted(position, place, members, *tallied(base, tally, scaled), tally.together)
+                    known.append(part)
         return known
 
     @cached_property
@@ -110,26 +132,41 @@ class Weighing:
         return {}
 
 
+def tallied(base: Base, tally: Tally, weight: int) -> tuple[str, int | None]:
+    """Return the column that a tally of a base reads for rows of some weight, and what multiplies it."""
+    match base.over_members:
+        case OverMembers.COUNT_DISTINCT:
+            return VALUE, None
+        case OverMembers.COUNT:
+            return ROWS, weight
+    signed = -weight if base.negated else weight
+    how = tally.aggregate(signed)
+    return (ROWS, 1) if how is None else (Aggregate(base.measure.key, how).column, signed)
+
+
 def weighings(
     bases: Sequence[Base],
     axes: Sequence[Axis],
     places: int,
     filters: Sequence[Filter],
-    variant: Variant | None,
+    variants: Sequence[Variant | None],
     reader: Reader,
-) -> list[Weighing]:
-    """Return the weighings of some bases of one domain, those made before where the same was asked."""
+) -> list[tuple[Weighing, ...]]:
+    """Return the weighings of some bases of one domain under some variants, those made before where asked before.
+
+    Bases that can be read alike share a weighing; there is one of them for each variant.
+    """
     key = (
         "weighings",
-        tuple((base.domain, base.where, base.measure.key, base.negated) for base in bases),
+        tuple(base.value for base in bases),
         tuple((axis.key, axis.ids) for axis in axes),
         places,
         tuple((known.dimension.key, known.members) for known in filters),
-        variant,
+        tuple(variants),
     )
     named = sum(len(axis.ids) for axis in axes) + sum(len(known.members) + len(known.leaves) for known in filters)
     size = named + sum(reader.leaf_count(leaf) for leaf in reader.catalogue.domains[bases[0].domain].dimensions)
-    return reader.worked_out(key, lambda: make_weighings(bases, axes, places, filters, variant, reader), size)
+    return reader.worked_out(key, lambda: make_weighings(bases, axes, places, filters, variants, reader), size)
 
 
 def make_weighings(
@@ -137,25 +174,35 @@ def make_weighings(
     axes: Sequence[Axis],
     places: int,
     filters: Sequence[Filter],
-    variant: Variant | None,
+    variants: Sequence[Variant | None],
     reader: Reader,
-) -> list[Weighing]:
-    """Sort bases by the leaf dimensions that restrict them."""
-    factors = factors_of(variant, reader.catalogue.domains[bases[0].domain], reader)
-    weights = [base_weights(base, reader, filters, axes, factors) for base in bases]
-    grouped: dict[frozenset[str], list[int]] = {}
-    for position, weighed in enumerate(weights):
-        grouped.setdefault(frozenset(weighed.by_leaf), []).append(position)
-    counts = {leaf: reader.leaf_count(leaf) for leaf in reader.catalogue.domains[bases[0].domain].dimensions}
+) -> list[tuple[Weighing, ...]]:
+    """Sort bases by the leaf dimensions that restrict them, and by what their rows must be told apart by."""
+    domain = reader.catalogue.domains[bases[0].domain]
+    factors = [factors_of(variant, domain, reader) for variant in variants]
+    weights = [[base_weights(base, reader, filters, axes, known) for known in factors] for base in bases]
+    of_axes = prod(axis.denominator for axis in axes)
+    denominators = [lcm(*(weighed.denominator for weighed in by_variant)) * of_axes for by_variant in weights]
+    grouped: dict[Hashable, list[int]] = {}
+    for position, base in enumerate(bases):
+        last_known = (base.stock_group, base.over_time) if base.over_time.rule is Rule.LAST_KNOWN else None
+        alike = (frozenset(weights[position][0].by_leaf), base.counted, last_known)
+        grouped.setdefault(alike, []).append(position)
+    counts = {leaf: reader.leaf_count(leaf) for leaf in domain.dimensions}
+    axes_only = frozenset(domain.dimensions).difference(reader.catalogue.leaves_of(domain.key))
     return [
-        Weighing(
-            positions=tuple(alike),
-            measured=tuple(bases[position].measure.key for position in alike),
-            negated=tuple(bases[position].negated for position in alike),
-            weights=tuple(weights[position] for position in alike),
-            axes=tuple(axes),
-            places=places,
-            leaf_counts=counts,
+        tuple(
+            Weighing(
+                positions=tuple(positions),
+                bases=tuple(bases[position] for position in positions),
+                weights=tuple(weights[position][place] for position in positions),
+                denominators=tuple(denominators[position] for position in positions),
+                axes=tuple(axes),
+                places=places,
+                leaf_counts=counts,
+                after=axes_only if bases[positions[0]].over_time.rule is Rule.LAST_KNOWN else frozenset(),
+            )
+            for place in range(len(variants))
         )
-        for alike in grouped.values()
+        for positions in grouped.values()
     ]

@@ -226,8 +226,8 @@ def memberships(axis: Axis) -> Mapping[int, list[tuple[str, Exact]]]:
 
 def contributions(
     found: Mapping[str, LeafClass], bases: Sequence[BaseWeights], axes: Sequence[Axis], places: int
-) -> Iterator[tuple[int, Members, Exact]]:
-    """Yield what rows of one combination of classes count as: base, members and weight, totals included.
+) -> Iterator[tuple[int, Members, Exact, Exact]]:
+    """Yield what rows of one combination of classes count as: base, members, weight and factor, totals included.
 
     `found` has the class of every leaf dimension that rows are grouped by, `bases` are restricted along the same
     dimensions, and `places` is how many dimensions the breakdown has.
@@ -235,26 +235,26 @@ def contributions(
     nowhere: Members = (None,) * places
     restricting = [known.in_bases for leaf, known in found.items() if leaf in bases[0].by_leaf]
     for position in restricting[0] if restricting else range(len(bases)):
-        base, weight = bases[position], ONE
+        base, weight, factor = bases[position], ONE, ONE
         for in_bases in restricting:
             weight *= in_bases.get(position, ZERO)
-        for factor in base.factors:
-            if all(factor in found[leaf].in_factors for leaf in factor.leaves):
-                weight *= factor.factor
         if not weight:
             continue
+        for known in base.factors:
+            if all(known in found[leaf].in_factors for leaf in known.leaves):
+                factor *= known.factor
         total, cells = weight, [(nowhere, weight)]
         for axis in axes:
             selects = axis.key in base.hierarchies
-            known = found[axis.leaf]
-            of_total = known.in_totals[axis.key]
+            leaves = found[axis.leaf]
+            of_total = leaves.in_totals[axis.key]
             total *= (ONE if of_total else ZERO) if selects else of_total
             cells = [
                 ((*members[: axis.place], member, *members[axis.place + 1 :]), so_far if selects else so_far * edge)
                 for members, so_far in cells
-                for member, edge in known.in_members[axis.key]
+                for member, edge in leaves.in_members[axis.key]
             ]
         if total:
-            yield position, nowhere, total
+            yield position, nowhere, total, factor
         if axes:
-            yield from ((position, members, counted) for members, counted in cells if counted)
+            yield from ((position, members, counted, factor) for members, counted in cells if counted)

@@ -57,6 +57,7 @@ def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain
             f"decimals {asked.decimals} is not between 0 and {MOST_DECIMALS}.", field="decimals", got=asked.decimals
         )
     columns, notes = resolve_columns(asked.scenarios, reader)
+    refuse_endless_blends(columns, domains)
     period = resolve_range(asked, reader.catalogue, domains)
     filters = resolve_filters(asked.filters, reader, domains)
     breakdown = resolve_breakdown(asked.dimensions, reader, domains)
@@ -67,6 +68,7 @@ def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain
         asked=period,
         selected=selected,
         filters=filters.by_member,
+        by_time=filters.by_time,
         breakdown=breakdown,
         time=resolve_time_axis(breakdown, reader.catalogue, period, selected, domains),
         scale=asked.scale,
@@ -142,6 +144,21 @@ def resolve_columns(asked: Sequence[ScenarioAsked] | None, reader: Reader) -> tu
         else:
             columns.append(Column(reference, column.alias or column.scenario))
     return tuple(columns), notes
+
+
+def refuse_endless_blends(columns: Sequence[Column], domains: Sequence[Domain]) -> None:
+    """Refuse blends whose first scenario does not say how far it is closed."""
+    for side in (side for column in columns for side in column.reference.sides if len(side.parts) > 1):
+        for domain in domains:
+            if side.boundary(domain.key) is None:
+                first, second = (part.key for part in side.parts)
+                raise BadArguments(
+                    f"{first}+{second} shows {first} through its last closed period, and {first} has no "
+                    f"closed_through for {domain.key}. Ask for {first} and {second} in two columns.",
+                    field="scenarios",
+                    got=side.key,
+                    example={"scenarios": [{"scenario": first}, {"scenario": second}]},
+                )
 
 
 def resolve_breakdown(keys: Sequence[str], reader: Reader, domains: Sequence[Domain]) -> tuple[Dimension, ...]:

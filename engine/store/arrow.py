@@ -17,10 +17,10 @@ import pyarrow as pa
 from engine.calendar.periods import Span
 from engine.catalogue import Domain
 from engine.scope import Allowed, Cell, CodeSet
-from engine.slices import ROWS, SPAN, Presence, RowSlice, Slice
+from engine.slices import DATE, ROWS, SPAN, Aggregate, How, Presence, RowSlice, Slice
 from engine.store.layout import UNDATED, Manifest, Partition
+from engine.store.presence import ArrowPresence
 
-DATE = "date"  # the posting date's column in every partition
 LAST_DAY = attrgetter("last")
 INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
 
@@ -32,6 +32,11 @@ class SumTooLarge(OverflowError):
 def code_type(count: int) -> type[pl.DataType]:
     """Return the narrowest type for codes below a count."""
     return pl.UInt8 if count <= 2**8 else pl.UInt16 if count <= 2**16 else pl.UInt32
+
+
+def columns_of(asked: Slice) -> tuple[str, ...]:
+    """Return the columns of the aggregates of a slice."""
+    return tuple(aggregate.column for aggregate in asked.aggregates)
 
 
 @cache
@@ -60,33 +65,42 @@ class ArrowFacts:
     def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
         """Return one row per span and key group; see FactStore."""
         touched = [(part, spans) for part in self.dated(asked, within) if (spans := spans_of(part, asked.spans))]
-        magnitudes = {measure: sum(part.magnitudes[measure] for part, _ in touched) for measure in asked.measures}
-        if any(magnitude >= INT128_LIMIT for magnitude in magnitudes.values()):
-            raise SumTooLarge(f"sums of {asked.domain} could pass 128 bits")
-        sums = [
-            (pl.col(measure) if magnitude < INT64_LIMIT else pl.col(measure).cast(pl.Int128)).sum()
-            for measure, magnitude in magnitudes.items()
+        aggregates = [
+            self.aggregated(asked, aggregate, [part for part, _ in touched]) for aggregate in asked.aggregates
         ]
         predicate = self.predicate(within)
         parts = [
-            self.summed(self.frame(asked.domain, part).lazy(), spans, asked, sums, predicate) for part, spans in touched
+            self.summed(self.frame(asked.domain, part).lazy(), spans, asked, aggregates, predicate)
+            for part, spans in touched
         ]
         if not parts:
             return self.nothing(asked)
-        return pl.concat(parts).select(SPAN, *asked.keys, *asked.measures, ROWS)
+        return pl.concat(parts).select(SPAN, *asked.keys, *columns_of(asked), ROWS)
+
+    def aggregated(self, asked: Slice, aggregate: Aggregate, touched: Sequence[Partition]) -> pl.Expr:
+        """Return the expression of one aggregate, in 128 bits where the rows touched could sum past 63."""
+        amounts = pl.col(aggregate.measure)
+        if aggregate.how is How.MIN:
+            return amounts.min().alias(aggregate.column)
+        if aggregate.how is How.MAX:
+            return amounts.max().alias(aggregate.column)
+        magnitude = sum(part.magnitudes[aggregate.measure] for part in touched)
+        if magnitude >= INT128_LIMIT:
+            raise SumTooLarge(f"sums of {asked.domain} could pass 128 bits")
+        return (amounts if magnitude < INT64_LIMIT else amounts.cast(pl.Int128)).sum()
 
     def summed(
         self,
         frame: pl.LazyFrame,
         spans: Sequence[tuple[int, Span, bool]],
         asked: Slice,
-        sums: Sequence[pl.Expr],
+        aggregates: Sequence[pl.Expr],
         predicate: pl.Expr | None,
     ) -> pl.LazyFrame:
-        """Return the sums of one partition: filter, then group by the keys, and by span where it has several."""
+        """Return the aggregates of one partition: filter, then group by the keys, and by span where it has several."""
         if predicate is not None:
             frame = frame.filter(predicate)
-        counted = [*sums, pl.len().alias(ROWS)]
+        counted = [*aggregates, pl.len().alias(ROWS)]
         if len(spans) > 1:
             days = {day: position for position, span, _ in spans for day in days_of(span)}
             schema = {DATE: pl.Date, SPAN: pl.UInt32}
@@ -95,7 +109,7 @@ class ArrowFacts:
                 frame.join(on_days.lazy(), on=DATE)
                 .group_by(SPAN, *asked.keys)
                 .agg(counted)
-                .select(*asked.keys, *asked.measures, ROWS, SPAN)
+                .select(*asked.keys, *columns_of(asked), ROWS, SPAN)
             )
         ((position, span, is_whole),) = spans
         if not is_whole:
@@ -109,26 +123,52 @@ class ArrowFacts:
         """Return the sums of no rows."""
         keys = {key: self._types.get(key, pl.UInt8) for key in asked.keys}
         return pl.LazyFrame(
-            schema={SPAN: pl.UInt32, **keys, **dict.fromkeys(asked.measures, pl.Int64), ROWS: pl.UInt32}
+            schema={SPAN: pl.UInt32, **keys, **dict.fromkeys(columns_of(asked), pl.Int64), ROWS: pl.UInt32}
         )
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
-        """Return up to `limit` rows in stored order; see FactStore."""
+        """Return up to `limit` rows, months in order, those without a date last; see FactStore."""
         predicate = self.predicate(within)
-        parts = []
-        for part in self.dated(asked, within):
-            for _, span, is_whole in spans_of(part, (asked.span,)):
-                frame = self.frame(asked.domain, part).lazy()
-                frame = frame if predicate is None else frame.filter(predicate)
+        months: dict[str, list[pl.LazyFrame]] = {}
+        for part in () if within.is_nothing else self.partitions(asked.domain, asked.scenario):
+            frame = self.frame(asked.domain, part).lazy()
+            if asked.span is not None:
+                spans = spans_of(part, (asked.span,)) if part.bucket != UNDATED else []
+                if not spans:
+                    continue
+                ((_, span, is_whole),) = spans
                 frame = frame if is_whole else frame.filter(pl.col(DATE).is_between(span.first, span.last))
-                parts.append(frame.select(asked.columns).head(asked.limit))
-        return pl.concat(parts).head(asked.limit) if parts else pl.LazyFrame(schema=list(asked.columns))
+            frame = frame if predicate is None else frame.filter(predicate)
+            months.setdefault(part.bucket, []).append(self.shown(asked, frame))
+        if not months:
+            return pl.LazyFrame(schema={column: self.row_type(asked.domain, column) for column in asked.columns})
+        order = [key for key in (*self._domains[asked.domain].sort, DATE, *asked.columns) if key in asked.columns]
+        found = [
+            frames[0] if len(frames) == 1 else pl.concat(frames).sort(list(dict.fromkeys(order)), maintain_order=True)
+            for _, frames in sorted(months.items())
+        ]
+        return pl.concat([limited(frame, asked.limit) for frame in found]).pipe(limited, asked.limit)
+
+    def row_type(self, domain: str, column: str) -> type[pl.DataType]:
+        """Return the type of a column of rows."""
+        if column in self._domains[domain].dimensions:
+            return self._types.get(column, pl.UInt8)
+        if column in self._domains[domain].measures:
+            return pl.Int64
+        return pl.Date if column == DATE else pl.String
+
+    def shown(self, asked: RowSlice, frame: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the columns of a slice; those that a load did not bring hold nothing."""
+        held = frame.collect_schema()
+        lost = [pl.lit(None, pl.String).alias(column) for column in asked.columns if column not in held]
+        return frame.with_columns(lost).select(asked.columns) if lost else frame.select(asked.columns)
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """Return on which days rows are held; see FactStore."""
-        return ArrowPresence(self, domain, scenario, within)
+        predicate = self.predicate(within)
+        return ArrowPresence(self.partitions(domain, scenario), predicate, lambda part: self.frame(domain, part))
 
-    def dated(self, asked: Slice | RowSlice, within: Cell) -> Iterator[Partition]:
+    def dated(self, asked: Slice, within: Cell) -> Iterator[Partition]:
         """Yield the partitions of a scenario that have dates and may hold rows of a cell."""
         parts = () if within.is_nothing else self.partitions(asked.domain, asked.scenario)
         return (part for part in parts if part.bucket != UNDATED)
@@ -168,74 +208,9 @@ class ArrowFacts:
         return ~inside if codes.complement else inside
 
 
-class ArrowPresence:
-    """On which days a scenario holds rows inside a cell; read month by month, each once."""
-
-    def __init__(self, facts: ArrowFacts, domain: str, scenario: str, within: Cell) -> None:
-        self._facts = facts
-        self._domain = domain
-        self._partitions = facts.partitions(domain, scenario)
-        self._within = within
-        self._predicate = facts.predicate(within)
-        self._held: dict[str, tuple[date, ...]] = {}
-
-    def days(self, span: Span) -> Sequence[date]:
-        """Return the days of a span that hold rows, ascending."""
-        held = {day for part in self._touched(span) for day in self._days(part) if span.holds(day)}
-        return sorted(held)
-
-    def last(self, span: Span) -> date | None:
-        """Return the last day of a span that holds rows."""
-        latest: date | None = None
-        for part in reversed(self._touched(span)):
-            if latest is not None and part.bucket != latest.isoformat()[:7]:
-                break
-            held = [day for day in self._days(part) if span.holds(day)]
-            latest = max([*held, *([latest] if latest else [])], default=None)
-        return latest
-
-    def through(self) -> date | None:
-        """Return the last day of all that holds rows."""
-        return self.last(Span(date.min, date.max))
-
-    def undated(self) -> int:
-        """Return how many rows have no date."""
-        parts = [part for part in self._partitions if part.bucket == UNDATED]
-        if self._predicate is None:
-            return sum(part.rows for part in parts)
-        return sum(int(self._rows(part).select(pl.len()).collect().item()) for part in parts)
-
-    def codes(self, dimension: str) -> frozenset[int]:
-        """Return the codes of a leaf dimension that some row has."""
-        found = (self._rows(part).select(pl.col(dimension).unique()).collect()[dimension] for part in self._partitions)
-        return frozenset(code for codes in found for code in codes)
-
-    def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
-        """Return those of some leaf dimensions of which a row has no member."""
-        found: set[str] = set()
-        for part in self._partitions:
-            lacking = [pl.col(key).eq(0).any() for key in dimensions if key not in found]
-            if not lacking:
-                break
-            found.update(
-                key for key, holds in self._rows(part).select(lacking).collect().row(0, named=True).items() if holds
-            )
-        return frozenset(found)
-
-    def _rows(self, part: Partition) -> pl.LazyFrame:
-        frame = self._facts.frame(self._domain, part).lazy()
-        return frame if self._predicate is None else frame.filter(self._predicate)
-
-    def _touched(self, span: Span) -> list[Partition]:
-        first, last = span.first.isoformat()[:7], span.last.isoformat()[:7]
-        return [part for part in self._partitions if part.bucket != UNDATED and first <= part.bucket <= last]
-
-    def _days(self, part: Partition) -> tuple[date, ...]:
-        if self._predicate is None:
-            return part.dates
-        if part.file not in self._held:
-            self._held[part.file] = tuple(sorted(self._rows(part).select(pl.col(DATE).unique()).collect()[DATE]))
-        return self._held[part.file]
+def limited(frame: pl.LazyFrame, limit: int | None) -> pl.LazyFrame:
+    """Return the first rows of a frame, all where there is no limit."""
+    return frame if limit is None else frame.head(limit)
 
 
 def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bool]]:

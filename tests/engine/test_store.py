@@ -14,12 +14,13 @@ from engine.calendar.periods import Grain, Span
 from engine.catalogue import Domain, Measure
 from engine.formulas.figures import Kind
 from engine.scope import EVERYTHING, NOTHING, Allowed, Cell, CodeSet
-from engine.slices import ROWS, SPAN, RowSlice, Slice
+from engine.slices import ROWS, SPAN, Aggregate, RowSlice, Slice
 from engine.store.arrow import ArrowFacts
 from engine.store.layout import Load, Pin, current_version, pin_current
 from engine.store.protocol import FactStore
 from engine.store.writer import BooksLocked, stage
 
+AMOUNT = (Aggregate("amount"),)
 GL = Domain(
     key="gl",
     label="GL",
@@ -27,6 +28,7 @@ GL = Domain(
     scenario_column="scenario",
     time_column="date",
     grain=Grain.DATE,
+    grains=frozenset(Grain),
     keeps_undated=True,
     sort=("account", "centre"),
     dimensions={"account": "account", "centre": "centre"},
@@ -110,7 +112,7 @@ def test_sums_are_those_of_plain_python(tmp_path: Path, seed: int, keys: tuple[s
                 held = expected[(at, *(group[key] for key in keys))]
                 held[0] += amount
                 held[1] += 1
-        asked = Slice(domain="gl", scenario="actual", spans=SPANS, keys=keys, measures=("amount",))
+        asked = Slice(domain="gl", scenario="actual", spans=SPANS, keys=keys, aggregates=AMOUNT)
         found = store.sums(asked, cell).collect()
         assert found.columns == [SPAN, *keys, "amount", ROWS]
         summed = found.group_by(SPAN, *keys).agg(pl.col("amount").sum(), pl.col(ROWS).sum())
@@ -164,7 +166,11 @@ def test_a_filter_stands_between_every_partition_and_its_sum(tmp_path: Path) -> 
     publish(tmp_path, facts_of(1), load_of())
     _, store, codes = opened(tmp_path)
     asked = Slice(
-        domain="gl", scenario="actual", spans=(Span(FIRST, date(2021, 4, 30)),), keys=("account",), measures=("amount",)
+        domain="gl",
+        scenario="actual",
+        spans=(Span(FIRST, date(2021, 4, 30)),),
+        keys=("account",),
+        aggregates=AMOUNT,
     )
     restricted = store.sums(asked, Cell.where("centre", CodeSet(frozenset({codes["centre"]["x"]})))).explain()
     parts = restricted.split("PLAN ")[1:]
@@ -179,7 +185,13 @@ def test_sums_past_sixty_three_bits_are_exact(tmp_path: Path) -> None:
     facts: list[Fact] = [("actual", FIRST, "A", "x", huge, "")] * 5
     publish(tmp_path, facts, load_of())
     _, store, _ = opened(tmp_path)
-    asked = Slice(domain="gl", scenario="actual", spans=(Span(FIRST, FIRST),), keys=("account",), measures=("amount",))
+    asked = Slice(
+        domain="gl",
+        scenario="actual",
+        spans=(Span(FIRST, FIRST),),
+        keys=("account",),
+        aggregates=AMOUNT,
+    )
     assert store.sums(asked, EVERYTHING).collect()["amount"].to_list() == [5 * huge]
 
 
@@ -188,7 +200,13 @@ def test_codes_outgrow_their_width_and_older_partitions_follow(tmp_path: Path) -
     many: list[Fact] = [("actual", FIRST, f"K{at:04}", "x", 1, "") for at in range(400)]
     publish(tmp_path, many, load_of("new", 1))
     _, store, codes = opened(tmp_path)
-    asked = Slice(domain="gl", scenario="actual", spans=(Span(FIRST, FIRST),), keys=("account",), measures=("amount",))
+    asked = Slice(
+        domain="gl",
+        scenario="actual",
+        spans=(Span(FIRST, FIRST),),
+        keys=("account",),
+        aggregates=AMOUNT,
+    )
     found = dict(store.sums(asked, EVERYTHING).select("account", "amount").collect().iter_rows())
     assert found == {codes["account"][member]: 1 for member in ("A", *(fact[2] for fact in many))}
     assert codes["account"]["A"] == 1  # codes are never given anew
@@ -211,7 +229,7 @@ def test_a_reader_keeps_its_version_while_newer_ones_are_published(tmp_path: Pat
 
 def total(store: FactStore) -> int:
     """Return everything of a scenario."""
-    asked = Slice(domain="gl", scenario="actual", spans=(Span(date.min, date.max),), keys=(), measures=("amount",))
+    asked = Slice(domain="gl", scenario="actual", spans=(Span(date.min, date.max),), keys=(), aggregates=AMOUNT)
     return int(store.sums(asked, EVERYTHING).collect()["amount"].sum())
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from engine.catalogue import Base, Dimension, Domain, Favourable, Format, Measure, Metric, OverTime
+from engine.catalogue import ROW_COUNT, Base, Dimension, Domain, Favourable, Format, Measure, Metric
 from engine.formulas.figures import FigureType, FormulaFault, Kind
 from engine.formulas.formula import Formula
 from engine.formulas.grammar import parse
+from engine.instance.build.adding import check_adding, over_members_of, over_time_of
 from engine.instance.build.domains import cuts_of
 from engine.instance.build.names import known, words
 from engine.instance.documents import Document, Location
@@ -24,10 +25,6 @@ NO_BODY = parse("0")
 NO_BASE = Base(
     domain="",
     measure=Measure(key="", column="", kind=Kind.NUMBER, places=0),
-    where=(),
-    negated=False,
-    over_time=OverTime.SUM,
-    stock_group=None,
 )
 
 
@@ -83,7 +80,7 @@ class MetricBuilder:
         if part.formula is None:
             base = self.base(document, file, key, part)
             body: Base | Formula = base
-            figure = NO_TYPE if base is NO_BASE else FigureType(kind=base.measure.kind, additive=True)
+            figure = NO_TYPE if base is NO_BASE else base.type
         else:
             body, figure = self.formula(document, file, key, part.formula, part)
         at = ["metrics", key, "format"]
@@ -106,7 +103,7 @@ class MetricBuilder:
     ) -> tuple[Formula, FigureType]:
         """Return a metric's formula and its type."""
         at = ["metrics", key]
-        for name in part.model_fields_set & {"measure", "where", "sign", "over_time", "balance"}:
+        for name in part.model_fields_set & {"measure", "where", "sign", "over_members", "over_time", "balance"}:
             document.fault([*at, name], f"{key} is a formula; {name} is for measures")
         try:
             formula = parse(text, lambda name: self.meant(name, file))
@@ -137,28 +134,40 @@ class MetricBuilder:
         at = ["metrics", key]
         cuts = cuts_of(document, file, self.dimensions, part.where, [*at, "where"])
         domain = self.domains[file.domain]
-        if part.measure is None and len(domain.measures) > 1:
-            document.fault(at, f"{key} has neither measure nor formula", known("", domain.measures))
-            return NO_BASE
-        measure = domain.measures.get(part.measure or next(iter(domain.measures), ""))
+        check_adding(document, at, key, part, domain)
+        measure = self.measure(document, domain, key, part)
         if measure is None:
-            document.fault([*at, "measure"], f"there is no measure '{part.measure}'", known("", domain.measures))
             return NO_BASE
         return Base(
             domain=file.domain,
             measure=measure,
             where=cuts,
             negated=part.sign == "negate",
-            over_time=OverTime(part.over_time),
+            over_members=over_members_of(part),
+            counted=part.over_members.count_distinct,
+            over_time=over_time_of(part.over_time),
             stock_group=self.stock_group(document, domain, key, part),
         )
+
+    def measure(self, document: Document, domain: Domain, key: str, part: MetricPart) -> Measure | None:
+        """Return what a metric measures, None where that is not said."""
+        if over_members_of(part).counts:
+            return ROW_COUNT
+        if part.measure is None and len(domain.measures) > 1:
+            document.fault(["metrics", key], f"{key} has neither measure nor formula", known("", domain.measures))
+            return None
+        measure = domain.measures.get(part.measure or next(iter(domain.measures), ""))
+        if measure is None:
+            valid = known("", domain.measures)
+            document.fault(["metrics", key, "measure"], f"there is no measure '{part.measure}'", valid)
+        return measure
 
     def stock_group(self, document: Document, domain: Domain, key: str, part: MetricPart) -> str | None:
         """Return the stock group a balance closes with."""
         groups = domain.stock_groups
-        if part.over_time == "sum":
+        if over_time_of(part.over_time).is_flow:
             if part.balance:
-                document.fault(["metrics", key, "balance"], f"{key} is a flow; balance is for over_time: closing")
+                document.fault(["metrics", key, "balance"], f"{key} is a flow; balance is for those that are none")
             return None
         if part.balance is None and len(groups) > 1:
             document.fault(["metrics", key], f"{key} does not say which balances it closes with", known("", groups))

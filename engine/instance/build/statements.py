@@ -14,7 +14,6 @@ from engine.catalogue import (
     Line,
     Metric,
     MetricLine,
-    OverTime,
     RollupLine,
     Statement,
     Style,
@@ -171,15 +170,7 @@ class StatementLines:
         if name is None:
             if len(homes) == 1 and len(homes[0].measures) == 1:
                 measure = next(iter(homes[0].measures.values()))
-                base = Base(
-                    domain=homes[0].key,
-                    measure=measure,
-                    where=(),
-                    negated=negated,
-                    over_time=OverTime.SUM,
-                    stock_group=None,
-                )
-                return base, Favourable.NONE
+                return Base(domain=homes[0].key, measure=measure, negated=negated), Favourable.NONE
             document.fault(at, "the rollup does not say which metric its nodes show, and more than one could be meant")
             return NO_BASE, Favourable.NONE
         metric = self.builder.metrics.get(name.rpartition(".")[2])
@@ -189,6 +180,8 @@ class StatementLines:
         if not isinstance(metric.body, Base):
             document.fault([*at, "metric"], f"'{name}' is a formula; the nodes of a rollup show a measure's metric")
             return NO_BASE, Favourable.NONE
+        if negated and metric.body.over_members.counts:
+            document.fault(["lines", place, "sign"], f"'{name}' counts, and a count has no sign", "leave sign out")
         if leaf not in self.builder.domains[metric.domain].dimensions:
             document.fault([*at, "metric"], f"{metric.domain}, the domain of '{name}', has no '{cut.dimension}'")
         return replace(metric.body, negated=metric.body.negated is not negated), (
@@ -239,7 +232,7 @@ class StatementLines:
             case FormulaLine():
                 return line.type
             case RollupLine(base=base):
-                return NO_TYPE if base is NO_BASE else FigureType(kind=base.measure.kind, additive=True)
+                return NO_TYPE if base is NO_BASE else base.type
             case _:
                 metric = self.builder.metrics.get(name)
                 return metric.type if metric else NO_TYPE

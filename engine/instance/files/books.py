@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engine.instance.files.adding import FLOW, SUM, OverMembers, OverTime
 from engine.instance.files.parts import Flag, Id, Key, LiveTable, Part, Where
 
 
@@ -45,8 +46,11 @@ class InstanceFile(Part):
     """Name of the group or company."""
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
     """Three-letter code of the reporting currency, as units show it."""
-    fiscal_year: FiscalYearPart = FiscalYearPart()
-    """When fiscal years start and how they are named."""
+    fiscal_year: FiscalYearPart | None = None
+    """When fiscal years start and how they are named; left out, they are calendar years."""
+    calendar: Annotated[str | None, Field(pattern=r"^[^/\\]+\.csv$")] = None
+    """Calendar table instead (4-4-5, 13 periods): a CSV file beside this one with the columns year, period, first_day,
+    last_day and, where there are any, quarter and week."""
     default: DefaultPart = DefaultPart()
     """Default report."""
 
@@ -126,8 +130,11 @@ class MetricPart(Part):
     """Rows it counts: dimension to member or node ids."""
     sign: Literal["keep", "negate"] = "keep"
     """negate: show the opposite of what is stored."""
-    over_time: Literal["sum", "closing"] = "sum"
-    """sum: a flow; closing: a balance, taken at the close."""
+    over_members: OverMembers = SUM
+    """What is made of its rows: sum, count, min, max, average, or {count_distinct: dimension}."""
+    over_time: OverTime = FLOW
+    """sum: a flow; closing or opening: a balance at a close; {last_known: …}, {to_date: …}, {average: {of: …}},
+    {opening: …}."""
     balance: Key | None = None
     """Stock group of a balance, where the domain has several."""
     formula: str | None = None

@@ -1,0 +1,119 @@
+"""Finance case T30: a blend reads one scenario through what is closed of it, another after."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from engine.door import Door
+from engine.errors import BadArguments
+from tests.support.small import codes, figure, figures, small_books
+
+OUTLOOK = {"Outlook": "actual+forecast"}
+MONTHS = [f"2021-{month:02}" for month in range(1, 13)]
+ACTUAL = "\n".join(f"{month}-10 actual A 10" for month in MONTHS[:6])
+FORECAST = "\n".join(f"{month}-10 forecast A {9 if month < '2021-07' else 12}" for month in MONTHS)
+
+
+def blended(folder: Path, facts: str, closed: str = "closed_through: 2021-06", profile: str = "") -> Door:
+    """Actuals closed through June 2021, a forecast, and what they amount to."""
+    return small_books(
+        folder,
+        profile="seen" if profile else None,
+        facts={"gl": f"date scenario entity amount\n{facts}"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {entity: entity}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount}
+              balance: {measure: amount, over_time: closing}
+              known: {measure: amount, over_time: {last_known: always}}
+              postings: {over_members: count}
+              entities: {over_members: {count_distinct: entity}}
+            """
+        },
+        dimensions="entity: {kind: leaf}",
+        scenarios=f"""
+            actual: {{alias: Actuals, kind: actual, {closed}}}
+            forecast: {{alias: Forecast, kind: forecast, variants: {{low: {{label: Low, adjust: [{{where: {{entity: [A]}}, factor: 0.5}}]}}}}}}
+            budget: {{alias: Budget, kind: budget}}
+        """,  # noqa: E501 - one scenario a line
+        profiles=profile,
+    )
+
+
+def test_t30_actuals_through_what_is_closed_and_forecast_after(tmp_path: Path) -> None:
+    books = blended(tmp_path, ACTUAL + "\n2021-07-01 actual A 999\n" + FORECAST)
+    assert figure(books.metric("revenue", scenarios=OUTLOOK, period="2021")) == 60 + 72
+    months = figures(
+        books.metric("revenue", scenarios=OUTLOOK, period=("2021-05", "2021-08"), dimensions=["period"]), "period"
+    )
+    assert months == {"2021-05": 10, "2021-06": 10, "2021-07": 12, "2021-08": 12, None: 44}
+
+
+def test_a_closed_period_without_rows_is_missing_not_forecast(tmp_path: Path) -> None:
+    books = blended(tmp_path, "2021-05-10 actual A 10\n" + FORECAST)
+    months = figures(
+        books.metric("revenue", scenarios=OUTLOOK, period=("2021-05", "2021-07"), dimensions=["period"]), "period"
+    )
+    assert months == {"2021-05": 10, "2021-06": None, "2021-07": 12, None: 22}
+
+
+def test_the_boundary_never_shifts(tmp_path: Path) -> None:
+    rows = ACTUAL + "\n" + FORECAST + "\n2020-08-10 forecast A 5\n2020-08-10 actual A 7"
+    books = blended(tmp_path, rows)
+    shifted = {"PY": "actual+forecast@py", "YTD": "actual+forecast@ytd"}
+    found = figures(books.metric("revenue", scenarios=shifted, period="2021-08"), "alias")
+    assert found == {"PY": 7, "YTD": 60 + 24}
+
+
+def test_balances_counts_and_variants_of_a_blend(tmp_path: Path) -> None:
+    books = blended(tmp_path, ACTUAL + "\n2021-02-10 actual B 3\n" + FORECAST)
+    shown = books.metric("balance", "known", "postings", "entities", scenarios=OUTLOOK, period="2021")
+    assert figures(shown, "metric") == {"balance": 12, "known": 12 + 3, "postings": 13, "entities": 2}
+    low = books.metric("revenue", scenarios={"Low": "actual+forecast/low"}, period="2021")
+    assert figure(low) == 63 + 36
+    variance = {"V": "var(actual+forecast,forecast)", "P": "var_pct(actual+forecast,forecast)"}
+    found = figures(books.metric("revenue", scenarios=variance, period="2021"), "alias")
+    assert found == {"V": 63 + 72 - 126, "P": Decimal("0.0714285714285714")}
+
+
+def test_each_part_of_a_blend_is_cut_to_what_its_own_scenario_shows(tmp_path: Path) -> None:
+    rows = ACTUAL + "\n2021-02-10 actual B 3\n2021-08-10 forecast B 100\n" + FORECAST
+    books = blended(
+        tmp_path,
+        rows,
+        profile="seen: {scenarios: {actual: {}, forecast: {dimensions: {entity: {allow: [A]}}}}}",
+    )
+    shown = books.metric("revenue", scenarios=OUTLOOK, period="2021", dimensions=["entity"])
+    assert figures(shown, "entity") == {"A": 132, "B": 3, None: 135}
+
+
+def test_a_blend_with_a_scenario_that_is_not_granted_is_not_there(tmp_path: Path) -> None:
+    books = blended(tmp_path, ACTUAL + "\n" + FORECAST, profile="seen: {scenarios: {actual: {}}}")
+    shown = books.metric("revenue", scenarios={**OUTLOOK, "Nobody": "actual+nobody"}, period="2021")
+    assert codes(shown) == {"unknown_scenario"}
+    assert shown.frame.is_empty()
+
+
+def test_freshness_tells_of_both_parts(tmp_path: Path) -> None:
+    shown = blended(tmp_path, ACTUAL + "\n" + FORECAST).metric("revenue", scenarios=OUTLOOK, period="2021")
+    known = shown.freshness["gl"]
+    assert {scenario: fresh.through for scenario, fresh in known.items()} == {
+        "actual": "2021-06-10",
+        "forecast": "2021-12-10",
+    }
+
+
+def test_a_blend_without_a_closed_period_is_refused_with_what_to_ask_for(tmp_path: Path) -> None:
+    books = blended(tmp_path, ACTUAL + "\n" + FORECAST, closed="status: open")
+    with pytest.raises(BadArguments, match=r"no closed_through for gl\. Ask for actual and forecast in two columns"):
+        books.metric("revenue", scenarios=OUTLOOK, period="2021")
+
+
+def test_three_scenarios_are_no_blend(tmp_path: Path) -> None:
+    books = blended(tmp_path, ACTUAL)
+    shown = books.metric("revenue", scenarios={"X": "actual+forecast+budget", "A": "actual"}, period="2021")
+    assert "unknown_scenario" in codes(shown)

@@ -1,0 +1,85 @@
+"""Filters: by periods as well as members, and never more figures than anybody reads."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.door import Door
+from engine.errors import BadArguments, BadPeriod
+from tests.support.small import figure, figures, small_books
+
+A = {"A": "actual"}
+YEAR = ("2021-01", "2021-12")
+
+
+def ledger(folder: Path, rows: str) -> Door:
+    """Amounts by day and product."""
+    return small_books(
+        folder,
+        facts={"gl": f"date scenario product amount\n{rows}"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {product: product}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount}
+              balance: {measure: amount, over_time: closing}
+            """
+        },
+        dimensions="""
+            product: {kind: leaf}
+            date: {kind: leaf, grain: date}
+            quarter: {kind: leaf, grain: quarter}
+        """,
+    )
+
+
+@pytest.fixture
+def by_month(tmp_path: Path) -> Door:
+    """1 in January 2020, 2 in February … and ten times as much in 2021."""
+    months = [f"{month:02}" for month in range(1, 13)]
+    rows = [f"2020-{month}-15 actual P {at}" for at, month in enumerate(months, 1)]
+    rows += [f"2021-{month}-15 actual P {at * 10}" for at, month in enumerate(months, 1)]
+    return ledger(tmp_path, "\n".join(rows))
+
+
+def test_a_filter_by_periods_keeps_to_them(by_month: Door) -> None:
+    chosen = {"period": ["2021-02", "2021-11"]}
+    assert figure(by_month.metric("revenue", scenarios=A, period=YEAR, filters=chosen)) == 20 + 110
+    shown = by_month.metric("revenue", scenarios=A, period=YEAR, filters=chosen, dimensions=["period"])
+    assert figures(shown, "period") == {"2021-02": 20, "2021-11": 110, None: 130}
+
+
+def test_a_coarser_period_stands_for_those_inside(by_month: Door) -> None:
+    chosen = {"quarter": ["2021-Q1", "2021-Q3"]}
+    assert figure(by_month.metric("revenue", scenarios=A, period=YEAR, filters=chosen)) == 60 + 240
+    both = {"quarter": "2021-Q1", "period": "2021-03"}
+    assert figure(by_month.metric("revenue", scenarios=A, period=YEAR, filters=both)) == 30
+
+
+def test_filtered_periods_are_shifted_each_by_its_own_code(by_month: Door) -> None:
+    chosen = {"period": ["2021-02", "2021-11"]}
+    assert figure(by_month.metric("revenue", scenarios={"PY": "actual@py"}, period=YEAR, filters=chosen)) == 2 + 11
+
+
+def test_a_balance_closes_in_the_last_filtered_period(by_month: Door) -> None:
+    chosen = {"period": ["2021-02", "2021-05"]}
+    assert figure(by_month.metric("balance", scenarios=A, period=YEAR, filters=chosen)) == 50
+
+
+def test_a_filter_by_periods_outside_the_range_leaves_nothing(by_month: Door) -> None:
+    assert figure(by_month.metric("revenue", scenarios=A, period=YEAR, filters={"period": "2020-02"})) is None
+
+
+def test_a_filter_finer_than_the_range_says_which_grain_to_ask_for(by_month: Door) -> None:
+    with pytest.raises(BadPeriod, match="Give period_start and period_end by date"):
+        by_month.metric("revenue", scenarios=A, period=YEAR, filters={"date": "2021-02-15"})
+
+
+def test_more_figures_than_anybody_reads_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    books = ledger(tmp_path, "\n".join(f"2021-01-15 actual P{product} 1" for product in range(1_100)))
+    years = ("2020-01-01", "2022-12-31")  # 1,096 days
+    with pytest.raises(BadArguments, match=r"1,205,601 figures.*Break down by fewer dimensions") as refused:
+        books.metric("revenue", scenarios=A, period=years, dimensions=["product", "date"])
+    assert refused.value.field == "dimensions"
