@@ -76,6 +76,10 @@ NOTES: dict[str, Wording] = {
         Severity.INFO,
         "{scenario} adjusts by {dimensions}, which {domain} does not have: that adjustment leaves it as it is.",
     ),
+    "newer_data": Wording(
+        Severity.CAUTION,
+        "{domain} ({scenarios}) was loaded again after these figures were read. Run the report again for the latest.",
+    ),
     "limit_reduced": Wording(Severity.INFO, "limit {got} is above the maximum; {maximum} was used."),
 }
 

@@ -84,4 +84,4 @@ def places_of(report: ReportData) -> pl.DataFrame:
         ]
         members[dimension] = [None if member is None else member.id for member in found]
         members[dimension + LABEL] = [None if member is None else member.label for member in found]
-    return pl.DataFrame(members, dict.fromkeys(members, pl.String), height=len(report.places))
+    return pl.DataFrame(members or None, height=len(report.places)).cast(pl.String)
