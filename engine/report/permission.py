@@ -4,13 +4,16 @@ A report depends on the whole cell that could be seen, not only on what its filt
 the zero of a missing side are looked for before any filter.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from engine.cuts import Cut, Cuts
 from engine.members.memberset import LeafMembers
 from engine.reader import Reader
 from engine.scope import Allowed, Cell
+
+Counted = tuple[int, str]  # how many members there were, and a digest of their ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,28 +35,48 @@ class Permission:
     scenarios: tuple[str, ...]
     nodes: Cuts  # those that stand in its lines
     granted: tuple[Granted, ...]  # without scenarios of domains of which nothing could be seen
+    members: Mapping[str, Counted]  # of the leaf dimensions that they cut
 
 
 def permission_of(domains: Iterable[str], scenarios: Iterable[str], nodes: Cuts, reader: Reader) -> Permission:
     """Return what a report of some scenarios of some domains is cut to."""
     domains, scenarios = tuple(dict.fromkeys(domains)), tuple(dict.fromkeys(scenarios))
+    granted = tuple(
+        Granted(
+            scenario=scenario,
+            domain=domain,
+            within=cuts_of(reader.cell(scenario, domain), reader),
+            version=reader.version(domain, scenario),
+        )
+        for domain in domains
+        for scenario in scenarios
+        if not reader.cell(scenario, domain).is_nothing
+    )
+    cut = {one.dimension for known in granted for cuts in known.within for one in cuts}
     return Permission(
         books=reader.catalogue.name,
         domains=domains,
         scenarios=scenarios,
         nodes=nodes,
-        granted=tuple(
-            Granted(
-                scenario=scenario,
-                domain=domain,
-                within=cuts_of(reader.cell(scenario, domain), reader),
-                version=reader.version(domain, scenario),
-            )
-            for domain in domains
-            for scenario in scenarios
-            if not reader.cell(scenario, domain).is_nothing
-        ),
+        granted=granted,
+        members={leaf: counted(leaf, reader.leaf_count(leaf), reader) for leaf in sorted(cut)},
     )
+
+
+def counted(leaf: str, count: int, reader: Reader) -> Counted:
+    """Return the first so many members of a leaf dimension in code order, counted."""
+    return reader.worked_out(("counted", leaf, count), lambda: count_and_digest(ids_of(leaf, reader)[:count]))
+
+
+def count_and_digest(ids: Sequence[str]) -> Counted:
+    """Return how many ids there are, and their digest."""
+    return len(ids), sha256("\n".join(ids).encode()).hexdigest()
+
+
+def ids_of(leaf: str, reader: Reader) -> Sequence[str]:
+    """Return the ids of a leaf dimension, by code."""
+    members = reader.members(leaf)
+    return members.member_ids if isinstance(members, LeafMembers) else ()
 
 
 def cuts_of(cell: Cell, reader: Reader) -> tuple[Cuts, ...]:
@@ -66,7 +89,6 @@ def cuts_of_part(part: Allowed, reader: Reader) -> Cuts:
     """Return one part of a cell in ids."""
     cuts = []
     for leaf, known in part.by_dimension:
-        members = reader.members(leaf)
-        ids = members.member_ids if isinstance(members, LeafMembers) else ()
+        ids = ids_of(leaf, reader)
         cuts.append(Cut(leaf, tuple(ids[code] for code in sorted(known.codes)), deny=known.complement))
     return tuple(cuts)

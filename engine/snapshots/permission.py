@@ -1,14 +1,12 @@
 """Whether a snapshot may still be opened, and whether newer data was loaded since: its permission against a reader."""
 
 from collections.abc import Iterator
-from functools import reduce
-from operator import or_
 
-from engine.cuts import Cut, Cuts
+from engine.cuts import Cut
 from engine.notes import Note
 from engine.reader import Reader
-from engine.report.permission import Granted, Permission
-from engine.scope import ALL_CODES, NOTHING, Allowed, Cell, CodeSet
+from engine.report.permission import Granted, Permission, counted
+from engine.scope import ALL_CODES, Allowed, Cell, CodeSet
 
 
 def still_allows(permission: Permission, reader: Reader) -> bool:
@@ -18,7 +16,7 @@ def still_allows(permission: Permission, reader: Reader) -> bool:
         and reader.domains.keys() >= set(permission.domains)
         and reader.scenarios.keys() >= set(permission.scenarios)
         and all(
-            reader.cell(granted.scenario, granted.domain).contains(present_cell(granted, reader))
+            reader.cell(granted.scenario, granted.domain).contains(present_cell(granted, permission, reader))
             for granted in permission.granted
         )
         and all(cut.dimension in reader.dimensions and sees(cut, reader) for cut in permission.nodes)
@@ -30,28 +28,28 @@ def sees(cut: Cut, reader: Reader) -> bool:
     return all(reader.sees(cut.dimension, node) for node in cut.ids)
 
 
-def present_cell(granted: Granted, reader: Reader) -> Cell:
+def present_cell(granted: Granted, permission: Permission, reader: Reader) -> Cell:
     """Return the cell that a report was cut to, on present members."""
-    return reduce(or_, (Cell.of([present_part(cuts, reader)]) for cuts in granted.within), NOTHING)
+    return Cell.of(
+        Allowed.of({cut.dimension: present_codes(cut, permission, reader) for cut in cuts}) for cuts in granted.within
+    )
 
 
-def present_part(cuts: Cuts, reader: Reader) -> Allowed:
-    """Return one part of a cell on present members."""
-    return Allowed.of({cut.dimension: present_codes(cut, reader) for cut in cuts})
+def present_codes(cut: Cut, permission: Permission, reader: Reader) -> CodeSet:
+    """Return the codes of what a cut of a leaf dimension left, of the members that there were then.
 
-
-def present_codes(cut: Cut, reader: Reader) -> CodeSet:
-    """Return the codes of a cut of a leaf dimension: all, where it allows what the books do not know any more.
-
-    What cannot be placed is inside what is unrestricted, and nowhere else.
+    What cannot be placed any more is inside what is unrestricted, and nowhere else. Where the books were made anew, so
+    that their codes no longer tell which members came later, a deny leaves all but what it names.
     """
     dimension = reader.catalogue.dimensions.get(cut.dimension)
     if dimension is None or dimension.leaf != dimension.key:
         return ALL_CODES
-    codes = reader.cut_codes(cut)
-    if cut.deny:
-        return CodeSet(codes, complement=True)
-    return CodeSet(codes) if len(codes) == len(cut.ids) else ALL_CODES
+    codes, then = reader.cut_codes(cut), permission.members[cut.dimension]
+    if not cut.deny:
+        return CodeSet(codes) if len(codes) == len(cut.ids) else ALL_CODES
+    if counted(cut.dimension, then[0], reader) == then:
+        return CodeSet(frozenset(range(then[0])) - codes)
+    return CodeSet(codes, complement=True)
 
 
 def newer_data(permission: Permission, reader: Reader) -> Iterator[Note]:

@@ -5,6 +5,7 @@ a snapshot before anything of it is believed: Arrow itself would hand on a flipp
 """
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
@@ -14,7 +15,7 @@ import pyarrow as pa
 from engine.errors import BadArguments
 
 HEADER = b"tieout"
-PACKED = b"tieout.lz4"  # the header where it is long: a report by many members names them all
+PACKED = b"tieout.lz4"  # the header where it is long, in base64: a report by many members names them all
 LONG = 256 * 1024  # bytes above which the header, and the columns, are compressed
 CODEC = "lz4"
 DIGEST = 32
@@ -58,13 +59,13 @@ def with_each_text_once(table: pa.Table) -> pa.Table:
 
 
 def packed(text: bytes) -> bytes:
-    """Return some bytes compressed."""
+    """Return some text compressed, as text."""
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, CODEC) as compressed:
         compressed.write(text)
-    return bytes(sink.getvalue())
+    return b64encode(sink.getvalue())
 
 
 def unpacked(data: bytes) -> bytes:
-    """Return compressed bytes as they were."""
-    return bytes(pa.CompressedInputStream(pa.BufferReader(data), CODEC).read())
+    """Return compressed text as it was."""
+    return bytes(pa.CompressedInputStream(pa.BufferReader(b64decode(data)), CODEC).read())

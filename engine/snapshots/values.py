@@ -55,7 +55,7 @@ def either(*kinds: Kind) -> Decode:
 
 def is_object(kind: Kind) -> bool:
     """Tell whether a type is an object in JSON."""
-    return is_dataclass(kind) or get_origin(kind) is Mapping
+    return is_dataclass(kind) or SHAPES.get(get_origin(kind)) is by_key
 
 
 def sequence(*kinds: Kind) -> Decode:
