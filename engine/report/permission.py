@@ -22,7 +22,7 @@ class Granted:
 
     scenario: str
     domain: str
-    within: tuple[Cuts, ...]  # cuts of leaf dimensions joined by AND, and these by OR
+    cell: int  # its place among the cells
     version: str
 
 
@@ -35,31 +35,35 @@ class Permission:
     scenarios: tuple[str, ...]
     nodes: Cuts  # those that stand in its lines
     granted: tuple[Granted, ...]  # without scenarios of domains of which nothing could be seen
+    cells: tuple[tuple[Cuts, ...], ...]  # in each, cuts of leaf dimensions joined by AND, and these by OR
     members: Mapping[str, Counted]  # of the leaf dimensions that they cut
 
 
 def permission_of(domains: Iterable[str], scenarios: Iterable[str], nodes: Cuts, reader: Reader) -> Permission:
     """Return what a report of some scenarios of some domains is cut to."""
     domains, scenarios = tuple(dict.fromkeys(domains)), tuple(dict.fromkeys(scenarios))
-    granted = tuple(
-        Granted(
-            scenario=scenario,
-            domain=domain,
-            within=cuts_of(reader.cell(scenario, domain), reader),
-            version=reader.version(domain, scenario),
-        )
-        for domain in domains
-        for scenario in scenarios
-        if not reader.cell(scenario, domain).is_nothing
-    )
-    cut = {one.dimension for known in granted for cuts in known.within for one in cuts}
+    seen = {(scenario, domain): reader.cell(scenario, domain) for domain in domains for scenario in scenarios}
+    cells = list(dict.fromkeys(cell for cell in seen.values() if not cell.is_nothing))
     return Permission(
         books=reader.catalogue.name,
         domains=domains,
         scenarios=scenarios,
         nodes=nodes,
-        granted=granted,
-        members={leaf: counted(leaf, reader.leaf_count(leaf), reader) for leaf in sorted(cut)},
+        granted=tuple(
+            Granted(
+                scenario=scenario,
+                domain=domain,
+                cell=cells.index(cell),
+                version=reader.version(domain, scenario),
+            )
+            for (scenario, domain), cell in seen.items()
+            if not cell.is_nothing
+        ),
+        cells=tuple(cuts_of(cell, reader) for cell in cells),
+        members={
+            leaf: counted(leaf, reader.leaf_count(leaf), reader)
+            for leaf in sorted({leaf for cell in cells for part in cell for leaf in part.codes})
+        },
     )
 
 

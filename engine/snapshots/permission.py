@@ -1,11 +1,11 @@
 """Whether a snapshot may still be opened, and whether newer data was loaded since: its permission against a reader."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from engine.cuts import Cut
+from engine.cuts import Cut, Cuts
 from engine.notes import Note
 from engine.reader import Reader
-from engine.report.permission import Granted, Permission, counted
+from engine.report.permission import Permission, counted
 from engine.scope import ALL_CODES, Allowed, Cell, CodeSet
 
 
@@ -15,10 +15,7 @@ def still_allows(permission: Permission, reader: Reader) -> bool:
         permission.books == reader.catalogue.name
         and reader.domains.keys() >= set(permission.domains)
         and reader.scenarios.keys() >= set(permission.scenarios)
-        and all(
-            reader.cell(granted.scenario, granted.domain).contains(present_cell(granted, permission, reader))
-            for granted in permission.granted
-        )
+        and still_contains(permission, reader)
         and all(cut.dimension in reader.dimensions and sees(cut, reader) for cut in permission.nodes)
     )
 
@@ -28,11 +25,17 @@ def sees(cut: Cut, reader: Reader) -> bool:
     return all(reader.sees(cut.dimension, node) for node in cut.ids)
 
 
-def present_cell(granted: Granted, permission: Permission, reader: Reader) -> Cell:
-    """Return the cell that a report was cut to, on present members."""
-    return Cell.of(
-        Allowed.of({cut.dimension: present_codes(cut, permission, reader) for cut in cuts}) for cuts in granted.within
+def still_contains(permission: Permission, reader: Reader) -> bool:
+    """Tell whether what a reader may see of all that a report read contains what the report was cut to."""
+    cells = [present_cell(cell, permission, reader) for cell in permission.cells]
+    return all(
+        reader.cell(granted.scenario, granted.domain).contains(cells[granted.cell]) for granted in permission.granted
     )
+
+
+def present_cell(cell: Iterable[Cuts], permission: Permission, reader: Reader) -> Cell:
+    """Return a cell that a report was cut to, on present members."""
+    return Cell.of(Allowed.of({cut.dimension: present_codes(cut, permission, reader) for cut in cuts}) for cuts in cell)
 
 
 def present_codes(cut: Cut, permission: Permission, reader: Reader) -> CodeSet:
