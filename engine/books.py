@@ -26,9 +26,7 @@ from engine.store.layout import Pin, current_version, pin_current
 from engine.store.protocol import FactStore
 
 Value = TypeVar("Value")
-KEPT = (
-    2_000_000  # size of all memos of one Books together, in members; past it those go that were not asked for longest
-)
+KEPT = 4_000_000  # size of all memos of one Books together, in members; past it the longest unused go
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
