@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from engine.calendar.grains import GRAINS
 from engine.calendar.periods import FiscalYear, Grain, Period, PeriodRange
-from engine.errors import BadPeriod, MixedGrains
+from engine.errors import BadPeriod, MixedGrains, quoted
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199
 CODES = [rules.example for rules in GRAINS.values()]
@@ -41,14 +41,14 @@ class Calendar:
             ordinal = rules.parse(match, self.fiscal)
             if ordinal is None or not FIRST_YEAR <= int(match[1]) <= LAST_YEAR:
                 raise BadPeriod(
-                    f"{field} '{code}' has the shape of a {grain.value}, but there is no such {grain.value}.",
+                    f"{field} {quoted([code])} has the shape of a {grain.value}, but there is no such {grain.value}.",
                     field=field,
                     got=code,
                     example=rules.example,
                 )
             return self.period(grain, ordinal)
         raise BadPeriod(
-            f"{field} '{code}' is no period code. A day is YYYY-MM-DD, an ISO week YYYY-Wnn, a month YYYY-MM, "
+            f"{field} {quoted([code])} is no period code. A day is YYYY-MM-DD, an ISO week YYYY-Wnn, a month YYYY-MM, "
             "a fiscal quarter YYYY-Qn, a fiscal year YYYY.",
             field=field,
             got=code,
