@@ -107,6 +107,7 @@ class Domain:
     scenario_column: str
     time_column: str
     grain: Grain
+    grains: frozenset[Grain]  # those it can be asked at: its own and those that its periods make up
     keeps_undated: bool
     sort: tuple[str, ...]
     dimensions: Mapping[str, str]  # leaf dimension or axis -> column
@@ -116,8 +117,8 @@ class Domain:
     inspect_columns: tuple[str, ...]
 
     def carries(self, grain: Grain) -> bool:
-        """Tell whether facts of this grain can be asked at another."""
-        return grain.fineness >= self.grain.fineness and not (self.grain is Grain.WEEK and grain is not Grain.WEEK)
+        """Tell whether its facts can be asked at a grain."""
+        return grain in self.grains
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

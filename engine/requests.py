@@ -32,8 +32,8 @@ class ReportRequest(Request):
     scenarios: tuple[ScenarioAsked, ...] | None = None
     """The columns, in order. Left out: the deployment's default."""
     period_start: str | None = None
-    """First period: YYYY-MM, YYYY-Qn (fiscal), YYYY (fiscal year), YYYY-Wnn (ISO week) or YYYY-MM-DD. One bound
-    alone means that one period."""
+    """First period: YYYY-MM, YYYY-Qn (fiscal), YYYY (fiscal year), YYYY-Wnn (week) or YYYY-MM-DD; svc_orientation
+    says what they mean here. One bound alone means that one period."""
     period_end: str | None = None
     """Last period, at the same grain as period_start."""
     filters: dict[str, str | tuple[str, ...]] = field(default_factory=dict)

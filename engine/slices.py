@@ -79,3 +79,6 @@ class Presence(Protocol):
 
     def codes(self, dimension: str) -> frozenset[int]:
         """Return the codes of a leaf dimension that some row has."""
+
+    def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
+        """Return those of some leaf dimensions of which a row has no member."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engine.catalogue import Base, Catalogue
-from engine.members.memberset import weighs
 from engine.plans.expressions import Computed, Expression, Measured
 from engine.plans.weights import Members
+from engine.plans.windows import Window
 from engine.queries.values import Filter, Query
 from engine.reader import Reader
 
@@ -87,6 +87,10 @@ class Availability:
                 return f"{domain.key} is held by {domain.grain.value}, not by {self.query.time.grain.value}"
         return None
 
+    def carries(self, domain: str, window: Window) -> bool:
+        """Tell whether a domain has the grain that bounds a window."""
+        return all(map(self.catalogue.domains[domain].carries, window.grains))
+
     def operand(self, expression: Computed) -> str:
         """Return the part of a formula that makes it unavailable."""
         for name, part in expression.parts.items():
@@ -101,8 +105,17 @@ def why_not_weighed(base: Base, filters: Sequence[Filter], breakdown: Sequence[s
     if base.over_members.is_additive:
         return None
     own = {cut.dimension for cut in base.where}
-    weighing = [cut.dimension for cut in base.where if weighs(reader.cut_leaves(cut))]
-    weighing += [known.dimension.key for known in filters if known.dimension.key not in own and weighs(known.leaves)]
-    weighing += [key for key in breakdown if key not in own and reader.members(key).weighs]
+    weighing = [cut.dimension for cut in base.where if reader.weighs(cut.dimension, reader.cut_leaves(cut))]
+    others = {known.dimension.key: known.leaves for known in filters if known.dimension.key not in own}
+    weighing += [key for key, leaves in others.items() if reader.weighs(key, leaves)]
+    weighing += [key for key in breakdown if key not in own and breaks_down_weighing(key, reader)]
     how = base.over_members.value.replace("_", " ")
     return f"a {how} cannot be weighed, and {' and '.join(dict.fromkeys(weighing))} weighs" if weighing else None
+
+
+def breaks_down_weighing(dimension: str, reader: Reader) -> bool:
+    """Tell whether some member of a breakdown, or its total, weighs what may be seen."""
+    members = reader.members(dimension)
+    return members.top() is not None and any(
+        reader.weighs(dimension, leaves) for leaves in (members.top() or {}, *map(members.leaves, members.ids()))
+    )

@@ -58,7 +58,8 @@ def held_periods(view: View, base: Base, windows: Sequence[Window], reader: Read
     grain = reader.catalogue.domains[base.domain].stock_groups[str(base.stock_group)].grain
     spans = {span for window in windows for span in window.spans}
     days = sorted({day for span in spans for day in presence.days(span)})
-    return list(dict.fromkeys(reader.catalogue.calendar.at(day, grain) for day in days))
+    periods = (reader.catalogue.calendar.at(day, grain) for day in days)
+    return list(dict.fromkeys(period for period in periods if period))
 
 
 def last_of_each_leaf(

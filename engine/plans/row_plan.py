@@ -14,7 +14,7 @@ import polars as pl
 from engine.adding import Rule
 from engine.calendar.periods import Span
 from engine.catalogue import ROW_COUNT, Base
-from engine.errors import BadArguments, DimensionUnavailable, UnknownName
+from engine.errors import BadArguments, DimensionUnavailable, GrainUnavailable, UnknownName
 from engine.exact import ONE
 from engine.plans.availability import why_not_weighed
 from engine.plans.expressions import Expression, of_metric
@@ -170,7 +170,22 @@ def plan_rows(query: RowQuery, reader: Reader) -> RowPlan | None:
     expression = None if query.figure is None else expression_of(query, reader)
     if expression is not None:
         refuse_what_no_rows_make(expression, query, reader)
-    return None if query.side is None else RowPlan(query, reader, query.side, expression)
+    if query.side is None:
+        return None
+    plan = RowPlan(query, reader, query.side, expression)
+    refuse_finer_window(plan)
+    return plan
+
+
+def refuse_finer_window(plan: RowPlan) -> None:
+    """Refuse a window that begins or ends inside a period of the data."""
+    domain, label = plan.query.domain, plan.window.label
+    if not all(map(domain.carries, plan.window.grains)):
+        raise GrainUnavailable(
+            f"{domain.key} is held by {domain.grain.value}, and {plan.side.key} is {label}.",
+            field="filters.scenario",
+            got=plan.side.key,
+        )
 
 
 def expression_of(query: RowQuery, reader: Reader) -> Expression:

@@ -62,14 +62,15 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     elif len(side.parts) > 1:
         refuse_endless_blends([Column(side, side.key)], [domain])
     compared = asked.filters.get("compared_with", ())
-    known = frozenset([compared] if isinstance(compared, str) else compared) & reader.scenarios.keys()
+    named = [compared] if isinstance(compared, str) else list(compared)
+    notes += [Note.of("unknown_scenario", scenario=key[:100]) for key in named if key not in reader.scenarios]
     period = None if undated else resolve_period(asked, reader, domain)
     calendar = reader.catalogue.calendar
     return RowQuery(
         domain=domain,
         side=side,
         part=part,
-        compared=known,
+        compared=frozenset(named) & reader.scenarios.keys(),
         figure=resolve_figure(special["metric"], reader) if "metric" in special else None,
         written=special.get("metric"),
         period=period,

@@ -8,7 +8,6 @@ from: there is a call for each of them, or for each pair.
 from collections.abc import Iterator, Sequence
 
 from engine.cuts import ALL
-from engine.members.memberset import weighs
 from engine.plans.expressions import Expression
 from engine.plans.figures import FigurePlan, Reading
 from engine.plans.linear import operands_of, terms_of
@@ -99,8 +98,6 @@ def total_drill(plan: FigurePlan) -> Drill:
     whole = {
         axis.key: ALL
         for axis in plan.axes
-        if axis.key not in filtered
-        and axis.total is not None
-        and (weighs(axis.total) or len(axis.total) < plan.reader.leaf_count(axis.leaf))
+        if axis.key not in filtered and axis.total is not None and not plan.reader.counts_all(axis.key, axis.total)
     }
     return joined({"filters": whole})

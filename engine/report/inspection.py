@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import polars as pl
 
@@ -54,6 +55,18 @@ class Inspection:
     notes: tuple[Note, ...]
     catalogue_version: str
     data_version: str
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The rows: amounts and contributions as Float64, everything else as text."""
+        columns = zip(*self.rows, strict=True) if self.rows else [[] for _ in self.columns]
+        return pl.DataFrame(
+            {
+                column.name: [float(value.decimal()) if isinstance(value, Exact) else value for value in values]
+                for column, values in zip(self.columns, columns, strict=True)
+            },
+            schema={column.name: pl.Float64 if column.kind == "amount" else pl.String for column in self.columns},
+        )
 
 
 def inspect(query: RowQuery, reader: Reader, stop: Stop = lambda: None) -> Inspection:
@@ -144,7 +157,7 @@ def values_of(column: RowColumn, domain: Domain, rows: pl.DataFrame, reader: Rea
     match column.kind:
         case "date":
             calendar = reader.catalogue.calendar
-            return [None if day is None else calendar.at(day, domain.grain).code for day in values]
+            return [None if day is None else calendar.code_at(day, domain.grain) for day in values]
         case "member":
             members = reader.members(name)
             ids = members.member_ids if isinstance(members, LeafMembers) else ()

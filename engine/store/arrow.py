@@ -19,6 +19,7 @@ from engine.catalogue import Domain
 from engine.scope import Allowed, Cell, CodeSet
 from engine.slices import DATE, ROWS, SPAN, Aggregate, How, Presence, RowSlice, Slice
 from engine.store.layout import UNDATED, Manifest, Partition
+from engine.store.presence import ArrowPresence
 
 LAST_DAY = attrgetter("last")
 INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
@@ -164,7 +165,8 @@ class ArrowFacts:
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """Return on which days rows are held; see FactStore."""
-        return ArrowPresence(self, domain, scenario, within)
+        predicate = self.predicate(within)
+        return ArrowPresence(self.partitions(domain, scenario), predicate, lambda part: self.frame(domain, part))
 
     def dated(self, asked: Slice, within: Cell) -> Iterator[Partition]:
         """Yield the partitions of a scenario that have dates and may hold rows of a cell."""
@@ -204,64 +206,6 @@ class ArrowFacts:
         listed = pl.Series(sorted(codes.codes), dtype=self._types.get(dimension, pl.UInt8), strict=False)
         inside = pl.col(dimension) == listed[0] if len(listed) == 1 else pl.col(dimension).is_in(listed.implode())
         return ~inside if codes.complement else inside
-
-
-class ArrowPresence:
-    """On which days a scenario holds rows inside a cell; read month by month, each once."""
-
-    def __init__(self, facts: ArrowFacts, domain: str, scenario: str, within: Cell) -> None:
-        self._facts = facts
-        self._domain = domain
-        self._partitions = facts.partitions(domain, scenario)
-        self._within = within
-        self._predicate = facts.predicate(within)
-        self._held: dict[str, tuple[date, ...]] = {}
-
-    def days(self, span: Span) -> Sequence[date]:
-        """Return the days of a span that hold rows, ascending."""
-        held = {day for part in self._touched(span) for day in self._days(part) if span.holds(day)}
-        return sorted(held)
-
-    def last(self, span: Span) -> date | None:
-        """Return the last day of a span that holds rows."""
-        latest: date | None = None
-        for part in reversed(self._touched(span)):
-            if latest is not None and part.bucket != latest.isoformat()[:7]:
-                break
-            held = [day for day in self._days(part) if span.holds(day)]
-            latest = max([*held, *([latest] if latest else [])], default=None)
-        return latest
-
-    def through(self) -> date | None:
-        """Return the last day of all that holds rows."""
-        return self.last(Span(date.min, date.max))
-
-    def undated(self) -> int:
-        """Return how many rows have no date."""
-        parts = [part for part in self._partitions if part.bucket == UNDATED]
-        if self._predicate is None:
-            return sum(part.rows for part in parts)
-        return sum(int(self._rows(part).select(pl.len()).collect().item()) for part in parts)
-
-    def codes(self, dimension: str) -> frozenset[int]:
-        """Return the codes of a leaf dimension that some row has."""
-        found = (self._rows(part).select(pl.col(dimension).unique()).collect()[dimension] for part in self._partitions)
-        return frozenset(code for codes in found for code in codes)
-
-    def _rows(self, part: Partition) -> pl.LazyFrame:
-        frame = self._facts.frame(self._domain, part).lazy()
-        return frame if self._predicate is None else frame.filter(self._predicate)
-
-    def _touched(self, span: Span) -> list[Partition]:
-        first, last = span.first.isoformat()[:7], span.last.isoformat()[:7]
-        return [part for part in self._partitions if part.bucket != UNDATED and first <= part.bucket <= last]
-
-    def _days(self, part: Partition) -> tuple[date, ...]:
-        if self._predicate is None:
-            return part.dates
-        if part.file not in self._held:
-            self._held[part.file] = tuple(sorted(self._rows(part).select(pl.col(DATE).unique()).collect()[DATE]))
-        return self._held[part.file]
 
 
 def limited(frame: pl.LazyFrame, limit: int | None) -> pl.LazyFrame:

@@ -8,7 +8,7 @@ from engine.notes import Note
 from engine.reader import Reader
 from engine.requests import NothingAsked, SearchRequest, VariantsRequest
 from engine.scenarios import GRAMMAR, Scenario, Variance, resolve
-from engine.search import Hit, search
+from engine.search.search import Hit, search
 from server.caller import Caller
 from server.wire.answer import Answer, Json
 from server.wire.fitting import Left, axes_of, fitted, listed, shortened

@@ -17,7 +17,7 @@ from engine.store.layout import current_version, pin_current
 from server.ingest.load import BindingFailed, Loaded, load
 from server.ingest.rejects import lines
 from tests.support.postgres import postgres
-from tests.support.small import figures, write_instance
+from tests.support.small import csv, figures, write_instance
 
 A = {"A": "actual"}
 DOMAIN = """
@@ -167,7 +167,7 @@ REASONS = [
     (10, "amount", "'NaN' is no number"),
     (11, "amount", "is missing"),
     (12, "amount", "'1e30' is too large"),
-    (13, "date", "'1066-10-14' is outside 1900 to 2199"),
+    (13, "date", "'1066-10-14' is outside the calendar, which runs from 1900-01-01 to 2199-12-31"),
 ]
 
 
@@ -179,6 +179,24 @@ def test_rejected_rows_are_named_and_nothing_is_published(tmp_path: Path) -> Non
     assert said == [f"gl.csv row {row}, {column}: {reason}" for row, column, reason in REASONS]
     assert failed.value.stage == "validate"
     assert current_version(tmp_path / "state" / "store") == 0
+
+
+@pytest.mark.parametrize("rows", ["", "2021-13-01 actual 0010 1 x"])
+def test_an_extract_without_a_row_empties_nothing_unless_it_may(tmp_path: Path, rows: str) -> None:
+    bindings = {"gl": {"rejects": {"allow": 1}, "allow_empty": False}}
+    instance = instance_of(tmp_path, ONE_ROW, bindings=bindings)
+    run(instance, tmp_path / "state")
+    published = current_version(tmp_path / "state" / "store")
+    (instance / "data" / "gl.csv").write_text(csv(f"date scenario account amount text\n{rows}"))
+    with pytest.raises(BindingFailed, match=r"not one row came back.*allow_empty: true") as failed:
+        run(instance, tmp_path / "state", "gl")
+    assert failed.value.stage == "validate"
+    assert current_version(tmp_path / "state" / "store") == published
+    integrations = yaml.safe_load((instance / "integrations.yaml").read_text())
+    integrations["bindings"]["gl"]["allow_empty"] = True
+    (instance / "integrations.yaml").write_text(yaml.safe_dump(integrations))
+    run(instance, tmp_path / "state", "gl")
+    assert by_account(instance, tmp_path / "state") == {None: None}
 
 
 def test_a_feed_may_allow_some_rejected_rows(tmp_path: Path) -> None:

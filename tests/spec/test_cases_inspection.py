@@ -64,6 +64,8 @@ SCENARIOS = tuple(
         "actual",
         "actual@py",
         "actual@ytd",
+        "actual@qtd",
+        "var(actual@ltm,actual@fy@py)",
         "budget/low",
         "actual+budget",
         "actual+budget/low@ytd",

@@ -50,6 +50,12 @@ def test_rows_without_a_date_are_asked_for_as_such(books: Door) -> None:
         rows_of(books, filters={"period": "(unassigned)", "metric": "total"})
 
 
+def test_python_users_read_rows_as_a_frame(books: Door) -> None:
+    rows = books.rows("gl", scenario="actual", period="2021-01", filters={"metric": "net_sales"}, columns=["account"])
+    assert rows.frame.rows() == [("Discounts", -3.0), ("Returns", -5.0), ("Sales", 100.0)]
+    assert books.rows("gl", scenario="actual", period="2019", filters={"metric": "total"}).frame.is_empty()
+
+
 def test_the_limit_is_that_of_the_server_at_most(books: Door) -> None:
     found = rows_of(books, period_start="2021", limit=2)
     assert (found["row_count"], found["truncated"]) == (2, True)
@@ -71,6 +77,12 @@ def test_a_scenario_that_is_not_there_has_no_rows_and_a_note(books: Door) -> Non
     found = rows_of(books, scenario_id="forecast", period_start="2021", filters={"metric": "total"})
     assert (found["rows"], found["contribution_total"]) == ([], None)
     assert [note["code"] for note in found["notes"]] == ["unknown_scenario"]
+
+
+def test_a_scenario_to_compare_with_that_is_not_there_is_noted(books: Door) -> None:
+    found = rows_of(books, period_start="2021-01", filters={"metric": "total", "compared_with": ("budget", "nobody")})
+    assert [note["code"] for note in found["notes"]] == ["unknown_scenario"]
+    assert found["contribution_total"] == 108
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from engine.calendar.calendar import Calendar
 from engine.calendar.periods import Grain
 from engine.catalogue import FIGURE_COLUMNS, INSPECTION_KEYS, LABEL, Dimension, DimensionKind
 from engine.instance.build.names import known, words
@@ -20,12 +21,14 @@ GOES_WITH = {
 }
 
 
-def build_dimensions(document: Document, file: DimensionsFile) -> dict[str, Dimension]:
+def build_dimensions(document: Document, file: DimensionsFile, calendar: Calendar) -> dict[str, Dimension]:
     """Return the dimensions of a file; `period` is always one of them."""
     parts: Mapping[str, DimensionPart] = file.model_extra or {}
     built: dict[str, Dimension] = {PERIOD.key: PERIOD}
     for key, part in parts.items():
         check_parts(document, key, part)
+        if part.grain:
+            check_grain(document, [key, "grain"], Grain(part.grain), calendar)
         leaf = leaf_of(document, parts, key, part)
         built[key] = Dimension(
             key=key,
@@ -39,6 +42,15 @@ def build_dimensions(document: Document, file: DimensionsFile) -> dict[str, Dime
             grain=Grain(part.grain) if part.grain else None,
         )
     return built
+
+
+def check_grain(document: Document, location: Location, grain: Grain, calendar: Calendar) -> None:
+    """Note a grain that the calendar does not have."""
+    if grain not in calendar.grains:
+        found = f"the calendar has no {grain.value}s"
+        document.fault(
+            location, found, f"number them in the column {grain.value} of its table, or choose another grain"
+        )
 
 
 def check_name(document: Document, location: Location, key: str) -> None:

@@ -1,0 +1,170 @@
+"""The index: every member and node of the books as a row, and the distinct texts that rows are found by.
+
+Members of a leaf dimension and the same members in the trees above share an entry, so that a text is read once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import and_
+
+import polars as pl
+
+from engine.cuts import UNASSIGNED
+from engine.members.memberset import MemberSet
+from engine.search.folding import fold, spaced
+from engine.search.lexicon import ENTRY, LIKENESS, Lexicon
+
+BEGIN, END = "\x02", "\x03"  # around each part of a text; no folded text has them
+BETWEEN_WORDS = rf"[^\p{{L}}\p{{N}}{END}]+"  # what `spaced` makes a space of
+PUNCTUATED = rf"[^ {BEGIN}{END}]*[^\p{{L}}\p{{N}} {BEGIN}{END}][^ {BEGIN}{END}]*"
+ALIKE = 1000  # likeness of a word to itself
+MOST_WORDS = 8  # of a query that is looked for by close spelling
+ROW, RANK = "row", "rank"  # columns of what is found
+LISTED, EXACT, BEGINS, WORD_BEGINS, CONTAINS, SPELLED = range(6)  # ranks, best first; SPELLED and more: less alike
+NOTHING = pl.LazyFrame(schema={ROW: pl.UInt32, RANK: pl.UInt32})
+ROWS = 2**32  # more than there are
+
+
+@dataclass(frozen=True)
+class Index:
+    """All rows, dimension by dimension in display order, and the entries with the rows that have each."""
+
+    dimensions: Mapping[str, range]
+    first_node: int  # the row where trees begin
+    ids: Sequence[str]
+    entries: pl.DataFrame
+    entry_of: pl.Series  # by row
+
+    @classmethod
+    def of(cls, lists: Sequence[MemberSet], trees: Sequence[MemberSet]) -> "Index":
+        """Index the ids of some dimensions; the last row of each is what it has unassigned."""
+        ids: list[str] = []
+        ranges: dict[str, range] = {}
+        entries: dict[tuple[str | None, ...], int] = {}
+        entry_of: list[int] = []
+        for members in (*lists, *trees):
+            begin = len(ids)
+            ids += [*members.ids(), UNASSIGNED]
+            ranges[members.dimension] = range(begin, len(ids))
+            entry_of += [
+                entries.setdefault((member, members.code(member), members.label(member)), len(entries))
+                for member in ids[begin:]
+            ]
+        parts = [tuple(dict.fromkeys(fold(part) for part in known if part)) for known in entries]
+        texts = pl.DataFrame(
+            {"text": ["".join(f"{BEGIN}{part}{END}" for part in known) for known in parts]}, schema={"text": pl.String}
+        ).with_columns(words=pl.col("text").str.replace_all(BETWEEN_WORDS, " "))
+        rows = pl.DataFrame({ENTRY: entry_of}, schema={ENTRY: pl.UInt32}).with_row_index(ROW)
+        return cls(
+            dimensions=ranges,
+            first_node=sum(len(ranges[members.dimension]) for members in lists),
+            ids=ids,
+            entries=pl.concat([rows.group_by(ENTRY).agg(ROW).sort(ENTRY), texts], how="horizontal"),
+            entry_of=rows[ENTRY],
+        )
+
+    def dimension_of(self, row: int) -> str:
+        """Return the dimension of a row."""
+        return next(key for key, rows in self.dimensions.items() if row in rows)
+
+    def listing(self, visible: pl.Series) -> pl.LazyFrame:
+        """Return all visible rows; here and below, `visible` tells of each row whether it may be found."""
+        return pl.LazyFrame({ROW: visible.arg_true()}).with_columns(pl.lit(LISTED, pl.UInt32).alias(RANK))
+
+    def matches(self, query: str, visible: pl.Series) -> pl.LazyFrame:
+        """Return the visible rows that hold every word of a folded query, and their ranks."""
+        words = sorted(dict.fromkeys(query.split(" ")), key=len, reverse=True)
+        return seen(reduce(holding, words, self.entries).lazy().select(ROW, ranked(query, words)), visible)
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """The words of all entries, those with punctuation as they are written as well."""
+        words = pl.col("words").str.replace_all(END, " ", literal=True).str.split(" ")
+        return Lexicon.of(self.entries.select(words.list.concat(pl.col("text").str.extract_all(PUNCTUATED)))["words"])
+
+    def visible_words(self, visible: pl.Series) -> pl.Series:
+        """Tell of each word of the lexicon whether a visible row has it."""
+        entries = pl.repeat(value=False, n=self.entries.height, eager=True)
+        return self.lexicon.used_in(entries.scatter(self.entry_of.filter(visible).unique(), values=True))
+
+    def spellings(self, query: str, visible: pl.Series, visible_words: pl.Series) -> pl.LazyFrame:
+        """Return the visible rows that hold every word of a folded query or one spelled like it, the most alike first.
+
+        It is asked where no visible row holds every word.
+        """
+        words = [word for word in dict.fromkeys(query.split(" ")) if spaced(word)]
+        if not 0 < len(words) <= MOST_WORDS:
+            return NOTHING
+        first, *others = sorted(words, key=len, reverse=True)
+        found = self.alike(first, self.entries.clear() if first == query else self.entries, visible_words)
+        for word in others:
+            each = self.alike(word, self.entries[found[ENTRY]], visible_words)
+            found = found.join(each, on=ENTRY).select(ENTRY, pl.col(LIKENESS) + pl.col(f"{LIKENESS}_right"))
+        rank = SPELLED + ALIKE - found[LIKENESS] // len(words)
+        return seen(self.entries[found[ENTRY]].lazy().select(ROW, rank.alias(RANK)), visible)
+
+    def alike(self, word: str, among: pl.DataFrame, visible_words: pl.Series) -> pl.DataFrame:
+        """Return those of some entries that hold a word, and all that have one spelled like it, and how much alike."""
+        same = holding(among, word).select(ENTRY, pl.lit(ALIKE, pl.UInt32).alias(LIKENESS))
+        return pl.concat([same, self.lexicon.near(word, visible_words)]).group_by(ENTRY).agg(pl.col(LIKENESS).max())
+
+
+def seen(found: pl.LazyFrame, visible: pl.Series) -> pl.LazyFrame:
+    """Return the visible rows of the entries found, one by one."""
+    return found.explode(ROW).filter(pl.lit(visible).gather(pl.col(ROW)))
+
+
+def holding(entries: pl.DataFrame, word: str) -> pl.DataFrame:
+    """Return the entries that hold a word as it is written, or its letters with other punctuation between them."""
+    written = pl.col("text").str.contains(word, literal=True)
+    letters = spaced(word)
+    if letters in ("", word):
+        return entries.filter(written)
+    near = entries.filter(pl.col("words").str.contains(letters, literal=True))
+    return near.filter(written | begins_word(letters))
+
+
+def begins_word(letters: str) -> pl.Expr:
+    """Return whether a word of a text begins with some letters."""
+    return pl.col("words").str.contains(f" {letters}", literal=True)
+
+
+def ranked(query: str, words: Sequence[str]) -> pl.Expr:
+    """Return how well a text that holds all words of a query matches it."""
+    text = pl.col("text").str
+    starts = [begins_word(letters) for word in words if (letters := spaced(word))]
+    return (
+        pl.when(text.contains(BEGIN + query + END, literal=True))
+        .then(EXACT)
+        .when(text.contains(BEGIN + query, literal=True))
+        .then(BEGINS)
+        .when(reduce(and_, starts) if starts else pl.lit(value=False))
+        .then(WORD_BEGINS)
+        .otherwise(CONTAINS)
+        .cast(pl.UInt32)
+        .alias(RANK)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best of what is found, records and nodes, each as rank and row."""
+
+    records: Sequence[tuple[int, int]]
+    nodes: Sequence[tuple[int, int]]
+
+    @classmethod
+    def of(cls, found: pl.LazyFrame, first_node: int, most_records: int, most_nodes: int) -> "Best":
+        """Take so many of each, by rank and then in display order."""
+        places = pl.col("place")
+        best = found.select(is_node=pl.col(ROW) >= first_node, place=pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW))
+        records, nodes = (
+            best.select(
+                places.filter(~pl.col("is_node")).bottom_k(most_records).implode().alias("records"),
+                places.filter("is_node").bottom_k(most_nodes).implode().alias("nodes"),
+            )
+            .collect()
+            .row(0)
+        )
+        return cls([divmod(place, ROWS) for place in sorted(records)], [divmod(place, ROWS) for place in sorted(nodes)])
