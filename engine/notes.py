@@ -76,6 +76,7 @@ NOTES: dict[str, Wording] = {
         Severity.INFO,
         "{scenario} adjusts by {dimensions}, which {domain} does not have: that adjustment leaves it as it is.",
     ),
+    "shortened": Wording(Severity.INFO, "This is longer than an answer may be: {left_out} left out. {rest}"),
     "limit_reduced": Wording(Severity.INFO, "limit {got} is above the maximum; {maximum} was used."),
 }
 
