@@ -16,7 +16,8 @@ from engine.store.layout import Load
 from engine.store.writer import BooksLocked, Stage, stage
 from server.ingest.extract import extract
 from server.ingest.rejects import VALIDATE, LoadFailed, Rejects
-from server.ingest.shape import Shaping, shape_facts, shape_members, shape_nodes
+from server.ingest.shape import shape_facts, shape_members, shape_nodes
+from server.ingest.shaping import Shaping
 
 __all__ = ["BindingFailed", "BooksLocked", "Loaded", "load"]
 
