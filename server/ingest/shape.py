@@ -8,6 +8,7 @@ from engine.instance.build.feeds import MEMBER_COLUMNS, NODE_COLUMNS, attributes
 from engine.slices import DATE
 from engine.store.writer import SCENARIO, Stage
 from server.ingest.columns import amounts, days, text
+from server.ingest.rates import convert
 from server.ingest.rejects import VALIDATE, LoadFailed
 from server.ingest.shaping import Shaping
 
@@ -31,10 +32,15 @@ def shape_facts(shaping: Shaping, domain: Domain, catalogue: Catalogue, stage: S
         columns[key] = shaping.ids(column)
         reject_unknown(shaping, catalogue.dimensions[key], column, columns[key], stage)
     for key, measure in domain.measures.items():
+        if binding.conversion and key == binding.conversion.into:
+            continue
         amount = shaping.column(measure.column)
-        units = amounts(amount, measure.places)
-        rejects.where(units.reasons.is_not_null(), measure.column, amount, units.reasons)
-        columns[key] = units.values
+        read = amounts(amount, measure.places)
+        rejects.where(read.reasons.is_not_null(), measure.column, amount, read.reasons)
+        columns[key] = read.values
+    if conversion := binding.conversion:
+        units = columns[conversion.measure]
+        columns[conversion.into] = convert(shaping, conversion, domain, catalogue, stage, units)
     for column in texts_of(domain):
         columns[column] = shaping.ids(column)
     return shaping.finish(columns)
