@@ -77,8 +77,8 @@ class Presence(Protocol):
     def undated(self) -> int:
         """Return how many rows have no date."""
 
-    def codes(self, dimension: str, span: Span | None = None) -> frozenset[int]:
-        """Return the codes of a leaf dimension that some row has; of a span, that some row dated inside has."""
+    def codes(self, dimension: str) -> frozenset[int]:
+        """Return the codes of a leaf dimension that some row has."""
 
     def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
         """Return those of some leaf dimensions of which a row has no member."""

@@ -7,7 +7,6 @@ from engine.calendar.periods import PeriodRange
 from engine.catalogue import Base
 from engine.formulas.figures import Nothing
 from engine.notes import Note
-from engine.plans.currencies import currency_notes
 from engine.plans.expressions import Computed
 from engine.plans.figures import FigurePlan, Figures, Reading
 from engine.plans.presences import Anchor
@@ -25,7 +24,6 @@ def notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
             yield from variant_notes(plan, reading.side)
             yield from anchor_notes(plan, reading)
             yield from close_notes(plan, figures, reading)
-            yield from currency_notes(plan, reading)
         if isinstance(column.reference, Variance):
             yield from comparison_notes(plan, column.reference, *readings)
         else:

@@ -65,12 +65,9 @@ class Blended:
         """Return how many rows have no date."""
         return sum(presence.undated() for _, presence in self.parts)
 
-    def codes(self, dimension: str, span: Span | None = None) -> frozenset[int]:
-        """Return the codes of a leaf dimension that some row has; of a span, that some row dated inside has."""
-        if span is None:
-            return frozenset().union(*(presence.codes(dimension) for _, presence in self.parts))
-        inside = ((span.overlap(days), presence) for days, presence in self.parts)
-        return frozenset().union(*(presence.codes(dimension, within) for within, presence in inside if within))
+    def codes(self, dimension: str) -> frozenset[int]:
+        """Return the codes of a leaf dimension that some row has."""
+        return frozenset().union(*(presence.codes(dimension) for _, presence in self.parts))
 
     def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
         """Return the leaf dimensions of which some row has no member."""

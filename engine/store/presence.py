@@ -20,7 +20,6 @@ class ArrowPresence:
         self._predicate = predicate
         self._frame = frame
         self._held: dict[str, tuple[date, ...]] = {}
-        self._coded: dict[tuple[str, str], frozenset[int]] = {}
 
     def days(self, span: Span) -> Sequence[date]:
         """Return the days of a span that hold rows, ascending."""
@@ -48,15 +47,10 @@ class ArrowPresence:
             return sum(part.rows for part in parts)
         return sum(int(self._rows(part).select(pl.len()).collect().item()) for part in parts)
 
-    def codes(self, dimension: str, span: Span | None = None) -> frozenset[int]:
-        """Return the codes of a leaf dimension that some row has; of a span, that some row dated inside has."""
-        if span is None:
-            return frozenset().union(*(self._codes(part, dimension) for part in self._partitions))
-        found: set[int] = set()
-        for part in self._touched(span):
-            whole = all(map(span.holds, (part.dates[0], part.dates[-1])))
-            found |= self._codes(part, dimension) if whole else self._codes_within(part, dimension, span)
-        return frozenset(found)
+    def codes(self, dimension: str) -> frozenset[int]:
+        """Return the codes of a leaf dimension that some row has."""
+        found = (self._rows(part).select(pl.col(dimension).unique()).collect()[dimension] for part in self._partitions)
+        return frozenset(code for codes in found for code in codes)
 
     def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
         """Return those of some leaf dimensions of which a row has no member."""
@@ -69,15 +63,6 @@ class ArrowPresence:
                 key for key, holds in self._rows(part).select(lacking).collect().row(0, named=True).items() if holds
             )
         return frozenset(found)
-
-    def _codes(self, part: Partition, dimension: str) -> frozenset[int]:
-        key = (part.file, dimension)
-        if key not in self._coded:
-            self._coded[key] = distinct(self._rows(part), dimension)
-        return self._coded[key]
-
-    def _codes_within(self, part: Partition, dimension: str, span: Span) -> frozenset[int]:
-        return distinct(self._rows(part).filter(pl.col(DATE).is_between(span.first, span.last)), dimension)
 
     def _rows(self, part: Partition) -> pl.LazyFrame:
         frame = self._frame(part).lazy()
@@ -93,8 +78,3 @@ class ArrowPresence:
         if part.file not in self._held:
             self._held[part.file] = tuple(sorted(self._rows(part).select(pl.col(DATE).unique()).collect()[DATE]))
         return self._held[part.file]
-
-
-def distinct(rows: pl.LazyFrame, column: str) -> frozenset[int]:
-    """Return the codes that a column of some rows has."""
-    return frozenset(rows.select(pl.col(column).unique()).collect()[column])
