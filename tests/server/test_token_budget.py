@@ -65,7 +65,7 @@ def held(cut: McpBooks, uncut: McpBooks, call: asking.Call, budget: int = BUDGET
     """Hold one answer against its budget and the whole answer; return whether something was left out of it."""
     tool, asked = call
     called = cut.call(tool, **asked)
-    assert size(called) <= budget + 1
+    assert size(called) <= budget
     whole = uncut.call(tool, **asked)
     if called.is_error:
         assert called.result["error_type"] == "bad_arguments"
@@ -191,7 +191,7 @@ def test_of_metrics_rows_go_from_the_end_and_the_total_stays(demo: McpBooks, unc
 def test_of_the_largest_breakdown_every_member_is_shown_or_counted(demo: McpBooks) -> None:
     tool, asked = asking.LARGEST
     called = demo.call(tool, **asked)
-    assert BUDGET * 0.9 < size(called) <= BUDGET + 1  # and little of the budget is left
+    assert BUDGET * 0.9 < size(called) <= BUDGET  # and little of the budget is left
     shown = len(called.result["rows"])
     assert called.result["agent_truncated"] == {"members": called.result["dataset"]["row_count"] - shown}
     assert called.result["rows"][-1]["kind"] == "total"

@@ -2,15 +2,15 @@
 
 from typing import Any
 
+from engine.answers.budget import tokens_of
 from tests.support.serving import Called
 
 Json = dict[str, Any]
-BYTES_PER_TOKEN = 2.5
 
 
-def size(called: Called) -> float:
+def size(called: Called) -> int:
     """Return how long an answer is as the model reads it, in tokens."""
-    return len(called.text.encode()) / BYTES_PER_TOKEN
+    return tokens_of(called.text.encode())
 
 
 def missing(cut: Json, whole: Json) -> Json:
