@@ -6,7 +6,7 @@ import polars as pl
 
 from engine.calendar.calendar import Calendar
 from engine.calendar.periods import Grain, Span
-from engine.catalogue import Catalogue, Domain, Measure
+from engine.catalogue import Catalogue, Domain
 from engine.errors import BadPeriod
 from engine.feeds import Conversion
 from engine.store.writer import Stage
@@ -116,7 +116,7 @@ def convert(
     place of the other, never rounded.
     """
     measure, into = domain.measures[conversion.measure], domain.measures[conversion.into]
-    rates = factors(stage, conversion, measure, into)
+    rates = factors(stage, conversion, domain)
     asked = asked_rates(shaping, conversion, domain, catalogue)
     frame = held_rates(asked, rates).with_columns(units=units, own=pl.col(CURRENCY) == catalogue.currency)
     missing = frame.select(~pl.col("own") & pl.col(FIRST).is_not_null() & pl.col(RATE).is_null()).to_series()
@@ -136,11 +136,12 @@ def convert(
     return judged["value"]
 
 
-def factors(stage: Stage, conversion: Conversion, measure: Measure, into: Measure) -> pl.DataFrame:
+def factors(stage: Stage, conversion: Conversion, domain: Domain) -> pl.DataFrame:
     """Return the rates of a conversion with what a unit of the measure is in units of the other.
 
     LoadFailed where there are none, or where the other measure lacks the places to hold amount times rate.
     """
+    measure, into = domain.measures[conversion.measure], domain.measures[conversion.into]
     rates = stage.rows(conversion.rates)
     if rates is None:
         raise LoadFailed(VALIDATE, f"{conversion.rates} is not loaded yet: load the feed that fills it first")
@@ -155,7 +156,9 @@ def factors(stage: Stage, conversion: Conversion, measure: Measure, into: Measur
     places = finest[0]["places"] if finest else 0
     if measure.places + places > into.places:
         needed = measure.places + places
-        mend = f"say places: {needed}" if needed <= MOST_PLACES else f"{MOST_PLACES} are the most, so shorten the rates"
+        mend = f"say places: {needed}, and load every feed of {domain.table} again"
+        if needed > MOST_PLACES:
+            mend = f"{MOST_PLACES} are the most, so shorten the rates"
         finer = f"{measure.key} has {measure.places} and the rates of {conversion.rates} up to {places}"
         such = f"{finest[0][RATE]} for {finest[0][CURRENCY]}"
         raise LoadFailed(VALIDATE, f"{into.key} holds {into.places} decimal places; {finer} ({such}): {mend}")

@@ -235,7 +235,10 @@ def test_a_kind_that_the_rates_do_not_have(tmp_path: Path, kinds: str, kind: str
 
 @pytest.mark.parametrize(
     ("rate", "mend"),
-    [("0.67891", "say places: 7"), ("0.67891234567", "12 are the most, so shorten the rates")],
+    [
+        ("0.67891", "say places: 7, and load every feed of live.gl again"),
+        ("0.67891234567", "12 are the most, so shorten the rates"),
+    ],
 )
 def test_a_measure_that_cannot_hold_amount_times_rate_is_never_rounded_into(
     tmp_path: Path, rate: str, mend: str
