@@ -93,6 +93,14 @@ class Books:
         """Tell whether a domain has facts."""
         return bool(self._pin.manifest.facts.get(domain))
 
+    def places(self, domain: str) -> Mapping[str, set[int]]:
+        """Return the decimal places that the amounts of each measure of a domain were loaded to."""
+        found: dict[str, set[int]] = {}
+        for part in self._pin.manifest.facts.get(domain, ()):
+            for key, places in part.places.items():
+                found.setdefault(key, set()).add(places)
+        return found
+
     def columns(self, domain: str) -> Mapping[str, set[str]]:
         """Return the columns that each load of a domain brought."""
         firsts = {part.load: part.file for part in reversed(self._pin.manifest.facts.get(domain, ()))}

@@ -43,6 +43,7 @@ class Partition:
     days: tuple[int, ...]  # days of the month that hold rows
     magnitudes: Mapping[str, int]  # measure -> sum of absolute amounts
     load: str
+    places: Mapping[str, int] = field(default_factory=dict)  # measure -> decimal places of its amounts
 
     @cached_property
     def dates(self) -> tuple[date, ...]:

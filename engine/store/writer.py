@@ -167,6 +167,7 @@ class Stage:
             rows=part.height,
             days=tuple(days),
             magnitudes=magnitudes(part, list(domain.measures)),
+            places={key: measure.places for key, measure in domain.measures.items()},
             load=load.id,
         )
 
