@@ -247,3 +247,16 @@ def test_every_fault_of_every_file_comes_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["adventureworks", "oxford"])
 def test_the_instances_of_the_project_have_no_fault(name: str) -> None:
     assert read_instance(ROOT / "instances" / name).catalogue.metrics
+
+
+def test_two_feeds_into_one_table_of_members_are_a_fault(tmp_path: Path) -> None:
+    feeds = """
+        sources: {files: {kind: folder, path: data}}
+        bindings:
+          eu: {source: files, target: live.account, file: eu.csv}
+          us: {source: files, target: live.account, file: us.csv}
+    """
+    (fault,) = faults(tmp_path, integrations_yaml=feeds)
+    assert (fault.file, fault.line) == ("integrations.yaml", 4)
+    assert "live.account is filled by 'eu' already" in fault.found
+    assert "one feed fills a table that is no facts, whole" in fault.valid

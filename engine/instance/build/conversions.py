@@ -13,10 +13,8 @@ RATE_COLUMNS = ("currency", "date", "kind", "rate")
 
 
 def rate_tables(document: Document, file: IntegrationsFile, tables: Collection[str]) -> frozenset[str]:
-    """Return the live tables of rates; note those that no feed fills, or several, and those of the catalogue."""
-    feeds: dict[str, list[str]] = {}
-    for key, part in file.bindings.items():
-        feeds.setdefault(part.target, []).append(key)
+    """Return the live tables of rates; note those that no feed fills, and those of the catalogue."""
+    feeds = {part.target for part in file.bindings.values()}
     found = set()
     for key, part in file.bindings.items():
         if part.convert is None:
@@ -25,13 +23,10 @@ def rate_tables(document: Document, file: IntegrationsFile, tables: Collection[s
         if table in tables:
             document.fault(at, f"{table} is a table of the catalogue", "rates stand in a live table of their own")
         elif table not in feeds:
-            free = sorted(feeds.keys() - set(tables))
+            free = sorted(feeds - set(tables))
             document.fault(at, f"no feed fills {table}", known(table, free))
         else:
             found.add(table)
-    for table in sorted(found):
-        for key in feeds[table][1:]:
-            document.fault(["bindings", key, "target"], f"{table} is filled by '{feeds[table][0]}' already")
     return frozenset(found)
 
 

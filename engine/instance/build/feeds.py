@@ -1,6 +1,6 @@
 """Sources and bindings from integrations.yaml."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from engine.catalogue import Dimension, DimensionKind, Domain
@@ -54,6 +54,7 @@ def build_bindings(
     live = {table for dim in dimensions.values() for table in (dim.members, dim.nodes) if table}
     tables = sorted({*(domain.table for domain in domains.values()), *live})
     rates = rate_tables(document, file, tables)
+    refuse_twice(document, file, sorted(live | rates))
     bindings = {}
     for key, part in file.bindings.items():
         at = ["bindings", key]
@@ -77,6 +78,15 @@ def build_bindings(
         binding = build_binding(document, at, key, part, sources[part.source])
         bindings[key] = replace(binding, fills_rates=part.target in rates, conversion=conversion)
     return bindings
+
+
+def refuse_twice(document: Document, file: IntegrationsFile, tables: Sequence[str]) -> None:
+    """Note tables of members, nodes and rates that several feeds fill: each would replace what the other brought."""
+    for table in tables:
+        feeds = [key for key, part in file.bindings.items() if part.target == table]
+        for key in feeds[1:]:
+            fault = f"{table} is filled by '{feeds[0]}' already"
+            document.fault(["bindings", key, "target"], fault, "one feed fills a table that is no facts, whole")
 
 
 def build_source(document: Document, key: str, part: SourcePart) -> Source:
