@@ -13,7 +13,7 @@ import duckdb
 
 from benches.books import Books, demo_books
 from benches.timing import Work, in_turns, peak_of, report
-from engine.answers import answer
+from engine.answers.figures import answer
 from engine.door import Door, open_books
 from engine.exact import Exact
 from engine.report.report import Report

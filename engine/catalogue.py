@@ -25,6 +25,7 @@ FIGURE_COLUMNS = (
     "exact",
     "unit",
 )
+INSPECTION_KEYS = ("metric", "scenario", "compared_with")  # filters of inspection that are no dimensions
 LABEL = "_label"  # suffix of the column of labels beside a column of ids
 
 PERIOD = "period"  # the time dimension that breaks down at the requested grain, whatever it is
@@ -106,6 +107,7 @@ class Domain:
     scenario_column: str
     time_column: str
     grain: Grain
+    grains: frozenset[Grain]  # those it can be asked at: its own and those that its periods make up
     keeps_undated: bool
     sort: tuple[str, ...]
     dimensions: Mapping[str, str]  # leaf dimension or axis -> column
@@ -115,8 +117,8 @@ class Domain:
     inspect_columns: tuple[str, ...]
 
     def carries(self, grain: Grain) -> bool:
-        """Tell whether facts of this grain can be asked at another."""
-        return grain.fineness >= self.grain.fineness and not (self.grain is Grain.WEEK and grain is not Grain.WEEK)
+        """Tell whether its facts can be asked at a grain."""
+        return grain in self.grains
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

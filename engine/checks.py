@@ -6,7 +6,7 @@ from engine.books import Books
 from engine.catalogue import Base, RollupLine
 from engine.cuts import Cut
 from engine.errors import Refusal
-from engine.members.memberset import Leaves, weighs
+from engine.exact import ONE, Exact
 from engine.members.tree import HierarchyFault
 from engine.queries.filters import joined_leaves
 
@@ -39,7 +39,7 @@ def data_faults(books: Books) -> Iterator[str]:
         for metric in catalogue.metrics.values()
         if isinstance(metric.body, Base) and not metric.body.over_members.is_additive
         for cut in metric.body.where
-        if cut.dimension not in broken and any(map(weighs, cut_leaves(books, cut)))
+        if cut.dimension not in broken and any(weight != ONE for weight in cut_weights(books, cut))
     )
 
 
@@ -58,10 +58,10 @@ def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
             yield from ((f"balances {group.key} of {domain.key}", cut) for cuts in group.where for cut in cuts)
 
 
-def cut_leaves(books: Books, cut: Cut) -> Iterator[Leaves]:
-    """Yield the leaves of each id of a restriction that is loaded."""
+def cut_weights(books: Books, cut: Cut) -> Iterator[Exact]:
+    """Yield what the leaves of a restriction weigh."""
     members = books.members(cut.dimension)
-    return (members.leaves(member) for member in cut.ids if members.has(member))
+    return (weight for member in cut.ids if members.has(member) for weight in members.leaves(member).values())
 
 
 def cut_faults(books: Books, owner: str, cut: Cut) -> Iterator[str]:

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 
 UNASSIGNED = "(unassigned)"
 OWN = "/(own)"
+ALL = "(all)"
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
     """Members or nodes of one dimension, allowed (OR inside one cut) or denied.
 
-    The null member is `(unassigned)`; the postings of a node itself, without what lies below it, are `NODE/(own)`.
+    The null member is `(unassigned)`; the postings of a node itself, without what lies below it, are `NODE/(own)`; all
+    members together, as the total of a breakdown counts them, are `(all)`.
     """
 
     dimension: str

@@ -16,13 +16,16 @@ from engine.instance.read import read_instance
 from engine.plans.report_plan import plan_metrics, plan_statement
 from engine.profiles import EVERYONE, Profile
 from engine.queries.resolve import metric_query, statement_query
+from engine.queries.rows import row_query
 from engine.reader import Reader
+from engine.report.inspection import Inspection, inspect
 from engine.report.report import Report
 from engine.report.run import run
-from engine.requests import MetricRequest, ScenarioAsked, StatementRequest
+from engine.requests import MetricRequest, RowsRequest, ScenarioAsked, StatementRequest
 
 STATE = ".tieout"  # folder of an instance that holds what is not written by hand
 STORE = "store"
+MOST_ROWS = 1_000_000_000  # a Python user has all the memory there is
 
 
 class Asked(TypedDict, total=False):
@@ -78,6 +81,30 @@ class Door:
         request = MetricRequest(metrics=metrics, **fields(asked))
         return run(plan_metrics(metric_query(request, reader), reader))
 
+    def rows(
+        self,
+        source: str,
+        *,
+        scenario: str,
+        period: str | tuple[str, str] | None = None,
+        filters: Mapping[str, str | Sequence[str]] | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> Inspection:
+        """Return rows of a source; the filter `metric` says what each contributes to that figure."""
+        start, end = bounds(period)
+        reader = self.reader
+        request = RowsRequest(
+            source_key=source,
+            scenario_id=scenario,
+            filters=listed(filters),
+            columns=None if columns is None else tuple(columns),
+            limit=limit,
+            period_start=start,
+            period_end=end,
+        )
+        return inspect(row_query(request, reader, MOST_ROWS), reader)
+
 
 def open_books(folder: str | Path, *, profile: str | None = None, state: str | Path | None = None) -> Door:
     """Open the books of an instance folder, loaded by `tieout load`, whole or as a profile of profiles.yaml sees them.
@@ -93,8 +120,7 @@ def open_books(folder: str | Path, *, profile: str | None = None, state: str | P
 
 def fields(asked: Asked) -> Fields:
     """Return a question as the fields of a request."""
-    period = asked.get("period")
-    start, end = period if isinstance(period, tuple) else (period, period)
+    start, end = bounds(asked.get("period"))
     scenarios = asked.get("scenarios")
     return {
         "scenarios": None
@@ -102,10 +128,18 @@ def fields(asked: Asked) -> Fields:
         else tuple(ScenarioAsked(scenario=reference, alias=heading) for heading, reference in scenarios.items()),
         "period_start": start,
         "period_end": end,
-        "filters": {
-            key: ids if isinstance(ids, str) else tuple(ids) for key, ids in (asked.get("filters") or {}).items()
-        },
+        "filters": listed(asked.get("filters")),
         "dimensions": tuple(asked.get("dimensions", ())),
         "scale": asked.get("scale", 0),
         "decimals": asked.get("decimals"),
     }
+
+
+def bounds(period: str | tuple[str, str] | None) -> tuple[str | None, str | None]:
+    """Return both bounds of a period."""
+    return period if isinstance(period, tuple) else (period, period)
+
+
+def listed(filters: Mapping[str, str | Sequence[str]] | None) -> dict[str, str | tuple[str, ...]]:
+    """Return filters as a request has them."""
+    return {key: ids if isinstance(ids, str) else tuple(ids) for key, ids in (filters or {}).items()}

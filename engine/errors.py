@@ -8,6 +8,7 @@ Refusal
 ├── GrainUnavailable        grain_unavailable        the data is coarser than the period asked for
 ├── MixedDomains            mixed_domains            metrics of several domains in one metric call
 ├── DimensionUnavailable    dimension_unavailable    a dimension that this question cannot use
+├── ColumnUnavailable       column_unavailable       a column that a source does not show
 ├── AmbiguousWeight         ambiguous_weight         one leaf filtered with two different weights
 ├── Busy                    busy                     over the cap; retry shortly
 ├── DeadlineExceeded        timeout                  the call outran its deadline
@@ -117,6 +118,12 @@ class DimensionUnavailable(Refusal):
     """A dimension that exists, and that this question cannot use."""
 
     error_type = "dimension_unavailable"
+
+
+class ColumnUnavailable(Refusal):
+    """A column that a source does not show."""
+
+    error_type = "column_unavailable"
 
 
 class AmbiguousWeight(Refusal):

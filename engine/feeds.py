@@ -45,3 +45,4 @@ class Binding:
     fillings: Mapping[str, Filling]
     rejects_allowed: int
     extends_members: bool
+    allows_empty: bool  # whether an extract without a row empties what the feed brought before

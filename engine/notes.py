@@ -37,7 +37,11 @@ NOTES: dict[str, Wording] = {
         Severity.INFO, "{scenario} shows {window} whatever the range: its window depends on the last period only."
     ),
     "leap_period": Wording(
-        Severity.INFO, "{scenario}: {periods} has no counterpart then, so the window moves to periods that exist."
+        Severity.INFO,
+        "{scenario}: {periods} has no counterpart then. A range moves to periods that exist; one alone is blank.",
+    ),
+    "no_window": Wording(
+        Severity.INFO, "{scenario} is blank: its window for {period} lies outside the calendar or does not exist."
     ),
     "anchor": Wording(
         Severity.INFO, "Balances of {domain} ({group}) in {scenario} are those at the close of {anchor}."
@@ -62,7 +66,7 @@ NOTES: dict[str, Wording] = {
     ),
     "coverage_differs": Wording(
         Severity.CAUTION,
-        "{sides} do not cover the same in {domain}: {a} against {b} periods hold rows.",
+        "{sides} do not cover the same in {domain}: {a} against {b} {periods} hold rows.",
     ),
     "scope_differs": Wording(
         Severity.CAUTION,

@@ -26,12 +26,13 @@ from engine.catalogue import (
     RollupLine,
     Statement,
 )
-from engine.cuts import Cut, Cuts
-from engine.members.memberset import Leaves, MemberSet
+from engine.cuts import UNASSIGNED, Cut, Cuts
+from engine.exact import ONE
+from engine.members.memberset import NULL_CODE, Leaves, MemberSet
 from engine.profiles import Profile, permission
 from engine.scenarios import Scenario
-from engine.scope import EVERYTHING, NOTHING, Cell, CodeSet
-from engine.slices import Presence, Slice
+from engine.scope import ALL_CODES, EVERYTHING, NOTHING, Cell, CodeSet
+from engine.slices import Presence, RowSlice, Slice
 
 Value = TypeVar("Value")
 Cells = Mapping[tuple[str, str], Cell]  # (scenario, domain) -> what may be seen of it
@@ -174,23 +175,72 @@ class Reader:
         """Return how many codes a leaf dimension has."""
         return len(self._books.leaf(leaf).member_ids)
 
+    def worked_out_as_seen(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
+        """Return what was worked out before from what these profiles see of this version, or make and keep it."""
+        return self._books.memo(("as seen", self._profiles, key), make, size)
+
     def sees(self, dimension: str, member: str) -> bool:
-        """Tell whether some readable scenario shows a leaf of an id; ids that do not exist are not seen."""
+        """Tell whether some readable scenario shows a leaf of an id; ids that do not exist are not seen.
+
+        `(unassigned)` always is an id, whether anything visible is unassigned or not.
+        """
         members = self.members(dimension)
-        return members.has(member) and self._shown(members, member)
+        if member == UNASSIGNED or not members.has(member):
+            return member == UNASSIGNED
+        visible = self._visible_codes(members.leaf)
+        return visible.is_all or any(code in visible for code in members.each_below(member))
 
     def visible_ids(self, dimension: str) -> Iterator[str]:
-        """Yield the ids of a dimension that may be seen, in display order."""
+        """Yield the ids of a dimension that may be seen, in display order; the unassigned last, where there are any."""
         members = self.members(dimension)
-        return (member for member in members.ids() if self._shown(members, member))
+        visible = self._visible_codes(members.leaf)
+        codes = visible.among(self.leaf_count(members.leaf)) - {NULL_CODE}
+        yield from members.ids() if visible.is_all else members.among(codes)
+        unassigned = members.below(UNASSIGNED)
+        if not codes.isdisjoint(unassigned) or (NULL_CODE in unassigned and members.leaf in self._unassigned):
+            yield UNASSIGNED
 
-    def _shown(self, members: MemberSet, member: str) -> bool:
-        cells = self._cells_of_leaf.get(members.leaf, ())
-        if self.catalogue.dimensions[members.leaf].members is None and not self._sees_all(members.leaf):
-            return not members.below(member).isdisjoint(self._codes_with_rows(members.leaf))
-        if any(members.leaf not in part.codes for cell in cells for part in cell):
-            return True
-        return any(cell.holds(members.leaf, code) for code in members.below(member) for cell in cells)
+    def weighs(self, dimension: str, leaves: Leaves) -> bool:
+        """Tell whether some leaf of a dimension that may be seen counts other than once among some leaves."""
+        visible = self._visible_codes(self.members(dimension).leaf)
+        return any(weight != ONE and code in visible for code, weight in leaves.items())
+
+    def counts_all(self, dimension: str, leaves: Leaves) -> bool:
+        """Tell whether every leaf of a dimension that may be seen counts once among some leaves."""
+        leaf = self.members(dimension).leaf
+        codes = self._visible_codes(leaf).among(self.leaf_count(leaf))
+        return codes <= leaves.keys() and not self.weighs(dimension, leaves)
+
+    def _visible_codes(self, leaf: str) -> CodeSet:
+        """Return the leaf codes that some readable scenario shows."""
+        return self.worked_out_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf))
+
+    def _find_visible_codes(self, leaf: str) -> CodeSet:
+        if self._sees_all(leaf):
+            return ALL_CODES
+        visible = ~ALL_CODES
+        for (_, domain), cell in self._cells.items():
+            for part in cell if leaf in self.catalogue.domains[domain].dimensions else ():
+                visible |= part.codes.get(leaf, ALL_CODES)
+        from_facts = self._books.leaf(leaf).undescribed - {NULL_CODE}
+        return visible & ~CodeSet(from_facts - self._codes_with_rows(leaf)) if from_facts else visible
+
+    @property
+    def _unassigned(self) -> frozenset[str]:
+        """The leaf dimensions of which a visible row has no member."""
+        return self.worked_out_as_seen("unassigned", self._find_unassigned)
+
+    def _find_unassigned(self) -> frozenset[str]:
+        leaves = {dimension.leaf for dimension in self.dimensions.values() if not dimension.axis_only}
+        return frozenset().union(
+            *(
+                self._store.presence(domain, scenario, cell).unassigned(
+                    [leaf for leaf in self.catalogue.domains[domain].dimensions if leaf in leaves]
+                )
+                for (scenario, domain), cell in self._cells.items()
+                if not cell.is_nothing
+            )
+        )
 
     def _sees_all(self, leaf: str) -> bool:
         return all(
@@ -201,7 +251,7 @@ class Reader:
 
     def _codes_with_rows(self, leaf: str) -> frozenset[int]:
         """Return the codes that a visible row has: where members come from the facts, the others do not exist."""
-        return self._books.memo(("codes with rows", self._profiles, leaf), lambda: self._find_codes_with_rows(leaf))
+        return self.worked_out_as_seen(("codes with rows", leaf), lambda: self._find_codes_with_rows(leaf))
 
     def _find_codes_with_rows(self, leaf: str) -> frozenset[int]:
         return frozenset().union(
@@ -211,14 +261,6 @@ class Reader:
                 if leaf in self.catalogue.domains[domain].dimensions and not cell.is_nothing
             )
         )
-
-    @cached_property
-    def _cells_of_leaf(self) -> Mapping[str, Sequence[Cell]]:
-        cells: dict[str, dict[Cell, None]] = {}
-        for (_, domain), cell in self._cells.items():
-            for leaf in self.catalogue.domains[domain].dimensions if not cell.is_nothing else ():
-                cells.setdefault(leaf, {})[cell] = None
-        return {leaf: tuple(known) for leaf, known in cells.items()}
 
     def cut_cell(self, cuts: Cuts) -> Cell:
         """Return the leaves that the catalogue's own restriction selects; ids that are not loaded select none."""
@@ -242,6 +284,10 @@ class Reader:
     def sums(self, asked: Slice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
         """Return the sums of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""
         return self._store.sums(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
+
+    def rows(self, asked: RowSlice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
+        """Return the rows of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""
+        return self._store.rows(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
 
     def presence(self, domain: str, scenario: str, cut: Cell, sides: Iterable[str] = ()) -> Presence:
         """Return on which days a scenario holds rows inside a cut and what may be seen."""

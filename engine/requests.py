@@ -32,8 +32,8 @@ class ReportRequest(Request):
     scenarios: tuple[ScenarioAsked, ...] | None = None
     """The columns, in order. Left out: the deployment's default."""
     period_start: str | None = None
-    """First period: YYYY-MM, YYYY-Qn (fiscal), YYYY (fiscal year), YYYY-Wnn (ISO week) or YYYY-MM-DD. One bound
-    alone means that one period."""
+    """First period: YYYY-MM, YYYY-Qn (fiscal), YYYY (fiscal year), YYYY-Wnn (week) or YYYY-MM-DD; svc_orientation
+    says what they mean here. One bound alone means that one period."""
     period_end: str | None = None
     """Last period, at the same grain as period_start."""
     filters: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
@@ -73,6 +73,36 @@ class SearchRequest(Request):
     """A dimension key to stay inside."""
     limit: int | None = None
     """At most so many records and so many nodes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRequest(Request):
+    """One inspection source."""
+
+    source_key: str
+    """A source key from list_inspection_sources."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsRequest(Request):
+    """Rows behind figures."""
+
+    source_key: str
+    """A source key from list_inspection_sources."""
+    scenario_id: str
+    """A scenario id or scenario/variant from list_scenarios, such as actual or budget/downside."""
+    filters: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
+    """Dimension key to member id or ids, as in reporting calls; keys from get_inspection_schema. `metric` (a metric
+    key, or statement.line) keeps the rows that make that figure and says what each contributes to it. `scenario` (a
+    shifted view or blend that has scenario_id as a part, such as actual@py) reads the days that it reads."""
+    columns: tuple[str, ...] | None = None
+    """Columns to show, from get_inspection_schema; left out, all."""
+    limit: int | None = None
+    """At most so many rows; left out, as many as the server allows."""
+    period_start: str | None = None
+    """First period, as in reporting calls."""
+    period_end: str | None = None
+    """Last period, at the same grain as period_start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,13 @@ reference is visible only if all its parts are.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
+from engine.calendar import moves
 from engine.calendar.calendar import Calendar
-from engine.calendar.periods import PeriodRange, Span
+from engine.calendar.periods import Bounds, Grain, Period, PeriodRange, Span
 from engine.cuts import Cuts
 from engine.exact import Exact
 from engine.formulas.figures import Figure, Nothing
@@ -20,8 +21,9 @@ DAY = timedelta(days=1)
 ALL_DAYS = Span(date.min, date.max)
 GRAMMAR = """\
 A scenario reference is a scenario id or scenario/variant, or a blend of two (actual+forecast: the first through its
-last closed period, the second after), optionally shifted: @py prior year, @pyN N years back,
-@pp prior period, @ppN N periods back, @ytd year to date; shifts chain left to right (actual@ytd@py).
+last closed period, the second after), optionally shifted: @py prior year, @pyN N years back, @pp prior period, @ppN N
+periods back; windows that end with the last period: @ytd year to date, @qtd quarter to date, @ltm last twelve months,
+@fy whole fiscal year. Shifts chain left to right (actual@ytd@py).
 var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actual,budget), var_pct(actual,actual@py).
 """
 
@@ -63,12 +65,12 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """One step of a shifted view: moves a range, or replaces it by a window that ends with its last period."""
+    """One step of a shifted view: moves the bounds of a range, or puts a window that ends with its last period."""
 
     key: str
     heading: str = field(compare=False)
-    is_window: bool = field(compare=False)
-    move: Callable[[Calendar, PeriodRange], PeriodRange | None] = field(compare=False)
+    move: Callable[[Calendar, Bounds, Grain], Bounds | None] = field(compare=False)  # the grain is the request's
+    is_window: bool = field(default=False, compare=False)
     years: int = field(default=0, compare=False)  # how many it goes back
 
 
@@ -77,8 +79,7 @@ def years_back(count: int) -> Shift:
     return Shift(
         key=f"py{count}" if count > 1 else "py",
         heading="Prior Year" if count == 1 else f"{count} Years Before",
-        is_window=False,
-        move=lambda calendar, asked: calendar.years_earlier(asked, count),
+        move=lambda calendar, bounds, _: moves.years_earlier(calendar, bounds, count),
         years=count,
     )
 
@@ -88,17 +89,28 @@ def periods_back(count: int) -> Shift:
     return Shift(
         key=f"pp{count}" if count > 1 else "pp",
         heading="Prior Period" if count == 1 else f"{count} Periods Before",
-        is_window=False,
-        move=lambda calendar, asked: calendar.periods_earlier(asked, count),
+        move=lambda calendar, bounds, requested: moves.periods_earlier(calendar, bounds, count, requested),
     )
 
 
-YEAR_TO_DATE = Shift("ytd", "Year to Date", True, lambda calendar, asked: calendar.year_to_date(asked))
+def window(key: str, heading: str, days: Callable[[Calendar, Bounds], Bounds | None]) -> Shift:
+    """Return the shift that replaces a range by a window."""
+    return Shift(key=key, heading=heading, move=lambda calendar, bounds, _: days(calendar, bounds), is_window=True)
+
+
 SHIFTS: list[tuple[re.Pattern[str], Callable[[int], Shift]]] = [
     (re.compile(r"py(\d{0,2})"), years_back),
     (re.compile(r"pp(\d{0,3})"), periods_back),
-    (re.compile(r"ytd()"), lambda _: YEAR_TO_DATE),
 ]
+WINDOWS = {
+    shift.key: shift
+    for shift in (
+        window("ytd", "Year to Date", moves.year_to_date),
+        window("qtd", "Quarter to Date", moves.quarter_to_date),
+        window("ltm", "Last Twelve Months", moves.last_twelve_months),
+        window("fy", "Full Year", moves.whole_year),
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +181,22 @@ class Side:
         return any(shift.is_window for shift in self.shifts)
 
     def window(self, calendar: Calendar, asked: PeriodRange) -> PeriodRange | None:
-        """Return the range this side reads when another is asked, None where it does not exist."""
-        resolved: PeriodRange | None = asked
+        """Return the range this side reads when another is asked, None where it does not exist.
+
+        It is of the grain asked for, or of the coarsest that fits.
+        """
+        bounds: Bounds | None = Bounds(asked.start, asked.end)
         for shift in self.shifts:
-            resolved = resolved and shift.move(calendar, resolved)
-        return resolved
+            bounds = bounds and shift.move(calendar, bounds, asked.grain)
+        return calendar.fitted(bounds, asked.grain) if bounds else None
+
+    def without_counterpart(self, calendar: Calendar, asked: PeriodRange) -> Iterator[Period]:
+        """Yield the bounds that a shift by years finds no counterpart of."""
+        bounds: Bounds | None = Bounds(asked.start, asked.end)
+        for shift in self.shifts:
+            if bounds and shift.years:
+                yield from moves.without_counterpart(calendar, bounds, shift.years)
+            bounds = bounds and shift.move(calendar, bounds, asked.grain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +276,8 @@ def resolve_part(text: str, scenarios: Mapping[str, Scenario]) -> Part | None:
 
 def shift_of(step: str) -> Shift | None:
     """Return the shift one step of a reference names, None where there is none."""
+    if step in WINDOWS:
+        return WINDOWS[step]
     for shape, make in SHIFTS:
         if match := shape.fullmatch(step):
             count = int(match[1] or 1)

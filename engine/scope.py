@@ -25,6 +25,12 @@ class CodeSet:
             return CodeSet(self.codes - other.codes)
         return CodeSet(self.codes & other.codes)
 
+    def __invert__(self) -> "CodeSet":
+        return CodeSet(self.codes, complement=not self.complement)
+
+    def __or__(self, other: "CodeSet") -> "CodeSet":
+        return ~(~self & ~other)
+
     def __contains__(self, code: int) -> bool:
         return (code in self.codes) is not self.complement
 
@@ -37,6 +43,10 @@ class CodeSet:
     def is_all(self) -> bool:
         """Tell whether every code is in it, whatever codes there are."""
         return not self.codes and self.complement
+
+    def among(self, count: int) -> frozenset[int]:
+        """Return the codes that are in it when there are so many."""
+        return frozenset(range(count)) - self.codes if self.complement else self.codes
 
     def contains(self, other: "CodeSet") -> bool:
         """Tell whether every code of another set is in this one."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from engine.calendar.periods import Span
 
+DATE = "date"  # column of every row: the posting date
 SPAN = "span"  # column of a sums frame: position of the span among those asked for
 ROWS = "rows"  # column of a sums frame: how many rows were added up
 
@@ -49,13 +50,16 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowSlice:
-    """Rows of one scenario of a domain, in the order they are stored: by month, then by the domain's sort keys."""
+    """Rows of one scenario of a domain: by month, then by the domain's sort keys, then by everything else.
+
+    `span` None asks for undated rows as well, which come last.
+    """
 
     domain: str
     scenario: str
-    span: Span
+    span: Span | None
     columns: tuple[str, ...]
-    limit: int
+    limit: int | None = None
 
 
 class Presence(Protocol):
@@ -75,3 +79,6 @@ class Presence(Protocol):
 
     def codes(self, dimension: str) -> frozenset[int]:
         """Return the codes of a leaf dimension that some row has."""
+
+    def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
+        """Return those of some leaf dimensions of which a row has no member."""

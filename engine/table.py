@@ -6,7 +6,7 @@ the line, never from its sign alone.
 
 from typing import Any
 
-from engine.answers import figure_json
+from engine.answers.figures import figure_json
 from engine.catalogue import Favourable
 from engine.exact import Exact
 from engine.report.data import Comparison, ReportData

@@ -61,7 +61,7 @@ def listen(settings: Settings) -> socket.socket:
 def serve(settings: Settings, instance: Instance, key: DevKey, listening: socket.socket) -> None:
     """Serve on a bound socket until told to stop."""
     shelf = Shelf(instance.catalogue, settings.store)
-    dispatch = Dispatch(Callers(instance, shelf, settings.answer_tokens), settings)
+    dispatch = Dispatch(Callers(instance, shelf, settings.answer_tokens, settings.row_cap), settings)
     config = uvicorn.Config(
         application(dispatch, key, settings.port),
         http="h11",  # strips white space around header values, which httptools does not

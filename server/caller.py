@@ -16,6 +16,7 @@ class Caller:
 
     reader: Reader
     answer_tokens: int
+    row_cap: int
     stop: Callable[[], None]
 
 
@@ -26,11 +27,12 @@ class Callers:
     instance: Instance
     shelf: Shelf
     answer_tokens: int
+    row_cap: int
 
     def of(self, principal: Principal, stop: Callable[[], None]) -> Caller:
         """Return the caller that a principal is."""
         held = profiles_of(principal, self.instance)
-        return Caller(Reader(self.shelf.current(), held), self.answer_tokens, stop)
+        return Caller(Reader(self.shelf.current(), held), self.answer_tokens, self.row_cap, stop)
 
 
 def profiles_of(principal: Principal, instance: Instance) -> Sequence[Profile]:

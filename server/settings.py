@@ -31,6 +31,8 @@ class Settings:
     """MCP_DEV_KEY: the key of the single-user server, at least 32 characters; left out, made once and kept."""
     answer_tokens: int = 10_000
     """SVC_ANSWER_TOKENS: about how many tokens of text an answer may have."""
+    row_cap: int = 10_000
+    """INSPECTION_ROW_CAP: at most so many rows does an inspection show."""
     calls_per_caller: int = 16
     """SVC_CALLS_PER_CALLER: calls of one caller in flight at once."""
     calls: int = 64
@@ -62,11 +64,12 @@ VARIABLES = {
     "port": "SVC_PORT",
     "dev_key": "MCP_DEV_KEY",
     "answer_tokens": "SVC_ANSWER_TOKENS",
+    "row_cap": "INSPECTION_ROW_CAP",
     "calls_per_caller": "SVC_CALLS_PER_CALLER",
     "calls": "SVC_CALLS",
     "deadline_seconds": "SVC_DEADLINE_SECONDS",
 }
-WHOLE_NUMBERS = {"port", "answer_tokens", "calls_per_caller", "calls", "deadline_seconds"}
+WHOLE_NUMBERS = {"port", "answer_tokens", "row_cap", "calls_per_caller", "calls", "deadline_seconds"}
 PATHS = {"instance", "state"}
 
 

@@ -12,12 +12,15 @@ from engine.requests import (
     MetricRequest,
     NothingAsked,
     Request,
+    RowsRequest,
     SearchRequest,
+    SourceRequest,
     StatementRequest,
     VariantsRequest,
 )
 from server.caller import Caller
 from server.tools.discovery import list_dimensions, list_kpis, list_scenarios, list_variants, search_hierarchy
+from server.tools.inspection import get_inspection_schema, inspect_rows, list_inspection_sources
 from server.tools.orientation import svc_orientation
 from server.tools.reporting import run_metric, run_statement
 from server.wire.answer import Answer
@@ -67,6 +70,15 @@ class Tool:
         return f"{self.description} Example: {json.dumps(self.example)}" if self.example else self.description
 
 
+ROWS = (
+    "Show the rows behind figures. To explain a cell of run_statement or run_metric, join the `drill` of its row and "
+    "of its column into one call (their filters too; the row's win): contribution_total is the cell. Where the column "
+    "has `sides`, make a call for each, counting it with its sign; where the row has `operands`, one for each operand "
+    "of the formula. Otherwise call get_inspection_schema first. truncated: more rows than the limit exist; "
+    "agent_truncated: fewer are shown here than were found."
+)
+
+
 STATEMENT_EXAMPLE = {
     "statement": "full_pnl",
     "scenarios": [
@@ -84,6 +96,14 @@ METRIC_EXAMPLE = {
     "period_start": "2026-Q1",
     "period_end": "2026-Q3",
     "dimensions": ["organisation"],
+}
+
+ROWS_EXAMPLE = {
+    "source_key": "gl",
+    "scenario_id": "actual",
+    "filters": {"metric": "revenue"},
+    "period_start": "2026-09",
+    "limit": 20,
 }
 
 TOOLS = {
@@ -112,8 +132,9 @@ TOOLS = {
             name="list_kpis",
             title="List metrics",
             description=(
-                "List the metrics of every domain: label, format, what each counts, and per domain the "
-                "dimension_keys that filter and break it down."
+                "List the metrics of every domain: label, format, formula or the rows each counts, how it "
+                "adds up over members and time, and per domain the dimension_keys that filter and break it down and "
+                "the last period loaded; a metric of several domains names its own."
             ),
             request=NothingAsked,
             run=list_kpis,
@@ -182,6 +203,32 @@ TOOLS = {
             request=MetricRequest,
             run=run_metric,
             example=METRIC_EXAMPLE,
+            heavy=True,
+        ),
+        Tool(
+            name="list_inspection_sources",
+            title="List inspection sources",
+            description="List the sources whose rows can be shown: what stands behind the figures of each domain.",
+            request=NothingAsked,
+            run=list_inspection_sources,
+            example={},
+        ),
+        Tool(
+            name="get_inspection_schema",
+            title="Inspection schema",
+            description="Describe one source: its columns, and the keys its rows can be filtered by. Call it before "
+            "inspect_rows.",
+            request=SourceRequest,
+            run=get_inspection_schema,
+            example={"source_key": "gl"},
+        ),
+        Tool(
+            name="inspect_rows",
+            title="Inspect rows",
+            description=ROWS,
+            request=RowsRequest,
+            run=inspect_rows,
+            example=ROWS_EXAMPLE,
             heavy=True,
         ),
     )

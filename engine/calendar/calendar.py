@@ -1,59 +1,71 @@
 """The calendar of an instance: period codes to periods, and ranges moved through time."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
-from functools import lru_cache
+from functools import cached_property
 
-from engine.calendar.grains import GRAINS
-from engine.calendar.periods import FiscalYear, Grain, Period, PeriodRange
+from engine.calendar.grains import SHAPES, GrainRules
+from engine.calendar.periods import Bounds, Grain, Period, PeriodRange, Span
 from engine.errors import BadPeriod, MixedGrains
 
-FIRST_YEAR, LAST_YEAR = 1900, 2199
-CODES = [rules.example for rules in GRAINS.values()]
-EXAMPLE = {"period_start": "2025-01", "period_end": "2025-03"}
+COARSEST_FIRST = (Grain.YEAR, Grain.QUARTER, Grain.MONTH, Grain.DATE)
+STEPS = {(Grain.YEAR, Grain.QUARTER): 4, (Grain.WEEK, Grain.DATE): 7}  # one of a grain, counted in a finer one
 
 
-@lru_cache(maxsize=65536)
-def period_of(grain: Grain, ordinal: int, fiscal: FiscalYear) -> Period:
-    """Return the period of a grain by its ordinal."""
-    rules = GRAINS[grain]
-    span = rules.span(ordinal, fiscal)
-    return Period(grain, ordinal, rules.code(ordinal, fiscal), span.first, span.last, rules.label(ordinal, fiscal))
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Calendar:
-    """What period codes mean for one fiscal year.
+    """What period codes mean, in one table of grain rules; a period exists where it holds a day of the calendar."""
 
-    >>> Calendar(FiscalYear(starts=7)).parse("2012-Q1").label
-    'FY2012 Q1 (Jul–Sep 2011)'
-    """
+    days: Span
+    grains: Mapping[Grain, GrainRules] = field(repr=False)
+    weeks_nest: bool = False  # weeks are those of a table, so that they make up its periods
+    whole_weeks: bool = False  # every period of the table is a number of weeks
+    _known: dict[tuple[Grain, int], Period] = field(default_factory=dict, init=False, repr=False)
 
-    fiscal: FiscalYear
+    @cached_property
+    def ordinals(self) -> Mapping[Grain, Sequence[int]]:
+        """The periods of each grain that exist."""
+        return {
+            grain: range(rules.at(self.days.first), rules.at(self.days.last) + 1)
+            for grain, rules in self.grains.items()
+        }
+
+    @cached_property
+    def example(self) -> dict[str, str]:
+        """A range as a call writes it."""
+        code = self.grains[Grain.MONTH].example
+        return {"period_start": code, "period_end": code}
+
+    @cached_property
+    def codes(self) -> str:
+        """The shapes of its codes in a sentence."""
+        shapes = [f"{rules.called} {SHAPES[grain][1]}" for grain, rules in sorted(self.grains.items(), key=fineness)]
+        return f"{', '.join(shapes[:-1])} or {shapes[-1]}"
 
     def parse(self, code: str, field: str = "period_start") -> Period:
         """Return the period a code means; refuse codes of no known shape and codes of no existing period."""
-        for grain, rules in GRAINS.items():
-            match = rules.shape.fullmatch(code)
+        for grain, rules in self.grains.items():
+            match = SHAPES[grain][0].fullmatch(code)
             if match is None:
                 continue
-            ordinal = rules.parse(match, self.fiscal)
-            if ordinal is None or not FIRST_YEAR <= int(match[1]) <= LAST_YEAR:
+            ordinal = rules.parse(match)
+            if ordinal is None or ordinal not in self.ordinals[grain]:
+                first, last = (self.period(grain, self.ordinals[grain][place]).code for place in (0, -1))
                 raise BadPeriod(
-                    f"{field} '{code}' has the shape of a {grain.value}, but there is no such {grain.value}.",
+                    f"{field} '{code}' has the shape of a {rules.noun}, but there is no such {rules.noun} from {first} "
+                    f"to {last}.",
                     field=field,
                     got=code,
                     example=rules.example,
                 )
             return self.period(grain, ordinal)
         raise BadPeriod(
-            f"{field} '{code}' is no period code. A day is YYYY-MM-DD, an ISO week YYYY-Wnn, a month YYYY-MM, "
-            "a fiscal quarter YYYY-Qn, a fiscal year YYYY.",
+            f"{field} '{code}' is no period code. It is {self.codes}.",
             field=field,
             got=code,
-            valid=CODES,
-            example=EXAMPLE,
+            valid=[rules.example for rules in self.grains.values()],
+            example=self.example,
         )
 
     def range(self, start: str, end: str) -> PeriodRange:
@@ -61,11 +73,11 @@ class Calendar:
         first, last = self.parse(start, "period_start"), self.parse(end, "period_end")
         if first.grain is not last.grain:
             raise MixedGrains(
-                f"period_start '{start}' is a {first.grain.value} and period_end '{end}' a {last.grain.value}. "
-                "Give both bounds at one grain.",
+                f"period_start '{start}' is a {self.grains[first.grain].noun} and period_end '{end}' a "
+                f"{self.grains[last.grain].noun}. Give both bounds at one grain.",
                 field="period_end",
                 got=end,
-                example=EXAMPLE,
+                example=self.example,
             )
         if first.ordinal > last.ordinal:
             raise BadPeriod(
@@ -78,11 +90,33 @@ class Calendar:
 
     def period(self, grain: Grain, ordinal: int) -> Period:
         """Return a period by grain and ordinal."""
-        return period_of(grain, ordinal, self.fiscal)
+        known = self._known.get((grain, ordinal))
+        if known is None:
+            rules = self.grains[grain]
+            span = rules.span(ordinal)
+            known = Period(grain, ordinal, rules.code(ordinal), span.first, span.last, rules.label(ordinal))
+            self._known[grain, ordinal] = known
+        return known
 
-    def at(self, day: date, grain: Grain) -> Period:
-        """Return the period of a grain that holds a day."""
-        return self.period(grain, GRAINS[grain].at(day, self.fiscal))
+    def at(self, day: date, grain: Grain) -> Period | None:
+        """Return the period of a grain that holds a day, None outside the calendar and where it lacks the grain."""
+        if grain not in self.grains:
+            return None
+        ordinal = self.grains[grain].at(day)
+        return self.period(grain, ordinal) if ordinal in self.ordinals[grain] else None
+
+    def code_at(self, day: date, grain: Grain) -> str:
+        """Return the code of the period that holds a day; the day itself outside the calendar, as rows may lie."""
+        period = self.at(day, grain)
+        return day.isoformat() if period is None else period.code
+
+    def touching(self, span: Span, grain: Grain) -> PeriodRange | None:
+        """Return the periods of a grain that hold some day of a span, None where there are none."""
+        if grain not in self.grains:
+            return None
+        at, known = self.grains[grain].at, self.ordinals[grain]
+        first, last = max(at(span.first), known[0]), min(at(span.last), known[-1])
+        return PeriodRange(self.period(grain, first), self.period(grain, last)) if first <= last else None
 
     def periods(self, asked: PeriodRange) -> Iterator[Period]:
         """Yield the periods of a range in order."""
@@ -91,43 +125,30 @@ class Calendar:
 
     def within(self, asked: PeriodRange, grain: Grain) -> PeriodRange | None:
         """Return the range of another grain with the same days, None where its periods do not nest in them."""
-        inner = PeriodRange(self.at(asked.start.first, grain), self.at(asked.end.last, grain))
-        return inner if inner.span == asked.span else None
+        inner = self.touching(asked.span, grain)
+        return inner if inner and inner.span == asked.span else None
 
-    def years_earlier(self, asked: PeriodRange, years: int) -> PeriodRange | None:
-        """Return a range some years earlier, moved by its bounds.
+    def nests(self, inner: Grain, outer: Grain) -> bool:
+        """Tell whether periods of one grain make up those of another."""
+        if inner is Grain.WEEK and outer is not Grain.WEEK and not self.weeks_nest:
+            return False
+        return {inner, outer} <= self.grains.keys() and inner.fineness <= outer.fineness
 
-        A start that does not exist then (29 February, week 53) moves to the next period that does, an end to the
-        previous one; None where they cross.
-        """
-        earlier = GRAINS[asked.grain].year_earlier
-        start, end = asked.start.ordinal, asked.end.ordinal
-        while (first := earlier(start, years)) is None:
-            start += 1
-        while (last := earlier(end, years)) is None:
-            end -= 1
-        return self._between(asked.grain, first, last)
+    def weeks(self, span: Span) -> int | None:
+        """Return how many weeks a span has, None where the periods of the calendar are not made of weeks."""
+        return span.length // 7 if self.whole_weeks and span.length % 7 == 0 else None
 
-    def without_counterpart(self, asked: PeriodRange, years: int) -> list[Period]:
-        """Return the bounds of a range that do not exist some years earlier: 29 February, week 53."""
-        earlier = GRAINS[asked.grain].year_earlier
-        bounds = dict.fromkeys((asked.start, asked.end))
-        return [bound for bound in bounds if earlier(bound.ordinal, years) is None]
+    def fitted(self, bounds: Bounds, requested: Grain) -> PeriodRange | None:
+        """Return bounds as a range of the requested grain, or of the coarsest that fits; None where they cross."""
+        if bounds.start.grain is bounds.end.grain is requested:
+            return PeriodRange(bounds.start, bounds.end) if bounds.span else None
+        span = bounds.span and bounds.span.overlap(self.days)
+        if not span:
+            return None
+        runs = (self.touching(span, grain) for grain in (requested, *COARSEST_FIRST))
+        return next(run for run in runs if run and run.span == span)
 
-    def periods_earlier(self, asked: PeriodRange, count: int) -> PeriodRange | None:
-        """Return a range some periods of its grain earlier."""
-        return self._between(asked.grain, asked.start.ordinal - count, asked.end.ordinal - count)
 
-    def year_to_date(self, asked: PeriodRange) -> PeriodRange:
-        """Return the range from the first day of the year to the end of the range's last period.
-
-        The year is the fiscal year; of weeks, the ISO year.
-        """
-        last = asked.end
-        if asked.grain is Grain.WEEK:
-            return PeriodRange(self.parse(f"{last.code[:4]}-W01"), last)
-        year = self.at(last.first, Grain.YEAR)
-        return PeriodRange(self.at(year.first, asked.grain), last)
-
-    def _between(self, grain: Grain, first: int, last: int) -> PeriodRange | None:
-        return PeriodRange(self.period(grain, first), self.period(grain, last)) if first <= last else None
+def fineness(rules: tuple[Grain, GrainRules]) -> int:
+    """Return the place of a grain among the others."""
+    return rules[0].fineness

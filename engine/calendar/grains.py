@@ -1,55 +1,44 @@
-"""The grains in one table: how the codes of each are read, counted, written and moved by years.
-
-Fiscal years and quarters follow the fiscal year of the instance, months are calendar months, weeks are ISO weeks.
-"""
+"""Grain rules: how the codes of one grain are read, counted, written and moved by years; days and ISO weeks."""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from engine.calendar.periods import FiscalYear, Grain, Span
+from engine.calendar.periods import Grain, Span
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 DAY = timedelta(days=1)
+SHAPES = {
+    Grain.DATE: (re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII), "YYYY-MM-DD"),
+    Grain.WEEK: (re.compile(r"(\d{4})-W(\d\d)", re.ASCII), "YYYY-Wnn"),
+    Grain.MONTH: (re.compile(r"(\d{4})-(\d\d)", re.ASCII), "YYYY-MM"),
+    Grain.QUARTER: (re.compile(r"(\d{4})-Q(\d)", re.ASCII), "YYYY-Qn"),
+    Grain.YEAR: (re.compile(r"(\d{4})", re.ASCII), "YYYY"),
+}
 
 
 @dataclass(frozen=True, slots=True)
+class Counterpart:
+    """Where a start and an end move that shift to a code: to the code itself, or to the next and the previous one."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GrainRules:
-    """How the codes of one grain are read, counted and written; None where there is no such period."""
+    """The periods of one grain by ordinal; whether an ordinal lies in the calendar is the calendar's own affair."""
 
-    shape: re.Pattern[str]
+    noun: str
+    called: str  # with its article
     example: str
-    parse: Callable[[re.Match[str], FiscalYear], int | None]
-    at: Callable[[date, FiscalYear], int]
-    span: Callable[[int, FiscalYear], Span]
-    code: Callable[[int, FiscalYear], str]
-    label: Callable[[int, FiscalYear], str]
-    year_earlier: Callable[[int, int], int | None]
-
-
-def month_span(first_month: int, months: int) -> Span:
-    """Return the days of a run of months; the first is counted since year 0."""
-    after = first_month + months
-    return Span(
-        date(first_month // 12, first_month % 12 + 1, 1),
-        date(after // 12, after % 12 + 1, 1) - DAY,
-    )
-
-
-def month_of(day: date) -> int:
-    """Return the month of a day, as months since year 0."""
-    return day.year * 12 + day.month - 1
-
-
-def month_words(first_month: int, months: int) -> str:
-    """Return a run of months in words: "Jul 2011", "Jul–Sep 2011", "Jul 2011–Jun 2012"."""
-    last = first_month + months - 1
-    end = f"{MONTHS[last % 12]} {last // 12}"
-    if months == 1:
-        return end
-    begin = MONTHS[first_month % 12]
-    return f"{begin}–{end}" if first_month // 12 == last // 12 else f"{begin} {first_month // 12}–{end}"
+    parse: Callable[[re.Match[str]], int | None]  # None where there is no such period
+    at: Callable[[date], int]
+    span: Callable[[int], Span]
+    code: Callable[[int], str]
+    label: Callable[[int], str]
+    years_earlier: Callable[[int, int], Counterpart]
 
 
 def day_words(day: date) -> str:
@@ -57,14 +46,32 @@ def day_words(day: date) -> str:
     return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
-def fiscal_name(year: int, fiscal: FiscalYear) -> str:
-    """Return the name of a year: "FY2012", or "2012" where the fiscal year is the calendar year."""
-    return f"FY{year}" if fiscal.starts > 1 else str(year)
+def span_words(span: Span) -> str:
+    """Return some days in words: "29 Jul–25 Aug 2012"."""
+    first, last = span.first, span.last
+    if first.year != last.year:
+        return f"{day_words(first)}–{day_words(last)}"
+    begin = f"{first.day} {MONTHS[first.month - 1]}" if first.month != last.month else str(first.day)
+    return day_words(last) if first == last else f"{begin}–{day_words(last)}"
 
 
-def quarter_months(ordinal: int, fiscal: FiscalYear) -> int:
-    """Return the first month of a fiscal quarter."""
-    return fiscal.first_month(ordinal // 4) + ordinal % 4 * 3
+def parse_day(match: re.Match[str]) -> int | None:
+    """Return a day as its ordinal, None where the month has no such day."""
+    try:
+        return date(int(match[1]), int(match[2]), int(match[3])).toordinal()
+    except ValueError:
+        return None
+
+
+def day_years_earlier(ordinal: int, years: int) -> Counterpart:
+    """Return the same day some years earlier; 29 February mostly has none."""
+    day = date.fromordinal(ordinal)
+    try:
+        found = day.replace(year=day.year - years).toordinal()
+    except ValueError:
+        march = date(day.year - years, 3, 1).toordinal()
+        return Counterpart(march, march - 1)
+    return Counterpart(found, found)
 
 
 MONDAY = date(1, 1, 1).toordinal()
@@ -95,90 +102,35 @@ def week_code(week: int) -> str:
     return f"{year:04}-W{number:02}"
 
 
-def week_label(week: int) -> str:
-    """Return a week with its days."""
-    days = week_span(week)
-    return f"{week_code(week)} ({day_words(days.first)}–{day_words(days.last)})"
-
-
-def week_years_earlier(week: int, years: int) -> int | None:
+def week_years_earlier(week: int, years: int) -> Counterpart:
     """Return the week of the same number some ISO years earlier; W53 often has none."""
     year, number, _ = week_span(week).first.isocalendar()
-    return iso_week(year - years, number)
+    found = iso_week(year - years, number)
+    if found is None:
+        after = week_of(date.fromisocalendar(year - years + 1, 1, 1))
+        return Counterpart(after, after - 1)
+    return Counterpart(found, found)
 
 
-def parse_day(match: re.Match[str]) -> int | None:
-    """Return a day as its ordinal, None where the month has no such day."""
-    try:
-        return date(int(match[1]), int(match[2]), int(match[3])).toordinal()
-    except ValueError:
-        return None
-
-
-def day_years_earlier(ordinal: int, years: int) -> int | None:
-    """Return the same day some years earlier; 29 February mostly has none."""
-    day = date.fromordinal(ordinal)
-    try:
-        return day.replace(year=day.year - years).toordinal()
-    except ValueError:
-        return None
-
-
-GRAINS: dict[Grain, GrainRules] = {
-    Grain.DATE: GrainRules(
-        shape=re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII),
-        example="2025-03-31",
-        parse=lambda match, _: parse_day(match),
-        at=lambda day, _: day.toordinal(),
-        span=lambda n, _: Span(date.fromordinal(n), date.fromordinal(n)),
-        code=lambda n, _: date.fromordinal(n).isoformat(),
-        label=lambda n, _: day_words(date.fromordinal(n)),
-        year_earlier=day_years_earlier,
-    ),
-    Grain.WEEK: GrainRules(
-        shape=re.compile(r"(\d{4})-W(\d\d)", re.ASCII),
-        example="2025-W13",
-        parse=lambda match, _: iso_week(int(match[1]), int(match[2])),
-        at=lambda day, _: week_of(day),
-        span=lambda n, _: week_span(n),
-        code=lambda n, _: week_code(n),
-        label=lambda n, _: week_label(n),
-        year_earlier=week_years_earlier,
-    ),
-    Grain.MONTH: GrainRules(
-        shape=re.compile(r"(\d{4})-(\d\d)", re.ASCII),
-        example="2025-03",
-        parse=lambda match, _: int(match[1]) * 12 + int(match[2]) - 1 if 1 <= int(match[2]) <= 12 else None,
-        at=lambda day, _: month_of(day),
-        span=lambda n, _: month_span(n, 1),
-        code=lambda n, _: f"{n // 12:04}-{n % 12 + 1:02}",
-        label=lambda n, _: month_words(n, 1),
-        year_earlier=lambda n, years: n - 12 * years,
-    ),
-    Grain.QUARTER: GrainRules(
-        shape=re.compile(r"(\d{4})-Q(\d)", re.ASCII),
-        example="2025-Q1",
-        parse=lambda match, _: int(match[1]) * 4 + int(match[2]) - 1 if 1 <= int(match[2]) <= 4 else None,
-        at=lambda day, fiscal: (
-            (year := fiscal.year_of(month_of(day))) * 4 + (month_of(day) - fiscal.first_month(year)) // 3
-        ),
-        span=lambda n, fiscal: month_span(quarter_months(n, fiscal), 3),
-        code=lambda n, _: f"{n // 4:04}-Q{n % 4 + 1}",
-        label=lambda n, fiscal: (
-            f"{fiscal_name(n // 4, fiscal)} Q{n % 4 + 1} ({month_words(quarter_months(n, fiscal), 3)})"
-        ),
-        year_earlier=lambda n, years: n - 4 * years,
-    ),
-    Grain.YEAR: GrainRules(
-        shape=re.compile(r"(\d{4})", re.ASCII),
-        example="2025",
-        parse=lambda match, _: int(match[1]),
-        at=lambda day, fiscal: fiscal.year_of(month_of(day)),
-        span=lambda n, fiscal: month_span(fiscal.first_month(n), 12),
-        code=lambda n, _: f"{n:04}",
-        label=lambda n, fiscal: (
-            fiscal_name(n, fiscal) + (f" ({month_words(fiscal.first_month(n), 12)})" if fiscal.starts > 1 else "")
-        ),
-        year_earlier=lambda n, years: n - years,
-    ),
-}
+DAYS = GrainRules(
+    noun="date",
+    called="a day",
+    example="2025-03-31",
+    parse=parse_day,
+    at=date.toordinal,
+    span=lambda n: Span(date.fromordinal(n), date.fromordinal(n)),
+    code=lambda n: date.fromordinal(n).isoformat(),
+    label=lambda n: day_words(date.fromordinal(n)),
+    years_earlier=day_years_earlier,
+)
+ISO_WEEKS = GrainRules(
+    noun="week",
+    called="an ISO week",
+    example="2025-W13",
+    parse=lambda match: iso_week(int(match[1]), int(match[2])),
+    at=week_of,
+    span=week_span,
+    code=week_code,
+    label=lambda n: f"{week_code(n)} ({day_words(week_span(n).first)}–{day_words(week_span(n).last)})",
+    years_earlier=week_years_earlier,
+)

@@ -1,7 +1,7 @@
 """Grains, spans, periods and ranges as values.
 
 A *span* is a run of days. A *period* is a span with a code of one grain ("2012-Q1"); a *range* runs from one period
-to another of the same grain.
+to another of the same grain. *Bounds* are where a shifted view begins and ends, while it is being moved.
 """
 
 from dataclasses import dataclass
@@ -38,28 +38,15 @@ class Span:
         """Tell whether a day lies inside."""
         return self.first <= day <= self.last
 
+    @property
+    def length(self) -> int:
+        """How many days it has."""
+        return (self.last - self.first).days + 1
+
     def overlap(self, other: "Span") -> "Span | None":
         """Return the days that both have."""
         first, last = max(self.first, other.first), min(self.last, other.last)
         return Span(first, last) if first <= last else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FiscalYear:
-    """The month a fiscal year starts in, and whether it is named by the year it ends or starts in."""
-
-    starts: int = 1
-    named_by_end: bool = True
-
-    def first_month(self, year: int) -> int:
-        """Return the first month of a fiscal year, as months since year 0."""
-        named_later = self.named_by_end and self.starts > 1
-        return (year - named_later) * 12 + self.starts - 1
-
-    def year_of(self, month: int) -> int:
-        """Return the fiscal year of a month given as months since year 0."""
-        year = month // 12
-        return year + (month >= self.first_month(year + 1)) - (month < self.first_month(year))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +92,19 @@ class PeriodRange:
     def label(self) -> str:
         """The range in words."""
         return self.start.label if self.count == 1 else f"{self.start.label} – {self.end.label}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """From the first day of one period to the last day of another; empty where a shift made them cross.
+
+    The two may differ in grain: a year to date begins with a year and ends with a week, and each moves as what it is.
+    """
+
+    start: Period
+    end: Period
+
+    @property
+    def span(self) -> Span | None:
+        """The days between, None where there are none."""
+        return Span(self.start.first, self.end.last) if self.start.first <= self.end.last else None

@@ -1,11 +1,13 @@
-"""YAML documents that remember their lines.
+"""YAML documents, and tables beside them, that remember their lines.
 
 YAML is read by the 1.2 core schema as far as an instance needs it: a scalar stays the text that was written (0010, NO
 and 2025-09-30 are ids and codes, not 8, false and a date); what a field makes of its text is the field's own affair.
 """
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 
 import yaml
@@ -98,3 +100,43 @@ def grow(document: Document, node: yaml.Node | None, at: tuple[str | int, ...]) 
         return [grow(document, item, (*at, index)) for index, item in enumerate(node.value)]
     is_null = isinstance(node, yaml.ScalarNode) and node.style is None and node.value in NULLS
     return None if is_null else str(node.value)
+
+
+def read_table(folder: Path, file: str) -> Document:
+    """Read a CSV file of an instance: a list of rows, each column to its text; rows of nothing are left out.
+
+    Spreadsheets of other countries write semicolons or tabs; a byte order mark is no text.
+    """
+    document = Document(file, tree=[])
+    try:
+        lines = (folder / file).read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        document.fault([], "the file is missing", "instance.yaml names it as its calendar")
+        return document
+    except UnicodeDecodeError as fault:
+        document.fault([], f"is no UTF-8 text at byte {fault.start}", "save it as CSV UTF-8")
+        return document
+    separator = max(",;\t", key=(lines[0] if lines else "").count)
+    rows = csv.reader(lines, delimiter=separator)
+    header = trimmed(next(rows, []))
+    for name in sorted({name for name in header if header.count(name) > 1}):
+        document.fault([], f"has the column '{name}' twice")
+    tree: list[Tree] = []
+    for cells in map(trimmed, rows):
+        if not cells:
+            continue
+        document.lines[len(tree),] = rows.line_num
+        if len(cells) > len(header):
+            document.fault([len(tree)], f"has {len(cells)} cells, and line 1 names {len(header)} columns")
+        tree.append(dict(zip_longest(header, cells[: len(header)], fillvalue="")))
+    document.tree = tree
+    document.lines[()] = 1
+    return document
+
+
+def trimmed(cells: Sequence[str]) -> list[str]:
+    """Return the cells of a row up to the last that says something."""
+    written = [cell.strip() for cell in cells]
+    while written and not written[-1]:
+        written.pop()
+    return written

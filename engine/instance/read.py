@@ -8,10 +8,9 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from engine.calendar.calendar import Calendar
-from engine.calendar.periods import FiscalYear
 from engine.catalogue import Catalogue
 from engine.feeds import Binding
+from engine.instance.build.calendar import build_calendar
 from engine.instance.build.dimensions import build_dimensions
 from engine.instance.build.domains import build_domains
 from engine.instance.build.feeds import build_bindings
@@ -23,7 +22,7 @@ from engine.instance.build.registry import (
 )
 from engine.instance.build.scenarios import build_comparisons, build_scenarios
 from engine.instance.build.statements import StatementBuilder
-from engine.instance.documents import Document, Fault, InstanceFaults, read_document
+from engine.instance.documents import Document, Fault, InstanceFaults, read_document, read_table
 from engine.instance.files.books import DimensionsFile, DomainFile, InstanceFile
 from engine.instance.files.registry import IntegrationsFile, ProfilesFile, ScenariosFile
 from engine.instance.files.statements import StatementFile
@@ -79,6 +78,12 @@ class Reading:
         read = [self.one(name, model) for name in names]
         return {document: file for document, file in read if file is not None}
 
+    def table(self, file: str) -> Document:
+        """Read a table that instance.yaml names."""
+        document = read_table(self.folder, file)
+        self.documents.append(document)
+        return document
+
     def strangers(self) -> list[Fault]:
         """Return a fault for every YAML file that is none of an instance's."""
         known = {document.file for document in self.documents}
@@ -114,14 +119,16 @@ def read_instance(folder: Path) -> Instance:
         reading.stop_at_faults()
         raise AssertionError("a file that has no model has a fault")
 
-    fiscal = FiscalYear(starts=instance.fiscal_year.starts, named_by_end=instance.fiscal_year.named_by == "end")
-    calendar = Calendar(fiscal)
-    dimensions = build_dimensions(dimensions_doc, dimensions_file)
-    domains = build_domains(domain_files, dimensions)
+    table = reading.table(instance.calendar) if instance.calendar else None
+    calendar = build_calendar(instance_doc, instance, table)
+    dimensions = build_dimensions(dimensions_doc, dimensions_file, calendar)
+    domains = build_domains(domain_files, dimensions, calendar)
     if len(domain_files) < len(list(folder.glob("domains/*.yaml"))):
         reading.stop_at_faults()  # what uses the metrics of a misshapen file cannot be judged
     metrics = MetricBuilder(domain_files, domains, dimensions).build()
     statements = StatementBuilder(statement_files, domains, dimensions, metrics).build()
+    if table is not None and table.faults:
+        reading.stop_at_faults()  # which periods there are cannot be judged
     scenarios = build_scenarios(scenarios_doc, scenarios_file, domains, dimensions, calendar)
     comparisons = build_comparisons(scenarios_doc, scenarios_file, scenarios)
     default = build_default(instance_doc, instance, statements, scenarios, calendar)

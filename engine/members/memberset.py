@@ -6,6 +6,7 @@ Facts carry codes of leaf members; code 0 is the null member.
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -17,6 +18,7 @@ Leaves = Mapping[int, Exact]  # leaf code -> weight
 Visible = Callable[[str], bool]  # whether whoever asks may see an id
 
 NULL_CODE = 0
+BUSINESS_CODE = "code"  # the attribute that members are known by outside these books
 
 
 class MemberSet(Protocol):
@@ -39,11 +41,20 @@ class MemberSet(Protocol):
     def label(self, member: str) -> str:
         """Return the name shown for an id."""
 
+    def code(self, member: str) -> str | None:
+        """Return the code that an id is known by outside these books."""
+
     def leaves(self, member: str) -> Leaves:
         """Return the leaf codes an id stands for, each with its weight."""
 
     def below(self, member: str) -> frozenset[int]:
         """Return every leaf code below an id, whatever its weight: what a permission by this id selects."""
+
+    def each_below(self, member: str) -> Iterator[int]:
+        """Yield the same one by one, for whoever may stop early."""
+
+    def among(self, codes: AbstractSet[int]) -> Iterator[str]:
+        """Yield the ids that have some of these leaf codes below them, in display order."""
 
     def loose(self) -> frozenset[int]:
         """Return the leaf codes that no id but `(unassigned)` stands for."""
@@ -57,20 +68,9 @@ class MemberSet(Protocol):
     def path(self, member: str) -> tuple[str, ...]:
         """Return the labels from the top down to an id's parent."""
 
-    @property
-    def weighs(self) -> bool:
-        """Tell whether some leaf below some id counts other than once."""
-
-
-def weighs(leaves: Leaves) -> bool:
-    """Tell whether some leaf counts other than once."""
-    return any(weight != ONE for weight in leaves.values())
-
 
 class Flat(ABC):
     """What member sets without levels have in common: every leaf counts once, and nothing lies above an id."""
-
-    weighs = False
 
     @abstractmethod
     def ids(self) -> Iterator[str]:
@@ -84,6 +84,10 @@ class Flat(ABC):
         """Return the leaf codes an id stands for."""
         return frozenset(self.leaves(member))
 
+    def each_below(self, member: str) -> Iterator[int]:
+        """Yield the leaf codes an id stands for."""
+        return iter(self.leaves(member))
+
     def loose(self) -> frozenset[int]:
         """No leaf: the null member and those without a value can be named in a list."""
         return frozenset()
@@ -94,6 +98,10 @@ class Flat(ABC):
 
     def top(self) -> None:  # noqa: B027 - what a list has above its members is nothing
         """Every leaf counts once."""
+
+    def code(self, member: str) -> str | None:  # noqa: ARG002 - values of an attribute have none
+        """No code."""
+        return None
 
     def path(self, member: str) -> tuple[str, ...]:  # noqa: ARG002 - a list has no levels
         """Nothing lies above an id."""
@@ -109,6 +117,7 @@ class LeafMembers(Flat):
     names: Sequence[str]
     attributes: Mapping[str, Sequence[str | None]]
     order: Sequence[int]  # codes in display order, without the null member
+    undescribed: frozenset[int]  # codes without a row in the table of members; they exist where rows of facts have them
 
     @property
     def leaf(self) -> str:
@@ -132,9 +141,22 @@ class LeafMembers(Flat):
         """Return the member's name."""
         return self.names[self.codes[member]]
 
+    def code(self, member: str) -> str | None:
+        """Return the code that the table of members gives."""
+        return self.business_codes[self.codes[member]] if self.business_codes else None
+
+    @property
+    def business_codes(self) -> Sequence[str | None]:
+        """The codes that the table of members gives, by code; empty where it has none."""
+        return self.attributes.get(BUSINESS_CODE, ())
+
     def leaves(self, member: str) -> Leaves:
         """Return the member's own code."""
         return {self.codes[member]: ONE}
+
+    def among(self, codes: AbstractSet[int]) -> Iterator[str]:
+        """Yield the ids of these codes."""
+        return (self.member_ids[code] for code in self.order if code in codes)
 
 
 @dataclass(frozen=True)
@@ -173,3 +195,7 @@ class DerivedMembers(Flat):
     def leaves(self, member: str) -> Leaves:
         """Return the codes of the members that carry the value."""
         return self.groups.get(member, {})
+
+    def among(self, codes: AbstractSet[int]) -> Iterator[str]:
+        """Yield the values that members of these codes carry."""
+        return (value for value in self.ids() if not self.groups[value].keys().isdisjoint(codes))

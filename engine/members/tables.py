@@ -5,6 +5,7 @@ A member table has `id` and may have `code`, `name` and attributes, all text. A 
 the node, the member of the same id where null.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,8 +14,6 @@ import polars as pl
 from engine.exact import ONE, Exact
 from engine.members.memberset import LeafMembers
 from engine.members.tree import HierarchyFault, Node, RaggedNodes
-
-BUSINESS_CODE = "code"
 
 
 def leaf_members(dimension: str, ids: pl.Series, table: pl.DataFrame | None) -> LeafMembers:
@@ -34,6 +33,7 @@ def leaf_members(dimension: str, ids: pl.Series, table: pl.DataFrame | None) -> 
         names=described.select(name)["name" if "name" in table.columns else "id"].to_list(),
         attributes={column: described[column].to_list() for column in table.columns if column not in {"id", "name"}},
         order=members.sort("place", "id", nulls_last=True)["leaf_code"].to_list(),
+        undescribed=frozenset(described.filter(pl.col("place").is_null())["leaf_code"]),
     )
 
 
@@ -65,18 +65,18 @@ def edges(table: pl.DataFrame) -> Iterator[Edge]:
 def ragged_nodes(dimension: str, of: LeafMembers, table: pl.DataFrame, *, adds_paths: bool) -> RaggedNodes:
     """Return the tree of a node table; HierarchyFault where it cannot hold."""
     rows = sorted(edges(table), key=lambda edge: edge.sort)
-    children: dict[str, list[tuple[str, Exact]]] = {edge.node: [] for edge in rows}
+    described = {edge.node: edge for edge in rows}
+    children: dict[str, dict[str, Exact]] = defaultdict(dict)
     roots: dict[str, Exact] = {}
     for edge in rows:
         if edge.parent is None:
             roots[edge.node] = edge.weight
-        elif edge.parent not in children:
+        elif edge.parent not in described:
             raise HierarchyFault(f"in {dimension}, the parent '{edge.parent}' of '{edge.node}' is no node")
-        elif any(child == edge.node for child, _ in children[edge.parent]):
+        elif edge.node in children[edge.parent]:
             raise HierarchyFault(f"in {dimension}, '{edge.node}' stands twice under '{edge.parent}'")
         else:
-            children[edge.parent].append((edge.node, edge.weight))
-    described = {edge.node: edge for edge in rows}
+            children[edge.parent][edge.node] = edge.weight
     tree = RaggedNodes(
         dimension=dimension,
         of=of,
@@ -84,7 +84,7 @@ def ragged_nodes(dimension: str, of: LeafMembers, table: pl.DataFrame, *, adds_p
             key: Node(
                 node=key,
                 name=edge.name or (of.label(edge.leaf) if of.has(edge.leaf) else key),
-                children=tuple(children[key]),
+                children=tuple(children[key].items()) if key in children else (),
                 own=of.codes.get(edge.leaf),
             )
             for key, edge in described.items()

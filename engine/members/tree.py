@@ -1,10 +1,11 @@
 """The trees of ragged dimensions: nodes above leaves, with a weight on every edge."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.cuts import OWN, UNASSIGNED
+from engine.cuts import ALL, OWN, UNASSIGNED
 from engine.exact import ONE, Exact
 from engine.members.memberset import LeafMembers, Leaves, Visible
 
@@ -43,53 +44,129 @@ class RaggedNodes:
         return {}
 
     @cached_property
-    def weighs(self) -> bool:
-        """Tell whether some edge weighs; one of weight 0 is none."""
-        edges = [*self.roots, *(edge for node in self.nodes.values() for edge in node.children)]
-        return any(weight and weight != ONE for _, weight in edges)
+    def is_simple(self) -> bool:
+        """Whether a single path leads from the top to every node, and a single node to every leaf."""
+        reached = [*self.roots, *(edge for node in self.nodes.values() for edge in node.children)]
+        owns = [node.own for node in self.nodes.values() if node.own is not None]
+        return len({node for node, _ in reached}) == len(reached) and len(set(owns)) == len(owns)
 
     def ids(self) -> Iterator[str]:
-        """Yield the nodes from the top down."""
-        seen: dict[str, None] = {}
-        ahead = [node for node, _ in reversed(self.roots)]
-        while ahead:
-            node = ahead.pop()
-            if node not in seen:
-                seen[node] = None
-                ahead.extend(child for child, _ in reversed(self.nodes[node].children))
-        return iter(seen)
+        """Yield the nodes from the top down; where one has children and postings, these stand right below it."""
+        return iter(self._ids)
+
+    @cached_property
+    def _ids(self) -> Sequence[str]:
+        ids = []
+        for key in self._downward(node for node, _ in self.roots):
+            ids.append(key)
+            if self.nodes[key].children and self.nodes[key].own is not None:
+                ids.append(key + OWN)
+        return ids
 
     def has(self, member: str) -> bool:
         """Tell whether a node has this id; `NODE/(own)` is one where the node has postings of its own."""
         node = self.nodes.get(member.removesuffix(OWN))
-        return member == UNASSIGNED or (node is not None and (not member.endswith(OWN) or node.own is not None))
+        return member in (UNASSIGNED, ALL) or (node is not None and (not member.endswith(OWN) or node.own is not None))
 
     def label(self, member: str) -> str:
         """Return the node's name."""
-        if member == UNASSIGNED:
+        if member in (UNASSIGNED, ALL):
             return member
         name = self.nodes[member.removesuffix(OWN)].name
         return f"{name} (own)" if member.endswith(OWN) else name
 
+    def code(self, member: str) -> str | None:
+        """Return the code of the leaf that posts on a node."""
+        node = self.nodes.get(member.removesuffix(OWN))
+        known = self.of.business_codes
+        return known[node.own] if known and node is not None and node.own is not None else None
+
     def leaves(self, member: str) -> Leaves:
         """Return the leaves below a node and its own, with the product of the edges below the node."""
         if member == UNASSIGNED:
-            return {code: ONE for code in range(len(self.of.member_ids)) if code not in self.placed}
-        node = self.nodes[member.removesuffix(OWN)]
-        own: Leaves = {} if node.own is None else {node.own: ONE}
+            return self.unplaced
+        if member == ALL:
+            return self.top()
         if member.endswith(OWN):
-            return own
-        if member not in self._weights:
-            self._weights[member] = self._joined([(own, ONE), *((self.leaves(c), w) for c, w in node.children)], member)
+            return self._own(member.removesuffix(OWN))
+        if member not in self._weights and self.is_simple:
+            self._weights[member] = self._multiplied(member)
+        for node in self._upward([member]) if member not in self._weights else ():
+            if node not in self._weights:
+                below = ((self._weights[child], edge) for child, edge in self.nodes[node].children)
+                self._weights[node] = self._joined([(self._own(node), ONE), *below], node)
         return self._weights[member]
+
+    def _own(self, key: str) -> Leaves:
+        own = self.nodes[key].own
+        return {} if own is None else {own: ONE}
+
+    def _multiplied(self, top: str) -> Leaves:
+        """Multiply down a simple tree."""
+        weights: dict[int, Exact] = {}
+        ahead = [(top, ONE)]
+        while ahead:
+            key, weight = ahead.pop()
+            node = self.nodes[key]
+            if node.own is not None:
+                weights[node.own] = weight
+            ahead.extend(
+                (child, weight if edge == ONE else weight * edge) for child, edge in node.children[::-1] if edge
+            )
+        return weights
 
     def below(self, member: str) -> frozenset[int]:
         """Return every leaf below a node, those of weight 0 included."""
-        if member == UNASSIGNED or member.endswith(OWN):
-            return frozenset(self.leaves(member))
-        node = self.nodes[member]
-        own = frozenset() if node.own is None else frozenset({node.own})
-        return own.union(*(self.below(child) for child, _ in node.children))
+        return frozenset(self.each_below(member))
+
+    def each_below(self, member: str) -> Iterator[int]:
+        """Yield every leaf below a node, those of weight 0 included."""
+        if member in (UNASSIGNED, ALL) or member.endswith(OWN):
+            yield from self.leaves(member)
+        else:
+            owns = (self.nodes[key].own for key in self._downward([member]))
+            yield from (own for own in owns if own is not None)
+
+    def among(self, codes: AbstractSet[int]) -> Iterator[str]:
+        """Yield the ids that have some of these leaves below them, in display order."""
+        held: set[str] = set()
+        for key in self._upward(node for node, _ in self.roots):
+            node = self.nodes[key]
+            if node.own in codes or any(child in held for child, _ in node.children):
+                held.add(key)
+        for member in self.ids():
+            if self.nodes[member.removesuffix(OWN)].own in codes if member.endswith(OWN) else member in held:
+                yield member
+
+    def _downward(self, tops: Iterable[str]) -> Iterator[str]:
+        """Yield some nodes and all below them, each once, from the top down."""
+        seen: set[str] = set()
+        ahead = list(tops)[::-1]
+        while ahead:
+            key = ahead.pop()
+            if key not in seen:
+                seen.add(key)
+                yield key
+                ahead.extend(child for child, _ in self.nodes[key].children[::-1])
+
+    def _upward(self, tops: Iterable[str]) -> Iterator[str]:
+        """Yield some nodes and all below them, each once, children before their parents; refuse a circle."""
+        done: set[str] = set()
+        path: dict[str, Iterator[str]] = {"": iter(tops)}
+        while path:
+            last = next(reversed(path))
+            key = next(path[last], None)
+            if key is None:
+                del path[last]
+                if path:
+                    done.add(last)
+                    yield last
+            elif key in path:
+                above = list(path)
+                circle = " → ".join((*above[above.index(key) :], key))
+                raise HierarchyFault(f"the nodes of {self.dimension} go round in a circle: {circle}")
+            elif key not in done:
+                path[key] = iter([child for child, _ in self.nodes[key].children])
 
     def loose(self) -> frozenset[int]:
         """Return the leaves that no node holds."""
@@ -97,7 +174,7 @@ class RaggedNodes:
 
     def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
         """Return one level below a single filtered node or a single root; else the filtered nodes or the roots."""
-        filtered = list(dict.fromkeys(under))
+        filtered = [member for member in dict.fromkeys(under) if member != ALL]
         if len(filtered) == 1:
             return self.children(filtered[0]) or filtered
         if filtered:
@@ -115,13 +192,21 @@ class RaggedNodes:
 
     def top(self) -> Leaves:
         """Return each leaf's weight up to the top, the edges of the roots included; unplaced leaves count once."""
+        return self._top
+
+    @cached_property
+    def _top(self) -> Leaves:
         trees = self._joined([(self.leaves(root), weight) for root, weight in self.roots], "the top")
-        return {**trees, **self.leaves(UNASSIGNED)}
+        return {**trees, **self.unplaced}
 
     def path(self, member: str) -> tuple[str, ...]:
         """Return the labels of the nodes above, by the first parent of each."""
-        above = self.parents.get(member.removesuffix(OWN)) if not member.endswith(OWN) else member.removesuffix(OWN)
-        return () if above is None else (*self.path(above), self.nodes[above].name)
+        above = member.removesuffix(OWN) if member.endswith(OWN) else self.parents.get(member)
+        labels = []
+        while above is not None:
+            labels.append(self.nodes[above].name)
+            above = self.parents.get(above)
+        return tuple(reversed(labels))
 
     @cached_property
     def parents(self) -> Mapping[str, str]:
@@ -137,22 +222,17 @@ class RaggedNodes:
         """The leaves that some node holds, whatever their weight."""
         return frozenset(node.own for node in self.nodes.values() if node.own is not None)
 
+    @cached_property
+    def unplaced(self) -> Leaves:
+        """The leaves that no node holds."""
+        return {code: ONE for code in range(len(self.of.member_ids)) if code not in self.placed}
+
     def check(self) -> None:
         """Raise HierarchyFault where nodes go round in a circle or a leaf reaches a node with two weights."""
-        done: set[str] = set()
-
-        def visit(node: str, above: tuple[str, ...]) -> None:
-            if node in above:
-                circle = " → ".join((*above[above.index(node) :], node))
-                raise HierarchyFault(f"the nodes of {self.dimension} go round in a circle: {circle}")
-            if node not in done:
-                for child, _ in self.nodes[node].children:
-                    visit(child, (*above, node))
-                done.add(node)
-
-        for node in self.nodes:
-            visit(node, ())
-        self.top()
+        for _ in self._upward(self.nodes):
+            pass
+        if not self.is_simple:
+            self.top()
 
     def _joined(self, parts: Sequence[tuple[Leaves, Exact]], at: str) -> Leaves:
         joined: dict[int, Exact] = {}
@@ -161,10 +241,10 @@ class RaggedNodes:
                 continue
             for code, weight in leaves.items():
                 weighed = weight * edge if edge != ONE else weight
-                known = joined.setdefault(code, weighed)
-                if known is weighed:
-                    continue
-                if self.adds_paths:
+                known = joined.get(code)
+                if known is None:
+                    joined[code] = weighed
+                elif self.adds_paths:
                     joined[code] = known + weighed
                 elif known != weighed:
                     raise HierarchyFault(

@@ -6,6 +6,7 @@ affair of tallies.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import add
 
 from engine.adding import OverMembers
 from engine.catalogue import Base
@@ -47,6 +48,12 @@ class Amounts:
             case OverMembers.AVERAGE:
                 return Exact(found[0], self.denominator * found[1])
         return Exact(found[0], self.denominator * divisor)
+
+    def divisor(self, window: Window) -> int:
+        """Return what a figure without breakdown is divided by: how many rows or closings it is the mean of."""
+        if self.base.over_members is not OverMembers.AVERAGE:
+            return window.divisor
+        return int(joined(self.by_tally[1].get((), ()), self.pieces.of(window), add) or 1)
 
     @property
     def members(self) -> Iterable[Members]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engine.catalogue import Base, Catalogue
-from engine.members.memberset import weighs
 from engine.plans.expressions import Computed, Expression, Measured
 from engine.plans.weights import Members
-from engine.queries.values import Query
+from engine.plans.windows import Window
+from engine.queries.values import Filter, Query
 from engine.reader import Reader
 
 
@@ -66,20 +66,7 @@ class Availability:
             return f"{domain.key} has no {' and no '.join(lacking)}, which is filtered"
         if not domain.carries(self.query.asked.grain):
             return f"{domain.key} is held by {domain.grain.value}, not by {self.query.asked.grain.value}"
-        return None if base.over_members.is_additive else self.why_not_weighed(base)
-
-    def why_not_weighed(self, base: Base) -> str | None:
-        """Return what weighs the rows of a figure that cannot be weighed."""
-        weighing = [cut.dimension for cut in base.where if weighs(self.reader.cut_leaves(cut))]
-        own = {cut.dimension for cut in base.where}
-        weighing += [
-            known.dimension.key
-            for known in self.query.filters
-            if known.dimension.key not in own and weighs(known.leaves)
-        ]
-        weighing += [key for key in self.dimensions if self.reader.members(key).weighs and key not in own]
-        how = base.over_members.value.replace("_", " ")
-        return f"a {how} cannot be weighed, and {' and '.join(dict.fromkeys(weighing))} weighs" if weighing else None
+        return why_not_weighed(base, self.query.filters, self.dimensions, self.reader)
 
     def why_not_by_member(self, expression: Expression) -> str | None:
         """Return why only totals show a formula: parts that are broken down beside parts that are not."""
@@ -100,6 +87,10 @@ class Availability:
                 return f"{domain.key} is held by {domain.grain.value}, not by {self.query.time.grain.value}"
         return None
 
+    def carries(self, domain: str, window: Window) -> bool:
+        """Tell whether a domain has the grain that bounds a window."""
+        return all(map(self.catalogue.domains[domain].carries, window.grains))
+
     def operand(self, expression: Computed) -> str:
         """Return the part of a formula that makes it unavailable."""
         for name, part in expression.parts.items():
@@ -107,3 +98,24 @@ class Availability:
                 return name
         lacking: Sequence[str] = [name for name, part in expression.parts.items() if self.missing_dimensions(part)]
         return next(iter(lacking or expression.parts))
+
+
+def why_not_weighed(base: Base, filters: Sequence[Filter], breakdown: Sequence[str], reader: Reader) -> str | None:
+    """Return what weighs the rows of a figure that cannot be weighed, None where nothing does."""
+    if base.over_members.is_additive:
+        return None
+    own = {cut.dimension for cut in base.where}
+    weighing = [cut.dimension for cut in base.where if reader.weighs(cut.dimension, reader.cut_leaves(cut))]
+    others = {known.dimension.key: known.leaves for known in filters if known.dimension.key not in own}
+    weighing += [key for key, leaves in others.items() if reader.weighs(key, leaves)]
+    weighing += [key for key in breakdown if key not in own and breaks_down_weighing(key, reader)]
+    how = base.over_members.value.replace("_", " ")
+    return f"a {how} cannot be weighed, and {' and '.join(dict.fromkeys(weighing))} weighs" if weighing else None
+
+
+def breaks_down_weighing(dimension: str, reader: Reader) -> bool:
+    """Tell whether some member of a breakdown, or its total, weighs what may be seen."""
+    members = reader.members(dimension)
+    return members.top() is not None and any(
+        reader.weighs(dimension, leaves) for leaves in (members.top() or {}, *map(members.leaves, members.ids()))
+    )

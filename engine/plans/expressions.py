@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.catalogue import Base, FormulaLine, Line, Metric, MetricLine, RollupLine
+from engine.catalogue import Base, FormulaLine, Line, Metric, MetricLine, RollupLine, Statement
 from engine.formulas.figures import FigureType
 from engine.formulas.formula import Formula
 from engine.reader import Reader
@@ -17,6 +17,7 @@ class Measured:
     base: Base
     type: FigureType
     name: str  # as notes speak of it
+    reference: str  # as the `metric` filter of an inspection names it
 
     @property
     def bases(self) -> tuple[Base, ...]:
@@ -32,6 +33,7 @@ class Computed:
     parts: Mapping[str, "Expression"]
     type: FigureType
     name: str
+    reference: str
 
     @cached_property
     def types(self) -> Mapping[str, FigureType]:
@@ -55,27 +57,28 @@ def of_metric(metric: Metric, reader: Reader) -> Expression:
 def make_expression(metric: Metric, reader: Reader) -> Expression:
     """Return a new expression of a metric."""
     if isinstance(metric.body, Base):
-        return Measured(metric.body, metric.type, metric.key)
+        return Measured(metric.body, metric.type, metric.key, metric.key)
     parts = {name: of_metric(reader.catalogue.metrics[name], reader) for name in metric.body.names}
-    return Computed(metric.body, parts, metric.type, metric.key)
+    return Computed(metric.body, parts, metric.type, metric.key, metric.key)
 
 
-def of_node(line: RollupLine, node: str, name: str) -> Measured:
+def of_node(line: RollupLine, node: str, name: str, statement: str) -> Measured:
     """Return the expression of a node of a rollup line."""
-    return Measured(line.base_of(node), line.base.type, name)
+    return Measured(line.base_of(node), line.base.type, name, f"{statement}.{name}")
 
 
-def of_line(line: Line, lines: Mapping[str, Line], reader: Reader) -> Expression | None:
+def of_line(line: Line, statement: Statement, reader: Reader) -> Expression | None:
     """Return the expression of a statement's line, None of a header."""
+    lines = {other.key: other for other in statement.lines}
     match line:
         case MetricLine(metric=metric):
             return of_metric(reader.catalogue.metrics[metric], reader)
         case RollupLine():
-            return of_node(line, line.node, line.key)
+            return of_node(line, line.node, line.key, statement.key)
         case FormulaLine(formula=formula, type=figure, key=key):
             parts = {}
             for name in formula.names:
-                part = of_line(lines[name], lines, reader) if name in lines else None
+                part = of_line(lines[name], statement, reader) if name in lines else None
                 parts[name] = part or of_metric(reader.catalogue.metrics[name], reader)
-            return Computed(formula, parts, figure, key)
+            return Computed(formula, parts, figure, key, f"{statement.key}.{key}")
     return None

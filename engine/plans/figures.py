@@ -254,13 +254,13 @@ class Figures:
             return [Nothing.UNAVAILABLE] * len(self.places)
         amounts = self.amounts[reading.view(base.domain), base]
         figures = amounts.figures(self.plan.read(base, reading), self.cells(base.domain))
-        if availability.why_not_by_time(expression):
-            last = len(reading.windows) - 1
-            return [
-                figure if place.time == last else Nothing.UNAVAILABLE
-                for figure, place in zip(figures, self.places, strict=True)
-            ]
-        return figures
+        carried = [availability.carries(base.domain, window) for window in reading.windows]
+        if all(carried):
+            return figures
+        return [
+            figure if carried[place.time] else Nothing.UNAVAILABLE
+            for figure, place in zip(figures, self.places, strict=True)
+        ]
 
     def cells(self, domain: str) -> list[tuple[Members, int]]:
         """Return the members of each place as a domain knows them, and its time column."""

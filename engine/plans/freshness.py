@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from engine.catalogue import Domain
 from engine.plans.figures import FigurePlan
+from engine.plans.presences import Presences
 from engine.plans.view import View
 from engine.plans.windows import Window
+from engine.reader import Reader
 from engine.scenarios import Part, Portion
 
 
@@ -38,6 +40,16 @@ def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
     }
 
 
+def loaded_through(reader: Reader, domain: Domain) -> dict[str, str]:
+    """Return the last period of a domain that holds rows, for each scenario that has any, at the domain's grain."""
+    codes = {}
+    for scenario in reader.scenarios.values():
+        through = Presences(reader).of(View(domain.key, (Portion(Part(scenario)),))).through()
+        if through is not None:
+            codes[scenario.id] = reader.catalogue.calendar.code_at(through, domain.grain)
+    return codes
+
+
 def freshness_of(plan: FigurePlan, domain: Domain, scenario: str, windows: Sequence[Window]) -> Freshness:
     """Return the freshness of one scenario of a domain, in the windows read of it."""
     calendar = plan.reader.catalogue.calendar
@@ -48,10 +60,10 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str, windows: Seque
     codes = ""
     if opened:
         bounds = (min(span.first for span in opened), max(span.last for span in opened))
-        first, last = (calendar.at(day, plan.query.asked.grain).code for day in bounds)
+        first, last = (calendar.code_at(day, plan.query.asked.grain) for day in bounds)
         codes = first if first == last else f"{first}..{last}"
     return Freshness(
-        through=None if through is None else calendar.at(through, domain.grain).code,
+        through=None if through is None else calendar.code_at(through, domain.grain),
         loaded_at=loaded.at.isoformat(timespec="seconds") if loaded else None,
         load_id=loaded.load if loaded else None,
         open=codes or None,

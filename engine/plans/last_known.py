@@ -58,13 +58,17 @@ def held_periods(view: View, base: Base, windows: Sequence[Window], reader: Read
     grain = reader.catalogue.domains[base.domain].stock_groups[str(base.stock_group)].grain
     spans = {span for window in windows for span in window.spans}
     days = sorted({day for span in spans for day in presence.days(span)})
-    return list(dict.fromkeys(reader.catalogue.calendar.at(day, grain) for day in days))
+    periods = (reader.catalogue.calendar.at(day, grain) for day in days)
+    return list(dict.fromkeys(period for period in periods if period))
 
 
 def last_of_each_leaf(
     portions: Sequence[pl.LazyFrame], leaves: Sequence[str], pieces: LastPieces
 ) -> list[pl.LazyFrame]:
-    """Return the sums of each portion that are the last of their leaf cell, with the window's position for a span."""
+    """Return what each portion has of the last sums of every leaf cell.
+
+    They come with their period and, for a span, the position of their window.
+    """
     sums = pl.concat(
         [frame.with_columns(pl.lit(place, pl.UInt8).alias(PORTION)) for place, frame in enumerate(portions)]
     ).with_columns(pl.lit(pieces.periods).gather(pl.col(SPAN)).alias(PERIOD))
@@ -76,4 +80,4 @@ def last_of_each_leaf(
         for place, read in enumerate(pieces.read)
     ]
     found = pl.concat(by_window)
-    return [found.filter(pl.col(PORTION) == place).drop(PORTION, PERIOD) for place in range(len(portions))]
+    return [found.filter(pl.col(PORTION) == place).drop(PORTION) for place in range(len(portions))]

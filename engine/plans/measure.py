@@ -50,6 +50,10 @@ class Batch:
         """What must be collected."""
         return tuple(share.sums for share in self.shares)
 
+    def only(self, portion: int) -> "Batch":
+        """Return what one portion of the view brings."""
+        return Batch(self.view, self.bases, self.pieces, self.shares[portion : portion + 1])
+
     def collected(self, frames: Sequence[pl.DataFrame]) -> dict[Base, Amounts]:
         """Return the amounts of every base from the collected frames."""
         weighing = self.shares[0].weighing
@@ -151,7 +155,7 @@ def portion_sums(
     if weighing.bases[0].counted:
         keys = tuple(dict.fromkeys((*keys, weighing.bases[0].counted)))
     if weighing.bases[0].over_time.rule is Rule.LAST_KNOWN:
-        keys = tuple(dict.fromkeys((*keys, *reader.catalogue.leaves_of(view.domain))))
+        keys = tuple(sorted({*keys, *reader.catalogue.leaves_of(view.domain)}))
     asked = Slice(
         domain=view.domain,
         scenario=portion.part.scenario.id,

@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from engine.calendar.periods import Grain
+from engine.calendar.periods import PeriodRange
 from engine.catalogue import Base
 from engine.formulas.figures import Nothing
 from engine.notes import Note
 from engine.plans.expressions import Computed
 from engine.plans.figures import FigurePlan, Figures, Reading
 from engine.plans.presences import Anchor
+from engine.plans.rows import Row
 from engine.queries.filters import listed
 from engine.scenarios import Side, Variance
 
@@ -19,7 +20,7 @@ def notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
     yield from row_notes(plan)
     for column, readings in zip(plan.query.columns, plan.columns, strict=True):
         for reading in readings:
-            yield from side_notes(plan, reading.side)
+            yield from side_notes(plan, reading)
             yield from variant_notes(plan, reading.side)
             yield from anchor_notes(plan, reading)
             yield from close_notes(plan, figures, reading)
@@ -53,22 +54,29 @@ def row_notes(plan: FigurePlan) -> Iterator[Note]:
         yield Note.of("aggregate", domain=domain, dimensions=dimensions, lines=listed(lines))
 
 
-def side_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
-    """Yield what a shifted view does to the range."""
-    calendar = plan.reader.catalogue.calendar
-    asked = plan.query.asked
+def side_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
+    """Yield what a shifted view does to the range, and what cannot be asked in its window."""
+    side, asked, calendar = reading.side, plan.query.asked, plan.reader.catalogue.calendar
     window = side.window(calendar, asked)
+    if side.shifts and window is None:
+        yield Note.of("no_window", scenario=side.key, period=asked.label)
     if side.has_window and asked.count > 1 and window is not None:
         yield Note.of("window_replaces_range", scenario=side.key, window=window.label)
-    if asked.grain in (Grain.DATE, Grain.WEEK):
-        at = asked
-        for shift in side.shifts:
-            if shift.years and (lost := calendar.without_counterpart(at, shift.years)):
-                yield Note.of("leap_period", scenario=side.key, periods=listed([period.code for period in lost]))
-            moved = shift.move(calendar, at)
-            if moved is None:
-                return
-            at = moved
+    runs = [asked, *(PeriodRange(period, period) for period in plan.times)]
+    lost = {period.code: None for run in runs for period in side.without_counterpart(calendar, run)}
+    if lost:
+        yield Note.of("leap_period", scenario=side.key, periods=listed(list(lost)))
+    for domain in plan.query.domains:
+        grains = {asked.grain, *(period.grain for period in plan.times[:1])}
+        if all(map(domain.carries, grains)) and not plan.availability.carries(domain.key, reading.windows[-1]):
+            lines = [row.key for row in plan.rows if domain.key in domains_of(row)]
+            reason = f"{domain.key} is held by {domain.grain.value}, and {side.key} is {reading.windows[-1].label}"
+            yield Note.of("unavailable", lines=listed(lines), reason=reason)
+
+
+def domains_of(row: Row) -> set[str]:
+    """Return the domains that a row reads."""
+    return {base.domain for base in row.expression.bases} if row.expression else set()
 
 
 def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
@@ -148,9 +156,16 @@ def comparison_notes(plan: FigurePlan, variance: Variance, a: Reading, b: Readin
         yield Note.of("scope_differs", sides=sides)
     for domain in dict.fromkeys(base.domain for base in plan.bases):
         covered = [plan.presences.coverage(reading.view(domain), reading.windows[-1], grain) for reading in (a, b)]
-        if covered[0] != covered[1] and all(held for held, _ in covered):
-            texts = [f"{held} of {asked}" for held, asked in covered]
-            yield Note.of("coverage_differs", sides=sides, domain=domain, a=texts[0], b=texts[1])
+        if covered[0] != covered[1] and all(coverage.held for coverage in covered):
+            first, second = covered
+            yield Note.of(
+                "coverage_differs",
+                sides=sides,
+                domain=domain,
+                a=str(first),
+                b=str(second),
+                periods=f"{first.noun}s",
+            )
     behind = [
         {
             (base.domain, anchor.group.key): periods_behind(plan, reading, anchor)
@@ -166,8 +181,8 @@ def comparison_notes(plan: FigurePlan, variance: Variance, a: Reading, b: Readin
 
 def periods_behind(plan: FigurePlan, reading: Reading, anchor: Anchor) -> int:
     """Return how many periods before the end of its window an anchor lies."""
-    end = reading.windows[-1].last or anchor.period.last
-    return plan.reader.catalogue.calendar.at(end, anchor.group.grain).ordinal - anchor.period.ordinal
+    last = plan.reader.catalogue.calendar.at(reading.windows[-1].last or anchor.period.last, anchor.group.grain)
+    return last.ordinal - anchor.period.ordinal if last else 0
 
 
 def empty_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:

@@ -27,6 +27,20 @@ class Anchor:
     window: Window
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How many periods of a window hold rows, of how many; months where the grain is coarser."""
+
+    held: int
+    periods: int
+    noun: str
+    weeks: int | None  # its length, where periods are made of weeks
+
+    def __str__(self) -> str:
+        weeks = "" if self.weeks is None else f" ({self.weeks} weeks)"
+        return f"{self.held} of {self.periods}{weeks}"
+
+
 @dataclass(frozen=True, slots=True)
 class Blended:
     """Presence of several scenarios, each on its own days, ascending."""
@@ -55,6 +69,10 @@ class Blended:
         """Return the codes of a leaf dimension that some row has."""
         return frozenset().union(*(presence.codes(dimension) for _, presence in self.parts))
 
+    def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
+        """Return the leaf dimensions of which some row has no member."""
+        return frozenset().union(*(presence.unassigned(dimensions) for _, presence in self.parts))
+
 
 @dataclass(frozen=True, slots=True)
 class Presences:
@@ -78,6 +96,8 @@ class Presences:
         if last is None:
             return None
         period = self.reader.catalogue.calendar.at(last, group.grain)
+        if period is None:
+            return None
         spans = tuple(inside for span in window.spans if (inside := span.overlap(period.span)))
         return Anchor(group, period, Window(spans, period.label))
 
@@ -97,7 +117,8 @@ class Presences:
         finest = min(grain, Grain.MONTH, key=lambda other: other.fineness)
         if self.open_span(view, window):
             return False
-        return self.reader.catalogue.calendar.at(last, finest).first <= through
+        period = self.reader.catalogue.calendar.at(last, finest)
+        return period is not None and period.first <= through
 
     def open_span(self, view: View, window: Window) -> Span | None:
         """Return the days of a window that the registry says are open; of a blend, the second scenario's say."""
@@ -107,14 +128,17 @@ class Presences:
         first = next(span for span in window.spans if span.last > closed)
         return Span(max(first.first, date.fromordinal(closed.toordinal() + 1)), window.last)
 
-    def coverage(self, view: View, window: Window, grain: Grain) -> tuple[int, int]:
-        """Return how many periods of a window hold rows, and how many there are; months where the grain is coarser."""
+    def coverage(self, view: View, window: Window, grain: Grain) -> Coverage:
+        """Return how much of a window holds rows, and how long it is."""
         calendar = self.reader.catalogue.calendar
         finest = min(grain, Grain.MONTH, key=lambda other: other.fineness)
         presence = self.of(view)
-        held = {calendar.at(day, finest).ordinal for span in window.spans for day in presence.days(span)}
-        asked = sum(
-            calendar.at(span.last, finest).ordinal - calendar.at(span.first, finest).ordinal + 1
-            for span in window.spans
+        periods = (calendar.at(day, finest) for span in window.spans for day in presence.days(span))
+        touched = (calendar.touching(span, finest) for span in window.spans)
+        weeks = [calendar.weeks(span) for span in window.spans]
+        return Coverage(
+            held=len({period.ordinal for period in periods if period}),
+            periods=sum(run.count for run in touched if run),
+            noun=calendar.grains[finest].noun,
+            weeks=None if None in weeks else sum(count for count in weeks if count),
         )
-        return len(held), asked

@@ -76,6 +76,8 @@ class Reads:
             first = asked.spans[0].first
         elif base.over_time.since is Since.FISCAL_YEAR:
             year = self.presences.reader.catalogue.calendar.at(last, Grain.YEAR)
+            if year is None:
+                return NO_DAYS
             first = year.first
         return Window((Span(first, last),), asked.label)
 
@@ -84,7 +86,8 @@ class Reads:
         group, grain = self.group(base), base.over_time.grain or self.group(base).grain
         calendar = self.presences.reader.catalogue.calendar
         held = self.presences.of(view, self.presences.group_cell(group))
-        periods = dict.fromkeys(calendar.at(day, grain) for span in asked.spans for day in held.days(span))
+        found = (calendar.at(day, grain) for span in asked.spans for day in held.days(span))
+        periods = dict.fromkeys(period for period in found if period)
         spans: list[Span] = []
         for period in periods:
             inside = tuple(within for span in asked.spans if (within := span.overlap(period.span)))

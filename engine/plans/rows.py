@@ -1,6 +1,6 @@
 """Rows: the lines of a statement or the metrics of a call, with what each is computed from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.catalogue import (
@@ -46,11 +46,10 @@ class Row:
 
 def statement_rows(statement: Statement, reader: Reader) -> tuple[Row, ...]:
     """Return the rows of a statement, rollups expanded."""
-    lines = {line.key: line for line in statement.lines}
-    return tuple(row for line in statement.lines for row in line_rows(line, lines, reader))
+    return tuple(row for line in statement.lines for row in line_rows(line, statement, reader))
 
 
-def line_rows(line: Line, lines: Mapping[str, Line], reader: Reader) -> Iterator[Row]:
+def line_rows(line: Line, statement: Statement, reader: Reader) -> Iterator[Row]:
     """Yield the rows of one line."""
     match line:
         case HeaderLine(key=key, label=label):
@@ -58,7 +57,7 @@ def line_rows(line: Line, lines: Mapping[str, Line], reader: Reader) -> Iterator
         case MetricLine(key=key, metric=name, label=label, style=style):
             yield metric_row(reader.catalogue.metrics[name], reader, key=key, label=label, style=style)
         case RollupLine():
-            yield from rollup_rows(line, reader)
+            yield from rollup_rows(line, statement.key, reader)
         case FormulaLine(key=key, label=label, style=style):
             yield Row(
                 key=key,
@@ -67,7 +66,7 @@ def line_rows(line: Line, lines: Mapping[str, Line], reader: Reader) -> Iterator
                 style=style,
                 favourable=line.favourable,
                 format=line.format,
-                expression=of_line(line, lines, reader),
+                expression=of_line(line, statement, reader),
             )
 
 
@@ -84,7 +83,7 @@ def metric_row(metric: Metric, reader: Reader, *, key: str, label: str, style: S
     )
 
 
-def rollup_rows(line: RollupLine, reader: Reader) -> Iterator[Row]:
+def rollup_rows(line: RollupLine, statement: str, reader: Reader) -> Iterator[Row]:
     """Yield a node and the levels below it, each before its children; their weights make them foot to it.
 
     A node that may not be seen has no row, and none below it.
@@ -97,7 +96,7 @@ def rollup_rows(line: RollupLine, reader: Reader) -> Iterator[Row]:
         if not reader.sees(line.dimension, node):
             return
         key = line.key if level == 0 else f"{line.dimension}.{node}"
-        expression = of_node(line, node, key)
+        expression = of_node(line, node, key, statement)
         yield Row(
             key=key,
             label=(line.label if level == 0 else None) or tree.label(node),

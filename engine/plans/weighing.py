@@ -57,6 +57,7 @@ class Weighing:
     axes: tuple[Axis, ...]
     places: int
     leaf_counts: Mapping[str, int]
+    after: frozenset[str] = frozenset()  # axes that restrict only once the last rows of each leaf cell are known
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -64,6 +65,7 @@ class Weighing:
         restricted = dict.fromkeys(self.weights[0].by_leaf)
         told_apart = dict.fromkeys(axis.leaf for axis in self.axes)
         told_apart |= dict.fromkeys(leaf for factor in factors_in(self.weights) for leaf in factor.leaves)
+        told_apart |= dict.fromkeys(leaf for leaf in restricted if leaf in self.after)
         return tuple(leaf for leaf in restricted | told_apart if leaf in told_apart or not self._weighs_alike(leaf))
 
     def _weighs_alike(self, leaf: str) -> bool:
@@ -81,7 +83,7 @@ class Weighing:
         Of a dimension that is grouped by anyway, leaves that count nowhere cost less summed than tested.
         """
         codes = {}
-        for leaf in self.weights[0].by_leaf:
+        for leaf in self.weights[0].by_leaf.keys() - self.after:
             counted = frozenset().union(*(weights.by_leaf[leaf] for weights in self.weights))
             if leaf not in self.keys or 2 * len(counted) < self.leaf_counts[leaf]:
                 codes[leaf] = CodeSet(counted)
@@ -187,6 +189,7 @@ def make_weighings(
         alike = (frozenset(weights[position][0].by_leaf), base.counted, last_known)
         grouped.setdefault(alike, []).append(position)
     counts = {leaf: reader.leaf_count(leaf) for leaf in domain.dimensions}
+    axes_only = frozenset(domain.dimensions).difference(reader.catalogue.leaves_of(domain.key))
     return [
         tuple(
             Weighing(
@@ -197,6 +200,7 @@ def make_weighings(
                 axes=tuple(axes),
                 places=places,
                 leaf_counts=counts,
+                after=axes_only if bases[positions[0]].over_time.rule is Rule.LAST_KNOWN else frozenset(),
             )
             for place in range(len(variants))
         )

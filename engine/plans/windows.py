@@ -1,11 +1,11 @@
 """Windows: which days each column of each side reads."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from engine.calendar.calendar import Calendar
-from engine.calendar.periods import Period, PeriodRange, Span
+from engine.calendar.periods import Grain, Period, PeriodRange, Span
 from engine.queries.values import Query
 from engine.scenarios import Side
 
@@ -20,6 +20,7 @@ class Window:
     spans: tuple[Span, ...]
     label: str
     divisor: int = 1  # what the sum is divided by: how many closings it is the mean of
+    grains: frozenset[Grain] = frozenset()  # of the codes that bound it
 
     @classmethod
     def of(cls, runs: Sequence[PeriodRange]) -> "Window":
@@ -30,7 +31,7 @@ class Window:
                 joined[-1] = Span(joined[-1].first, max(joined[-1].last, run.last))
             else:
                 joined.append(run)
-        return cls(tuple(joined), ", ".join(run.label for run in runs))
+        return cls(tuple(joined), ", ".join(run.label for run in runs), grains=frozenset(run.grain for run in runs))
 
     @property
     def last(self) -> date | None:
@@ -56,13 +57,11 @@ def windows_of(side: Side, query: Query, columns: Sequence[Period], calendar: Ca
     total; other shifts move the range by its bounds.
     """
     single = [moved(side, [PeriodRange(period, period)], calendar) for period in columns]
-    if side.has_window:
-        total = single[-1] if single else moved(side, query.selected[-1:], calendar)
-    else:
-        total = moved(side, query.selected, calendar)
+    total = single[-1] if single and side.has_window else moved(side, query.selected, calendar)
     return (*single, total)
 
 
-def moved(side: Side, runs: Iterable[PeriodRange], calendar: Calendar) -> Window:
-    """Return some runs as a side reads them."""
+def moved(side: Side, runs: Sequence[PeriodRange], calendar: Calendar) -> Window:
+    """Return some runs as a side reads them; a window depends on the last one only."""
+    runs = runs[-1:] if side.has_window else runs
     return Window.of([run for asked in runs if (run := side.window(calendar, asked))])

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from engine.calendar.calendar import Calendar
 from engine.calendar.periods import Period, PeriodRange
-from engine.catalogue import Dimension, Domain
+from engine.catalogue import Dimension, DimensionKind, Domain
+from engine.cuts import ALL
 from engine.errors import AmbiguousWeight, BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
 from engine.exact import Exact
 from engine.members.memberset import MemberSet
@@ -25,8 +26,13 @@ class Filters:
     notes: tuple[Note, ...]
 
 
-def resolve_filters(asked: Mapping[str, str | tuple[str, ...]], reader: Reader, domains: Sequence[Domain]) -> Filters:
-    """Return the filters of a request; members that are not there match nothing and are noted."""
+def resolve_filters(
+    asked: Mapping[str, str | tuple[str, ...]], reader: Reader, domains: Sequence[Domain], *, inspecting: bool = False
+) -> Filters:
+    """Return the filters of a request; members that are not there match nothing and are noted.
+
+    Inspection filters by axes, too, and by `(all)` of a dimension that the rows lack: that keeps every row.
+    """
     by_member, by_time, notes = [], {}, []
     for key, ids in asked.items():
         members = tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
@@ -36,16 +42,20 @@ def resolve_filters(asked: Mapping[str, str | tuple[str, ...]], reader: Reader, 
                 field=f"filters.{key}",
                 got=[],
             )
-        dimension = usable_dimension(key, reader, domains, field=f"filters.{key}", breaking_down=False)
+        if inspecting and members == (ALL,) and key in reader.dimensions and not usable(key, reader, domains):
+            continue
+        dimension = usable_dimension(key, reader, domains, field=f"filters.{key}", breaking_down=inspecting)
         if dimension.grain:
             by_time[key] = members
+            continue
+        if ALL in members and dimension.kind is not DimensionKind.RAGGED:
             continue
         seen = tuple(member for member in members if reader.sees(key, member))
         unknown = [member for member in members if member not in seen]
         if unknown:
             notes.append(Note.of("unknown_member", dimension=key, members=listed(unknown)))
         leaves = joined_leaves(reader.members(key), seen)
-        by_member.append(Filter(dimension=dimension, members=seen, leaves=leaves))
+        by_member.append(Filter(dimension=dimension, asked=members, members=seen, leaves=leaves))
     return Filters(tuple(by_member), by_time, tuple(notes))
 
 
@@ -64,7 +74,7 @@ def usable_dimension(
             got=key,
             valid=keys_of(reader, domains, breaking_down=False),
         )
-    if not any(dimension in reader.catalogue.dimensions_of(domain) for domain in domains):
+    if not usable(key, reader, domains):
         names = quoted(sorted(domain.key for domain in domains))
         raise DimensionUnavailable(
             f"{names} has no {key}, so nothing here can be cut by it.",
@@ -73,6 +83,11 @@ def usable_dimension(
             valid=keys_of(reader, domains, breaking_down=breaking_down),
         )
     return dimension
+
+
+def usable(key: str, reader: Reader, domains: Iterable[Domain]) -> bool:
+    """Tell whether some domain has a dimension."""
+    return any(reader.dimensions[key] in reader.catalogue.dimensions_of(domain) for domain in domains)
 
 
 def keys_of(reader: Reader, domains: Iterable[Domain], *, breaking_down: bool) -> list[str]:

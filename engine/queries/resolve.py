@@ -68,6 +68,7 @@ def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain
         asked=period,
         selected=selected,
         filters=filters.by_member,
+        by_time=filters.by_time,
         breakdown=breakdown,
         time=resolve_time_axis(breakdown, reader.catalogue, period, selected, domains),
         scale=asked.scale,

@@ -6,12 +6,12 @@ from engine.calendar.periods import Grain, PeriodRange
 from engine.catalogue import PERIOD, Catalogue, Dimension, Domain
 from engine.errors import BadArguments, BadPeriod, DimensionUnavailable, GrainUnavailable
 from engine.queries.values import TimeAxis
-from engine.requests import ReportRequest
+from engine.requests import ReportRequest, RowsRequest
 
 MOST_PERIODS = 4000
 
 
-def resolve_range(asked: ReportRequest, catalogue: Catalogue, domains: Sequence[Domain]) -> PeriodRange:
+def resolve_range(asked: ReportRequest | RowsRequest, catalogue: Catalogue, domains: Sequence[Domain]) -> PeriodRange:
     """Return the range asked for, the other bound where one is given, the instance's default where none is."""
     start, end = asked.period_start or asked.period_end, asked.period_end or asked.period_start
     if start is None or end is None:

@@ -23,7 +23,8 @@ class Filter:
     """Members of one dimension to keep to: their leaves, each with its weight."""
 
     dimension: Dimension
-    members: tuple[str, ...]
+    asked: tuple[str, ...]
+    members: tuple[str, ...]  # of those asked for, the ones that may be seen
     leaves: Mapping[int, Exact]
 
 
@@ -40,7 +41,8 @@ class Query:
     """What statements and metrics have in common.
 
     `selected` are the runs of whole periods that are read: the range itself, or what a filter on time leaves of it.
-    `breakdown` are the dimensions in the order asked; `time` is the one of them that is periods.
+    `by_time` are those filters as they were asked, time dimension to period codes. `breakdown` are the dimensions in
+    the order asked; `time` is the one of them that is periods.
     """
 
     domains: tuple[Domain, ...]
@@ -48,6 +50,7 @@ class Query:
     asked: PeriodRange
     selected: tuple[PeriodRange, ...]
     filters: tuple[Filter, ...]
+    by_time: Mapping[str, tuple[str, ...]]
     breakdown: tuple[Dimension, ...]
     time: TimeAxis | None
     scale: int

@@ -8,6 +8,7 @@ layout. Figures are exact and in units; scale is applied where they are shown.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from engine.calendar.periods import PeriodRange
 from engine.catalogue import Favourable, Format, Style
@@ -18,6 +19,9 @@ from engine.plans.freshness import Freshness
 
 EACH = " each"  # unit of a price
 SCALED = {0: "", 3: " thousands", 6: " millions", 9: " billions"}
+
+
+Drill = Mapping[str, Any]  # a part of the inspect_rows calls behind a figure; see engine.report.drill
 
 
 class Comparison(Enum):
@@ -42,6 +46,7 @@ class Line:
     type: FigureType | None  # None of a header
     into_parent: Exact | None  # weight with which a rollup's line counts in the one above it
     repeats_over: tuple[str, ...]  # breakdown dimensions over which it repeats its aggregate
+    drill: Drill | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,7 @@ class Column:
     scenario: str
     comparison: Comparison
     window: PeriodRange | None  # the range it shows, where that is not the one asked for
+    drill: Drill
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,7 @@ class Place:
 
     members: tuple[Member, ...]
     is_total: bool
+    drill: Drill
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

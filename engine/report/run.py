@@ -17,6 +17,7 @@ from engine.queries.values import Column
 from engine.report.data import Column as ReportColumn
 from engine.report.data import Comparison, Line, Member
 from engine.report.data import Place as ReportPlace
+from engine.report.drill import column_drill, line_drill, place_drill, total_drill
 from engine.report.report import Report
 from engine.scenarios import Reference, Side, Variance
 
@@ -52,7 +53,10 @@ def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
         decimals=query.decimals,
         breakdown=tuple(dimension.key for dimension in query.breakdown),
         lines=tuple(line_of(row, planned) for row, _ in shown),
-        columns=tuple(column_of(column, planned) for column in query.columns),
+        columns=tuple(
+            column_of(column, readings, planned)
+            for column, readings in zip(query.columns, planned.columns, strict=True)
+        ),
         places=tuple(place_of(place, planned) for place in figures.places),
         figures=[by_column for _, by_column in shown],
         notes=tuple(dict.fromkeys(said)),
@@ -103,10 +107,11 @@ def line_of(row: Row, plan: FigurePlan) -> Line:
         type=row.type,
         into_parent=row.into_parent,
         repeats_over=plan.availability.missing_dimensions(row.expression) if row.expression else (),
+        drill=line_drill(row, plan),
     )
 
 
-def column_of(column: Column, plan: FigurePlan) -> ReportColumn:
+def column_of(column: Column, readings: tuple[Reading, ...], plan: FigurePlan) -> ReportColumn:
     """Return a column as the report keeps it."""
     reference = column.reference
     window: PeriodRange | None = None
@@ -116,13 +121,19 @@ def column_of(column: Column, plan: FigurePlan) -> ReportColumn:
         window = moved if moved != plan.query.asked else None
     else:
         comparison = Comparison.SHARE if reference.relative else Comparison.VARIANCE
-    return ReportColumn(heading=column.heading, scenario=reference.key, comparison=comparison, window=window)
+    return ReportColumn(
+        heading=column.heading,
+        scenario=reference.key,
+        comparison=comparison,
+        window=window,
+        drill=column_drill(reference, readings, plan),
+    )
 
 
 def place_of(place: Place, plan: FigurePlan) -> ReportPlace:
     """Return a place as the report keeps it, with the labels of its members."""
     if place.is_total:
-        return ReportPlace((), is_total=True)
+        return ReportPlace((), is_total=True, drill=total_drill(plan))
     by_axis = dict(zip((axis.key for axis in plan.axes), place.members, strict=True))
     members = []
     for dimension in plan.query.breakdown:
@@ -132,4 +143,4 @@ def place_of(place: Place, plan: FigurePlan) -> ReportPlace:
         else:
             member = str(by_axis[dimension.key])
             members.append(Member(dimension.key, member, plan.reader.members(dimension.key).label(member)))
-    return ReportPlace(tuple(members), is_total=False)
+    return ReportPlace(tuple(members), is_total=False, drill=place_drill(members, plan))

@@ -17,10 +17,10 @@ import pyarrow as pa
 from engine.calendar.periods import Span
 from engine.catalogue import Domain
 from engine.scope import Allowed, Cell, CodeSet
-from engine.slices import ROWS, SPAN, Aggregate, How, Presence, RowSlice, Slice
+from engine.slices import DATE, ROWS, SPAN, Aggregate, How, Presence, RowSlice, Slice
 from engine.store.layout import UNDATED, Manifest, Partition
+from engine.store.presence import ArrowPresence
 
-DATE = "date"  # the posting date's column in every partition
 LAST_DAY = attrgetter("last")
 INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
 
@@ -127,22 +127,48 @@ class ArrowFacts:
         )
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
-        """Return up to `limit` rows in stored order; see FactStore."""
+        """Return up to `limit` rows, months in order, those without a date last; see FactStore."""
         predicate = self.predicate(within)
-        parts = []
-        for part in self.dated(asked, within):
-            for _, span, is_whole in spans_of(part, (asked.span,)):
-                frame = self.frame(asked.domain, part).lazy()
-                frame = frame if predicate is None else frame.filter(predicate)
+        months: dict[str, list[pl.LazyFrame]] = {}
+        for part in () if within.is_nothing else self.partitions(asked.domain, asked.scenario):
+            frame = self.frame(asked.domain, part).lazy()
+            if asked.span is not None:
+                spans = spans_of(part, (asked.span,)) if part.bucket != UNDATED else []
+                if not spans:
+                    continue
+                ((_, span, is_whole),) = spans
                 frame = frame if is_whole else frame.filter(pl.col(DATE).is_between(span.first, span.last))
-                parts.append(frame.select(asked.columns).head(asked.limit))
-        return pl.concat(parts).head(asked.limit) if parts else pl.LazyFrame(schema=list(asked.columns))
+            frame = frame if predicate is None else frame.filter(predicate)
+            months.setdefault(part.bucket, []).append(self.shown(asked, frame))
+        if not months:
+            return pl.LazyFrame(schema={column: self.row_type(asked.domain, column) for column in asked.columns})
+        order = [key for key in (*self._domains[asked.domain].sort, DATE, *asked.columns) if key in asked.columns]
+        found = [
+            frames[0] if len(frames) == 1 else pl.concat(frames).sort(list(dict.fromkeys(order)), maintain_order=True)
+            for _, frames in sorted(months.items())
+        ]
+        return pl.concat([limited(frame, asked.limit) for frame in found]).pipe(limited, asked.limit)
+
+    def row_type(self, domain: str, column: str) -> type[pl.DataType]:
+        """Return the type of a column of rows."""
+        if column in self._domains[domain].dimensions:
+            return self._types.get(column, pl.UInt8)
+        if column in self._domains[domain].measures:
+            return pl.Int64
+        return pl.Date if column == DATE else pl.String
+
+    def shown(self, asked: RowSlice, frame: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the columns of a slice; those that a load did not bring hold nothing."""
+        held = frame.collect_schema()
+        lost = [pl.lit(None, pl.String).alias(column) for column in asked.columns if column not in held]
+        return frame.with_columns(lost).select(asked.columns) if lost else frame.select(asked.columns)
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """Return on which days rows are held; see FactStore."""
-        return ArrowPresence(self, domain, scenario, within)
+        predicate = self.predicate(within)
+        return ArrowPresence(self.partitions(domain, scenario), predicate, lambda part: self.frame(domain, part))
 
-    def dated(self, asked: Slice | RowSlice, within: Cell) -> Iterator[Partition]:
+    def dated(self, asked: Slice, within: Cell) -> Iterator[Partition]:
         """Yield the partitions of a scenario that have dates and may hold rows of a cell."""
         parts = () if within.is_nothing else self.partitions(asked.domain, asked.scenario)
         return (part for part in parts if part.bucket != UNDATED)
@@ -182,62 +208,9 @@ class ArrowFacts:
         return ~inside if codes.complement else inside
 
 
-class ArrowPresence:
-    """On which days a scenario holds rows inside a cell; read month by month, each once."""
-
-    def __init__(self, facts: ArrowFacts, domain: str, scenario: str, within: Cell) -> None:
-        self._facts = facts
-        self._domain = domain
-        self._partitions = facts.partitions(domain, scenario)
-        self._within = within
-        self._predicate = facts.predicate(within)
-        self._held: dict[str, tuple[date, ...]] = {}
-
-    def days(self, span: Span) -> Sequence[date]:
-        """Return the days of a span that hold rows, ascending."""
-        held = {day for part in self._touched(span) for day in self._days(part) if span.holds(day)}
-        return sorted(held)
-
-    def last(self, span: Span) -> date | None:
-        """Return the last day of a span that holds rows."""
-        latest: date | None = None
-        for part in reversed(self._touched(span)):
-            if latest is not None and part.bucket != latest.isoformat()[:7]:
-                break
-            held = [day for day in self._days(part) if span.holds(day)]
-            latest = max([*held, *([latest] if latest else [])], default=None)
-        return latest
-
-    def through(self) -> date | None:
-        """Return the last day of all that holds rows."""
-        return self.last(Span(date.min, date.max))
-
-    def undated(self) -> int:
-        """Return how many rows have no date."""
-        parts = [part for part in self._partitions if part.bucket == UNDATED]
-        if self._predicate is None:
-            return sum(part.rows for part in parts)
-        return sum(int(self._rows(part).select(pl.len()).collect().item()) for part in parts)
-
-    def codes(self, dimension: str) -> frozenset[int]:
-        """Return the codes of a leaf dimension that some row has."""
-        found = (self._rows(part).select(pl.col(dimension).unique()).collect()[dimension] for part in self._partitions)
-        return frozenset(code for codes in found for code in codes)
-
-    def _rows(self, part: Partition) -> pl.LazyFrame:
-        frame = self._facts.frame(self._domain, part).lazy()
-        return frame if self._predicate is None else frame.filter(self._predicate)
-
-    def _touched(self, span: Span) -> list[Partition]:
-        first, last = span.first.isoformat()[:7], span.last.isoformat()[:7]
-        return [part for part in self._partitions if part.bucket != UNDATED and first <= part.bucket <= last]
-
-    def _days(self, part: Partition) -> tuple[date, ...]:
-        if self._predicate is None:
-            return part.dates
-        if part.file not in self._held:
-            self._held[part.file] = tuple(sorted(self._rows(part).select(pl.col(DATE).unique()).collect()[DATE]))
-        return self._held[part.file]
+def limited(frame: pl.LazyFrame, limit: int | None) -> pl.LazyFrame:
+    """Return the first rows of a frame, all where there is no limit."""
+    return frame if limit is None else frame.head(limit)
 
 
 def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bool]]:

@@ -18,7 +18,7 @@ class FactStore(Protocol):
         """
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
-        """Return up to `limit` rows in stored order; dimensions as codes, measures as integers."""
+        """Return up to `limit` rows in the order of a RowSlice; dimensions as codes, measures as integers."""
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """Return on which days rows are held."""

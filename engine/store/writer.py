@@ -21,7 +21,8 @@ import pyarrow as pa
 
 from engine.catalogue import Domain
 from engine.cuts import UNASSIGNED
-from engine.store.arrow import DATE, code_type
+from engine.slices import DATE
+from engine.store.arrow import code_type
 from engine.store.layout import (
     CURRENT,
     UNDATED,
@@ -114,9 +115,8 @@ class Stage:
             coded = frame.select(pl.col(dimension).alias("id")).join(codes, on="id", how="left", maintain_order="left")
             frame = frame.with_columns(coded["code"].fill_null(0).alias(dimension))
         bucket = pl.col(DATE).dt.strftime("%Y-%m").fill_null(UNDATED)
-        grouped = frame.with_columns(bucket.alias("bucket")).sort(
-            SCENARIO, "bucket", *domain.sort, DATE, maintain_order=True
-        )
+        order = (SCENARIO, "bucket", *domain.sort, DATE)
+        grouped = frame.with_columns(bucket.alias("bucket")).sort(*order, pl.exclude(order), maintain_order=True)
         kept = tuple(
             part
             for part in self._facts.get(domain.key, ())

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal, InvalidOperation
 
 import polars as pl
 
-from engine.calendar.calendar import FIRST_YEAR, LAST_YEAR, Calendar
+from engine.calendar.calendar import Calendar
+from engine.calendar.grains import SHAPES
 from engine.calendar.periods import Grain
 from engine.errors import BadPeriod
 
@@ -109,8 +111,8 @@ def days(column: pl.Series, format_: str | None, grain: Grain, calendar: Calenda
     else:
         written = text(column)
         found = read_days(written, format_, grain, calendar)
-    years = found.dt.year()
-    outside = (years < FIRST_YEAR) | (years > LAST_YEAR)
+    first, last = calendar.days.first, calendar.days.last
+    outside = (found < first) | (found > last)
     judged = pl.DataFrame({"written": written, "day": found, "outside": outside}).select(
         values=pl.when(~pl.col("outside")).then(pl.col("day")),
         reasons=pl.when(pl.col("written").is_null())
@@ -118,11 +120,19 @@ def days(column: pl.Series, format_: str | None, grain: Grain, calendar: Calenda
         .when(pl.col("day").is_null() & pl.col("written").str.contains(ISO_DAY))
         .then(pl.lit("is no day that exists"))
         .when(pl.col("day").is_null())
-        .then(pl.lit(f"is no day ({format_ or 'YYYY-MM-DD'})"))
+        .then(pl.lit(f"is no day ({format_})" if format_ else not_dated(grain, calendar)))
         .when(pl.col("outside"))
-        .then(pl.lit(f"is outside {FIRST_YEAR} to {LAST_YEAR}")),
+        .then(pl.lit(f"is outside the calendar, which runs from {first} to {last}")),
     )
     return Parsed(judged["values"], judged["reasons"])
+
+
+def not_dated(grain: Grain, calendar: Calendar) -> str:
+    """Return why a text is neither a day nor a period code of a grain."""
+    period = (
+        "" if grain is Grain.DATE else f" and no {calendar.grains[grain].noun} of the calendar ({SHAPES[grain][1]})"
+    )
+    return f"is no day (YYYY-MM-DD){period}"
 
 
 def read_days(written: pl.Series, format_: str | None, grain: Grain, calendar: Calendar) -> pl.Series:
@@ -133,17 +143,18 @@ def read_days(written: pl.Series, format_: str | None, grain: Grain, calendar: C
     if grain is Grain.DATE or not (found.is_null() & written.is_not_null()).any():
         return found
     codes = written.filter(found.is_null()).drop_nulls().unique().to_list()
-    firsts = {code: first for code in codes if (first := first_day(code, calendar))}
+    firsts = {code: first for code in codes if (first := first_day(code, grain, calendar))}
     coded = written.replace_strict(firsts, default=None, return_dtype=pl.Date)
     return found.zip_with(found.is_not_null(), coded)
 
 
-def first_day(code: str, calendar: Calendar) -> object:
-    """Return the first day of a period code, None where it is none."""
+def first_day(code: str, grain: Grain, calendar: Calendar) -> date | None:
+    """Return the first day of a period code, None where it is none or spans several periods of the grain."""
     try:
-        return calendar.parse(code).first
+        period = calendar.parse(code)
     except BadPeriod:
         return None
+    return max(period.first, calendar.days.first) if calendar.nests(period.grain, grain) else None
 
 
 def mapped(column: pl.Series, values: Mapping[str, str]) -> Parsed:

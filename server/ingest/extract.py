@@ -13,6 +13,7 @@ from engine.feeds import Binding, SourceKind
 from server.ingest.rejects import FILE, ROW, LoadFailed
 
 CONNECT, EXTRACT = "connect", "extract"
+TYPED = (".parquet", ".arrow")
 
 
 def extract(binding: Binding, folder: Path, environment: Mapping[str, str] = os.environ) -> Iterator[pl.DataFrame]:
@@ -38,7 +39,15 @@ def from_folder(binding: Binding, folder: Path) -> Iterator[pl.DataFrame]:
     if not files:
         raise LoadFailed(EXTRACT, f"no file of source {binding.source.key} matches {binding.extract}")
     for path in files:
-        yield located(read_file(path, binding.sheet), path.name)
+        yield rows_of(path, binding.sheet)
+
+
+def rows_of(path: Path, sheet: str | None) -> pl.DataFrame:
+    """Return the located rows of one file; a line of text that holds no value is numbered, but is no row."""
+    rows = located(read_file(path, sheet), path.name)
+    if path.suffix.lower() in TYPED:
+        return rows
+    return rows.filter(pl.any_horizontal(pl.exclude(FILE, ROW).is_not_null()))
 
 
 def read_file(path: Path, sheet: str | None) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from engine.members.tree import HierarchyFault
 from engine.store.layout import Load
 from engine.store.writer import BooksLocked, Stage, stage
 from server.ingest.extract import extract
-from server.ingest.rejects import LoadFailed, Rejects
+from server.ingest.rejects import VALIDATE, LoadFailed, Rejects
 from server.ingest.shape import Shaping, shape_facts, shape_members, shape_nodes
 
 __all__ = ["BindingFailed", "BooksLocked", "Loaded", "load"]
@@ -115,9 +115,16 @@ class Loading:
                 self.progress(key, "validate", rejects.read)
                 landed += self.staging(target, Shaping(self.binding, frame, rejects), load)
             rejects.hold(self.binding.rejects_allowed)
+            self.hold_nothing(landed)
         except LoadFailed as failure:
             raise BindingFailed(key, failure, rejects.report) from failure
         return Loaded(binding=key, load=load.id, rows_read=rejects.read, rows_landed=landed, rejects=rejects.report)
+
+    def hold_nothing(self, landed: int) -> None:
+        """Raise LoadFailed where not one row came back and the binding does not take that at its word."""
+        if landed == 0 and not self.binding.allows_empty:
+            says = "not one row came back, and what was loaded before would go; allow_empty: true takes it so"
+            raise LoadFailed(VALIDATE, says)
 
     def staging(self, target: Domain | Dimension, shaping: Shaping, load: Load) -> int:
         """Stage the rows of an extract and return how many there are."""
@@ -144,4 +151,4 @@ class Loading:
         try:
             ragged_nodes(dimension.key, leaf_members(dimension.leaf, ids, None), nodes, adds_paths=dimension.adds_paths)
         except HierarchyFault as fault:
-            raise LoadFailed("validate", str(fault)) from fault
+            raise LoadFailed(VALIDATE, str(fault)) from fault

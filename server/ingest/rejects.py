@@ -77,8 +77,8 @@ class Rejects:
 def lines(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
     """Yield rejections as lines of text, and how many more there are."""
     for row in report.head(most).iter_rows(named=True):
-        found = "nothing" if row["found"] is None else f"'{row['found']}'"
-        yield f"{row['file']} row {row['row']}, {row['column']}: {found} {row['reason']}"
+        found = "" if row["found"] is None else f"'{row['found']}' "
+        yield f"{row['file']} row {row['row']}, {row['column']}: {found}{row['reason']}"
     if report.height > most:
         yield f"… and {report.height - most} more"
 

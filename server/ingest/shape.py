@@ -8,7 +8,7 @@ from engine.catalogue import Catalogue, Dimension, Domain
 from engine.exact import Exact
 from engine.feeds import Binding, Filling
 from engine.instance.build.feeds import MEMBER_COLUMNS, NODE_COLUMNS, attributes_of, texts_of
-from engine.store.arrow import DATE
+from engine.slices import DATE
 from engine.store.writer import SCENARIO, Stage
 from server.ingest.columns import amounts, because, days, mapped, text
 from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects

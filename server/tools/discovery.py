@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from engine.catalogue import Base, Domain, Metric
+from engine.catalogue import Base, Dimension, Domain, Metric
 from engine.notes import Note
+from engine.plans.freshness import loaded_through
 from engine.reader import Reader
 from engine.requests import NothingAsked, SearchRequest, VariantsRequest
 from engine.scenarios import GRAMMAR, Scenario, Variance, resolve
-from engine.search import Hit, search
+from engine.search.search import Hit, search
 from server.caller import Caller
 from server.wire.answer import Answer, Json, shortened
 
@@ -58,23 +59,25 @@ def list_kpis(caller: Caller, _: NothingAsked) -> Answer:
 
 def domain_json(domain: Domain, reader: Reader) -> Json:
     """Return a domain's metrics and dimension keys."""
-    dimensions = [dim for dim in reader.catalogue.dimensions_of(domain) if dim.key in reader.dimensions]
+    dimensions = cutting(domain, reader)
     return {
         "domain": domain.key,
         "label": domain.label,
         "grain": domain.grain.value,
+        "loaded_through": loaded_through(reader, domain),
         "dimension_keys": [dimension.key for dimension in dimensions if not dimension.axis_only],
         "axis_only_dimensions": [dimension.key for dimension in dimensions if dimension.axis_only],
-        "metrics": [metric_json(metric) for metric in reader.metrics.values() if metric.domain == domain.key],
+        "metrics": [metric_json(metric, reader) for metric in reader.metrics.values() if metric.domain == domain.key],
     }
 
 
-def metric_json(metric: Metric) -> Json:
+def cutting(domain: Domain, reader: Reader) -> list[Dimension]:
+    """Return the dimensions that cut a domain."""
+    return [dim for dim in reader.catalogue.dimensions_of(domain) if dim.key in reader.dimensions]
+
+
+def metric_json(metric: Metric, reader: Reader) -> Json:
     """Return one metric: what it is, how it adds up, and what it counts."""
-    counted: Json = {"formula": metric.written}
-    if isinstance(metric.body, Base):
-        where = {cut.dimension: list(cut.ids) for cut in metric.body.where}
-        counted = {"over_time": metric.body.over_time.written, **({"where": where} if where else {})}
     return {
         "key": metric.key,
         "label": metric.label,
@@ -83,8 +86,33 @@ def metric_json(metric: Metric) -> Json:
         "description": metric.description,
         "favourable": metric.favourable.value,
         "additive": metric.type.additive,
-        **counted,
+        **(base_json(metric.body, reader) if isinstance(metric.body, Base) else {"formula": metric.written}),
+        **shared_json(metric, reader),
     }
+
+
+def base_json(base: Base, reader: Reader) -> Json:
+    """Return what a metric without a formula counts, and how: its sign, over members, over time, which rows."""
+    counted = {} if base.counted is None else {"counts": base.counted}
+    where = {cut.dimension: [id_ for id_ in cut.ids if reader.sees(cut.dimension, id_)] for cut in base.where}
+    return {
+        **({"sign": "negate"} if base.negated else {}),
+        "over_members": base.over_members.value,
+        **counted,
+        "over_time": base.over_time.written,
+        **({"where": where} if where else {}),
+    }
+
+
+def shared_json(metric: Metric, reader: Reader) -> Json:
+    """Return what cuts a metric of several domains, and how far all of them are loaded."""
+    domains = [reader.domains[key] for key in sorted(reader.domains_of(metric))]
+    if len(domains) == 1:
+        return {}
+    keys = [{dimension.key for dimension in cutting(domain, reader)} for domain in domains]
+    shared = [dim.key for dim in cutting(domains[0], reader) if all(dim.key in known for known in keys)]
+    through = {domain.key: loaded_through(reader, domain) for domain in domains}
+    return {"domains": [domain.key for domain in domains], "dimension_keys": shared, "loaded_through": through}
 
 
 def list_dimensions(caller: Caller, _: NothingAsked) -> Answer:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from engine.calendar.periods import Grain
 from engine.catalogue import Catalogue
 from engine.reader import Reader
 from engine.requests import NothingAsked
@@ -62,10 +63,11 @@ def paragraphs(reader: Reader) -> Iterator[str]:
 
 def fiscal_words(catalogue: Catalogue) -> str:
     """Return what fiscal years and quarters mean here."""
-    year = catalogue.calendar.parse("2025")
-    quarter = catalogue.calendar.parse("2025-Q1")
+    calendar = catalogue.calendar
+    year = calendar.parse(calendar.grains[Grain.YEAR].example)
+    parts = [calendar.at(year.first, grain) for grain in (Grain.YEAR, Grain.QUARTER, Grain.MONTH)]
+    examples = ", ".join(f"{part.code} is {part.label}" for part in parts if part)
     return (
-        f"Amounts are in {catalogue.currency}. Period codes: YYYY-MM month, YYYY-Qn fiscal quarter (2025-Q1 is "
-        f"{quarter.label}), YYYY fiscal year (2025 is {year.label}), YYYY-Wnn ISO week, YYYY-MM-DD day; both bounds "
-        "of a range have the same grain."
+        f"Amounts are in {catalogue.currency}. A period is {calendar.codes}: {examples}. Both bounds of a range have "
+        "the same grain."
     )

@@ -6,7 +6,10 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from engine.answers import answer, tokens
+from engine.answers.budget import tokens
+from engine.answers.figures import answer
+from engine.answers.rows import rows_answer
+from engine.report.inspection import Inspection
 from engine.report.report import Report
 from engine.table import table
 
@@ -28,6 +31,11 @@ class Answer:
 def reported(report: Report, answer_tokens: int) -> Answer:
     """Return a report as an answer within its budget."""
     return Answer(answer(report, answer_tokens), report)
+
+
+def inspected(inspection: Inspection, answer_tokens: int) -> Answer:
+    """Return rows as an answer within its budget."""
+    return Answer(rows_answer(inspection, answer_tokens))
 
 
 def shortened(result: Json, lists: Sequence[str], answer_tokens: int) -> Json:

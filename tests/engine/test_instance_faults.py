@@ -231,6 +231,6 @@ def test_every_fault_of_every_file_comes_at_once(tmp_path: Path) -> None:
     assert len(found) == 6, said(found)
 
 
-@pytest.mark.parametrize("name", ["adventureworks"])
+@pytest.mark.parametrize("name", ["adventureworks", "oxford"])
 def test_the_instances_of_the_project_have_no_fault(name: str) -> None:
     assert read_instance(ROOT / "instances" / name).catalogue.metrics

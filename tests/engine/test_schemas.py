@@ -28,7 +28,7 @@ def validator(name: str) -> Draft202012Validator:
 
 FILES = [
     path
-    for instance in ("demo", "adventureworks")
+    for instance in ("demo", "adventureworks", "oxford")
     for path in sorted((ROOT / "instances" / instance).rglob("*.yaml"))
     if ".tieout" not in path.parts
 ]

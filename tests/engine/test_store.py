@@ -28,6 +28,7 @@ GL = Domain(
     scenario_column="scenario",
     time_column="date",
     grain=Grain.DATE,
+    grains=frozenset(Grain),
     keeps_undated=True,
     sort=("account", "centre"),
     dimensions={"account": "account", "centre": "centre"},

@@ -12,19 +12,25 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engine.answers import answer
+from engine.answers.figures import answer
+from engine.answers.rows import rows_answer
 from engine.door import Door, open_books
 from engine.errors import Refusal
 from engine.plans.report_plan import plan_metrics, plan_statement
 from engine.queries.resolve import metric_query, statement_query
+from engine.queries.rows import row_query
+from engine.reader import Reader
+from engine.report.inspection import inspect
 from engine.report.run import run
-from engine.requests import MetricRequest, ScenarioAsked, SearchRequest, StatementRequest
-from engine.search import search
+from engine.requests import MetricRequest, RowsRequest, ScenarioAsked, SearchRequest, StatementRequest
+from engine.search.search import search
 from tests.support.books import load_instance
 from tests.support.small import write_instance
 
 PRODUCTS = ("A", "B", "C", "D", "")
 REGIONS = ("EU", "US", "")
+ROW_FILTERS = ({}, {"tree": "North"}, {"metric": "revenue"}, {"metric": "known", "region": "EU"}, {"metric": "regions"})
+METRICS = ("revenue", "share", "closing", "opening", "known", "postings", "regions", "largest")
 TREE = {"North": ("A", "B"), "South": ("C",)}  # D is in no node
 WEIGHTS = {"A": "1", "B": "-1", "C": ".5"}
 DATES = ("2020-01-15", "2020-02-15", "2021-01-15", "2021-02-15")
@@ -97,11 +103,17 @@ def write(
             dimensions: {product: product, region: region}
             measures: {amount: {places: 2}}
             balances: {all: {grain: month}}
+            inspect_enabled: true
             metrics:
               revenue: {measure: amount, favourable: up}
               north: {measure: amount, where: {tree: [North]}}
               closing: {measure: amount, over_time: closing}
               share: {formula: north / revenue, format: percent}
+              opening: {measure: amount, over_time: opening}
+              known: {measure: amount, over_time: {last_known: always}}
+              postings: {over_members: count}
+              regions: {over_members: {count_distinct: region}}
+              largest: {measure: amount, over_members: max}
             """
         },
         dimensions="""
@@ -130,7 +142,10 @@ def write(
 
 # A profile that names a region nobody has closes; these rows, never granted, let both exist.
 HIDDEN: list[Row] = [("2021-01-15", "board", "D", region, 1) for region in REGIONS[:2]]
-SCENARIOS = {"actual": "actual: {alias: A, kind: actual}\n", "budget": "budget: {alias: B, kind: budget}\n"}
+SCENARIOS = {
+    "actual": "actual: {alias: A, kind: actual, closed_through: 2021-01}\n",
+    "budget": "budget: {alias: B, kind: budget}\n",
+}
 BOARD = "board: {alias: Board, kind: plan}\n"
 NODES = [(node, "-", "1") for node in TREE] + [(leaf, node, WEIGHTS[leaf]) for node in TREE for leaf in TREE[node]]
 
@@ -162,6 +177,7 @@ def answers(books: Door, granted: tuple[str, ...]) -> Iterator[Any]:
         yield found.records, found.hierarchy_nodes
     columns = [ScenarioAsked(scenario=key) for key in ("actual", "budget", "actual@py", "budget@ytd")]
     if len(granted) == 2:
+        columns.append(ScenarioAsked(scenario="actual+budget"))
         columns += [ScenarioAsked(scenario=f"{kind}(actual,budget)") for kind in ("var", "var_pct")]
     for dimensions in ((), ("product",), ("tree",), ("region", "period")):
         for filters in ({}, {"tree": "North"}, {"product": ("A", "C")}, {"region": "EU"}):
@@ -172,10 +188,33 @@ def answers(books: Door, granted: tuple[str, ...]) -> Iterator[Any]:
                 "dimensions": dimensions,
                 "filters": filters,
             }
-            metrics = MetricRequest(metrics=("revenue", "share", "closing"), **asked)
+            metrics = MetricRequest(metrics=METRICS, **asked)
             statement = StatementRequest(statement="pnl", **asked)
             yield answered(lambda metrics=metrics: plan_metrics(metric_query(metrics, reader), reader))
             yield answered(lambda statement=statement: plan_statement(statement_query(statement, reader), reader))
+
+    for filters in (
+        {},
+        {"tree": "North"},
+        {"metric": "revenue"},
+        {"metric": "known", "region": "EU"},
+        {"metric": "regions"},
+    ):
+        for scenario in granted:
+            yield rows_of(RowsRequest(source_key="gl", scenario_id=scenario, filters=filters), reader)
+    if len(granted) == 2:
+        both = {"metric": "revenue", "scenario": "actual+budget", "compared_with": "budget"}
+        yield rows_of(RowsRequest(source_key="gl", scenario_id="actual", period_start="2021", filters=both), reader)
+
+
+def rows_of(asked: RowsRequest, reader: Reader) -> Any:
+    """Return the rows that a caller reads, in any order, and what is said of them; versions aside."""
+    try:
+        result = rows_answer(inspect(row_query(asked, reader, 1000), reader), 1_000_000)
+    except Refusal as refusal:
+        return refusal.as_data()
+    versions = ("catalogue_version", "data_version", "rows")
+    return sorted(map(str, result["rows"])), {key: part for key, part in result.items() if key not in versions}
 
 
 def answered(plan: Any) -> Any:

@@ -1,47 +1,21 @@
 """AdventureWorks through a real MCP client: figures computed elsewhere, compared to the last digit."""
 
-import json
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from tests.support.books import ADVENTUREWORKS
+from tests.support.oracles import TOTAL, exactly, metrics, oracle_of, same_share, statement
 from tests.support.serving import McpBooks
 
-HALF_OF_TWELVE = Decimal(5).scaleb(-13)
 WHOLE = {"orig": ("2005-07", "2008-06"), "asis": ("2010-12", "2013-12")}
 SCENARIOS = {"orig": ("actual", "budget"), "asis": ("actual_shipped", "budget_shipped")}
-Figures = dict[tuple[str, ...], Decimal | None]
 
 
 def oracle(name: str) -> list[dict[str, Any]]:
     """Return the rows of an oracle file."""
-    data = json.loads((ADVENTUREWORKS / "oracles" / f"{name}.json").read_text())
-    return [dict(zip(data["columns"], row, strict=True)) for row in data["rows"]]
-
-
-def exactly(value: object) -> Decimal | None:
-    """Return a JSON figure as its digits."""
-    return None if value is None else Decimal(str(value))
-
-
-def same_share(value: Decimal | None, oracle_value: str | None) -> bool:
-    """Tell whether a percent of 15 significant digits is the one that an oracle rounded to 12 decimal places."""
-    if value is None or oracle_value is None:
-        return value is oracle_value
-    return abs(value - Decimal(oracle_value)) <= HALF_OF_TWELVE
-
-
-def statement(books: McpBooks, statement: str, *, scenarios: dict[str, str], **asked: Any) -> Figures:
-    """Return the figures of a statement by line, alias and period (none: the total)."""
-    columns = [{"scenario": reference, "alias": alias} for alias, reference in scenarios.items()]
-    result = books.ask("run_statement_data", statement=statement, scenarios=columns, **asked)
-    return {
-        (row["key"], column["alias"], *column["members"].values()): exactly(value)
-        for row in result["rows"]
-        for column, value in zip(result["columns"], row["values"], strict=True)
-    }
+    return oracle_of(ADVENTUREWORKS, name)
 
 
 def against(other: str, a: str, b: str) -> dict[str, str]:
@@ -233,28 +207,14 @@ def test_closing_balances_at_the_last_posting_date(
 def test_every_node_rolls_up_with_its_operators(adventureworks: McpBooks) -> None:
     start, end = WHOLE["orig"]
     for row in oracle("B50_unary_rollup"):
-        result = adventureworks.ask(
-            "run_metric_data",
-            metrics=["amount"],
-            scenarios=[{"scenario": "actual", "alias": "A"}],
-            period_start=start,
-            period_end=end,
-            filters={"account_tree": str(row["node"])},
-        )
-        assert exactly(result["rows"][-1]["values"][0]) == exactly(row["rolled_with_operators"]), row
+        asked = {"period_start": start, "period_end": end, "filters": {"account_tree": str(row["node"])}}
+        assert metrics(adventureworks, "amount", **asked)[TOTAL] == [exactly(row["rolled_with_operators"])], row
 
 
 def test_own_postings_of_every_account(adventureworks: McpBooks) -> None:
     start, end = WHOLE["orig"]
-    result = adventureworks.ask(
-        "run_metric_data",
-        metrics=["amount"],
-        scenarios=[{"scenario": "actual", "alias": "A"}, {"scenario": "budget", "alias": "B"}],
-        period_start=start,
-        period_end=end,
-        dimensions=["account"],
-    )
-    shown = {row["key"]: [exactly(value) for value in row["values"]] for row in result["rows"]}
+    asked = {"period_start": start, "period_end": end, "dimensions": ["account"]}
+    shown = metrics(adventureworks, "amount", scenarios=("actual", "budget"), **asked)
     for row in oracle("A04_account_nodes"):
         sums = [value for value in shown.get(str(row["k"]), []) if value is not None]
         assert (sum(sums) if sums else None) == exactly(row["own_sum"]), row
@@ -267,9 +227,7 @@ def test_postings_by_day_in_both_date_views(adventureworks: McpBooks) -> None:
         for row in rows:
             for at, scenario in enumerate(("actual_sum", "budget_sum")):
                 assert figures[row[column]][at] == exactly(row[scenario]), row
-        dated = {
-            day for day, values in figures.items() if day != "total" and any(value is not None for value in values)
-        }
+        dated = {day for day, values in figures.items() if day != TOTAL and any(value is not None for value in values)}
         assert dated == {row[column] for row in rows}
 
 
@@ -282,7 +240,7 @@ def test_months_without_postings_are_blank(adventureworks: McpBooks) -> None:
 
 
 def test_scenarios_as_loaded(adventureworks: McpBooks) -> None:
-    total = by_members(adventureworks, "asis", "period")["total"]
+    total = by_members(adventureworks, "asis", "period")[TOTAL]
     actual, budget, forecast = oracle("A00_profile_scenario")
     assert total == [exactly(actual["amount_sum"]), exactly(budget["amount_sum"])]
     assert forecast["n_rows"] == 0
@@ -304,14 +262,7 @@ def by_members(books: McpBooks, view: str, dimension: str) -> dict[str, list[Dec
     asked = {"period_start": start, "period_end": end}
     if dimension == "date":
         asked = dict(zip(asked, days(view), strict=True))
-    result = books.ask(
-        "run_metric_data",
-        metrics=["amount"],
-        scenarios=[{"scenario": scenario, "alias": scenario} for scenario in SCENARIOS[view]],
-        dimensions=[dimension],
-        **asked,
-    )
-    return {row["key"]: [exactly(value) for value in row["values"]] for row in result["rows"]}
+    return metrics(books, "amount", scenarios=SCENARIOS[view], dimensions=[dimension], **asked)
 
 
 def days(view: str) -> tuple[str, str]:

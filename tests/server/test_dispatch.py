@@ -52,7 +52,7 @@ def dispatch_of(small: tuple[Path, Path], tools: Mapping[str, Tool], **settings:
     """Return a dispatch over the small books."""
     folder, state = small
     instance = read_instance(folder)
-    callers = Callers(instance, Shelf(instance.catalogue, state / "store"), 10_000)
+    callers = Callers(instance, Shelf(instance.catalogue, state / "store"), 10_000, 10_000)
     return Dispatch(callers, replace(Settings(instance=folder, state=state), **settings), tools)
 
 

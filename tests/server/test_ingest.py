@@ -17,7 +17,7 @@ from engine.store.layout import current_version, pin_current
 from server.ingest.load import BindingFailed, Loaded, load
 from server.ingest.rejects import lines
 from tests.support.postgres import postgres
-from tests.support.small import figures, write_instance
+from tests.support.small import csv, figures, write_instance
 
 A = {"A": "actual"}
 DOMAIN = """
@@ -94,6 +94,16 @@ def test_every_kind_of_file_brings_the_same_figures(tmp_path: Path, kind: str) -
     assert by_account(instance, tmp_path / "state") == LOADED
 
 
+def test_lines_without_any_value_are_no_rows_and_keep_the_numbers_of_the_others(tmp_path: Path) -> None:
+    instance = instance_of(tmp_path, ONE_ROW, bindings={"gl": {"rejects": {"allow": 1}}})
+    path = instance / "data" / "gl.csv"
+    with path.open("a") as file:
+        file.write("\n,,,,\n2021-01-06,actual,0010,none,y\n\n")
+    loaded = {done.binding: done for done in run(instance, tmp_path / "state")}
+    assert (loaded["gl"].rows_read, loaded["gl"].rows_landed) == (2, 1)
+    assert list(lines(loaded["gl"].rejects)) == ["gl.csv row 4, amount: 'none' is no number"]
+
+
 def test_a_database_brings_the_same_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     extract = "select posted as date, 'actual' as scenario, account, amount, note as text from ledger order by account"
     sources = {"erp": {"kind": "postgresql", "uri_env": "ERP_DATABASE_URI"}}
@@ -148,16 +158,16 @@ BAD = """
 REASONS = [
     (2, "date", "'2021-02-30' is no day that exists"),
     (3, "date", "'05/01/2021' is no day (YYYY-MM-DD)"),
-    (4, "date", "nothing is missing"),
+    (4, "date", "is missing"),
     (5, "scenario", "'actuals' is no scenario of scenarios.yaml"),
-    (6, "scenario", "nothing is missing"),
+    (6, "scenario", "is missing"),
     (7, "account", "'0999' is no member of account"),
     (8, "amount", "'ten' is no number"),
     (9, "amount", "'1.234' has more than 2 decimal places"),
     (10, "amount", "'NaN' is no number"),
-    (11, "amount", "nothing is missing"),
+    (11, "amount", "is missing"),
     (12, "amount", "'1e30' is too large"),
-    (13, "date", "'1066-10-14' is outside 1900 to 2199"),
+    (13, "date", "'1066-10-14' is outside the calendar, which runs from 1900-01-01 to 2199-12-31"),
 ]
 
 
@@ -169,6 +179,24 @@ def test_rejected_rows_are_named_and_nothing_is_published(tmp_path: Path) -> Non
     assert said == [f"gl.csv row {row}, {column}: {reason}" for row, column, reason in REASONS]
     assert failed.value.stage == "validate"
     assert current_version(tmp_path / "state" / "store") == 0
+
+
+@pytest.mark.parametrize("rows", ["", "2021-13-01 actual 0010 1 x"])
+def test_an_extract_without_a_row_empties_nothing_unless_it_may(tmp_path: Path, rows: str) -> None:
+    bindings = {"gl": {"rejects": {"allow": 1}, "allow_empty": False}}
+    instance = instance_of(tmp_path, ONE_ROW, bindings=bindings)
+    run(instance, tmp_path / "state")
+    published = current_version(tmp_path / "state" / "store")
+    (instance / "data" / "gl.csv").write_text(csv(f"date scenario account amount text\n{rows}"))
+    with pytest.raises(BindingFailed, match=r"not one row came back.*allow_empty: true") as failed:
+        run(instance, tmp_path / "state", "gl")
+    assert failed.value.stage == "validate"
+    assert current_version(tmp_path / "state" / "store") == published
+    integrations = yaml.safe_load((instance / "integrations.yaml").read_text())
+    integrations["bindings"]["gl"]["allow_empty"] = True
+    (instance / "integrations.yaml").write_text(yaml.safe_dump(integrations))
+    run(instance, tmp_path / "state", "gl")
+    assert by_account(instance, tmp_path / "state") == {None: None}
 
 
 def test_a_feed_may_allow_some_rejected_rows(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from server.toolbox import TOOLS
+from tests.support.drilling import calls, exactly
 from tests.support.serving import McpBooks
 
 NAMES = [
@@ -20,6 +21,9 @@ NAMES = [
     "run_statement_data",
     "run_metric",
     "run_metric_data",
+    "list_inspection_sources",
+    "get_inspection_schema",
+    "inspect_rows",
 ]
 REPORT_KEYS = {
     "label",
@@ -96,6 +100,12 @@ def test_metrics_tell_what_they_count_and_which_dimensions_cut_them(demo: McpBoo
     assert {"key", "label", "format", "domain", "description"} <= set(metrics["revenue"])
     assert metrics["gross_margin"]["formula"] == "gross_profit / revenue"
     assert (metrics["headcount"]["over_time"], metrics["gross_margin"]["additive"]) == ("closing", False)
+    assert metrics["revenue"]["where"] == {"pnl": ["REVENUE"]}
+    assert [metrics[key].get("sign") for key in ("revenue", "cost_of_sales")] == ["negate", None]
+    assert metrics["revenue_per_head"]["domains"] == ["gl", "people"]
+    assert "account" not in metrics["revenue_per_head"]["dimension_keys"]
+    assert "entity" in metrics["revenue_per_head"]["dimension_keys"]
+    assert domains["people"]["loaded_through"]["actual"] == "2026-10"  # the open month
     for domain in domains.values():
         broken_down = demo.ask(
             "run_metric_data",
@@ -164,6 +174,30 @@ def test_listing_and_limits_are_those_of_the_specification(demo: McpBooks) -> No
     most = demo.ask("search_hierarchy", dimension="customer", limit=20_000)
     assert [note["code"] for note in most["notes"]] == ["limit_reduced"]
     assert len(most["records"]) + most["agent_truncated"]["records"] == 2000
+
+
+def test_a_source_describes_the_columns_and_filters_that_its_rows_take(demo: McpBooks) -> None:
+    sources = [known["source_key"] for known in demo.ask("list_inspection_sources")["sources"]]
+    assert "gl" in sources
+    schema = demo.ask("get_inspection_schema", source_key="gl")
+    assert [column["name"] for column in schema["columns"]][:3] == ["date", "journal", "account"]
+    assert {"key": "journal", "label": "Journal", "kind": "leaf"} in schema["filters"]
+    assert schema["max_limit"] == 10_000
+    shown = demo.ask("inspect_rows", source_key="gl", scenario_id="actual", columns=["text"], limit=1)
+    assert [column["name"] for column in shown["columns"]] == ["text"]
+
+
+def test_the_rows_behind_a_cell_add_up_to_it(demo: McpBooks) -> None:
+    columns = [{"scenario": "actual", "alias": "A"}, {"scenario": "var(actual,budget)", "alias": "V"}]
+    asked = {"statement": "full_pnl", "scenarios": columns, "period_start": "2026-09", "dimensions": ["entity"]}
+    result = demo.ask("run_statement_data", **asked, filters={"entity": ["SG01", "AT01"]})
+    lines = {row["key"]: row for row in result["rows"]}
+    for key in ("pnl.REVENUE", "ebitda", "headcount", "cash"):
+        for column, value in zip(result["columns"], lines[key]["values"], strict=True):
+            sides = [(sign, demo.ask("inspect_rows", **call)) for sign, _, call in calls(lines[key], column)]
+            totals = [exactly(side["contribution_total"]) for _, side in sides]
+            signed = [total if sign == "+" else -total for (sign, _), total in zip(sides, totals, strict=True)]
+            assert sum(signed) == exactly(value)
 
 
 def test_a_report_says_how_far_it_can_be_trusted(demo: McpBooks) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.answers import answer
+from engine.answers.figures import answer
 from engine.door import Door, open_books
 from engine.exact import Exact
 from engine.report.report import Report

@@ -9,7 +9,7 @@ import pytest
 from engine.door import Door, open_books
 from engine.errors import Refusal
 from engine.requests import SearchRequest
-from engine.search import search
+from engine.search.search import search
 from tests.support.books import load_instance
 from tests.support.small import codes, figure, figures, write_instance
 

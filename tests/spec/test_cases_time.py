@@ -13,7 +13,7 @@ A = {"A": "actual"}
 PY = {"PY": "actual@py"}
 
 
-def daily(folder: Path, rows: str, fiscal_year: str = "{starts: 1}", grain: str = "day") -> Door:
+def daily(folder: Path, rows: str, fiscal_year: str = "{starts: 1}", grain: str = "day", calendar: str = "") -> Door:
     """One amount, dated."""
     dated = "\n".join(f"{date} actual {amount}" for date, amount in (row.split() for row in rows.split(",")))
     return small_books(
@@ -35,6 +35,7 @@ def daily(folder: Path, rows: str, fiscal_year: str = "{starts: 1}", grain: str 
             year: {kind: leaf, grain: year}
         """,
         fiscal_year=fiscal_year,
+        calendar=calendar,
     )
 
 

@@ -1,6 +1,10 @@
 """Books loaded for tests through the same door that `tieout load` uses."""
 
+import os
 import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ from server.ingest.load import load
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
 ADVENTUREWORKS = DATA / "adventureworks"
+OXFORD = DATA / "oxford_spend"
 
 
 ABSENT = "the real books are not on this machine"
@@ -26,6 +31,24 @@ def load_instance(folder: Path, state: Path) -> None:
     """Load every feed of an instance."""
     instance = read_instance(folder)
     load(list(instance.bindings.values()), instance.catalogue, state / "store", folder, lambda *_: None)
+
+
+@dataclass(frozen=True)
+class UserLoad:
+    """A load by `tieout load`: its state folder, and what it printed on either stream."""
+
+    state: Path
+    out: str
+    err: str
+
+
+def load_as_user(folder: Path, state: Path, **environment: str) -> UserLoad:
+    """Load every feed of an instance by the command that a user types."""
+    command = [Path(sys.executable).with_name("tieout"), "load", "--instance", folder]
+    known = {**os.environ, **environment, "SVC_STATE_DIR": str(state)}
+    loaded = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
+    assert loaded.returncode == 0, loaded.stderr
+    return UserLoad(state, loaded.stdout, loaded.stderr)
 
 
 def edited_copy(folder: Path, into: Path, edits: dict[str, tuple[str, str]]) -> Path:

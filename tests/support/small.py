@@ -35,13 +35,15 @@ def write_instance(
     statements: Mapping[str, str] | None = None,
     scenarios: str = SCENARIOS,
     fiscal_year: str = "{starts: 1}",
+    calendar: str = "",
     profiles: str = "",
     bindings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
     """Write an instance whose facts and tables are CSV files in its data folder.
 
     `facts` is domain to rows, `domains` domain to the rest of its file (`table` and `domain` are filled in), `tables`
-    is the name of a live table to its rows, `statements` the key to the lines.
+    is the name of a live table to its rows, `statements` the key to the lines, `calendar` the CSV of a calendar table
+    that stands instead of a fiscal year.
     """
     data = folder / "data"
     data.mkdir(parents=True)
@@ -50,13 +52,16 @@ def write_instance(
     feeds: dict[str, dict[str, Any]] = {}
     for name, rows in {**facts, **(tables or {})}.items():
         (data / f"{name}.csv").write_text(csv(rows))
-        extends = {"unknown_members": "extend"} if name in facts else {}
-        feeds[name] = {"source": "files", "target": f"live.{name}", "file": f"{name}.csv", **extends}
+        takes = {"allow_empty": True, **({"unknown_members": "extend"} if name in facts else {})}
+        feeds[name] = {"source": "files", "target": f"live.{name}", "file": f"{name}.csv", **takes}
     for name, more in (bindings or {}).items():
         feeds[name] = {**feeds.get(name, {}), **more}
     integrations = {"sources": {"files": {"kind": "folder", "path": "data"}}, "bindings": feeds}
     (folder / "integrations.yaml").write_text(yaml.safe_dump(integrations))
-    (folder / "instance.yaml").write_text(f"name: Small\ncurrency: USD\nfiscal_year: {fiscal_year}\n")
+    time = "calendar: calendar.csv" if calendar else f"fiscal_year: {fiscal_year}"
+    (folder / "instance.yaml").write_text(f"name: Small\ncurrency: USD\n{time}\n")
+    if calendar:
+        (folder / "calendar.csv").write_text(calendar)
     (folder / "dimensions.yaml").write_text(dedent(dimensions) or "{}\n")
     (folder / "scenarios.yaml").write_text(dedent(scenarios))
     (folder / "profiles.yaml").write_text(dedent(profiles) or "{}\n")

@@ -70,3 +70,5 @@ def grain_faults(over_time: OverTime, domain: Domain, part: MetricPart) -> Itera
             ["over_time", "average", "of"],
             f"balances that close by {group.grain.value} cannot be averaged by {over_time.grain.value}",
         )
+    elif not domain.carries(over_time.grain):
+        yield ["over_time", "average", "of"], f"{domain.key} cannot be asked by {over_time.grain.value}"

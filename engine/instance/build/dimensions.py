@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from engine.calendar.calendar import Calendar
 from engine.calendar.periods import Grain
-from engine.catalogue import FIGURE_COLUMNS, LABEL, Dimension, DimensionKind
+from engine.catalogue import FIGURE_COLUMNS, INSPECTION_KEYS, LABEL, Dimension, DimensionKind
 from engine.instance.build.names import known, words
 from engine.instance.documents import Document, Location
 from engine.instance.files.books import DimensionPart, DimensionsFile
@@ -20,12 +21,14 @@ GOES_WITH = {
 }
 
 
-def build_dimensions(document: Document, file: DimensionsFile) -> dict[str, Dimension]:
+def build_dimensions(document: Document, file: DimensionsFile, calendar: Calendar) -> dict[str, Dimension]:
     """Return the dimensions of a file; `period` is always one of them."""
     parts: Mapping[str, DimensionPart] = file.model_extra or {}
     built: dict[str, Dimension] = {PERIOD.key: PERIOD}
     for key, part in parts.items():
         check_parts(document, key, part)
+        if part.grain:
+            check_grain(document, [key, "grain"], Grain(part.grain), calendar)
         leaf = leaf_of(document, parts, key, part)
         built[key] = Dimension(
             key=key,
@@ -41,10 +44,20 @@ def build_dimensions(document: Document, file: DimensionsFile) -> dict[str, Dime
     return built
 
 
+def check_grain(document: Document, location: Location, grain: Grain, calendar: Calendar) -> None:
+    """Note a grain that the calendar does not have."""
+    if grain not in calendar.grains:
+        found = f"the calendar has no {grain.value}s"
+        document.fault(
+            location, found, f"number them in the column {grain.value} of its table, or choose another grain"
+        )
+
+
 def check_name(document: Document, location: Location, key: str) -> None:
     """Note a key that is a column of the frames that reports become."""
-    if key in FIGURE_COLUMNS or key.endswith(LABEL):
-        taken = ", ".join(FIGURE_COLUMNS)
+    reserved = dict.fromkeys((*FIGURE_COLUMNS, *INSPECTION_KEYS))
+    if key in reserved or key.endswith(LABEL):
+        taken = ", ".join(reserved)
         document.fault(location, f"'{key}' is taken: reports have a column of that name", f"none of {taken}, *{LABEL}")
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from engine.calendar.calendar import Calendar
 from engine.calendar.periods import Grain
 from engine.catalogue import Dimension, DimensionKind, Domain, Measure, StockGroup
 from engine.cuts import Cut, Cuts
 from engine.formulas.figures import Kind
-from engine.instance.build.dimensions import check_name
+from engine.instance.build.dimensions import check_grain, check_name
 from engine.instance.build.names import known, words
 from engine.instance.documents import Document, Location
 from engine.instance.files.adding import FLOW
@@ -22,7 +23,9 @@ def grain_of(name: str) -> Grain:
     return DAY.get(name) or Grain(name)
 
 
-def build_domains(files: Mapping[Document, DomainFile], dimensions: dict[str, Dimension]) -> dict[str, Domain]:
+def build_domains(
+    files: Mapping[Document, DomainFile], dimensions: dict[str, Dimension], calendar: Calendar
+) -> dict[str, Domain]:
     """Return the domains by key, and add their axes to the dimensions."""
     built: dict[str, Domain] = {}
     tables: dict[str, str] = {}
@@ -35,7 +38,7 @@ def build_domains(files: Mapping[Document, DomainFile], dimensions: dict[str, Di
         tables[file.table] = file.domain
         check_dimensions(document, file, dimensions)
         add_axes(document, file, dimensions)
-        built[file.domain] = build_domain(document, file, dimensions)
+        built[file.domain] = build_domain(document, file, dimensions, calendar)
     return built
 
 
@@ -66,15 +69,20 @@ def add_axes(document: Document, file: DomainFile, dimensions: dict[str, Dimensi
         dimensions[key] = Dimension(key=key, label=words(key), kind=DimensionKind.LEAF, leaf=key, axis_only=True)
 
 
-def build_domain(document: Document, file: DomainFile, dimensions: Mapping[str, Dimension]) -> Domain:
+def build_domain(
+    document: Document, file: DomainFile, dimensions: Mapping[str, Dimension], calendar: Calendar
+) -> Domain:
     """Return one domain."""
+    grain = grain_of(file.time.grain)
+    check_grain(document, ["time", "grain"], grain, calendar)
     return Domain(
         key=file.domain,
         label=file.label or words(file.domain),
         table=file.table,
         scenario_column=file.scenario,
         time_column=file.time.column,
-        grain=grain_of(file.time.grain),
+        grain=grain,
+        grains=frozenset(outer for outer in Grain if calendar.nests(grain, outer)),
         keeps_undated=file.time.missing == "keep",
         sort=tuple(file.sort),
         dimensions={**file.dimensions, **file.axes},

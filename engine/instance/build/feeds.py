@@ -100,6 +100,7 @@ def build_binding(document: Document, at: Location, key: str, part: BindingPart,
         fillings={column: filling_of(document, at, column, mapped) for column, mapped in part.map.items()},
         rejects_allowed=0 if part.rejects == "fail" else part.rejects.allow,
         extends_members=part.unknown_members == "extend",
+        allows_empty=part.allow_empty,
     )
 
 

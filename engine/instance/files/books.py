@@ -46,8 +46,11 @@ class InstanceFile(Part):
     """Name of the group or company."""
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
     """Three-letter code of the reporting currency, as units show it."""
-    fiscal_year: FiscalYearPart = FiscalYearPart()
-    """When fiscal years start and how they are named."""
+    fiscal_year: FiscalYearPart | None = None
+    """When fiscal years start and how they are named; left out, they are calendar years."""
+    calendar: Annotated[str | None, Field(pattern=r"^[^/\\]+\.csv$")] = None
+    """Calendar table instead (4-4-5, 13 periods): a CSV file beside this one with the columns year, period, first_day,
+    last_day and, where there are any, quarter and week."""
     default: DefaultPart = DefaultPart()
     """Default report."""
 

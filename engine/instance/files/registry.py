@@ -167,6 +167,8 @@ class BindingPart(Part):
     """full: what the extract holds replaces what the table held of its scenarios."""
     rejects: Literal["fail"] | RejectsPart = "fail"
     """What rejected rows do to a load."""
+    allow_empty: Flag = False
+    """Whether an extract without a row is taken at its word; else it is a failed load."""
     unknown_members: Literal["reject", "extend"] = "reject"
     """What a member id does that its dimension's table lacks."""
 

@@ -7,23 +7,22 @@ out is counted.
 """
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import polars as pl
-from pydantic_core import to_json
 
+from engine.answers.budget import Json, tokens
+from engine.answers.parts import period_json
 from engine.catalogue import Favourable
 from engine.errors import BadArguments
 from engine.exact import Exact
 from engine.plans.freshness import Freshness
-from engine.report.data import Comparison, Line, Place, ReportData
+from engine.report.data import Comparison, Drill, Line, Place, ReportData
+from engine.report.drill import joined
 from engine.report.frame import height_of, schema_of
 from engine.report.layout import Across, Cell, Down, Layout, layout
 
-Json = dict[str, Any]
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
 TOKENS_PER_PLACE = 8  # a column or row of a member has at least so many
-CHARACTERS_PER_TOKEN = 2.5  # of compact JSON full of digits, measured low rather than high
 
 
 def answer(report: ReportData, budget: int) -> Json:
@@ -43,11 +42,6 @@ def answer(report: ReportData, budget: int) -> Json:
         kept = shorter
         result = kept.result()
     return result
-
-
-def tokens(result: Json) -> int:
-    """Return about how many tokens a result has as JSON text."""
-    return int(len(to_json(result)) / CHARACTERS_PER_TOKEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +106,10 @@ class Kept:
                     strings.add(at)
             rows.append({**row_json(report, down), "values": values})
         head = {"statement": report.statement} if report.statement else {"metrics": [line.key for line in report.lines]}
-        period = report.period
         return {
             **head,
             "label": report.label,
-            "period": {
-                "start": period.start.code,
-                "end": period.end.code,
-                "grain": period.grain.value,
-                "first_day": period.span.first.isoformat(),
-                "last_day": period.span.last.isoformat(),
-                "label": period.label,
-            },
+            "period": period_json(report.period),
             "currency": report.currency,
             "scale": report.scale,
             "decimals": report.decimals,
@@ -168,6 +154,7 @@ def row_json(report: ReportData, down: Down) -> Json:
             "unit": None,
             "format": None,
             **members_json(place),
+            **drill_json(place.drill),
         }
     line = report.lines[down.line]
     unit = report.unit(line, Comparison.FIGURE)
@@ -184,6 +171,7 @@ def row_json(report: ReportData, down: Down) -> Json:
         "format": line.format.value if line.type else None,
         **({"aggregate": True} if line.repeats_over else {}),
         **({"into_parent": line.into_parent.as_json()} if line.into_parent is not None else {}),
+        **drill_json(line.drill),
     }
 
 
@@ -215,6 +203,7 @@ def column_json(report: ReportData, across: Across, at: int) -> Json:
             "favourable": line.favourable.value,
             "unit": report.unit(line, column.comparison),
             "format": "percent" if column.comparison is Comparison.SHARE else line.format.value,
+            **(drill_json(joined(column.drill, line.drill)) if line.drill is not None else {}),
         }
     place = report.places[across.place or 0]
     is_share = column.comparison is Comparison.SHARE
@@ -224,7 +213,13 @@ def column_json(report: ReportData, across: Across, at: int) -> Json:
         **({"is_total": True} if report.breakdown and place.is_total else {}),
         "unit": "fraction" if is_share else None,
         "format": "percent" if is_share else None,
+        **drill_json(joined(column.drill, place.drill)),
     }
+
+
+def drill_json(drill: Drill | None) -> Json:
+    """Return a part of the inspect_rows calls behind figures, where there is one."""
+    return {"drill": drill} if drill else {}
 
 
 def freshness_json(known: Freshness) -> Json:

@@ -1,0 +1,87 @@
+"""Rows as a result: a preview within the token budget, and what all of them contribute.
+
+Rows are arrays aligned with the columns. Where not all of them fit, those from the end are left out of the preview and
+`agent_truncated` is true; `truncated` tells whether there were more than the limit.
+"""
+
+from collections.abc import Sequence
+
+from engine.answers.budget import Json, tokens
+from engine.answers.parts import period_json
+from engine.exact import Exact
+from engine.report.inspection import Inspection, RowColumn, RowValue
+
+
+def rows_answer(inspection: Inspection, budget: int) -> Json:
+    """Return the result object of an inspection, at most about `budget` tokens long as JSON text."""
+    shown = len(inspection.rows)
+    result = rows_result(inspection, shown)
+    while (excess := tokens(result) / budget) > 1 and shown:
+        shown = min(shown - 1, int(shown / excess))
+        result = rows_result(inspection, shown)
+    return result
+
+
+def rows_result(inspection: Inspection, shown: int) -> Json:
+    """Return the result object with so many rows."""
+    rows = [[value_json(value) for value in row] for row in inspection.rows[:shown]]
+    period = {} if inspection.period is None else {"period": period_json(inspection.period)}
+    return {
+        "source_key": inspection.source,
+        "scenario_id": inspection.scenario,
+        **period,
+        "days_read": [[span.first.isoformat(), span.last.isoformat()] for span in inspection.read if inspection.period],
+        "columns": [column_json(column, [row[at] for row in rows]) for at, column in enumerate(inspection.columns)],
+        "rows": rows,
+        "labels": labels_shown(inspection, rows),
+        "row_count": len(inspection.rows),
+        "truncated": inspection.truncated,
+        "agent_truncated": shown < len(inspection.rows),
+        **contributed_json(inspection),
+        "notes": [note.as_data() for note in inspection.notes],
+        "catalogue_version": inspection.catalogue_version,
+        "data_version": inspection.data_version,
+        "dataset_available": False,
+    }
+
+
+def contributed_json(inspection: Inspection) -> Json:
+    """Return what all rows contribute together, and the figure that makes."""
+    if inspection.figure is None:
+        return {}
+    total, divisor = inspection.contribution_total, inspection.divisor
+    figure = (total / divisor).as_json(quotient=inspection.quotient) if isinstance(total, Exact) else None
+    return {
+        "metric": inspection.figure,
+        "contribution_total": value_json(total) if isinstance(total, Exact) else None,
+        **({"divisor": divisor.as_json()} if divisor != Exact(1) else {}),
+        "figure": figure,
+    }
+
+
+def value_json(value: RowValue) -> int | float | str | None:
+    """Return one value as JSON."""
+    return value.as_json() if isinstance(value, Exact) else value
+
+
+def column_json(column: RowColumn, values: Sequence[object]) -> Json:
+    """Return what a column is."""
+    is_text = column.kind == "amount" and any(isinstance(value, str) for value in values)
+    return {
+        "name": column.name,
+        "type": "number" if column.kind == "amount" else column.kind,
+        **({"unit": column.unit} if column.unit else {}),
+        **({"exact_strings": True} if is_text else {}),
+    }
+
+
+def labels_shown(inspection: Inspection, rows: Sequence[Sequence[object]]) -> Json:
+    """Return the labels of the members that stand in some rows."""
+    labels: Json = {}
+    for at, column in enumerate(inspection.columns):
+        known = inspection.labels.get(column.name, {})
+        seen = {row[at] for row in rows}
+        found = {member: label for member, label in known.items() if member in seen}
+        if found:
+            labels[column.name] = found
+    return labels

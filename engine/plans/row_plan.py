@@ -1,0 +1,229 @@
+"""Row plans: which rows make a figure.
+
+The days that the terms of a figure read are cut into pieces; in each piece, the rows wanted are those that some term
+counts. Where no figure is named, they are those that a count of rows would count.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import or_
+
+import polars as pl
+
+from engine.adding import Rule
+from engine.calendar.periods import Span
+from engine.catalogue import ROW_COUNT, Base
+from engine.errors import BadArguments, DimensionUnavailable, GrainUnavailable, UnknownName
+from engine.exact import ONE
+from engine.plans.availability import why_not_weighed
+from engine.plans.expressions import Expression, of_metric
+from engine.plans.last_known import PERIOD, LastPieces, held_periods, last_of_each_leaf
+from engine.plans.linear import Term, operands_of, terms_of
+from engine.plans.measure import Batch, batches, portion_sums
+from engine.plans.pieces import atoms
+from engine.plans.presences import Presences
+from engine.plans.reads import Reads
+from engine.plans.rows import statement_rows
+from engine.plans.view import View
+from engine.plans.weighing import weighings
+from engine.plans.weights import BaseWeights, base_weights, factors_of
+from engine.plans.windows import Window, moved
+from engine.queries.rows import LineReference, RowQuery
+from engine.reader import Reader
+from engine.scenarios import ALL_DAYS, Portion, Side
+from engine.scope import NOTHING, Allowed, Cell, CodeSet
+from engine.slices import DATE, RowSlice
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """A term of the figure: on which days it counts rows, and what their leaves weigh."""
+
+    term: Term
+    window: Window
+    weights: BaseWeights
+
+    @property
+    def base(self) -> Base:
+        """What it measures."""
+        return self.term.base
+
+    @property
+    def cell(self) -> Cell:
+        """The leaves it counts."""
+        return Cell.of([Allowed.of({leaf: CodeSet(frozenset(codes)) for leaf, codes in self.weights.by_leaf.items()})])
+
+
+@dataclass(frozen=True, eq=False)
+class RowPlan:
+    """Rows of one portion of a view, and the figure they make."""
+
+    query: RowQuery
+    reader: Reader
+    side: Side
+    expression: Expression | None
+
+    @cached_property
+    def view(self) -> View:
+        """The view whose figure the rows make."""
+        return View(self.query.domain.key, self.side.portions(self.query.domain.key), self.query.compared)
+
+    @property
+    def portion(self) -> Portion:
+        """The days of the view that are read of this scenario."""
+        return self.view.portions[self.query.part]
+
+    @cached_property
+    def window(self) -> Window:
+        """The days asked for, as the view reads them."""
+        if self.query.period is None:
+            return Window((ALL_DAYS,), "all periods")
+        return moved(self.side, self.query.selected, self.reader.catalogue.calendar)
+
+    @cached_property
+    def counting(self) -> tuple[Counting, ...]:
+        """The terms of the figure; where none is named, every row once."""
+        domain = self.query.domain
+        terms = [Term(ONE, Base(domain=domain.key, measure=ROW_COUNT))]
+        if self.expression is not None:
+            terms = list(terms_of(self.expression) or ())
+        factors = factors_of(self.portion.part.variant, domain, self.reader)
+        reads = Reads(Presences(self.reader))
+        return tuple(
+            Counting(
+                term,
+                reads.window(self.view, term.base, self.window),
+                base_weights(term.base, self.reader, self.query.filters, (), factors),
+            )
+            for term in terms
+        )
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns read: all that a row has."""
+        domain = self.query.domain
+        held = (DATE, *domain.dimensions, *domain.measures)
+        texts = (name for name in domain.inspect_columns if name not in held and name != domain.time_column)
+        return (*held, *texts)
+
+    def frames(self) -> Iterator[pl.LazyFrame]:
+        """Yield the rows, piece by piece, in order."""
+        if any(counting.base.over_time.rule is Rule.LAST_KNOWN for counting in self.counting):
+            yield from self.last_known_frames(self.counting[0])
+            return
+        if self.query.undated:
+            yield self.rows(None, self.counting).filter(pl.col(DATE).is_null())
+            return
+        if self.query.period is None and self.expression is None:
+            yield self.rows(None, self.counting)
+            return
+        windows = [counting.window for counting in self.counting]
+        for piece in atoms(windows, [portion.days.first for portion in self.view.portions[1:]]):
+            counted = [
+                counting for counting in self.counting if any(span.holds(piece.first) for span in counting.window.spans)
+            ]
+            if self.portion.days.holds(piece.first):
+                yield self.rows(piece, counted)
+
+    def rows(self, span: Span | None, counted: Sequence[Counting]) -> pl.LazyFrame:
+        """Return the rows of some days that some terms count."""
+        asked = RowSlice(
+            domain=self.query.domain.key,
+            scenario=self.portion.part.scenario.id,
+            span=span,
+            columns=self.columns,
+            limit=None,
+        )
+        cell = reduce(or_, (counting.cell for counting in counted), NOTHING)
+        return self.reader.rows(asked, cell, self.query.compared)
+
+    def last_known_frames(self, counting: Counting) -> Iterator[pl.LazyFrame]:
+        """Yield the rows of the last period of each leaf cell."""
+        variants = [portion.part.variant for portion in self.view.portions]
+        (alike,) = weighings([counting.base], (), 0, self.query.filters, variants, self.reader)
+        windows = [counting.window]
+        boundaries = [portion.days.first for portion in self.view.portions[1:]]
+        pieces = LastPieces.cut(windows, boundaries, held_periods(self.view, counting.base, windows, self.reader))
+        sums = [
+            portion_sums(self.view, portion, pieces.spans, weighing, self.reader)
+            for portion, weighing in zip(self.view.portions, alike, strict=True)
+        ]
+        leaves = self.reader.catalogue.leaves_of(self.query.domain.key)
+        last = last_of_each_leaf(sums, leaves, pieces)[self.query.part]
+        for place, piece in enumerate(pieces.spans):
+            if self.portion.days.holds(piece.first):
+                period = pl.lit(pieces.periods[place], pl.UInt32).alias(PERIOD)
+                rows = self.rows(piece, [counting]).with_columns(period)
+                yield rows.join(last, on=[*leaves, PERIOD], how="semi", maintain_order="left").drop(PERIOD)
+
+    @cached_property
+    def batches(self) -> tuple[Batch, ...]:
+        """The sums that the terms of the figure make, over all rows."""
+        windows = {counting.base: [counting.window] for counting in self.counting}
+        whole = batches(self.view, windows, (), 0, self.query.filters, self.reader)
+        return tuple(batch.only(self.query.part) for batch in whole)
+
+
+def plan_rows(query: RowQuery, reader: Reader) -> RowPlan | None:
+    """Return the plan of a query, None of a scenario that is not there; refuse figures that no rows add up to."""
+    expression = None if query.figure is None else expression_of(query, reader)
+    if expression is not None:
+        refuse_what_no_rows_make(expression, query, reader)
+    if query.side is None:
+        return None
+    plan = RowPlan(query, reader, query.side, expression)
+    refuse_finer_window(plan)
+    return plan
+
+
+def refuse_finer_window(plan: RowPlan) -> None:
+    """Refuse a window that begins or ends inside a period of the data."""
+    domain, label = plan.query.domain, plan.window.label
+    if not all(map(domain.carries, plan.window.grains)):
+        raise GrainUnavailable(
+            f"{domain.key} is held by {domain.grain.value}, and {plan.side.key} is {label}.",
+            field="filters.scenario",
+            got=plan.side.key,
+        )
+
+
+def expression_of(query: RowQuery, reader: Reader) -> Expression:
+    """Return the expression that a query's figure names."""
+    if not isinstance(query.figure, LineReference):
+        assert query.figure is not None  # noqa: S101 - asked only where a figure is named
+        return of_metric(query.figure, reader)
+    statement, line = query.figure.statement, query.figure.line
+    rows = {row.key: row.expression for row in statement_rows(statement, reader) if row.expression}
+    if line not in rows:
+        raise UnknownName.of(
+            f"line of {statement.key}", line, rows, field="filters.metric", hint="run_statement shows its lines."
+        )
+    return rows[line]
+
+
+def refuse_what_no_rows_make(expression: Expression, query: RowQuery, reader: Reader) -> None:
+    """Refuse a figure that is of another source, is computed from others, or cannot be weighed."""
+    terms = terms_of(expression)
+    if terms is None:
+        operands = [operand.reference for operand in operands_of(expression)]
+        raise BadArguments(
+            f"{query.written} is computed from figures; no rows add up to it. Inspect each of them in a call of its "
+            f"own: {', '.join(operands)}.",
+            field="filters.metric",
+            got=query.written,
+            valid=operands,
+            example={"filters": {"metric": operands[0]}} if operands else None,
+        )
+    home = terms[0].base.domain
+    if home != query.domain.key:
+        raise BadArguments(
+            f"{query.written} is made of rows of {home}, not of {query.domain.key}.",
+            field="source_key",
+            got=query.domain.key,
+            valid=[home] if home in reader.domains else [],
+        )
+    for term in terms:
+        reason = why_not_weighed(term.base, query.filters, (), reader)
+        if reason:
+            raise DimensionUnavailable(f"{query.written} is not available here: {reason}.", field="filters")

@@ -1,0 +1,205 @@
+"""Rows asked for: the filters, the view and the figure whose rows they are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.calendar.periods import PeriodRange
+from engine.catalogue import INSPECTION_KEYS, Domain, Metric, Statement
+from engine.cuts import UNASSIGNED
+from engine.errors import BadArguments, ColumnUnavailable, UnknownName, quoted
+from engine.notes import Note
+from engine.queries.filters import resolve_filters, select_periods
+from engine.queries.resolve import refuse_endless_blends
+from engine.queries.times import resolve_range
+from engine.queries.values import Column, Filter
+from engine.reader import Reader
+from engine.requests import RowsRequest
+from engine.scenarios import Side, resolve, resolve_side
+
+
+@dataclass(frozen=True, slots=True)
+class LineReference:
+    """A line of a statement."""
+
+    statement: Statement
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowQuery:
+    """Rows of one scenario of one domain.
+
+    `side` is the view whose figure the rows make, `part` the place of the scenario among its parts, `compared` the
+    scenarios it is compared with; `side` None: a scenario that is not there. `period` None: rows of any day or none.
+    """
+
+    domain: Domain
+    side: Side | None
+    part: int
+    compared: frozenset[str]
+    figure: Metric | LineReference | None
+    written: str | None  # the figure as it was asked for
+    period: PeriodRange | None
+    selected: tuple[PeriodRange, ...]
+    undated: bool  # only rows without a date
+    filters: tuple[Filter, ...]
+    columns: tuple[str, ...]
+    limit: int
+    notes: tuple[Note, ...]
+
+
+def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
+    """Return what a request for rows means; at most `cap` rows are ever shown."""
+    domain = resolve_source(asked.source_key, reader)
+    limit, notes = resolve_limit(asked.limit, cap)
+    special = {key: one(key, asked.filters[key]) for key in INSPECTION_KEYS[:2] if key in asked.filters}
+    plain = {key: ids for key, ids in asked.filters.items() if key not in INSPECTION_KEYS}
+    undated = take_undated(plain, special.get("metric"), reader)
+    filters = resolve_filters(plain, reader, [domain], inspecting=True)
+    side, part = resolve_view(asked.scenario_id, special.get("scenario"), reader)
+    if side is None:
+        notes.append(Note.of("unknown_scenario", scenario=asked.scenario_id[:100]))
+    elif len(side.parts) > 1:
+        refuse_endless_blends([Column(side, side.key)], [domain])
+    compared = asked.filters.get("compared_with", ())
+    known = frozenset([compared] if isinstance(compared, str) else compared) & reader.scenarios.keys()
+    period = None if undated else resolve_period(asked, reader, domain)
+    calendar = reader.catalogue.calendar
+    return RowQuery(
+        domain=domain,
+        side=side,
+        part=part,
+        compared=known,
+        figure=resolve_figure(special["metric"], reader) if "metric" in special else None,
+        written=special.get("metric"),
+        period=period,
+        selected=select_periods(period, filters.by_time, calendar) if period else (),
+        undated=undated,
+        filters=filters.by_member,
+        columns=resolve_shown(asked.columns, domain),
+        limit=limit,
+        notes=(*notes, *filters.notes),
+    )
+
+
+def take_undated(filters: dict[str, str | tuple[str, ...]], figure: str | None, reader: Reader) -> bool:
+    """Take the filter for rows without a date out of some filters, and tell whether it was there."""
+    of_time = [key for key, dimension in reader.dimensions.items() if dimension.grain]
+    undated = [key for key in of_time if filters.get(key) in (UNASSIGNED, (UNASSIGNED,))]
+    if undated and figure is not None:
+        raise BadArguments(
+            f"Rows without a date belong to no period, and no figure counts them. Leave out {figure}.",
+            field="filters.metric",
+            got=figure,
+        )
+    for key in undated:
+        del filters[key]
+    return bool(undated)
+
+
+def resolve_source(key: str, reader: Reader) -> Domain:
+    """Return the domain whose rows may be inspected; refuse one that is not there or not enabled."""
+    sources = inspection_sources(reader)
+    if key not in sources:
+        hint = "list_inspection_sources lists them."
+        raise UnknownName.of("inspection source", key, sources, field="source_key", hint=hint)
+    return sources[key]
+
+
+def inspection_sources(reader: Reader) -> Mapping[str, Domain]:
+    """Return the domains whose rows a reader may inspect."""
+    return {key: domain for key, domain in reader.domains.items() if domain.inspect_enabled}
+
+
+def resolve_limit(asked: int | None, cap: int) -> tuple[int, list[Note]]:
+    """Return how many rows to show at most."""
+    if asked is not None and asked < 1:
+        raise BadArguments(f"limit {asked} is below 1.", field="limit", got=asked)
+    if asked is not None and asked > cap:
+        return cap, [Note.of("limit_reduced", got=str(asked), maximum=str(cap))]
+    return asked or cap, []
+
+
+def one(key: str, ids: str | Sequence[str]) -> str:
+    """Return the only value of a filter that takes one."""
+    values = [ids] if isinstance(ids, str) else list(ids)
+    if len(values) != 1:
+        raise BadArguments(
+            f"filters.{key} takes one value; ask for each in a call of its own.", field=f"filters.{key}", got=values
+        )
+    return values[0]
+
+
+def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side | None, int]:
+    """Return the view that rows are read for and the place of their scenario in it; None of one that is not there."""
+    part = resolve_side(scenario, reader.scenarios)
+    if part is not None and (part.shifts or len(part.parts) > 1):
+        raise BadArguments(
+            f"scenario_id takes a scenario or scenario/variant, and '{scenario}' is a view of some. Name the scenario, "
+            "and the view in filters.scenario.",
+            field="scenario_id",
+            got=scenario,
+            valid=reader.scenarios,
+            example={"scenario_id": part.parts[0].key, "filters": {"scenario": scenario}},
+        )
+    if part is None and resolve(scenario, reader.scenarios) is not None:
+        raise BadArguments(
+            f"'{scenario}' is a variance; inspect each side in a call of its own.",
+            field="scenario_id",
+            got=scenario,
+            valid=reader.scenarios,
+        )
+    if part is None or view is None:
+        return part, 0
+    side = resolve_side(view, reader.scenarios)
+    if side is None or part.parts[0] not in side.parts:
+        raise BadArguments(
+            f"filters.scenario '{view}' is no view of {scenario}: a shifted view or a blend of which it is a part.",
+            field="filters.scenario",
+            got=view,
+            example={"scenario_id": scenario, "filters": {"scenario": f"{scenario}@py"}},
+        )
+    return side, side.parts.index(part.parts[0])
+
+
+def resolve_period(asked: RowsRequest, reader: Reader, domain: Domain) -> PeriodRange | None:
+    """Return the range asked for, as in reporting calls; None where none is and the books have no default."""
+    default = reader.catalogue.default
+    if asked.period_start or asked.period_end or default.period_start:
+        return resolve_range(asked, reader.catalogue, [domain])
+    return None
+
+
+def resolve_figure(name: str, reader: Reader) -> Metric | LineReference:
+    """Return the metric, or the line of a statement, that a name means."""
+    first, dot, rest = name.partition(".")
+    metric = reader.metrics.get(rest if dot else name)
+    if metric is not None and (not dot or metric.domain == first):
+        return metric
+    if dot and first in reader.statements:
+        return LineReference(reader.statements[first], rest)
+    hint = "It takes a metric key of list_kpis, or statement.line."
+    raise UnknownName.of("metric", name, reader.metrics, field="filters.metric", hint=hint)
+
+
+def shown_columns(domain: Domain) -> tuple[str, ...]:
+    """Return the columns of a domain that inspection may show."""
+    if domain.inspect_columns:
+        return domain.inspect_columns
+    return (domain.time_column, *domain.dimensions, *domain.measures)
+
+
+def resolve_shown(asked: Sequence[str] | None, domain: Domain) -> tuple[str, ...]:
+    """Return the columns to show; refuse those that the source does not."""
+    valid = shown_columns(domain)
+    if asked is None:
+        return valid
+    lost = [column for column in asked if column not in valid]
+    if lost or not asked:
+        raise ColumnUnavailable(
+            f"{domain.key} shows no {quoted(lost)}." if lost else "columns is empty; leave it out, or name some.",
+            field="columns",
+            got=list(asked),
+            valid=valid,
+        )
+    return tuple(dict.fromkeys(asked))

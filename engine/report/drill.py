@@ -1,0 +1,103 @@
+"""Drill parts: the inspect_rows calls behind every figure, a part with its line, its column and its place.
+
+A cell's call is the union of its parts, `filters` included, the later one winning: column, place, line. Where one call
+cannot be enough, a column has `sides`, each with the sign it counts with, and a line the `operands` that it is computed
+from: there is a call for each of them, or for each pair.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from engine.cuts import ALL
+from engine.plans.expressions import Expression
+from engine.plans.figures import FigurePlan, Reading
+from engine.plans.linear import operands_of, terms_of
+from engine.plans.rows import Row
+from engine.report.data import Drill, Member
+from engine.scenarios import Reference, Side
+
+MOST_REPEATED = 5  # members of a filter that every column repeats
+SIGNS = "+-"  # of the sides of a column
+
+
+def line_drill(row: Row, plan: FigurePlan) -> Drill | None:
+    """Return the part of a line or metric; None where no rows can be shown."""
+    expression = row.expression
+    if expression is None or plan.availability.why_not(expression):
+        return None
+    operands = [expression] if terms_of(expression) else list(operands_of(expression))
+    domains = [plan.reader.catalogue.domains[base.domain] for operand in operands for base in operand.bases]
+    if not operands or not all(domain.inspect_enabled for domain in domains):
+        return None
+    calls = [figure_drill(operand, plan) for operand in operands]
+    return calls[0] if operands == [expression] else {"operands": calls}
+
+
+def figure_drill(expression: Expression, plan: FigurePlan) -> Drill:
+    """Return the part of one figure that rows add up to; over dimensions that it lacks, it keeps every row."""
+    whole = dict.fromkeys(plan.availability.missing_dimensions(expression), ALL)
+    return {"source_key": expression.bases[0].domain, "filters": {**whole, "metric": expression.reference}}
+
+
+def column_drill(reference: Reference, readings: Sequence[Reading], plan: FigurePlan) -> Drill:
+    """Return the part of a scenario."""
+    sides = [side for sign, reading in zip(SIGNS, readings, strict=False) for side in side_drills(sign, reading)]
+    shared = joined(period_drill(readings, plan), common_filters(plan))
+    if isinstance(reference, Side) and len(sides) == 1:
+        return joined(shared, {key: part for key, part in sides[0].items() if key != "sign"})
+    return {**shared, "sides": sides}
+
+
+def side_drills(sign: str, reading: Reading) -> Iterator[Drill]:
+    """Yield what each scenario of a side brings, with the sign it counts with."""
+    side = reading.side
+    view = {"scenario": side.key} if side.shifts or len(side.parts) > 1 else {}
+    compared = {"compared_with": sorted(reading.shared)} if reading.shared else {}
+    for part in side.parts:
+        yield joined({"sign": sign, "scenario_id": part.key}, {"filters": {**view, **compared}})
+
+
+def joined(*parts: Drill) -> Drill:
+    """Return the union of some parts, the later ones winning."""
+    filters = {key: ids for part in parts for key, ids in part.get("filters", {}).items()}
+    whole = {key: value for part in parts for key, value in part.items()}
+    return {**whole, "filters": filters} if filters else {key: part for key, part in whole.items() if key != "filters"}
+
+
+def period_drill(readings: Sequence[Reading], plan: FigurePlan) -> Drill:
+    """Return the range: the one asked for, or the last period of a breakdown where that is all a window depends on."""
+    start, end = plan.query.asked.start.code, plan.query.asked.end.code
+    if plan.times and all(reading.side.has_window for reading in readings):
+        start = end = plan.times[-1].code
+    return {"period_start": start, "period_end": end}
+
+
+def common_filters(plan: FigurePlan) -> Drill:
+    """Return the filters of the request; of those that name many members, only that they are to be added."""
+    asked = {known.dimension.key: known.asked for known in plan.query.filters} | dict(plan.query.by_time)
+    short = {key: ids[0] if len(ids) == 1 else list(ids) for key, ids in asked.items() if len(ids) <= MOST_REPEATED}
+    long = [key for key in asked if key not in short]
+    return {"filters": short, **({"add_filters_of_this_call": long} if long else {})}
+
+
+def place_drill(members: Sequence[Member], plan: FigurePlan) -> Drill:
+    """Return the part of a combination of members; a period of its own stands for filters on time."""
+    filters: dict[str, str] = {}
+    period: dict[str, str] = {}
+    for member in members:
+        if plan.query.time and member.dimension == plan.query.time.dimension.key:
+            period = {"period_start": member.id, "period_end": member.id}
+            filters |= dict.fromkeys(plan.query.by_time, member.id)
+        else:
+            filters[member.dimension] = member.id
+    return joined(period, {"filters": filters})
+
+
+def total_drill(plan: FigurePlan) -> Drill:
+    """Return the part of the total: of hierarchies that weigh, all members as the total counts them."""
+    filtered = {known.dimension.key for known in plan.query.filters}
+    whole = {
+        axis.key: ALL
+        for axis in plan.axes
+        if axis.key not in filtered and axis.total is not None and not plan.reader.counts_all(axis.key, axis.total)
+    }
+    return joined({"filters": whole})

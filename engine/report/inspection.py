@@ -1,0 +1,180 @@
+"""Inspections: rows behind figures, as values that stand on their own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from engine.calendar.periods import PeriodRange, Span
+from engine.catalogue import Domain
+from engine.exact import Exact
+from engine.formulas.figures import Figure, Kind, Nothing
+from engine.members.memberset import LeafMembers
+from engine.notes import Note
+from engine.plans.contributing import contributions, total_of
+from engine.plans.row_plan import RowPlan, plan_rows
+from engine.queries.rows import RowQuery
+from engine.reader import Reader
+from engine.slices import DATE
+
+Stop = Callable[[], None]
+RowValue = Exact | str | None
+CONTRIBUTION = "contribution"
+
+
+@dataclass(frozen=True, slots=True)
+class RowColumn:
+    """One column of an inspection: its name, what it holds, and its unit."""
+
+    name: str
+    kind: str  # date, member, amount or text
+    unit: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Inspection:
+    """Rows of one scenario of a source, at most as many as were asked for.
+
+    `read` are the days whose rows count. Where a figure is named, `contribution` is the last column, and all rows
+    together, shown or not, make `contribution_total`; divided by `divisor` it is the figure.
+    """
+
+    source: str
+    scenario: str
+    period: PeriodRange | None
+    read: tuple[Span, ...]
+    columns: tuple[RowColumn, ...]
+    rows: Sequence[Sequence[RowValue]]
+    labels: Mapping[str, Mapping[str, str]]  # of the members shown, where a label says more than the id
+    truncated: bool
+    figure: str | None
+    contribution_total: Figure
+    divisor: Exact
+    quotient: bool  # whether the figure was divided, so that it carries 15 significant digits
+    notes: tuple[Note, ...]
+    catalogue_version: str
+    data_version: str
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The rows: amounts and contributions as Float64, everything else as text."""
+        columns = zip(*self.rows, strict=True) if self.rows else [[] for _ in self.columns]
+        return pl.DataFrame(
+            {
+                column.name: [float(value.decimal()) if isinstance(value, Exact) else value for value in values]
+                for column, values in zip(self.columns, columns, strict=True)
+            },
+            schema={column.name: pl.Float64 if column.kind == "amount" else pl.String for column in self.columns},
+        )
+
+
+def inspect(query: RowQuery, reader: Reader, stop: Stop = lambda: None) -> Inspection:
+    """Return the rows of a query, and what they contribute to its figure."""
+    plan = plan_rows(query, reader)
+    rows, truncated = (pl.DataFrame(), False) if plan is None else collected(plan, query.limit, stop)
+    columns = columns_of(query, reader)
+    total, divisor = figure_of(plan, stop) if plan else (Nothing.MISSING, Exact(1))
+    found: list[Sequence[RowValue]] = [values_of(column, query.domain, rows, reader) for column in columns]
+    if plan is not None and plan.expression is not None:
+        unit = reader.catalogue.currency if plan.expression.type.kind is Kind.MONEY else "number"
+        columns = (*columns, RowColumn(CONTRIBUTION, "amount", unit))
+        found.append(contributions(plan, rows, total / divisor if isinstance(total, Exact) else total))
+    return Inspection(
+        source=query.domain.key,
+        scenario=query.side.parts[query.part].key if query.side else "",
+        period=query.period,
+        read=() if plan is None else read_by(plan),
+        columns=columns,
+        rows=list(zip(*found, strict=True)),
+        labels=labels_of(columns, found, reader),
+        truncated=truncated,
+        figure=query.written,
+        contribution_total=total,
+        divisor=divisor,
+        quotient=plan is not None and plan.expression is not None and plan.expression.type.quotient,
+        notes=query.notes,
+        catalogue_version=reader.catalogue.version,
+        data_version=reader.data_version,
+    )
+
+
+def collected(plan: RowPlan, limit: int, stop: Stop) -> tuple[pl.DataFrame, bool]:
+    """Return the first rows of a plan, and whether there are more."""
+    frames: list[pl.DataFrame] = []
+    held = 0
+    for frame in plan.frames():
+        stop()
+        frames.append(frame.head(limit + 1 - held).collect(engine="in-memory"))
+        held += frames[-1].height
+        if held > limit:
+            break
+    rows = pl.concat(frames) if frames else plan.rows(None, ()).collect()
+    return rows.head(limit), held > limit
+
+
+def figure_of(plan: RowPlan, stop: Stop) -> tuple[Figure, Exact]:
+    """Return what all rows contribute together to the figure named, and its divisor."""
+    if plan.expression is None:
+        return Nothing.MISSING, Exact(1)
+    sums = []
+    for batch in plan.batches:
+        stop()
+        sums.append([frame.collect(engine="in-memory") for frame in batch.frames])
+    return total_of(plan, sums)
+
+
+def read_by(plan: RowPlan) -> tuple[Span, ...]:
+    """Return the days whose rows count."""
+    spans = dict.fromkeys(span for counting in plan.counting for span in counting.window.spans)
+    inside = (span.overlap(plan.portion.days) for span in sorted(spans, key=lambda span: span.first))
+    return tuple(span for span in inside if span)
+
+
+def columns_of(query: RowQuery, reader: Reader) -> tuple[RowColumn, ...]:
+    """Return the columns shown."""
+    return tuple(column_of(name, query.domain, reader) for name in query.columns)
+
+
+def column_of(name: str, domain: Domain, reader: Reader) -> RowColumn:
+    """Return one column of a domain."""
+    if name in (DATE, domain.time_column):
+        return RowColumn(name, "date")
+    if name in domain.dimensions:
+        return RowColumn(name, "member")
+    if name in domain.measures:
+        is_money = domain.measures[name].kind is Kind.MONEY
+        return RowColumn(name, "amount", reader.catalogue.currency if is_money else "number")
+    return RowColumn(name, "text")
+
+
+def values_of(column: RowColumn, domain: Domain, rows: pl.DataFrame, reader: Reader) -> list[RowValue]:
+    """Return the values of a column: period codes, ids, exact amounts, texts."""
+    name = DATE if column.kind == "date" else column.name
+    if name not in rows.columns:
+        return [None] * rows.height
+    values = rows[name].to_list()
+    match column.kind:
+        case "date":
+            calendar = reader.catalogue.calendar
+            return [None if day is None else calendar.code_at(day, domain.grain) for day in values]
+        case "member":
+            members = reader.members(name)
+            ids = members.member_ids if isinstance(members, LeafMembers) else ()
+            return [ids[code] if code else None for code in values]
+        case "amount":
+            return [Exact(units, 10 ** domain.measures[name].places) for units in values]
+    return values
+
+
+def labels_of(
+    columns: Sequence[RowColumn], found: Sequence[Sequence[RowValue]], reader: Reader
+) -> dict[str, dict[str, str]]:
+    """Return the labels of the members shown."""
+    labels = {}
+    for column, values in zip(columns, found, strict=True):
+        if column.kind == "member":
+            members = reader.members(column.name)
+            known = {member: members.label(member) for member in dict.fromkeys(values) if isinstance(member, str)}
+            labels[column.name] = {member: label for member, label in known.items() if label != member}
+    return {name: known for name, known in labels.items() if known}

@@ -1,0 +1,48 @@
+"""Oxford's payments, loaded by the command that a user types and served to each era."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.books import OXFORD, ROOT, UserLoad, edited_copy, load_as_user, needs
+from tests.support.serving import ERAS, McpBooks, Server, connected, serving
+
+INSTANCE = ROOT / "instances" / "oxford"
+UNCUT = "1000000"  # an answer budget that nothing in these tests exceeds
+
+
+@pytest.fixture(scope="session")
+def oxford_load(tmp_path_factory: pytest.TempPathFactory) -> UserLoad:
+    """Oxford's payments, loaded."""
+    needs(OXFORD)
+    return load_as_user(INSTANCE, tmp_path_factory.mktemp("oxford"), OXFORD_SPEND=str(OXFORD))
+
+
+@pytest.fixture(scope="session")
+def oxford_server(oxford_load: UserLoad) -> Iterator[Server]:
+    """A server of Oxford's payments as committed."""
+    with serving(INSTANCE, oxford_load.state, SVC_ANSWER_TOKENS=UNCUT) as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=ERAS)
+def oxford(request: pytest.FixtureRequest, oxford_server: Server) -> Iterator[McpBooks]:
+    """A client of Oxford's payments, in each era."""
+    with connected(oxford_server.url, request.param) as books:
+        yield books
+
+
+@pytest.fixture(scope="session")
+def suspense_hidden_server(oxford_load: UserLoad, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of Oxford's payments whose caller may not see Suspense."""
+    assigned = ("{subject: dev, profile: controller}", "{subject: dev, profile: without_suspense}")
+    copy = edited_copy(INSTANCE, tmp_path_factory.mktemp("without_suspense"), {"profiles.yaml": assigned})
+    with serving(copy, oxford_load.state, SVC_ANSWER_TOKENS=UNCUT) as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=ERAS)
+def suspense_hidden(request: pytest.FixtureRequest, suspense_hidden_server: Server) -> Iterator[McpBooks]:
+    """A client that may not see Suspense, in each era."""
+    with connected(suspense_hidden_server.url, request.param) as books:
+        yield books

@@ -1,0 +1,120 @@
+"""Inspection: rows as they stand, within limits, budget and scope."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.answers.budget import tokens
+from engine.answers.rows import rows_answer
+from engine.door import Door
+from engine.errors import BadArguments, BadPeriod, ColumnUnavailable, DimensionUnavailable, Refusal, UnknownName
+from engine.queries.rows import row_query
+from engine.report.inspection import inspect
+from engine.requests import RowsRequest
+from tests.support.drilling import exactly
+from tests.support.inspecting import CAP, FACTS, UNCUT, ledger, rows_of
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Door:
+    """The ledger."""
+    return ledger(tmp_path_factory.mktemp("books"), FACTS)
+
+
+def test_rows_without_a_figure_are_shown_as_they_stand(books: Door) -> None:
+    found = rows_of(books, period_start="2021-02")
+    assert found["rows"] == [
+        ["2021-02-09", None, "E1", "J4", 7, "h"],
+        ["2021-02-07", "Heads", "E2", "J3", 12, "f"],
+        ["2021-02-08", "Sales", "E2", None, Decimal("40.5"), "g"],
+    ]
+    assert "contribution_total" not in found
+    assert [column["type"] for column in found["columns"]] == ["date", "member", "member", "member", "number", "text"]
+
+
+def test_rows_of_no_period_include_those_without_a_date(books: Door) -> None:
+    found = rows_of(books, filters={"account": "Sales"}, columns=("date", "amount"))
+    assert found["rows"][-1] == [None, 1000]
+    assert len(found["rows"]) == 5
+    dated = rows_of(books, filters={"metric": "total", "account": "Sales"})
+    assert exactly(dated["contribution_total"]) == Decimal("220.51")
+
+
+def test_rows_without_a_date_are_asked_for_as_such(books: Door) -> None:
+    found = rows_of(books, filters={"month": "(unassigned)"}, columns=("date", "amount"))
+    assert found["rows"] == [[None, 1000]]
+    assert rows_of(books, filters={"period": "(unassigned)", "entity": "E2"})["rows"] == []
+    with pytest.raises(BadArguments, match="belong to no period"):
+        rows_of(books, filters={"period": "(unassigned)", "metric": "total"})
+
+
+def test_python_users_read_rows_as_a_frame(books: Door) -> None:
+    rows = books.rows("gl", scenario="actual", period="2021-01", filters={"metric": "net_sales"}, columns=["account"])
+    assert rows.frame.rows() == [("Discounts", -3.0), ("Returns", -5.0), ("Sales", 100.0)]
+    assert books.rows("gl", scenario="actual", period="2019", filters={"metric": "total"}).frame.is_empty()
+
+
+def test_the_limit_is_that_of_the_server_at_most(books: Door) -> None:
+    found = rows_of(books, period_start="2021", limit=2)
+    assert (found["row_count"], found["truncated"]) == (2, True)
+    reduced = rows_of(books, period_start="2021", limit=CAP + 1)
+    assert [note["code"] for note in reduced["notes"]] == ["limit_reduced"]
+    assert not reduced["truncated"]
+
+
+def test_a_preview_within_its_budget_says_that_more_was_found(books: Door) -> None:
+    query = row_query(RowsRequest(source_key="gl", scenario_id="actual"), books.reader, CAP)
+    inspection = inspect(query, books.reader)
+    found = rows_answer(inspection, tokens(rows_answer(inspection, UNCUT)) - 50)
+    assert found["agent_truncated"] is True
+    assert found["truncated"] is False
+    assert 0 < len(found["rows"]) < found["row_count"] == 9
+
+
+def test_a_scenario_that_is_not_there_has_no_rows_and_a_note(books: Door) -> None:
+    found = rows_of(books, scenario_id="forecast", period_start="2021", filters={"metric": "total"})
+    assert (found["rows"], found["contribution_total"]) == ([], None)
+    assert [note["code"] for note in found["notes"]] == ["unknown_scenario"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "refusal", "says"),
+    [
+        ({"source_key": "sales"}, UnknownName, "list_inspection_sources lists them"),
+        ({"columns": ("date", "salary")}, ColumnUnavailable, "gl shows no 'salary'"),
+        ({"columns": ()}, ColumnUnavailable, "leave it out"),
+        ({"limit": 0}, BadArguments, "limit 0 is below 1"),
+        ({"scenario_id": "actual@py"}, BadArguments, "Name the scenario, and the view in filters.scenario"),
+        ({"scenario_id": "var(actual,budget)"}, BadArguments, "inspect each side in a call of its own"),
+        ({"filters": {"scenario": "budget@py"}}, BadArguments, "is no view of actual"),
+        ({"filters": {"metric": ("total", "half")}}, BadArguments, "takes one value"),
+        ({"filters": {"metric": "profit"}}, UnknownName, "a metric key of list_kpis, or statement.line"),
+        ({"filters": {"metric": "pnl.profit"}}, UnknownName, "run_statement shows its lines"),
+        ({"filters": {"metric": "share"}}, BadArguments, "Inspect each of them in a call of its own: negated, net"),
+        ({"filters": {"metric": "headcount"}}, BadArguments, "made of rows of people, not of gl"),
+        ({"filters": {"metric": "accounts", "tree": "Net"}}, DimensionUnavailable, "cannot be weighed"),
+        ({"filters": {"product": "P"}}, UnknownName, "list_dimensions lists them"),
+        ({"source_key": "people", "filters": {"account": "Sales"}}, DimensionUnavailable, "has no account"),
+        ({"source_key": "people", "period_start": "2021-01-05"}, Refusal, "Ask by month"),
+        ({"period_start": "2021-13"}, BadPeriod, "no such month"),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_what_to_ask_instead(
+    books: Door, asked: dict[str, Any], refusal: type[Refusal], says: str
+) -> None:
+    with pytest.raises(refusal) as refused:
+        rows_of(books, **asked)
+    assert says in refused.value.error
+
+
+def test_scope_cuts_rows_contributions_and_totals(tmp_path: Path) -> None:
+    books = ledger(
+        tmp_path, FACTS, profile="seen", profiles="seen: {scenarios: {actual: {dimensions: {entity: {allow: [E1]}}}}}"
+    )
+    found = rows_of(books, period_start="2021-01", filters={"metric": "net_sales"}, columns=("entity", "amount"))
+    assert found["rows"] == [["E1", 5, -5], ["E1", 100, 100]]
+    assert found["contribution_total"] == 95
+    assert rows_of(books, period_start="2021-01", filters={"entity": "E2"})["rows"] == []
+    assert rows_of(books, scenario_id="budget", period_start="2021-01")["rows"] == []
