@@ -23,16 +23,18 @@ from engine.door import Door
 from engine.exact import Exact
 from engine.report.data import Line
 from engine.report.report import Report
-from tests.laws.oracle.asking import Place, Told, ask, figures_of, is_well_written, place_of, told
+from tests.laws.oracle.asking import Behind, Told, Where, ask, behind, figures_of, is_well_written, place_of, told
 from tests.laws.oracle.books import AXIS, Books
 from tests.laws.oracle.calendar import MONTH, QUARTER, YEAR, Range, period_of
-from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Figure, Side, Variance, divided, figure
+from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Figure, divided, figure, line_is_additive, plain
+from tests.laws.oracle.references import Cell, Part, Reference, Side, Variance
 from tests.laws.oracle.requests import BREAKDOWNS, Request, cells, line_of, narrowed, ranges, requests
 from tests.laws.oracle.strategies import random_books
-from tests.laws.oracle.writing import opened
+from tests.laws.oracle.writing import STATEMENT, opened
 from tests.support.books import ROOT
+from tests.support.drilling import figure_behind
+from tests.support.inspecting import rows_of
 
-Where = tuple[str, str, Place]  # line, column, place
 FILTERABLE = tuple(keys for keys in BREAKDOWNS if keys and AXIS not in keys)
 
 
@@ -49,6 +51,8 @@ def by_cell(report: Report) -> dict[Where, Told]:
 
 
 REQUESTS = (4, 6)  # of each book: loading it is the cost
+ACTUAL = Side((Part("actual"),))
+DRILLED = 10  # cells of each report
 FEWER = settings(max_examples=settings().max_examples * 2 // 5)  # of laws that the first implies in part
 
 
@@ -89,7 +93,7 @@ def test_a_range_of_quarters_or_years_is_that_of_its_months(data: st.DataObject,
             asked = data.draw(ranges(books, data.draw(st.sampled_from((QUARTER, YEAR)))))
             drawn = data.draw(requests(books, breakdowns=((), ("tree",), ("region",))))
             # a prior period is one of the grain that is asked for
-            columns = tuple(column for column in drawn.columns if "@pp" not in column.text) or (Side("actual"),)
+            columns = tuple(column for column in drawn.columns if "@pp" not in column.text) or (ACTUAL,)
             grains = dict.fromkeys((asked.grain, QUARTER, MONTH))
             first, *others = (
                 by_cell(ask(door, books, replace(drawn, asked=at_grain(asked, grain, books), columns=columns)))
@@ -116,7 +120,7 @@ def test_a_breakdown_is_the_queries_by_its_members_and_periods(data: st.DataObje
             for place in sorted({place for _, _, place in found if place is not None})[:6]:
                 alone = by_cell(ask(door, books, narrowed(books, request, dict(place))))
                 for (line, column, at), told in found.items():
-                    if at == place and not told.repeats:
+                    if at == place and not told.repeats and told.figure is not UNAVAILABLE:
                         other = alone.get((line, column, None))  # own postings of a node: no line where there are none
                         assert told.figure == (other.figure if other else MISSING), (request, line, column, place)
 
@@ -130,7 +134,7 @@ def test_a_rollup_foots_at_every_depth(data: st.DataObject, books: Books) -> Non
     with loaded(books) as door:
         for _ in range(REQUESTS[0]):
             drawn = data.draw(requests(books, breakdowns=((), ("region",), ("period",))))
-            columns = tuple(column for column in drawn.columns if isinstance(column, Side)) or (Side("actual"),)
+            columns = tuple(column for column in drawn.columns if isinstance(column, Side)) or (ACTUAL,)
             report = ask(door, books, replace(drawn, metrics=(), columns=columns))
             found = by_cell(report)
             for parent, children in rolled_up(report):
@@ -164,6 +168,36 @@ def fraction(weight: Exact | None) -> Fraction:
     """Return the weight of a line in the one above."""
     assert weight is not None
     return Fraction(weight.numerator, weight.denominator)
+
+
+@FEWER
+@given(data=st.data(), books=random_books())
+def test_the_rows_behind_a_cell_make_it(data: st.DataObject, books: Books) -> None:
+    with loaded(books) as door:
+        for _ in range(2):
+            request = data.draw(requests(books))
+            by_place = {place_of(books, request, cell): cell for cell in cells(books, request)}
+            columns = {column.text: column for column in request.columns}
+            known = [cell for cell in behind(ask(door, books, request)) if cell.figure is not UNAVAILABLE]
+            for cell in data.draw(st.randoms()).sample(known, min(len(known), DRILLED)):
+                drill(books, door, cell, columns[cell.where[1]], by_place[cell.where[2]])
+
+
+def drill(books: Books, door: Door, known: Behind, reference: Reference, cell: Cell) -> None:
+    """Hold the rows behind a cell, side by side and operand by operand, against the oracle's figures."""
+    sides = (reference,) if isinstance(reference, Side) else (reference.a, reference.b)
+    for sign, side, other in zip("+-", sides, sides[::-1], strict=False):
+        scope = other.scenarios if len(sides) > 1 else frozenset()
+        for operand in {name for _, name, _ in known.calls}:
+            line = line_of(books, operand.removeprefix(f"{STATEMENT}."))
+            asked = [call for at, name, call in known.calls if (at, name) == (sign, operand)]
+            if len(asked) > 1 and not line_is_additive(books, line.metric):
+                continue  # means, extremes and counts of members of two scenarios do not add up
+            found = [figure_behind(call, lambda call: rows_of(door, **call)) for call in asked]
+            expected = plain(books, line, side, cell, scope)
+            made = sum((Fraction(figure) for figure in found if figure is not None), Fraction(0))
+            assert (expected is MISSING) is all(figure is None for figure in found), (known, operand, expected)
+            assert abs(made - amount(expected)) <= abs(amount(expected)) / 10**14, (known, operand, expected)
 
 
 @FEWER

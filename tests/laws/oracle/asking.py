@@ -4,20 +4,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
-from engine.answers import answer
+from engine.answers.figures import answer
 from engine.door import Door
 from engine.exact import Exact
 from engine.formulas.figures import Nothing as EngineNothing
 from engine.report.data import ReportData
 from engine.report.report import Report
 from tests.laws.oracle.books import Books
-from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Cell, Figure
+from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Figure
+from tests.laws.oracle.references import Cell
 from tests.laws.oracle.requests import Request
 from tests.laws.oracle.writing import STATEMENT
+from tests.support.drilling import Json, calls
 
 Place = tuple[tuple[str, str], ...] | None  # dimensions and members; none: the total
+Where = tuple[str, str, Place]  # line, column, place
 UNCUT = 10_000_000
 QUOTIENT = Context(prec=15, rounding=ROUND_HALF_EVEN)
 
@@ -61,12 +65,17 @@ def told(report: Report) -> dict[str, Any]:
     return {key: part for key, part in result.items() if key not in ("catalogue_version", "data_version")}
 
 
-def figures_of(report: ReportData) -> Iterator[Told]:
-    """Yield every figure of a report."""
-    places: list[Place] = [
+def places_of(report: ReportData) -> list[Place]:
+    """Return the places of a report."""
+    return [
         None if place.is_total else tuple(sorted((member.dimension, member.id) for member in place.members))
         for place in report.places
     ]
+
+
+def figures_of(report: ReportData) -> Iterator[Told]:
+    """Yield every figure of a report."""
+    places = places_of(report)
     for at, line in enumerate(report.lines):
         for column, by_place in zip(report.columns, report.figures[at], strict=True):
             quotient = report.is_quotient(line, column.comparison)
@@ -74,6 +83,34 @@ def figures_of(report: ReportData) -> Iterator[Told]:
                 digits = found.digits(quotient=quotient) if isinstance(found, Exact) else None
                 if line.type is not None:
                     yield Told(line.key, column.heading, place, exactly(found), digits, bool(line.repeats_over))
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A cell, and what a model would ask to see the rows behind it: sign of the side, operand, call."""
+
+    where: Where
+    figure: Figure
+    calls: tuple[tuple[str, str, Json], ...]
+
+
+def behind(report: Report) -> Iterator[Behind]:
+    """Yield the cells of a report that rows can be shown of."""
+    result = answer(report, UNCUT)
+    found = {(known.line, known.column, known.place): known.figure for known in figures_of(report)}
+    lines = [line.key for line in report.lines]
+    headings = [column.heading for column in report.columns]
+    places = places_of(report)
+    if report.statement is None:
+        sheet = [[(line, heading, place) for line, heading in product(lines, headings)] for place in places]
+    else:
+        sheet = [[(line, heading, place) for heading, place in product(headings, places)] for line in lines]
+    for row, across in zip(result["rows"], sheet, strict=True):
+        for column, where in zip(result["columns"], across, strict=True):
+            drill = {**row.get("drill", {}), **column.get("drill", {})}
+            if where in found and ("operands" in drill or "source_key" in drill):
+                parts = calls({"drill": row.get("drill", {})}, {"drill": column.get("drill", {})})
+                yield Behind(where, found[where], tuple(parts))
 
 
 def exactly(found: Exact | EngineNothing) -> Figure:

@@ -73,17 +73,39 @@ class Group:
     grain: str
 
 
+@dataclass(frozen=True, slots=True)
+class OverTime:
+    """How a metric adds up over time; an opening is the same rule before the range."""
+
+    rule: str = "sum"  # sum, closing, last_known, to_date, average
+    since: str = "range"  # of last_known and to_date: always, books, fiscal_year, range
+    of: str = ""  # grain of an average
+    opening: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base:
-    """A metric that counts rows of a measure."""
+    """A metric that counts rows, or what a measure of them amounts to."""
 
     key: str
     domain: str
     measure: str
     where: Cuts = field(default_factory=dict)
     negated: bool = False
-    over_time: str = "sum"
+    over_members: str = "sum"  # sum, count, count_distinct, min, max, average
+    distinct: str = ""  # what a count_distinct counts
+    over_time: OverTime = OverTime()
     group: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Tell whether it has neither measure nor sign."""
+        return self.over_members in ("count", "count_distinct")
+
+    @property
+    def is_additive(self) -> bool:
+        """Tell whether the figures of parts add up to that of the whole."""
+        return self.over_members in ("sum", "count")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,14 +143,14 @@ class Books:
     rollup: Rollup  # its last line
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # scenario -> regions that a profile shows
 
-    def group_of(self, base: Base) -> Group:
+    def group_of(self, of: Base) -> Group:
         """Return the balances that a metric closes with."""
-        declared = self.groups[base.domain]
+        declared = self.groups[of.domain]
         if declared:
-            return declared[base.group]
-        closing = [other for other in self.bases.values() if other.domain == base.domain and other.over_time != "sum"]
-        return Group(tuple(other.where for other in closing), "month")
+            return declared[of.group]
+        balances = (base for base in self.bases.values() if base.domain == of.domain and base.over_time.rule != "sum")
+        return Group(tuple(base.where for base in balances), "month")
 
-    def visible(self, row: Row, scenarios: tuple[str, ...]) -> bool:
+    def visible(self, row: Row, scenarios: frozenset[str]) -> bool:
         """Tell whether a row lies inside what may be seen of each of some scenarios."""
         return all(row.members["region"] in self.allowed.get(name, (row.members["region"],)) for name in scenarios)

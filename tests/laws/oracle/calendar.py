@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 DATE, WEEK, MONTH, QUARTER, YEAR = GRAINS = ("date", "week", "month", "quarter", "year")
+WINDOWS = ("ytd", "qtd", "ltm", "fy")
 MONTHS = {MONTH: 1, QUARTER: 3, YEAR: 12}
 
 
@@ -147,21 +148,40 @@ def years_before(period: Period, count: int, *, start: bool) -> Period:
     return later(period, -count * 12 // MONTHS[period.grain])
 
 
-def to_date(asked: Range, fiscal: Fiscal) -> Range:
-    """Return the range from the first day of the year of a range's last period, to that period."""
-    if asked.grain == WEEK:
-        year = asked.end.first.isocalendar().year
-        return Range(Period(WEEK, date.fromisocalendar(year, 1, 1)), asked.end)
-    year_start = month_start(fiscal.first_month(fiscal.year_of(month_of(asked.end.first))))
-    return Range(Period(asked.grain, year_start), asked.end)
+def window(shift: str, asked: Range, fiscal: Fiscal) -> Range:
+    """Return the window of a range's last period; what it begins with keeps its own grain where the other lacks it."""
+    end = asked.end
+    if shift == "ltm":
+        return Range(later(years_before(end, 1, start=False), 1), end)
+    if shift == "ytd" and end.grain == WEEK:
+        return Range(Period(WEEK, date.fromisocalendar(end.first.isocalendar().year, 1, 1)), end)
+    whole = period_of(end.days.last, QUARTER if shift == "qtd" else YEAR, fiscal)
+    if end.grain == YEAR and shift == "qtd":
+        return Range(whole, whole)
+    start = whole if end.grain == WEEK else period_of(whole.first, end.grain, fiscal)
+    if shift != "fy":
+        return Range(start, end)
+    return Range(start, whole if end.grain == WEEK else period_of(whole.days.last, end.grain, fiscal))
 
 
-def shifted(asked: Range, shift: str, fiscal: Fiscal) -> Range | None:
-    """Return what one step of a shifted view makes of a range; None where its bounds cross."""
-    name, count = shift.rstrip("0123456789"), int(shift.lstrip("ptydqlmf") or 1)
-    if name == "ytd":
-        return to_date(asked, fiscal)
-    if name == "pp":
-        return Range(later(asked.start, -count), later(asked.end, -count))
-    moved = Range(years_before(asked.start, count, start=True), years_before(asked.end, count, start=False))
-    return moved if moved.start.first <= moved.end.first else None
+def periods_before(asked: Range, count: int, grain: str) -> Range:
+    """Return a range some periods of the requested grain earlier; of its own, where it fits a coarser one only."""
+    if asked.start.grain != asked.end.grain:  # from the first day of a quarter to the end of a week
+        return Range(Period(DATE, asked.start.first - timedelta(days=7 * count)), later(asked.end, -count))
+    if asked.grain == QUARTER and grain == YEAR:
+        count *= 4
+    return Range(later(asked.start, -count), later(asked.end, -count))
+
+
+def shifted(asked: Range, shifts: tuple[str, ...], fiscal: Fiscal) -> Range | None:
+    """Return what shifts from left to right make of a range; None where its bounds cross in the end."""
+    grain = asked.grain
+    for shift in shifts:
+        name, count = shift.rstrip("0123456789"), int(shift.lstrip("ptydqlmf") or 1)
+        if name in WINDOWS:
+            asked = window(name, asked, fiscal)
+        elif name == "pp":
+            asked = periods_before(asked, count, grain)
+        else:
+            asked = Range(years_before(asked.start, count, start=True), years_before(asked.end, count, start=False))
+    return asked if asked.start.first <= asked.end.days.last else None

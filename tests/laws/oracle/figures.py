@@ -1,16 +1,20 @@
-"""The figure of one line in one column and place, as an exact fraction, row by row."""
+"""The figure of one line in one column and place, as an exact fraction, row by row.
 
-from collections.abc import Iterator, Mapping
+Readings decided here: a hierarchy weighs a leaf once, by a rollup's node, else the metric's `where`, else the place,
+else the filter; a distinct count, an extreme or a mean is unavailable throughout where a filter or a breakdown weighs.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
 
-from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, Base, Books, Cuts, Formula, Row
-from tests.laws.oracle.calendar import DATE, MONTH, WEEK, Days, Period, Range, period_of, shifted
+from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, TREES, Base, Books, Formula
+from tests.laws.oracle.calendar import DATE, WEEK
 from tests.laws.oracle.expressions import divides, evaluate, is_additive, names
-from tests.laws.oracle.members import Weights, joined, top_weights, weights
+from tests.laws.oracle.members import TOP, Weights, joined, placed, top_weights, weights
+from tests.laws.oracle.reading import Held, Scope, is_known, read, selects
+from tests.laws.oracle.references import Cell, Reference, Side, Variance, window_of
 
 
 class Nothing(Enum):
@@ -22,49 +26,7 @@ class Nothing(Enum):
 
 Figure = Fraction | Nothing
 MISSING, UNAVAILABLE = Nothing.MISSING, Nothing.UNAVAILABLE
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A scenario, or its downside, with shifts from left to right."""
-
-    scenario: str
-    downside: bool = False
-    shifts: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The reference."""
-        return "@".join((f"{self.scenario}/downside" if self.downside else self.scenario, *self.shifts))
-
-
-@dataclass(frozen=True, slots=True)
-class Variance:
-    """The difference of two sides, or its share of the second."""
-
-    a: Side
-    b: Side
-    relative: bool
-
-    @property
-    def text(self) -> str:
-        """The reference."""
-        return f"{'var_pct' if self.relative else 'var'}({self.a.text},{self.b.text})"
-
-
-Reference = Side | Variance
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """Where a figure stands: the range of the request, its filters and breakdown, and the place (none: the total)."""
-
-    asked: Range
-    filters: Cuts
-    breakdown: tuple[str, ...]  # dimensions of members; periods are `time`
-    place: Mapping[str, str] | None
-    time: str | None = None
-    column: Period | None = None  # of a breakdown by periods
+Cut = tuple[str, Weights, bool]  # leaf dimension, what its leaves count for, whether that weighs
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,46 +38,49 @@ class Line:
     negated: bool = False
 
 
+def metric_of(books: Books, key: str) -> Base | Formula:
+    """Return the metric of a key."""
+    return books.bases.get(key) or books.formulas[key]
+
+
 def figure(books: Books, line: Line, reference: Reference, cell: Cell) -> Figure:
     """Return the figure of a line in a column and place."""
     if isinstance(reference, Side):
-        return plain(books, line, reference, cell, (reference.scenario,))
+        return plain(books, line, reference, cell, frozenset())
     return variance(books, line, reference, cell)
 
 
 def variance(books: Books, line: Line, asked: Variance, cell: Cell) -> Figure:
     """Return a - b, or that as a share of b; each side inside what may be seen of both."""
-    scope = (asked.a.scenario, asked.b.scenario)
-    a, b = (plain(books, line, side, cell, scope) for side in (asked.a, asked.b))
-    if UNAVAILABLE in (a, b):
+    a, b = asked.a, asked.b
+    sides = ((a, plain(books, line, a, cell, b.scenarios), b), (b, plain(books, line, b, cell, a.scenarios), a))
+    if any(found is UNAVAILABLE for _, found, _ in sides):
         return UNAVAILABLE
-    additive = line_is_additive(books, line.metric)
+    if all(found is MISSING for _, found, _ in sides):
+        return MISSING
     minuend, subtrahend = (
-        Fraction(0)
-        if figure is MISSING and additive and counts_as_zero(books, line.metric, side, cell, scope)
-        else figure
-        for side, figure in ((asked.a, a), (asked.b, b))
+        Fraction(0) if found is MISSING and counts_as_zero(books, line.metric, side, cell, other.scenarios) else found
+        for side, found, other in sides
     )
-    if a is b or isinstance(minuend, Nothing) or isinstance(subtrahend, Nothing):
+    if isinstance(minuend, Nothing) or isinstance(subtrahend, Nothing):
         return MISSING
     if not asked.relative:
         return minuend - subtrahend
-    return MISSING if b is MISSING or not subtrahend else (minuend - subtrahend) / abs(subtrahend)
+    return (minuend - subtrahend) / abs(subtrahend) if subtrahend else MISSING
 
 
 def line_is_additive(books: Books, metric: Base | Formula) -> bool:
     """Tell whether the parts of a figure add up to the whole."""
-    return isinstance(metric, Base) or is_additive(
-        metric.expression, lambda key: line_is_additive(books, books.bases.get(key) or books.formulas[key])
-    )
+    if isinstance(metric, Base):
+        return metric.is_additive
+    return is_additive(metric.expression, lambda key: line_is_additive(books, metric_of(books, key)))
 
 
 def divided(books: Books, metric: Base | Formula) -> bool:
     """Tell whether a figure is made by dividing."""
     if isinstance(metric, Base):
-        return False
-    parts = (books.bases.get(key) or books.formulas[key] for key in names(metric.expression))
-    return divides(metric.expression) or any(divided(books, part) for part in parts)
+        return metric.over_members == "average" or metric.over_time.rule == "average"
+    return divides(metric.expression) or any(divided(books, metric_of(books, key)) for key in names(metric.expression))
 
 
 def bases_of(books: Books, metric: Base | Formula) -> Iterator[Base]:
@@ -124,76 +89,23 @@ def bases_of(books: Books, metric: Base | Formula) -> Iterator[Base]:
         yield metric
         return
     for key in names(metric.expression):
-        yield from bases_of(books, books.bases.get(key) or books.formulas[key])
+        yield from bases_of(books, metric_of(books, key))
 
 
-def counts_as_zero(books: Books, metric: Base | Formula, side: Side, cell: Cell, scope: tuple[str, ...]) -> bool:
-    """Tell whether a missing side is known to be nothing: its scenario has rows there, and the window is closed."""
+def counts_as_zero(books: Books, metric: Base | Formula, side: Side, cell: Cell, scope: Scope) -> bool:
+    """Tell whether a missing side of an additive figure is known to be nothing."""
     window = window_of(books, side, cell)
-    return window is not None and all(
-        bool(anchored(books, base.key, side, window, scope)) and is_closed(books, base.domain, side, window, scope)
-        for base in bases_of(books, metric)
-    )
-
-
-def is_closed(books: Books, domain: str, side: Side, window: Range, scope: tuple[str, ...]) -> bool:
-    """Tell whether a window is neither open nor beyond what is loaded."""
-    closed = books.scenarios[side.scenario].closed
-    through = closed.get(domain) or closed.get("")
-    if through:
-        year, month = map(int, through.split("-"))
-        if window.days.last > Period(MONTH, date(year, month, 1)).days.last:
-            return False
-    grain = window.grain if window.grain in (DATE, WEEK) else MONTH
-    loaded = max(row.day for row in rows_of(books, domain, side.scenario, scope) if row.day)
-    return period_of(window.days.last, grain, books.fiscal).first <= loaded
-
-
-def window_of(books: Books, side: Side, cell: Cell) -> Range | None:
-    """Return the range that a side reads; None where it does not exist."""
-    found: Range | None = cell.asked
-    if cell.column and cell.place is not None:
-        found = Range(cell.column, cell.column)
-    elif cell.time and "ytd" in side.shifts:  # the total of windows is the last column's
-        last = period_of(cell.asked.days.last, cell.time, books.fiscal)
-        found = Range(last, last)
-    for shift in side.shifts:
-        found = found and shifted(found, shift, books.fiscal)
-    return found
-
-
-def rows_of(books: Books, domain: str, scenario: str, scope: tuple[str, ...]) -> Iterator[Row]:
-    """Yield the visible rows of a scenario and domain."""
     return (
-        row for row in books.rows if row.domain == domain and row.scenario == scenario and books.visible(row, scope)
+        window is not None
+        and line_is_additive(books, metric)
+        and all(is_known(books, base, side, window, cell.asked.grain, scope) for base in bases_of(books, metric))
     )
 
 
-@lru_cache(maxsize=4096)
-def anchored(books: Books, key: str, side: Side, window: Range, scope: tuple[str, ...]) -> list[Row]:
-    """Return the rows of a window that a metric may count: all of them, or those of a balance's anchor."""
-    base = books.bases[key]
-    found = [row for row in rows_of(books, base.domain, side.scenario, scope) if window.days.holds(row.day)]
-    if base.over_time == "sum":
-        return found
-    group = books.group_of(base)
-    grain = DATE if group.grain == "day" else MONTH
-    held = [row.day for row in found if row.day and any(selects(books, where, row) for where in group.where)]
-    if not held:
-        return []
-    anchor: Days = period_of(max(held), grain, books.fiscal).days
-    return [row for row in found if anchor.holds(row.day)]
-
-
-def selects(books: Books, where: Cuts, row: Row) -> bool:
-    """Tell whether a row lies inside cuts."""
-    return all(row.members[LEAF_OF[key]] in joined(books, key, ids) for key, ids in where.items())
-
-
-def plain(books: Books, line: Line, side: Side, cell: Cell, scope: tuple[str, ...]) -> Figure:
+def plain(books: Books, line: Line, side: Side, cell: Cell, scope: Scope) -> Figure:
     """Return a figure of one side."""
     operands = list(bases_of(books, line.metric))
-    if any(not can_answer(base.domain, cell) for base in operands):
+    if any(not can_answer(base.domain, cell) or is_weighed(books, base, cell) for base in operands):
         return UNAVAILABLE
     if cell.place is not None and len({lacks(base.domain, cell) for base in operands}) > 1:
         return UNAVAILABLE
@@ -208,8 +120,19 @@ def plain(books: Books, line: Line, side: Side, cell: Cell, scope: tuple[str, ..
 
 def can_answer(domain: str, cell: Cell) -> bool:
     """Tell whether a domain has what is filtered, and the grain that is asked for."""
-    grains = {cell.asked.grain, cell.time}
-    return all(LEAF_OF[key] in LEAVES[domain] for key in cell.filters) and (domain == GL or not grains & {DATE, WEEK})
+    has = all(LEAF_OF[key] in LEAVES[domain] for key in cell.filters)
+    finer = cell.time in (DATE, WEEK) and cell.place is not None  # the total of its periods can be told
+    return has and (domain == GL or not (finer or cell.asked.grain in (DATE, WEEK)))
+
+
+def is_weighed(books: Books, base: Base, cell: Cell) -> bool:
+    """Tell whether a hierarchy would weigh what cannot be weighed."""
+    if base.is_additive:
+        return False
+    filters = (joined(books, key, ids) for key, ids in cell.filters.items() if key not in base.where)
+    trees = [key for key in cell.breakdown if key in TREES and key not in base.where]
+    nodes = (weights(books, key, node) for key in trees for node in (TOP, *placed(books.trees[key])))
+    return any(weight != 1 for found in (*filters, *nodes) for weight in found.values())
 
 
 def lacks(domain: str, cell: Cell) -> tuple[str, ...]:
@@ -217,50 +140,64 @@ def lacks(domain: str, cell: Cell) -> tuple[str, ...]:
     return tuple(key for key in cell.breakdown if LEAF_OF[key] not in LEAVES[domain])
 
 
-def computed(books: Books, metric: Formula, side: Side, cell: Cell, scope: tuple[str, ...]) -> Fraction | None:
+def computed(books: Books, metric: Formula, side: Side, cell: Cell, scope: Scope) -> Fraction | None:
     """Return the value of a formula."""
 
     def operand(key: str) -> Fraction | None:
-        found = plain(books, Line(books.bases.get(key) or books.formulas[key]), side, cell, scope)
+        found = plain(books, Line(metric_of(books, key)), side, cell, scope)
         return None if isinstance(found, Nothing) else found
 
-    return evaluate(
-        metric.expression, operand, lambda key: line_is_additive(books, books.bases.get(key) or books.formulas[key])
-    )
+    return evaluate(metric.expression, operand, lambda key: line_is_additive(books, metric_of(books, key)))
 
 
-def counted(books: Books, line: Line, base: Base, side: Side, cell: Cell, scope: tuple[str, ...]) -> Fraction | None:
-    """Return the sum of the rows in a place times their weights, None where no row was seen."""
+def counted(books: Books, line: Line, base: Base, side: Side, cell: Cell, scope: Scope) -> Fraction | None:
+    """Return what a metric makes of the rows in a place, None where no row was seen."""
     window = window_of(books, side, cell)
     if window is None:
         return None
     cuts = list(restrictions(books, line, base, cell))
-    total, seen = Fraction(0), False
-    for row in anchored(books, base.key, side, window, scope):
-        weight = Fraction(1)
-        for leaf, counts, weighs in cuts:
-            found = counts.get(row.members[leaf])
-            if found is None:
-                break
-            weight *= found if weighs else 1
-        else:
-            seen = True
-            total += weight * row.amounts[base.measure] * factor(books, base, side, row)
-    return (-total if base.negated else total) if seen else None
+    known = read(books, base.key, side, window, scope)
+    found = [(weight, row) for row in known.rows if (weight := weight_in(cuts, row)) is not None]
+    return made(books, base, found, known.divisor) if found else None
 
 
-def restrictions(books: Books, line: Line, base: Base, cell: Cell) -> Iterator[tuple[str, Weights, bool]]:
-    """Yield what restricts a figure: leaf dimension, what its leaves count for, and whether that weighs.
+def weight_in(cuts: list[Cut], known: Held) -> Fraction | None:
+    """Return what a row counts for in a place, None where it lies outside."""
+    product = Fraction(1)
+    for leaf, counts, weighs in cuts:
+        weight = counts.get(known.row.members[leaf])
+        if weight is None:
+            return None
+        product *= weight if weighs else 1
+    return product
 
-    A hierarchy weighs a leaf once: by the metric's own `where` (or a rollup's node), else the place, else the filter.
-    """
+
+def made(books: Books, base: Base, found: list[tuple[Fraction, Held]], divisor: int) -> Fraction:
+    """Return what is made of rows over members."""
+    if base.over_members == "count_distinct":
+        return Fraction(len({known.row.members[base.distinct] for _, known in found} - {""}))
+    if base.over_members == "count":
+        return sum((weight for weight, _ in found), Fraction(0)) / divisor
+    sign = -1 if base.negated else 1
+    amounts = [sign * weight * known.row.amounts[base.measure] * factor(books, base, known) for weight, known in found]
+    match base.over_members:
+        case "min":
+            return min(amounts)
+        case "max":
+            return max(amounts)
+        case "average":
+            return sum(amounts, Fraction(0)) / len(amounts)
+    return sum(amounts, Fraction(0)) / divisor
+
+
+def restrictions(books: Books, line: Line, base: Base, cell: Cell) -> Iterator[Cut]:
+    """Yield what restricts a figure, first what weighs."""
     weighed = set()
-    where = dict(base.where)
     if line.node:
         dimension, node = line.node
         yield LEAF_OF[dimension], weights(books, dimension, node), True
         weighed.add(dimension)
-    for key, ids in where.items():
+    for key, ids in base.where.items():
         yield LEAF_OF[key], joined(books, key, ids), key not in weighed
         weighed.add(key)
     for key in cell.breakdown:
@@ -276,11 +213,11 @@ def restrictions(books: Books, line: Line, base: Base, cell: Cell) -> Iterator[t
         yield LEAF_OF[key], joined(books, key, ids), key not in weighed
 
 
-def factor(books: Books, base: Base, side: Side, row: Row) -> Fraction:
+def factor(books: Books, base: Base, known: Held) -> Fraction:
     """Return what a variant multiplies a row by: each adjustment once, several multiplied."""
     found = Fraction(1)
-    for adjust in books.scenarios[side.scenario].downside if side.downside else ():
-        fits = all(LEAF_OF[key] in LEAVES[row.domain] for key in adjust.where)
-        if fits and base.measure in adjust.measures and selects(books, adjust.where, row):
+    for adjust in books.scenarios[known.part.scenario].downside if known.part.downside else ():
+        fits = all(LEAF_OF[key] in LEAVES[base.domain] for key in adjust.where)
+        if fits and base.measure in adjust.measures and selects(books, adjust.where, known.row):
             found *= Fraction(adjust.factor)
     return found

@@ -4,20 +4,11 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from tests.laws.oracle.books import GL, PEOPLE, Formula
+from tests.laws.oracle.books import GL, PEOPLE, Base, Formula
 from tests.laws.oracle.expressions import Binary, Expression, Name, Negative, Number
 
 MONEY, NUMBER, PRICE, RATIO = "money", "number", "price", "ratio"
 Kinds = Mapping[str, tuple[str, str]]  # metric to its kind and domain
-BASES: Kinds = {
-    "flow": (MONEY, GL),
-    "other": (MONEY, GL),
-    "stock": (MONEY, GL),
-    "cash": (MONEY, GL),
-    "units": (NUMBER, GL),
-    "joiners": (NUMBER, PEOPLE),
-    "heads": (NUMBER, PEOPLE),
-}
 MADE: Kinds = {  # in the order in which one may use another
     "net": (MONEY, GL),
     "margin": (RATIO, GL),
@@ -42,10 +33,18 @@ QUOTIENTS = {
 CONSTANTS = ("2", "0.5", "3", "1.25", "0")
 
 
+def kinds_of(bases: Mapping[str, Base]) -> dict[str, tuple[str, str]]:
+    """Return the kind and domain of the base metrics."""
+    return {
+        key: (MONEY if base.measure == "amount" and not base.counts else NUMBER, base.domain)
+        for key, base in bases.items()
+    }
+
+
 @st.composite
-def formulas_of(draw: st.DrawFn) -> dict[str, Formula]:
+def formulas_of(draw: st.DrawFn, bases: Mapping[str, Base]) -> dict[str, Formula]:
     """Draw the formula metrics, each over the bases and those before it."""
-    known = dict(BASES)
+    known = kinds_of(bases)
     found = {}
     for key, (kind, domain) in MADE.items():
         found[key] = Formula(
@@ -59,9 +58,9 @@ def formulas_of(draw: st.DrawFn) -> dict[str, Formula]:
 
 
 @st.composite
-def lines_of(draw: st.DrawFn) -> dict[str, Formula]:
+def lines_of(draw: st.DrawFn, bases: Mapping[str, Base]) -> dict[str, Formula]:
     """Draw the formula lines of the statement."""
-    known = {**BASES, **MADE}
+    known = {**kinds_of(bases), **MADE}
     return {
         key: Formula(key=key, domain="", expression=draw(formula(kind, "", known))) for key, (kind, _) in LINES.items()
     }

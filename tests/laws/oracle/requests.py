@@ -14,6 +14,7 @@ from tests.laws.oracle.calendar import (
     MONTH,
     QUARTER,
     WEEK,
+    WINDOWS,
     YEAR,
     Period,
     Range,
@@ -22,11 +23,13 @@ from tests.laws.oracle.calendar import (
     period_of,
     periods,
 )
-from tests.laws.oracle.figures import Cell, Line, Reference, Side, Variance
+from tests.laws.oracle.cuts import cuts_of
+from tests.laws.oracle.figures import Line
 from tests.laws.oracle.members import shown
-from tests.laws.oracle.strategies import SCENARIOS, cuts_of
+from tests.laws.oracle.references import Cell, Part, Reference, Side, Variance
 
-SHIFTS = ("py", "py2", "pp", "pp2", "ytd")
+MOVES = ("py", "py2", "pp", "pp2")
+PARTS = (Part("actual"), Part("budget"), Part("budget", downside=True), Part("forecast"))
 LONGEST = {DATE: 4, WEEK: 4, MONTH: 5, QUARTER: 3, YEAR: 2}  # periods of a range each side of a row
 MOST = 12  # periods of a breakdown
 BREAKDOWNS = (
@@ -132,19 +135,21 @@ def ranges(draw: st.DrawFn, books: Books, grain: str | None = None) -> Range:
 
 
 @st.composite
-def sides(draw: st.DrawFn) -> Side:
-    """Draw a scenario, perhaps its downside, perhaps shifted."""
-    scenario = draw(st.sampled_from(SCENARIOS))
-    shifts = draw(st.one_of(st.just([]), st.lists(st.sampled_from(SHIFTS), max_size=2)))
-    return Side(scenario, scenario == "budget" and draw(st.booleans()), tuple(shifts))
+def sides(draw: st.DrawFn, books: Books) -> Side:
+    """Draw a scenario, perhaps its downside, perhaps blended with another, perhaps shifted."""
+    parts = draw(st.lists(st.sampled_from(PARTS), min_size=1, max_size=2, unique_by=lambda part: part.scenario))
+    moves, window = st.lists(st.sampled_from(MOVES), max_size=1), st.lists(st.sampled_from(WINDOWS), max_size=1)
+    shifts = (*draw(moves), *draw(window), *draw(moves)) if draw(st.booleans()) else ()
+    blends = bool(books.scenarios[parts[0].scenario].closed) and draw(st.booleans())
+    return Side(tuple(parts if blends else parts[:1]), shifts)
 
 
 @st.composite
-def references(draw: st.DrawFn) -> Reference:
+def references(draw: st.DrawFn, books: Books) -> Reference:
     """Draw a column."""
     if draw(st.booleans()):
-        return draw(sides())
-    return Variance(draw(sides()), draw(sides()), draw(st.booleans()))
+        return draw(sides(books))
+    return Variance(draw(sides(books)), draw(sides(books)), draw(st.booleans()))
 
 
 def fits(books: Books, domain: str | None, keys: tuple[str, ...], asked: Range) -> bool:
@@ -168,7 +173,7 @@ def requests(draw: st.DrawFn, books: Books, breakdowns: Sequence[tuple[str, ...]
         metrics=tuple(draw(st.lists(st.sampled_from(of_domain), min_size=1, max_size=4, unique=True)))
         if domain
         else (),
-        columns=tuple(draw(st.lists(references(), min_size=1, max_size=4, unique_by=lambda column: column.text))),
+        columns=tuple(draw(st.lists(references(books), min_size=1, max_size=4, unique_by=lambda column: column.text))),
         asked=asked,
         filters=draw(cuts_of(books, domain or GL, 2)) if draw(st.booleans()) else {},
         dimensions=draw(st.sampled_from(usable)),

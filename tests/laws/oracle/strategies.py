@@ -13,11 +13,8 @@ from tests.laws.oracle.books import (
     MEASURES,
     PEOPLE,
     PLACES,
-    UNASSIGNED,
     Adjustment,
-    Base,
     Books,
-    Cuts,
     Edge,
     Group,
     Rollup,
@@ -25,8 +22,10 @@ from tests.laws.oracle.books import (
     Scenario,
 )
 from tests.laws.oracle.calendar import Fiscal
+from tests.laws.oracle.cuts import cuts_of
 from tests.laws.oracle.formulas import formulas_of, lines_of
-from tests.laws.oracle.members import TOP, TwoWeights, joined, node_weights, placed
+from tests.laws.oracle.members import TOP, TwoWeights, node_weights, placed
+from tests.laws.oracle.metrics import bases_of
 
 DAYS = [
     *(date(2019, *day) for day in ((2, 28), (12, 30))),
@@ -55,7 +54,7 @@ def rows_of(draw: st.DrawFn, domain: str, days: Sequence[date | None], most: int
             members={key: draw(st.sampled_from(known[key])) for key in LEAVES[domain]},
             amounts={key: Fraction(draw(st.integers(-30, 30)), 10 ** PLACES[key]) for key in MEASURES[domain]},
         )
-        for _ in range(draw(st.sampled_from((0, 4, most // 2, most, most))))
+        for _ in range(draw(st.sampled_from((most, most, most, most // 3, 0))))
     ]
 
 
@@ -88,39 +87,6 @@ def alternate_tree(draw: st.DrawFn) -> tuple[Edge, ...]:
 
 
 @st.composite
-def ids_of(draw: st.DrawFn, books: Books, dimension: str) -> tuple[str, ...]:
-    """Draw members or nodes of a dimension whose leaves have one weight together."""
-    known = members_of(books, dimension)
-    drawn = tuple(draw(st.lists(st.sampled_from(known), min_size=1, max_size=2, unique=True)))
-    try:
-        joined(books, dimension, drawn)
-    except TwoWeights:
-        return drawn[:1]
-    return drawn
-
-
-def members_of(books: Books, dimension: str) -> list[str]:
-    """Return what a filter by a dimension can name."""
-    if dimension in books.trees:
-        edges = books.trees[dimension]
-        inner = {edge.parent for edge in edges} & set(books.bands)
-        return [*sorted(placed(edges)), *sorted(node + "/(own)" for node in inner), UNASSIGNED]
-    return {
-        "product": [*sorted(books.bands), UNASSIGNED],
-        "band": ["big", "small", UNASSIGNED],
-        "region": ["EU", "US", UNASSIGNED],
-    }[dimension]
-
-
-@st.composite
-def cuts_of(draw: st.DrawFn, books: Books, domain: str, most: int = 1) -> Cuts:
-    """Draw a restriction of a domain."""
-    usable = ("product", "band", "tree", "alt", "region") if domain == GL else ("region",)
-    keys = draw(st.lists(st.sampled_from(usable), unique=True, max_size=most))
-    return {key: draw(ids_of(books, key)) for key in keys}
-
-
-@st.composite
 def scenarios_of(draw: st.DrawFn, books: Books) -> dict[str, Scenario]:
     """Draw closed months and a downside of the budget."""
     months = st.sampled_from(("2020-02", "2020-12", "2021-02", "2021-06"))
@@ -135,32 +101,6 @@ def scenarios_of(draw: st.DrawFn, books: Books) -> dict[str, Scenario]:
         adjust.append(Adjustment(where, draw(st.sampled_from(("0.92", "2", "-1", "0"))), touches))
     found = {key: Scenario(key, draw(closed)) for key in SCENARIOS}
     return {**found, "budget": replace(found["budget"], downside=tuple(adjust))}
-
-
-@st.composite
-def bases_of(draw: st.DrawFn, books: Books) -> dict[str, Base]:
-    """Draw the metrics that count rows: three flows and two balances of the ledger, a flow and a balance of people."""
-    found = {}
-    for key, domain, over_time in (
-        ("flow", GL, "sum"),
-        ("other", GL, "sum"),
-        ("units", GL, "sum"),
-        ("stock", GL, "closing"),
-        ("cash", GL, "closing"),
-        ("joiners", PEOPLE, "sum"),
-        ("heads", PEOPLE, "closing"),
-    ):
-        declared = books.groups[domain]
-        found[key] = Base(
-            key=key,
-            domain=domain,
-            measure={"units": "qty"}.get(key, MEASURES[domain][0]),
-            where={} if key in ("other", "joiners") else draw(cuts_of(books, domain)),
-            negated=draw(st.booleans()),
-            over_time=over_time,
-            group=draw(st.sampled_from(sorted(declared))) if over_time == "closing" and declared else "",
-        )
-    return found
 
 
 @st.composite
@@ -179,7 +119,7 @@ def groups_of(draw: st.DrawFn, books: Books) -> dict[str, dict[str, Group]]:
 @st.composite
 def random_books(draw: st.DrawFn) -> Books:
     """Draw an instance and its rows."""
-    days = draw(st.lists(st.sampled_from(DAYS), min_size=3, max_size=6, unique=True))
+    days = draw(st.lists(st.sampled_from(DAYS), min_size=2, max_size=5, unique=True))
     months = [day and day.replace(day=1) for day in days]
     facts = (*draw(rows_of(GL, days, 28)), *draw(rows_of(PEOPLE, months, 12)))
     books = Books(
@@ -197,8 +137,8 @@ def random_books(draw: st.DrawFn) -> Books:
     )
     books = replace(books, scenarios=draw(scenarios_of(books)), groups=draw(groups_of(books)))
     books = replace(books, bases=draw(bases_of(books)))
-    books = replace(books, formulas=draw(formulas_of()))
-    return replace(books, lines=draw(lines_of()), rollup=draw(rollup_of(books)))
+    books = replace(books, formulas=draw(formulas_of(books.bases)))
+    return replace(books, lines=draw(lines_of(books.bases)), rollup=draw(rollup_of(books)))
 
 
 @st.composite

@@ -7,7 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from engine.door import Door, open_books
-from tests.laws.oracle.books import AXIS, GL, LEAVES, MEASURES, PEOPLE, PLACES, Base, Books, Cuts, Formula, Row
+from tests.laws.oracle.books import (
+    AXIS,
+    GL,
+    LEAVES,
+    MEASURES,
+    PEOPLE,
+    PLACES,
+    Base,
+    Books,
+    Cuts,
+    Formula,
+    OverTime,
+    Row,
+)
 from tests.laws.oracle.expressions import text
 from tests.support.books import load_instance
 from tests.support.small import write_instance
@@ -89,6 +102,7 @@ def domain_of(books: Books, domain: str) -> str:
     formulas = {formula.key: formula_part(formula) for formula in books.formulas.values() if formula.domain == domain}
     parts = {
         "time": TIME[domain],
+        "inspect_enabled": True,
         "dimensions": {key: key for key in LEAVES[domain] if key != AXIS},
         "axes": {key: key for key in LEAVES[domain] if key == AXIS},
         "measures": {
@@ -110,13 +124,27 @@ def where_part(where: Cuts) -> dict[str, list[str]]:
 
 def base_part(base: Base) -> dict[str, Any]:
     """Return a base metric as its file writes it."""
+    measured = {} if base.counts else {"measure": base.measure, "sign": "negate" if base.negated else "keep"}
     return {
-        "measure": base.measure,
+        **measured,
         "where": where_part(base.where),
-        "sign": "negate" if base.negated else "keep",
-        "over_time": base.over_time,
+        "over_members": {"count_distinct": base.distinct} if base.distinct else base.over_members,
+        "over_time": over_time_part(base.over_time),
         **({"balance": base.group} if base.group else {}),
     }
+
+
+def over_time_part(over_time: OverTime) -> str | dict[str, Any]:
+    """Return a rule over time as its file writes it."""
+    match over_time.rule:
+        case "sum":
+            return "sum"
+        case "closing":
+            return "opening" if over_time.opening else "closing"
+        case "average":
+            return {"average": {"of": over_time.of}}
+    back = {over_time.rule: over_time.since}
+    return {"opening": back} if over_time.opening else back
 
 
 def formula_part(formula: Formula) -> dict[str, Any]:
