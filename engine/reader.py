@@ -200,6 +200,10 @@ class Reader:
         if not codes.isdisjoint(unassigned) or (NULL_CODE in unassigned and members.leaf in self._unassigned):
             yield UNASSIGNED
 
+    def visible(self, dimension: str) -> frozenset[str]:
+        """Return the ids of a dimension that may be seen."""
+        return self.worked_out_as_seen(("visible", dimension), lambda: frozenset(self.visible_ids(dimension)))
+
     def weighs(self, dimension: str, leaves: Leaves) -> bool:
         """Tell whether some leaf of a dimension that may be seen counts other than once among some leaves."""
         visible = self._visible_codes(self.members(dimension).leaf)

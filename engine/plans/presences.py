@@ -133,9 +133,12 @@ class Presences:
         return Span(max(first.first, opens), window.last)
 
     def coverage(self, view: View, window: Window, grain: Grain) -> Coverage:
-        """Return how much of a window holds rows, and how long it is."""
+        """Return how much of a window holds rows, and how long it is: in months at most, in weeks at least.
+
+        Days without rows are mostly weekends and say nothing.
+        """
         calendar = self.reader.catalogue.calendar
-        finest = min(grain, Grain.MONTH, key=lambda other: other.fineness)
+        finest = Grain.WEEK if grain is Grain.DATE else min(grain, Grain.MONTH, key=lambda other: other.fineness)
         presence = self.of(view)
         periods = (calendar.at(day, finest) for span in window.spans for day in presence.days(span))
         touched = (calendar.touching(span, finest) for span in window.spans)

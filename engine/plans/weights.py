@@ -8,6 +8,7 @@ filter or a breakdown by the same hierarchy only selects.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import lcm, prod
 
 import polars as pl
@@ -24,7 +25,7 @@ Members = tuple[str | None, ...]  # a member of each breakdown dimension; None: 
 Pair = tuple[int, int]  # numerator, denominator
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Axis:
     """A breakdown by members of one dimension: which members each leaf counts in, and what it weighs in the total."""
 
@@ -36,10 +37,15 @@ class Axis:
     total: Leaves | None  # None: every leaf once
     kept: frozenset[int] | None  # leaves that a filter by the same dimension keeps to; None: no such filter
 
-    @property
+    @cached_property
     def denominator(self) -> int:
         """A denominator that the weights of the members and of the total fit."""
         return common_denominator([*self.members.values(), self.total or {}])
+
+    @cached_property
+    def alone(self) -> dict[int, "Classes"]:
+        """The classes of so many codes where nothing else tells leaves apart, once they have been asked for."""
+        return {}
 
 
 def common_denominator(weighed: Sequence[Leaves]) -> int:
@@ -48,11 +54,19 @@ def common_denominator(weighed: Sequence[Leaves]) -> int:
 
 
 def axis_of(place: int, key: str, reader: Reader, filters: Sequence[Filter]) -> Axis:
-    """Return the axis of a breakdown by members, one level below a filter by the same dimension."""
-    members = reader.members(key)
+    """Return the axis of a breakdown by members, one level below a filter by the same dimension; made once."""
     same = next((known for known in filters if known.dimension.key == key), None)
+    asked = None if same is None else same.members
+    size = 2 * reader.leaf_count(reader.members(key).leaf)
+    return reader.worked_out_as_seen(("axis", place, key, asked), lambda: make_axis(place, key, reader, same), size)
+
+
+def make_axis(place: int, key: str, reader: Reader, same: Filter | None) -> Axis:
+    """Return a new axis."""
+    members = reader.members(key)
     nowhere = same is not None and not same.members
-    ids = () if nowhere else tuple(members.shown(same.members if same else (), lambda id_: reader.sees(key, id_)))
+    visible = reader.visible(key)
+    ids = () if nowhere else tuple(members.shown(same.members if same else (), visible.__contains__))
     return Axis(
         place=place,
         key=key,
@@ -82,6 +96,9 @@ def factors_of(variant: Variant | None, domain: Domain, reader: Reader) -> dict[
         for adjustment in (variant.adjustments if variant else ())
         if all(leaves[cut.dimension] in domain.dimensions for cut in adjustment.where)
     }
+
+
+NO_FACTORS: frozenset[Factor] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +178,24 @@ class Classes:
     @classmethod
     def of(cls, leaf: str, count: int, bases: Sequence[BaseWeights], axes: Sequence[Axis]) -> "Classes":
         """Sort `count` leaf codes into classes."""
+        here = [axis for axis in axes if axis.leaf == leaf]
+        restricts = any(leaf in base.by_leaf for base in bases)
+        adjusts = any(leaf in factor.leaves for factor in factors_in(bases))
+        if restricts or adjusts or len(here) != 1:
+            return cls.sorted(leaf, count, bases, here)
+        if count not in here[0].alone:
+            here[0].alone[count] = cls.sorted(leaf, count, bases, here)
+        return here[0].alone[count]
+
+    @classmethod
+    def sorted(cls, leaf: str, count: int, bases: Sequence[BaseWeights], here: Sequence[Axis]) -> "Classes":
+        """Sort codes by what the bases, their factors and the axes of their dimension make of them."""
         in_bases: dict[int, list[tuple[int, Exact]]] = defaultdict(list)
         restricting = False
         for position, base in enumerate(bases):
             for code, weight in base.by_leaf.get(leaf, {}).items():
                 in_bases[code].append((position, weight))
             restricting = restricting or leaf in base.by_leaf
-        here = [axis for axis in axes if axis.leaf == leaf]
         adjusting = [(factor, codes) for factor in factors_in(bases) if (codes := factor.leaves.get(leaf)) is not None]
         in_members = [memberships(axis) for axis in here]
         numbers: dict[object, int] = {}
@@ -175,7 +203,9 @@ class Classes:
         of_code = []
         for code in in_bases if restricting else range(count):
             totals = [axis_total(axis, code) for axis in here]
-            in_factors = frozenset(factor for factor, codes in adjusting if code in codes)
+            in_factors = (
+                frozenset([factor for factor, codes in adjusting if code in codes]) if adjusting else NO_FACTORS
+            )
             alike = (
                 tuple((position, pair(weight)) for position, weight in in_bases[code]),
                 tuple(tuple((member, pair(weight)) for member, weight in known.get(code, ())) for known in in_members),

@@ -13,7 +13,7 @@ import polars as pl
 from engine.cuts import UNASSIGNED
 from engine.members.memberset import MemberSet
 from engine.search.folding import fold, spaced
-from engine.search.lexicon import LIKENESS, Lexicon
+from engine.search.lexicon import ENTRY, LIKENESS, Lexicon
 
 BEGIN, END = "\x02", "\x03"  # around each part of a text; no folded text has them
 BETWEEN_WORDS = rf"[^\p{{L}}\p{{N}}{END}]+"  # what `spaced` makes a space of
@@ -22,12 +22,13 @@ ALIKE = 1000  # likeness of a word to itself
 MOST_WORDS = 8  # of a query that is looked for by close spelling
 ROW, RANK = "row", "rank"  # columns of what is found
 LISTED, EXACT, BEGINS, WORD_BEGINS, CONTAINS, SPELLED = range(6)  # ranks, best first; SPELLED and more: less alike
-NOTHING_FOUND = pl.DataFrame(schema={ROW: pl.UInt32, RANK: pl.UInt32})
+NOTHING = pl.LazyFrame(schema={ROW: pl.UInt32, RANK: pl.UInt32})
+ROWS = 2**32  # more than there are
 
 
 @dataclass(frozen=True)
 class Index:
-    """All rows, dimension by dimension in display order, and the entries: `text`, its `words`, and the `rows`."""
+    """All rows, dimension by dimension in display order, and the entries with the rows that have each."""
 
     dimensions: Mapping[str, range]
     first_node: int  # the row where trees begin
@@ -54,29 +55,27 @@ class Index:
         texts = pl.DataFrame(
             {"text": ["".join(f"{BEGIN}{part}{END}" for part in known) for known in parts]}, schema={"text": pl.String}
         ).with_columns(words=pl.col("text").str.replace_all(BETWEEN_WORDS, " "))
-        rows = pl.DataFrame({"entry": entry_of}, schema={"entry": pl.UInt32}).with_row_index("rows")
+        rows = pl.DataFrame({ENTRY: entry_of}, schema={ENTRY: pl.UInt32}).with_row_index(ROW)
         return cls(
             dimensions=ranges,
             first_node=sum(len(ranges[members.dimension]) for members in lists),
             ids=ids,
-            entries=texts.with_columns(rows.group_by("entry").agg("rows").sort("entry")["rows"]),
-            entry_of=rows["entry"],
+            entries=pl.concat([rows.group_by(ENTRY).agg(ROW).sort(ENTRY), texts], how="horizontal"),
+            entry_of=rows[ENTRY],
         )
 
     def dimension_of(self, row: int) -> str:
         """Return the dimension of a row."""
         return next(key for key, rows in self.dimensions.items() if row in rows)
 
-    def matches(self, query: str, visible: pl.Series) -> pl.DataFrame:
-        """Return the rows that hold every word of a folded query, with their ranks.
+    def listing(self, visible: pl.Series) -> pl.LazyFrame:
+        """Return all visible rows; here and below, `visible` tells of each row whether it may be found."""
+        return pl.LazyFrame({ROW: visible.arg_true()}).with_columns(pl.lit(LISTED, pl.UInt32).alias(RANK))
 
-        Here and below, `visible` tells of each row whether it may be found.
-        """
+    def matches(self, query: str, visible: pl.Series) -> pl.LazyFrame:
+        """Return the visible rows that hold every word of a folded query, and their ranks."""
         words = sorted(dict.fromkeys(query.split(" ")), key=len, reverse=True)
-        found = self.entries
-        for word in words:
-            found = found.filter(holds(word))
-        return seen(found.lazy().select(pl.col("rows").alias(ROW), ranked(query, words)), visible)
+        return seen(reduce(holding, words, self.entries).lazy().select(ROW, ranked(query, words)), visible)
 
     @cached_property
     def lexicon(self) -> Lexicon:
@@ -89,40 +88,41 @@ class Index:
         entries = pl.repeat(value=False, n=self.entries.height, eager=True)
         return self.lexicon.used_in(entries.scatter(self.entry_of.filter(visible).unique(), values=True))
 
-    def spellings(self, query: str, visible: pl.Series, visible_words: pl.Series) -> pl.DataFrame:
-        """Return the rows that hold every word of a folded query or one spelled like it, ranked by how much alike.
+    def spellings(self, query: str, visible: pl.Series, visible_words: pl.Series) -> pl.LazyFrame:
+        """Return the visible rows that hold every word of a folded query or one spelled like it, the most alike first.
 
         It is asked where no visible row holds every word.
         """
         words = [word for word in dict.fromkeys(query.split(" ")) if spaced(word)]
         if not 0 < len(words) <= MOST_WORDS:
-            return NOTHING_FOUND
-        found = (
-            self.lexicon.near(query, visible_words)
-            if words == [query]
-            else reduce(joined, [self.alike(word, visible_words) for word in words])
-        )
-        far = SPELLED + ALIKE - pl.col(LIKENESS) // len(words)
-        rows = self.entries["rows"].gather(found["entry"]).alias(ROW)
-        return seen(found.lazy().select(rows, far.alias(RANK)), visible)
+            return NOTHING
+        first, *others = sorted(words, key=len, reverse=True)
+        found = self.alike(first, self.entries.clear() if first == query else self.entries, visible_words)
+        for word in others:
+            each = self.alike(word, self.entries[found[ENTRY]], visible_words)
+            found = found.join(each, on=ENTRY).select(ENTRY, pl.col(LIKENESS) + pl.col(f"{LIKENESS}_right"))
+        rank = SPELLED + ALIKE - found[LIKENESS] // len(words)
+        return seen(self.entries[found[ENTRY]].lazy().select(ROW, rank.alias(RANK)), visible)
 
-    def alike(self, word: str, visible_words: pl.Series) -> pl.DataFrame:
-        """Return the entries that hold a word, or one spelled like it, and how much alike it is."""
-        holding = self.entries.select(holds(word))["text"].arg_true()
-        same = pl.DataFrame({"entry": holding}).with_columns(pl.lit(ALIKE, pl.UInt32).alias(LIKENESS))
-        return pl.concat([same, self.lexicon.near(word, visible_words)]).group_by("entry").agg(pl.col(LIKENESS).max())
+    def alike(self, word: str, among: pl.DataFrame, visible_words: pl.Series) -> pl.DataFrame:
+        """Return those of some entries that hold a word, and all that have one spelled like it, and how much alike."""
+        same = holding(among, word).select(ENTRY, pl.lit(ALIKE, pl.UInt32).alias(LIKENESS))
+        return pl.concat([same, self.lexicon.near(word, visible_words)]).group_by(ENTRY).agg(pl.col(LIKENESS).max())
 
 
-def seen(found: pl.LazyFrame, visible: pl.Series) -> pl.DataFrame:
+def seen(found: pl.LazyFrame, visible: pl.Series) -> pl.LazyFrame:
     """Return the visible rows of the entries found, one by one."""
-    return found.explode(ROW).filter(pl.lit(visible).gather(pl.col(ROW))).collect()
+    return found.explode(ROW).filter(pl.lit(visible).gather(pl.col(ROW)))
 
 
-def holds(word: str) -> pl.Expr:
-    """Return whether a text holds a word as it is written, or its letters with other punctuation between them."""
+def holding(entries: pl.DataFrame, word: str) -> pl.DataFrame:
+    """Return the entries that hold a word as it is written, or its letters with other punctuation between them."""
     written = pl.col("text").str.contains(word, literal=True)
     letters = spaced(word)
-    return written | begins_word(letters) if letters not in ("", word) else written
+    if letters in ("", word):
+        return entries.filter(written)
+    near = entries.filter(pl.col("words").str.contains(letters, literal=True))
+    return near.filter(written | begins_word(letters))
 
 
 def begins_word(letters: str) -> pl.Expr:
@@ -147,7 +147,24 @@ def ranked(query: str, words: Sequence[str]) -> pl.Expr:
     )
 
 
-def joined(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Return the entries that both have, their likenesses added up."""
-    both = one.join(other, on="entry", suffix="_other")
-    return both.select("entry", pl.col(LIKENESS) + pl.col(f"{LIKENESS}_other"))
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best of what is found, records and nodes, each as rank and row."""
+
+    records: Sequence[tuple[int, int]]
+    nodes: Sequence[tuple[int, int]]
+
+    @classmethod
+    def of(cls, found: pl.LazyFrame, first_node: int, most_records: int, most_nodes: int) -> "Best":
+        """Take so many of each, by rank and then in display order."""
+        places = pl.col("place")
+        best = found.select(is_node=pl.col(ROW) >= first_node, place=pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW))
+        records, nodes = (
+            best.select(
+                places.filter(~pl.col("is_node")).bottom_k(most_records).implode().alias("records"),
+                places.filter("is_node").bottom_k(most_nodes).implode().alias("nodes"),
+            )
+            .collect()
+            .row(0)
+        )
+        return cls([divmod(place, ROWS) for place in sorted(records)], [divmod(place, ROWS) for place in sorted(nodes)])

@@ -12,14 +12,14 @@ import polars as pl
 CLOSE = 700  # of 1000: how much alike two words are at least
 COMPARED = 200  # words compared letter by letter: those that share most pairs
 LONGEST = 40  # letters of a word that is worth comparing
-LIKENESS = "likeness"  # column: of 1000, how much alike
+ENTRY, LIKENESS = "entry", "likeness"  # columns: an entry, and of 1000 how much alike it is
 
 
 @dataclass(frozen=True)
 class Lexicon:
     """The distinct words in alphabetical order with the entries that have them, and the words with each pair."""
 
-    words: pl.DataFrame  # word, marked: between two spaces, entries
+    words: pl.DataFrame  # word, marked: between two spaces, entry: all that have it
     pairs: pl.DataFrame  # pair, words: their positions
 
     @classmethod
@@ -28,11 +28,11 @@ class Lexicon:
         words = (
             texts.alias("word")
             .to_frame()
-            .with_row_index("entry")
+            .with_row_index(ENTRY)
             .explode("word")
             .filter(pl.col("word").str.len_chars().is_between(1, LONGEST))
             .group_by("word")
-            .agg(pl.col("entry").alias("entries"))
+            .agg(ENTRY)
             .sort("word")
             .with_columns(marked=" " + pl.col("word") + " ")
         )
@@ -47,15 +47,18 @@ class Lexicon:
 
     def used_in(self, entries: pl.Series) -> pl.Series:
         """Tell of each word whether one of some entries has it; of each entry it is said whether it is among them."""
-        places = self.words.select("entries").with_row_index("word").explode("entries")
-        used = places.filter(entries.gather(places["entries"]))["word"].unique()
+        places = self.words.select(ENTRY).with_row_index("word").explode(ENTRY)
+        used = places.filter(entries.gather(places[ENTRY]))["word"].unique()
         return pl.repeat(value=False, n=self.words.height, eager=True).scatter(used, values=True)
 
     def near(self, word: str, among: pl.Series) -> pl.DataFrame:
         """Return the entries that have a word spelled nearly like another, and its likeness.
 
-        Of each word of the lexicon `among` says whether it counts; the others are as if they were not there.
+        Of each word of the lexicon `among` says whether it counts; the others are as if they were not there. A number
+        is spelled like no other: account 6011 is not 6010.
         """
+        if not any(map(str.isalpha, word)):
+            return pl.DataFrame(schema={ENTRY: pl.UInt32, LIKENESS: pl.UInt32})
         pairs = pairs_of(word)
         least = len(pairs) // 2
         lists = self.pairs.filter(pl.col("pair").is_in(pairs)).sort(pl.col("words").list.len())
@@ -69,8 +72,8 @@ class Lexicon:
             .head(COMPARED)
         )
         alike = pl.Series(LIKENESS, likenesses(word, compared["word"]), dtype=pl.UInt32)
-        near = compared.select(pl.col("entries").alias("entry"), alike).filter(pl.col(LIKENESS) >= CLOSE)
-        return near.explode("entry").group_by("entry").agg(pl.col(LIKENESS).max())
+        near = compared.select(ENTRY, alike).filter(pl.col(LIKENESS) >= CLOSE)
+        return near.explode(ENTRY).group_by(ENTRY).agg(pl.col(LIKENESS).max())
 
 
 def pairs_of(word: str) -> list[str]:

@@ -17,7 +17,7 @@ from engine.notes import Note
 from engine.reader import Reader
 from engine.requests import SearchRequest
 from engine.search.folding import fold
-from engine.search.index import LISTED, RANK, ROW, SPELLED, Index
+from engine.search.index import SPELLED, Best, Index
 
 MOST_LISTED = (200, 100)  # records and nodes where no query is given
 MOST_FOUND = (50, 20)
@@ -70,14 +70,12 @@ def search(asked: SearchRequest, reader: Reader) -> Found:
     query = folded(asked.query)
     limits = limits_of(asked.limit, listing=not query)
     index = index_of(reader)
-    found = matching(query, index, asked.dimension, reader)
-    records = hits(found.filter(pl.col(ROW) < index.first_node), limits.records, index, reader)
-    nodes = hits(found.filter(pl.col(ROW) >= index.first_node), limits.nodes, index, reader)
+    best = matching(query, index, limits, asked.dimension, reader)
     return Found(
-        records=records[: limits.records],
-        hierarchy_nodes=nodes[: limits.nodes],
-        more_records=len(records) > limits.records,
-        more_nodes=len(nodes) > limits.nodes,
+        records=tuple(hit(row, rank, index, reader) for rank, row in best.records[: limits.records]),
+        hierarchy_nodes=tuple(hit(row, rank, index, reader) for rank, row in best.nodes[: limits.nodes]),
+        more_records=len(best.records) > limits.records,
+        more_nodes=len(best.nodes) > limits.nodes,
         notes=(*limits.notes, *not_loaded(dimensions, index, reader)),
     )
 
@@ -156,18 +154,18 @@ def not_loaded(dimensions: Sequence[str], index: Index, reader: Reader) -> Itera
                 yield Note.of("unavailable", lines=key, reason=refusal.error)
 
 
-def matching(query: str, index: Index, dimension: str | None, reader: Reader) -> pl.DataFrame:
-    """Return the rows to show, ranked: those that match, else those spelled nearly so; without a query all."""
+def matching(query: str, index: Index, limits: Limits, dimension: str | None, reader: Reader) -> Best:
+    """Return the best that matches, else what is spelled nearly so, and one more where there are more."""
     visible = visible_rows(index, dimension, reader)
-    if not query:
-        return pl.DataFrame({ROW: visible.arg_true()}).with_columns(pl.lit(LISTED, pl.UInt32).alias(RANK))
-    found = index.matches(query, visible)
-    if not found.is_empty():
-        return found
+    found = index.matches(query, visible) if query else index.listing(visible)
+    best = Best.of(found, index.first_node, limits.records + 1, limits.nodes + 1)
+    if not query or best.records or best.nodes:
+        return best
     words = reader.worked_out_as_seen(
         ("search words", dimension), lambda: index.visible_words(visible), len(visible) // ROWS_HELD
     )
-    return index.spellings(query, visible, words)
+    spelled = index.spellings(query, visible, words)
+    return Best.of(spelled, index.first_node, limits.records + 1, limits.nodes + 1)
 
 
 def visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl.Series:
@@ -181,15 +179,9 @@ def find_visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl
     """Look at every member of every dimension."""
     visible: list[bool] = []
     for key, rows in index.dimensions.items():
-        shown = frozenset(reader.visible_ids(key)) if key in reader.dimensions and dimension in (None, key) else ()
+        shown = reader.visible(key) if key in reader.dimensions and dimension in (None, key) else ()
         visible += [index.ids[row] in shown for row in rows]
     return pl.Series(visible, dtype=pl.Boolean)
-
-
-def hits(found: pl.DataFrame, most: int, index: Index, reader: Reader) -> tuple[Hit, ...]:
-    """Return the best of the rows found, and one more where there are more."""
-    best = found.bottom_k(most + 1, by=[RANK, ROW]).sort(RANK, ROW)
-    return tuple(hit(row, rank, index, reader) for row, rank in best.iter_rows())
 
 
 def hit(row: int, rank: int, index: Index, reader: Reader) -> Hit:

@@ -293,4 +293,5 @@ def test_a_profile_that_allows_the_usa_alone(usa_only: McpBooks) -> None:
             if row["actual"] is not None and row["budget"] is not None:
                 assert figures[key, "var", year] == exactly(row["var"]), row
     hidden = usa_only.ask("search_hierarchy", dimension="organisation")
-    assert {node["id"] for node in hidden["hierarchy_nodes"]} == {"1", "2", "14", "3", "4", "5", "6", "7"}
+    shown = {"1", "2", "14", "14/(own)", "3", "4", "5", "6", "7"}
+    assert {node["id"] for node in hidden["hierarchy_nodes"]} == shown

@@ -241,3 +241,29 @@ def test_variants_multiply_rows_before_anything_else(tmp_path: Path) -> None:
     assert figure(books.metric("revenue", scenarios={"D": "budget/downside"}, period="2021-01")) == 67
     unknown = books.metric("revenue", scenarios={"U": "budget/upside", "B": "budget"}, period="2021-01")
     assert codes(unknown) == {"unknown_scenario"}
+
+
+def test_weekends_are_no_difference_of_coverage(tmp_path: Path) -> None:
+    days = {"2020": (1, 2, 3, 6, 7, 8, 9, 10), "2021": (1, 4, 5, 6, 7, 8)}  # the working days of both weeks
+    rows = "\n".join(f"{year}-01-{day:02} actual 1" for year, held in days.items() for day in held)
+    books = small_books(
+        tmp_path,
+        facts={"gl": f"date scenario amount\n{rows}"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount}
+            """
+        },
+    )
+    variance = {"V": "var(actual,actual@py)"}
+    alike = books.metric("revenue", scenarios=variance, period=("2021-01-01", "2021-01-10"))
+    assert figure(alike) == 6 - 8
+    assert "coverage_differs" not in codes(alike)
+    longer = books.metric("revenue", scenarios=variance, period=("2021-01-01", "2021-01-31"))
+    assert "coverage_differs" not in codes(longer)
+    earlier = books.metric("revenue", scenarios={"V": "var(actual,actual@pp10)"}, period=("2021-01-01", "2021-01-20"))
+    assert "coverage_differs" in codes(earlier)

@@ -79,6 +79,12 @@ def test_a_scenario_that_is_not_there_has_no_rows_and_a_note(books: Door) -> Non
     assert [note["code"] for note in found["notes"]] == ["unknown_scenario"]
 
 
+def test_a_scenario_to_compare_with_that_is_not_there_is_noted(books: Door) -> None:
+    found = rows_of(books, period_start="2021-01", filters={"metric": "total", "compared_with": ("budget", "nobody")})
+    assert [note["code"] for note in found["notes"]] == ["unknown_scenario"]
+    assert found["contribution_total"] == 108
+
+
 @pytest.mark.parametrize(
     ("asked", "refusal", "says"),
     [
