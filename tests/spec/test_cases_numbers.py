@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.answers.budget import tokens
 from engine.answers.figures import answer
 from engine.door import Door, open_books
 from engine.exact import Exact
@@ -176,3 +177,15 @@ def test_t69_the_same_file_loaded_twice(tmp_path: Path) -> None:
         load_instance(instance, tmp_path / "state")
     books = open_books(instance, state=tmp_path / "state")
     assert figure(books.metric("revenue", scenarios=A, period=JAN)) == 60
+
+
+def test_where_an_answer_is_too_long_members_go_and_are_counted_and_totals_stay(tmp_path: Path) -> None:
+    rows = "\n".join(f"2021-01-05 actual P{product:03} 1 0" for product in range(300))
+    books = amounts(tmp_path, rows)
+    report = books.metric("revenue", scenarios=A, period=JAN, dimensions=["product"])
+    result = answer(report, 8_000)
+    assert tokens(result) <= 8_000
+    assert result["rows"][0]["key"] == "P000"
+    assert (result["rows"][-1]["key"], result["rows"][-1]["values"]) == ("total", [300])
+    assert result["agent_truncated"] == {"members": 301 - len(result["rows"])}
+    assert "agent_truncated" not in answer(report, 100_000)
