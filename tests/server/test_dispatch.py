@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from engine.books import Shelf
+from engine.errors import DeadlineExceeded
 from engine.instance.read import read_instance
 from engine.requests import NothingAsked
 from server.caller import Caller, Callers
@@ -35,7 +36,7 @@ class Gate:
         try:
             while not self.open.wait(0.01):
                 caller.stop()
-        except CallerGone:
+        except (CallerGone, DeadlineExceeded):
             self.stopped.set()
             raise
         return Answer({"through": True})
@@ -101,7 +102,7 @@ def test_the_cap_of_all_callers(small_instance: tuple[Path, Path]) -> None:
 
 def test_a_call_past_its_deadline_is_told_so_and_stops(small_instance: tuple[Path, Path]) -> None:
     gate = Gate()
-    dispatch = dispatch_of(small_instance, {"gate": tool(gate.run)}, deadline_seconds=1)
+    dispatch = dispatch_of(small_instance, {"gate": tool(gate.run)}, deadline_seconds=2)
 
     async def scene() -> Outcome:
         outcome = await dispatch.call("gate", {}, ANN)

@@ -87,6 +87,41 @@ def test_balances_counts_and_variants_of_a_blend(tmp_path: Path) -> None:
     assert found == {"V": 63 + 72 - 126, "P": Decimal("0.0714285714285714")}
 
 
+def test_a_blend_is_open_where_the_scenario_that_its_last_day_comes_from_is(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": """
+            date       scenario entity amount
+            2021-02-10 actual   A      10
+            2021-03-10 actual   A      10
+            2021-04-10 forecast A      12
+            2021-02-10 budget   B      7
+            2021-04-10 budget   B      7
+            """
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {entity: entity}
+            measures: {amount: {places: 2}}
+            metrics: {revenue: {measure: amount}}
+            """
+        },
+        dimensions="entity: {kind: leaf}",
+        scenarios="""
+            actual:   {alias: Actuals, kind: actual, closed_through: 2021-03}
+            forecast: {alias: Forecast, kind: forecast, closed_through: 2020-12}
+            budget:   {alias: Budget, kind: budget}
+        """,
+    )
+    asked = {"scenarios": {"V": "var(actual+forecast,budget)"}, "dimensions": ["entity"]}
+    closed, opened = (books.metric("revenue", period=month, **asked) for month in ("2021-02", "2021-04"))
+    assert figures(closed, "entity") == {"A": 10, "B": -7, None: 3}
+    assert figures(opened, "entity") == {"A": 12, "B": None, None: 5}
+    assert "open_period" in codes(opened) - codes(closed)
+
+
 def test_each_part_of_a_blend_is_cut_to_what_its_own_scenario_shows(tmp_path: Path) -> None:
     rows = ACTUAL + "\n2021-02-10 actual B 3\n2021-08-10 forecast B 100\n" + FORECAST
     books = blended(

@@ -316,3 +316,29 @@ def test_an_adjustment_touches_what_it_names_and_nothing_else(tmp_path: Path) ->
     report = books.statement("pnl", scenarios={"X": "budget/low"}, period="2021-01")
     assert figures(report, "line") == {"revenue": 50 + 40 + 7, "sold": 7, "plan_revenue": 10, "plan_sold": 8}
     assert [dict(note.about)["domain"] for note in report.notes if note.code == "variant_untouched"] == ["plan"]
+
+
+def test_weekends_are_no_difference_of_coverage(tmp_path: Path) -> None:
+    days = {"2020": (1, 2, 3, 6, 7, 8, 9, 10), "2021": (1, 4, 5, 6, 7, 8)}  # the working days of both weeks
+    rows = "\n".join(f"{year}-01-{day:02} actual 1" for year, held in days.items() for day in held)
+    books = small_books(
+        tmp_path,
+        facts={"gl": f"date scenario amount\n{rows}"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount}
+            """
+        },
+    )
+    variance = {"V": "var(actual,actual@py)"}
+    alike = books.metric("revenue", scenarios=variance, period=("2021-01-01", "2021-01-10"))
+    assert figure(alike) == 6 - 8
+    assert "coverage_differs" not in codes(alike)
+    longer = books.metric("revenue", scenarios=variance, period=("2021-01-01", "2021-01-31"))
+    assert "coverage_differs" not in codes(longer)
+    earlier = books.metric("revenue", scenarios={"V": "var(actual,actual@pp10)"}, period=("2021-01-01", "2021-01-20"))
+    assert "coverage_differs" in codes(earlier)
