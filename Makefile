@@ -8,7 +8,7 @@ ROWS ?= 150000
 NPM := $(shell command -v npm 2>/dev/null)
 SUITE := tests/conformance
 
-.PHONY: serve test lint bench schemas constraints ci-deps clean
+.PHONY: serve test test-deep test-mutations lint bench schemas constraints ci-deps clean
 .DELETE_ON_ERROR:
 
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
@@ -16,6 +16,12 @@ serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo boo
 
 test: lint $(SUITE)/node.done  ## lint, types, architecture and every test
 	$(BIN)/python -m pytest
+
+test-deep: $(VENV)/dev.done  ## the laws on 2,000 random books each, not the same ones twice
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/laws
+
+test-mutations: $(VENV)/dev.done  ## break each rule of the figures on its own: a test must fail every time
+	$(BIN)/python -m tests.mutations
 
 lint: $(VENV)/dev.done
 	$(BIN)/ruff check .

@@ -1,11 +1,11 @@
-"""Runs the benches: all of them, or those named: python -m benches [statement] [search] [overhead] [--rows N]."""
+"""Runs the benches: all of them, or those named: python -m benches [BENCH …] [--rows N]."""
 
 import argparse
 import sys
 
-from benches import overhead, search, statement
+from benches import overhead, search, statement, tokens
 
-BENCHES = {"statement": statement.main, "search": search.main, "overhead": overhead.main}
+BENCHES = {"statement": statement.main, "search": search.main, "overhead": overhead.main, "tokens": tokens.main}
 
 
 def main() -> int:

@@ -26,7 +26,7 @@ from engine.store.layout import Pin, current_version, pin_current
 from engine.store.protocol import FactStore
 
 Value = TypeVar("Value")
-KEPT = 2_000_000  # size of all memos of one Books together, in members; past it the oldest go
+KEPT = 4_000_000  # size of all memos of one Books together, in members; past it the longest unused go
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +52,14 @@ class Books:
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
         """Return what was made under a key before, or make and keep it; `size` is about how many members it holds."""
-        kept = self._memos.get(key)
-        if kept is not None:
-            return kept[0]  # type: ignore[return-value]  # a key names what it keeps, and so its type
+        with self._lock:
+            kept = self._memos.pop(key, None)
+            if kept is not None:
+                self._memos[key] = kept
+                return kept[0]  # type: ignore[return-value]  # a key names what it keeps, and so its type
         made = make()
         with self._lock:
-            self._kept += size
+            self._kept += size - self._memos.pop(key, (None, 0))[1]
             while self._kept > KEPT and self._memos:
                 _, freed = self._memos.pop(next(iter(self._memos)))
                 self._kept -= freed
@@ -66,11 +68,13 @@ class Books:
 
     def members(self, key: str) -> MemberSet:
         """Return what the ids of a dimension stand for; Unavailable where its table was never loaded."""
-        return self.memo(("members", key), lambda: self._members(self.catalogue.dimensions[key]))
+        dimension = self.catalogue.dimensions[key]
+        return self.memo(("members", key), lambda: self._members(dimension), len(self.leaf(dimension.leaf).member_ids))
 
     def leaf(self, key: str) -> LeafMembers:
         """Return the members of a leaf dimension."""
-        return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]))
+        codes = self._pin.manifest.codes.get(key)
+        return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]), codes.count if codes else 1)
 
     def codes(self, cut: Cut) -> CodeSet | None:
         """Return the leaf codes a cut selects; None of a deny that names what does not exist.
@@ -90,6 +94,14 @@ class Books:
     def holds(self, domain: str) -> bool:
         """Tell whether a domain has facts."""
         return bool(self._pin.manifest.facts.get(domain))
+
+    def places(self, domain: str) -> Mapping[str, set[int]]:
+        """Return the decimal places that the amounts of each measure of a domain were loaded to."""
+        found: dict[str, set[int]] = {}
+        for part in self._pin.manifest.facts.get(domain, ()):
+            for key, places in part.places.items():
+                found.setdefault(key, set()).add(places)
+        return found
 
     def columns(self, domain: str) -> Mapping[str, set[str]]:
         """Return the columns that each load of a domain brought."""

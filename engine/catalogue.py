@@ -83,6 +83,7 @@ class Measure:
     column: str
     kind: Kind
     places: int
+    currency: str | None = None  # leaf dimension or axis of its currency; None: amounts are in that of the books
 
 
 ROW_COUNT = Measure(key="rows", column="", kind=Kind.NUMBER, places=0)  # what metrics measure that count

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from engine.books import Books
-from engine.catalogue import Base, RollupLine
+from engine.catalogue import Base, Domain, RollupLine
 from engine.cuts import Cut
 from engine.errors import Refusal
 from engine.exact import ONE, Exact
@@ -15,13 +15,7 @@ def data_faults(books: Books) -> Iterator[str]:
     """Yield everything in the catalogue that the loaded books cannot answer."""
     catalogue = books.catalogue
     for domain in catalogue.domains.values():
-        if not books.holds(domain.key):
-            yield f"{domain.table} ({domain.key}) is not loaded"
-            continue
-        wanted = {*domain.dimensions, *domain.measures}
-        for load, columns in books.columns(domain.key).items():
-            for column in sorted(wanted - columns):
-                yield f"{domain.table} ({domain.key}) has no column '{column}' in load {load}; load it again"
+        yield from fact_faults(books, domain)
     broken = set()
     for dimension in catalogue.dimensions.values():
         if dimension.grain:
@@ -41,6 +35,23 @@ def data_faults(books: Books) -> Iterator[str]:
         for cut in metric.body.where
         if cut.dimension not in broken and any(weight != ONE for weight in cut_weights(books, cut))
     )
+
+
+def fact_faults(books: Books, domain: Domain) -> Iterator[str]:
+    """Yield what the facts of a domain lack."""
+    table = f"{domain.table} ({domain.key})"
+    if not books.holds(domain.key):
+        yield f"{table} is not loaded"
+        return
+    wanted = {*domain.dimensions, *domain.measures}
+    for load, columns in books.columns(domain.key).items():
+        for column in sorted(wanted - columns):
+            yield f"{table} has no column '{column}' in load {load}; load it again"
+    for key, places in books.places(domain.key).items():
+        measure = domain.measures.get(key)
+        if measure is not None and places != {measure.places}:
+            held = " and ".join(map(str, sorted(places)))
+            yield f"{table} holds {key} to {held} places, not {measure.places}; load it again"
 
 
 def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:

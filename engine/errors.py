@@ -19,12 +19,14 @@ A refusal is an answer: it says what was wrong, echoes what was sent, and names 
 names what its caller may not see; whoever raises one passes visible names only.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import ClassVar
 
 ECHO_CHARACTERS = 200
 ECHO_NAMES = 30
+MOST_CHARACTERS = 2000  # of a sentence, whatever was sent
 
 
 class Refusal(Exception):
@@ -56,14 +58,14 @@ class Refusal(Exception):
     def as_data(self) -> dict[str, object]:
         """Return the error object of the service: JSON-ready, bounded, empty parts left out."""
         parts: dict[str, object] = {
-            "error": self.error,
+            "error": cut(self.error, MOST_CHARACTERS),
             "error_type": self.error_type,
             "retryable": self.retryable,
-            "field": self.field,
+            "field": echo(self.field),
             "got": echo(self.got),
-            "valid": self.valid[:ECHO_NAMES],
+            "valid": [echo(name) for name in self.valid[:ECHO_NAMES]],
             "did_you_mean": self.did_you_mean,
-            "example": self.example,
+            "example": self.example if len(as_text(self.example)) <= MOST_CHARACTERS else None,
             "retry_after_ms": self.retry_after_ms,
         }
         return {key: part for key, part in parts.items() if part not in (None, [])}
@@ -173,16 +175,35 @@ def closest(got: str, names: Sequence[str]) -> list[str]:
 
 
 def quoted(names: Iterable[str]) -> str:
-    """Return names as they stand in a sentence: 'a', 'b' or 'c'."""
-    shown = [f"'{echo(name)}'" for name in names]
+    """Return names as they stand in a sentence: 'a', 'b' or 'c', or the first of many."""
+    named = list(names)
+    shown = [f"'{echo(name)}'" for name in named[:ECHO_NAMES]]
+    if len(named) > ECHO_NAMES:
+        return f"{', '.join(shown)} and {len(named) - ECHO_NAMES} more"
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
 def echo(got: object) -> object:
     """Return what was sent, cut to a length that an error may carry."""
     if isinstance(got, str):
-        return got if len(got) <= ECHO_CHARACTERS else f"{got[:ECHO_CHARACTERS]}… ({len(got)} characters)"
-    if isinstance(got, Sequence):
-        shown = [echo(item) for item in got[:ECHO_NAMES]]
+        return cut(got, ECHO_CHARACTERS)
+    if isinstance(got, list | tuple):
+        shown = [short(item) for item in got[:ECHO_NAMES]]
         return shown if len(got) <= ECHO_NAMES else [*shown, f"… ({len(got)} items)"]
-    return got
+    return short(got)
+
+
+def short(got: object) -> object:
+    """Return what was sent, as the beginning of its text where that is long."""
+    text = got if isinstance(got, str) else as_text(got)
+    return got if len(text) <= ECHO_CHARACTERS else cut(text, ECHO_CHARACTERS)
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text, or its beginning and how long it was."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+
+
+def as_text(got: object) -> str:
+    """Return what was sent as JSON text."""
+    return json.dumps(got, ensure_ascii=False, default=str)

@@ -33,6 +33,18 @@ class Filling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """How a feed converts a measure of each row into the instance's currency, in another measure."""
+
+    rates: str  # live table of rates
+    kind: str | None  # of the rates, None where they are of no kind
+    currency: str  # column with the currency of each row
+    on: str  # column with the day or period the rate must hold for
+    measure: str
+    into: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
     """One feed: an extract of a source into a live table."""
 
@@ -46,3 +58,5 @@ class Binding:
     rejects_allowed: int
     extends_members: bool
     allows_empty: bool  # whether an extract without a row empties what the feed brought before
+    fills_rates: bool = False  # whether the live table is one of rates, which other feeds convert at
+    conversion: Conversion | None = None

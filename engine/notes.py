@@ -76,6 +76,15 @@ NOTES: dict[str, Wording] = {
         Severity.INFO,
         "{scenario} adjusts by {dimensions}, which {domain} does not have: that adjustment leaves it as it is.",
     ),
+    "shortened": Wording(Severity.INFO, "This is longer than an answer may be: {left_out} left out. {rest}"),
+    "mixed_currency": Wording(
+        Severity.CAUTION,
+        "Amounts in several currencies ({currencies}) are added up in {scenario}: {lines}. Such a sum is an amount in "
+        "none of them, whatever unit is shown. Break down by {dimension} to see them apart, or use a converted metric.",
+    ),
+    "foreign_currency": Wording(
+        Severity.CAUTION, "Amounts in {scenario} are in {currencies}, whatever unit is shown: {lines}."
+    ),
     "newer_data": Wording(
         Severity.CAUTION,
         "{domain} ({scenarios}) was loaded again after these figures were read. Run the report again for the latest.",

@@ -9,6 +9,7 @@ from engine.door import STATE, STORE
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SHORTEST_KEY = 32
+SHORTEST_ANSWER = 2000  # what tools say of themselves takes about half of it
 
 
 class BadSetting(ValueError):
@@ -30,7 +31,7 @@ class Settings:
     dev_key: str | None = None
     """MCP_DEV_KEY: the key of the single-user server, at least 32 characters; left out, made once and kept."""
     answer_tokens: int = 10_000
-    """SVC_ANSWER_TOKENS: about how many tokens of text an answer may have."""
+    """SVC_ANSWER_TOKENS: about how many tokens of text an answer may have, at least 2,000."""
     row_cap: int = 10_000
     """INSPECTION_ROW_CAP: at most so many rows does an inspection show."""
     calls_per_caller: int = 16
@@ -89,6 +90,8 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     settings = Settings(**read)  # type: ignore[arg-type]  # each value was made of its field's type above
     if settings.host not in LOOPBACK:
         raise BadSetting(f"SVC_HOST is '{settings.host}'; the single-user server listens on loopback only")
+    if settings.answer_tokens < SHORTEST_ANSWER:
+        raise BadSetting(f"SVC_ANSWER_TOKENS is '{settings.answer_tokens}'; it takes at least {SHORTEST_ANSWER}")
     if settings.dev_key is not None and len(settings.dev_key) < SHORTEST_KEY:
         raise BadSetting(f"MCP_DEV_KEY has {len(settings.dev_key)} characters; it takes at least {SHORTEST_KEY}")
     return settings

@@ -19,8 +19,9 @@ from engine.requests import (
     VariantsRequest,
 )
 from server.caller import Caller
-from server.tools.discovery import list_dimensions, list_kpis, list_scenarios, list_variants, search_hierarchy
+from server.tools.discovery import list_dimensions, list_scenarios, list_variants, search_hierarchy
 from server.tools.inspection import get_inspection_schema, inspect_rows, list_inspection_sources
+from server.tools.metrics import list_kpis
 from server.tools.orientation import svc_orientation
 from server.tools.reporting import run_metric, run_statement
 from server.wire.answer import Answer

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.books import ABSENT, ADVENTUREWORKS, ROOT, edited_copy, load_instance, needs
 from tests.support.demo import DEMO, ROWS, generate
@@ -13,6 +14,10 @@ from tests.support.serving import ERAS, McpBooks, Server, connected, serving
 UNCUT = "1000000"  # an answer budget that nothing in these tests exceeds
 AW = ROOT / "instances" / "adventureworks"
 
+SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck), "report_multiple_bugs": False}
+settings.register_profile("short", max_examples=100, derandomize=True, **SLOW)
+settings.register_profile("deep", max_examples=2000, **SLOW)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 SKIPPED: list[str] = []
 

@@ -13,7 +13,7 @@ import polars as pl
 from engine.answers.budget import Json, tokens
 from engine.answers.parts import period_json
 from engine.catalogue import Favourable
-from engine.errors import BadArguments
+from engine.errors import BadArguments, quoted
 from engine.exact import Exact
 from engine.plans.freshness import Freshness
 from engine.report.data import Comparison, Drill, Line, Place, ReportData
@@ -33,9 +33,11 @@ def answer(report: ReportData, budget: int) -> Json:
     while tokens(result) > budget:
         shorter = kept.shorter(tokens(result) / budget)
         if shorter is None:
+            fewer = "scenarios" if report.statement else "metrics, scenarios"
+            narrower = f", or filter {quoted(report.breakdown)}" if report.breakdown else ""
             raise BadArguments(
-                f"Even the totals of this report are longer than {budget} tokens. Ask for fewer scenarios or a "
-                "shorter range, or filter a dimension.",
+                f"Even the totals of this report are longer than {budget} tokens. Ask for fewer {fewer} or a shorter "
+                f"range{narrower}.",
                 field="dimensions" if report.breakdown else "scenarios",
                 got=list(report.breakdown) or len(report.columns),
             )
@@ -154,6 +156,7 @@ def row_json(report: ReportData, down: Down) -> Json:
             "unit": None,
             "format": None,
             **members_json(place),
+            **(labels_json(place) if len(place.members) > 1 else {}),  # the label of one is the row's
             **drill_json(place.drill),
         }
     line = report.lines[down.line]
@@ -181,10 +184,14 @@ def place_key(place: Place) -> str:
 
 
 def members_json(place: Place) -> Json:
-    """Return the members of a place with the labels that say more than their ids."""
+    """Return the members of a place."""
+    return {"members": {member.dimension: member.id for member in place.members}}
+
+
+def labels_json(place: Place) -> Json:
+    """Return the labels that say more than the ids of a place's members."""
     labels = {member.dimension: member.label for member in place.members if member.label != member.id}
-    members = {"members": {member.dimension: member.id for member in place.members}}
-    return {**members, "labels": labels} if labels else members
+    return {"labels": labels} if labels else {}
 
 
 def column_json(report: ReportData, across: Across, at: int) -> Json:
@@ -210,6 +217,7 @@ def column_json(report: ReportData, across: Across, at: int) -> Json:
     return {
         **shown,
         **members_json(place),
+        **labels_json(place),
         **({"is_total": True} if report.breakdown and place.is_total else {}),
         "unit": "fraction" if is_share else None,
         "format": "percent" if is_share else None,

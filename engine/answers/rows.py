@@ -1,15 +1,19 @@
 """Rows as a result: a preview within the token budget, and what all of them contribute.
 
 Rows are arrays aligned with the columns. Where not all of them fit, those from the end are left out of the preview and
-`agent_truncated` is true; `truncated` tells whether there were more than the limit.
+`agent_truncated` is true; `truncated` tells whether there were more than the limit. Of many separate runs of days the
+first are said, and how many more there are.
 """
 
 from collections.abc import Sequence
 
 from engine.answers.budget import Json, tokens
 from engine.answers.parts import period_json
+from engine.errors import BadArguments
 from engine.exact import Exact
 from engine.report.inspection import Inspection, RowColumn, RowValue
+
+MOST_SPANS = 50  # runs of days that an answer names
 
 
 def rows_answer(inspection: Inspection, budget: int) -> Json:
@@ -19,6 +23,12 @@ def rows_answer(inspection: Inspection, budget: int) -> Json:
     while (excess := tokens(result) / budget) > 1 and shown:
         shown = min(shown - 1, int(shown / excess))
         result = rows_result(inspection, shown)
+    if tokens(result) > budget:
+        raise BadArguments(
+            f"Even without rows this answer is longer than {budget} tokens. Name fewer columns.",
+            field="columns",
+            got=len(inspection.columns),
+        )
     return result
 
 
@@ -26,11 +36,13 @@ def rows_result(inspection: Inspection, shown: int) -> Json:
     """Return the result object with so many rows."""
     rows = [[value_json(value) for value in row] for row in inspection.rows[:shown]]
     period = {} if inspection.period is None else {"period": period_json(inspection.period)}
+    days = [[span.first.isoformat(), span.last.isoformat()] for span in inspection.read if inspection.period]
     return {
         "source_key": inspection.source,
         "scenario_id": inspection.scenario,
         **period,
-        "days_read": [[span.first.isoformat(), span.last.isoformat()] for span in inspection.read if inspection.period],
+        "days_read": days[:MOST_SPANS],
+        **({"more_days_read": len(days) - MOST_SPANS} if len(days) > MOST_SPANS else {}),
         "columns": [column_json(column, [row[at] for row in rows]) for at, column in enumerate(inspection.columns)],
         "rows": rows,
         "labels": labels_shown(inspection, rows),

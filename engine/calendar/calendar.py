@@ -7,7 +7,7 @@ from functools import cached_property
 
 from engine.calendar.grains import SHAPES, GrainRules
 from engine.calendar.periods import Bounds, Grain, Period, PeriodRange, Span
-from engine.errors import BadPeriod, MixedGrains
+from engine.errors import BadPeriod, MixedGrains, quoted
 
 COARSEST_FIRST = (Grain.YEAR, Grain.QUARTER, Grain.MONTH, Grain.DATE)
 STEPS = {(Grain.YEAR, Grain.QUARTER): 4, (Grain.WEEK, Grain.DATE): 7}  # one of a grain, counted in a finer one
@@ -53,15 +53,15 @@ class Calendar:
             if ordinal is None or ordinal not in self.ordinals[grain]:
                 first, last = (self.period(grain, self.ordinals[grain][place]).code for place in (0, -1))
                 raise BadPeriod(
-                    f"{field} '{code}' has the shape of a {rules.noun}, but there is no such {rules.noun} from {first} "
-                    f"to {last}.",
+                    f"{field} {quoted([code])} has the shape of a {rules.noun}, but there is no such {rules.noun} from "
+                    f"{first} to {last}.",
                     field=field,
                     got=code,
                     example=rules.example,
                 )
             return self.period(grain, ordinal)
         raise BadPeriod(
-            f"{field} '{code}' is no period code. It is {self.codes}.",
+            f"{field} {quoted([code])} is no period code. It is {self.codes}.",
             field=field,
             got=code,
             valid=[rules.example for rules in self.grains.values()],

@@ -25,7 +25,8 @@ from engine.plans.windows import Window
 from engine.queries.values import Filter
 from engine.reader import Reader
 from engine.scenarios import Portion
-from engine.slices import ROWS, SPAN, Slice
+from engine.scope import Cell
+from engine.slices import ROWS, SPAN, Aggregate, Slice
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,21 +150,34 @@ def portion_sums(
     view: View, portion: Portion, pieces: Sequence[Span], weighing: Weighing, reader: Reader
 ) -> pl.LazyFrame:
     """Return the sums of one portion on its own pieces: by piece and by the codes its rows must be told apart by."""
-    own = [place for place, piece in enumerate(pieces) if portion.days.holds(piece.first)]
-    before = own[0] if own else 0
     keys = weighing.keys
     if weighing.bases[0].counted:
         keys = tuple(dict.fromkeys((*keys, weighing.bases[0].counted)))
     if weighing.bases[0].over_time.rule is Rule.LAST_KNOWN:
         keys = tuple(sorted({*keys, *reader.catalogue.leaves_of(view.domain)}))
+    return own_sums(view, portion, pieces, keys, weighing.aggregates, weighing.cut, reader)
+
+
+def own_sums(
+    view: View,
+    portion: Portion,
+    pieces: Sequence[Span],
+    keys: tuple[str, ...],
+    aggregates: tuple[Aggregate, ...],
+    cut: Cell,
+    reader: Reader,
+) -> pl.LazyFrame:
+    """Return aggregates of one portion on its own pieces, numbered among all, by some keys inside a cut."""
+    own = [place for place, piece in enumerate(pieces) if portion.days.holds(piece.first)]
+    before = own[0] if own else 0
     asked = Slice(
         domain=view.domain,
         scenario=portion.part.scenario.id,
         spans=tuple(pieces[place] for place in own),
         keys=keys,
-        aggregates=weighing.aggregates,
+        aggregates=aggregates,
     )
-    sums = reader.sums(asked, weighing.cut, view.shared)
+    sums = reader.sums(asked, cut, view.shared)
     return sums.with_columns(pl.col(SPAN) + before) if before else sums
 
 

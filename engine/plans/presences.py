@@ -121,12 +121,16 @@ class Presences:
         return period is not None and period.first <= through
 
     def open_span(self, view: View, window: Window) -> Span | None:
-        """Return the days of a window that the registry says are open; of a blend, the second scenario's say."""
-        closed = view.portions[-1].part.scenario.open_after(view.domain)
-        if closed is None or window.last is None or window.last <= closed:
+        """Return the days of a window that the registry says are open; the part that its last day is read from says."""
+        if window.last is None:
             return None
-        first = next(span for span in window.spans if span.last > closed)
-        return Span(max(first.first, date.fromordinal(closed.toordinal() + 1)), window.last)
+        portion = next(portion for portion in view.portions if portion.days.holds(window.last))
+        closed = portion.part.scenario.open_after(view.domain)
+        if closed is None or window.last <= closed:
+            return None
+        opens = max(date.fromordinal(closed.toordinal() + 1), portion.days.first)
+        first = next(span for span in window.spans if span.last >= opens)
+        return Span(max(first.first, opens), window.last)
 
     def coverage(self, view: View, window: Window, grain: Grain) -> Coverage:
         """Return how much of a window holds rows, and how long it is: in months at most, in weeks at least.

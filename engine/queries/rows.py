@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engine.calendar.periods import PeriodRange
 from engine.catalogue import INSPECTION_KEYS, Domain, Metric, Statement
 from engine.cuts import UNASSIGNED
-from engine.errors import BadArguments, ColumnUnavailable, UnknownName, quoted
+from engine.errors import BadArguments, ColumnUnavailable, UnknownName, echo, quoted
 from engine.notes import Note
 from engine.queries.filters import resolve_filters, select_periods
 from engine.queries.resolve import refuse_endless_blends
@@ -138,8 +138,8 @@ def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side 
     part = resolve_side(scenario, reader.scenarios)
     if part is not None and (part.shifts or len(part.parts) > 1):
         raise BadArguments(
-            f"scenario_id takes a scenario or scenario/variant, and '{scenario}' is a view of some. Name the scenario, "
-            "and the view in filters.scenario.",
+            f"scenario_id takes a scenario or scenario/variant, and {quoted([scenario])} is a view of some. Name the "
+            "scenario, and the view in filters.scenario.",
             field="scenario_id",
             got=scenario,
             valid=reader.scenarios,
@@ -147,7 +147,7 @@ def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side 
         )
     if part is None and resolve(scenario, reader.scenarios) is not None:
         raise BadArguments(
-            f"'{scenario}' is a variance; inspect each side in a call of its own.",
+            f"{quoted([scenario])} is a variance; inspect each side in a call of its own.",
             field="scenario_id",
             got=scenario,
             valid=reader.scenarios,
@@ -157,7 +157,8 @@ def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side 
     side = resolve_side(view, reader.scenarios)
     if side is None or part.parts[0] not in side.parts:
         raise BadArguments(
-            f"filters.scenario '{view}' is no view of {scenario}: a shifted view or a blend of which it is a part.",
+            f"filters.scenario {quoted([view])} is no view of {echo(scenario)}: a shifted view or a blend of which it "
+            "is a part.",
             field="filters.scenario",
             got=view,
             example={"scenario_id": scenario, "filters": {"scenario": f"{scenario}@py"}},

@@ -8,6 +8,7 @@ from engine.calendar.periods import Period, PeriodRange
 from engine.cuts import Cuts
 from engine.errors import BadArguments
 from engine.formulas.figures import Figure, Nothing
+from engine.plans.currencies import currency_notes, currency_reads
 from engine.plans.expressions import Measured
 from engine.plans.figures import FigurePlan, Figures, Place, Reading
 from engine.plans.freshness import freshness
@@ -32,12 +33,9 @@ Stop = Callable[[], None]  # raises where the call should not go on
 def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
     """Collect what a plan needs, looking at `stop` between its frames, and return the report."""
     planned = plan.figures
-    sums: list[list[pl.DataFrame]] = []
-    for batch in planned.batches:
-        sums.append([])
-        for frame in batch.frames:
-            stop()
-            sums[-1].append(frame.collect(engine="in-memory"))
+    sums = [collected(batch.frames, stop) for batch in planned.batches]
+    reads = currency_reads(planned)
+    held = [collected(read.frames, stop) for read in reads]
     stop()
     figures = planned.finish(sums)
     refuse_too_many(planned, len(figures.places))
@@ -47,7 +45,7 @@ def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
     shown = [(row, by_column) for row, by_column in zip(planned.rows, by_row, strict=True) if is_shown(row, by_column)]
     catalogue = planned.reader.catalogue
     query = planned.query
-    said = (*query.notes, *notes(planned, figures), *variances.notes)
+    said = (*query.notes, *notes(planned, figures), *currency_notes(planned, reads, held), *variances.notes)
     return Report(
         statement=plan.key if isinstance(plan, StatementPlan) else None,
         label=plan.label,
@@ -75,6 +73,15 @@ def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
             planned.reader,
         ),
     )
+
+
+def collected(frames: Sequence[pl.LazyFrame], stop: Stop) -> list[pl.DataFrame]:
+    """Collect some frames, looking at `stop` before each."""
+    found = []
+    for frame in frames:
+        stop()
+        found.append(frame.collect(engine="in-memory"))
+    return found
 
 
 def scenarios_of(plan: FigurePlan) -> Iterator[str]:

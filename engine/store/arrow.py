@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from engine.calendar.periods import Span
 from engine.catalogue import Domain
+from engine.errors import Unavailable
 from engine.scope import Allowed, Cell, CodeSet
 from engine.slices import DATE, ROWS, SPAN, Aggregate, How, Presence, RowSlice, Slice
 from engine.store.layout import UNDATED, Manifest, Partition
@@ -186,6 +187,7 @@ class ArrowFacts:
                 if name in self._types and dtype != self._types[name]
             ]
             frame = mapped.with_columns(narrow) if narrow else mapped
+            refuse_other_places(self._domains[domain], partition)
             for key in self._domains[domain].sort[:1]:
                 frame = frame.with_columns(pl.col(key).set_sorted())
             self._frames[partition.file] = frame
@@ -206,6 +208,17 @@ class ArrowFacts:
         listed = pl.Series(sorted(codes.codes), dtype=self._types.get(dimension, pl.UInt8), strict=False)
         inside = pl.col(dimension) == listed[0] if len(listed) == 1 else pl.col(dimension).is_in(listed.implode())
         return ~inside if codes.complement else inside
+
+
+def refuse_other_places(domain: Domain, partition: Partition) -> None:
+    """Refuse amounts that were loaded to other decimal places than the catalogue now says."""
+    for key, measure in domain.measures.items():
+        held = partition.places.get(key, measure.places)
+        if held != measure.places:
+            raise Unavailable(
+                f"{key} of {domain.key} was loaded to {held} decimal places and the catalogue now says "
+                f"{measure.places}; its feeds must be loaded again."
+            )
 
 
 def limited(frame: pl.LazyFrame, limit: int | None) -> pl.LazyFrame:

@@ -3,7 +3,7 @@
     CURRENT                                  number of the current version; publishing renames a new one over it
     manifests/000007.json                    one version; readers hold a shared lock on it while they use its files
     facts/gl/LOAD/actual/2025-01-1.arrow     one scenario and calendar month of one load (of one file of it), sorted
-    tables/live.account/LOAD.arrow           one table of members or nodes
+    tables/live.account/LOAD.arrow           one table of members, nodes or rates
     codes/account/000007.arrow               the ids of a leaf dimension in code order
 
 Files are never changed. A version that no reader holds and that is not current is swept with the files only it names.
@@ -43,6 +43,7 @@ class Partition:
     days: tuple[int, ...]  # days of the month that hold rows
     magnitudes: Mapping[str, int]  # measure -> sum of absolute amounts
     load: str
+    places: Mapping[str, int] = field(default_factory=dict)  # measure -> decimal places of its amounts
 
     @cached_property
     def dates(self) -> tuple[date, ...]:
@@ -53,7 +54,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTable:
-    """A table of members or nodes."""
+    """A table of members, nodes or rates."""
 
     file: str
     rows: int

@@ -82,11 +82,16 @@ class Stage:
 
     def known(self, table: str, column: str) -> pl.Series | None:
         """Return a column of a staged or published table, None where there is no such table."""
+        rows = self.rows(table)
+        return None if rows is None else rows[column]
+
+    def rows(self, table: str) -> pl.DataFrame | None:
+        """Return a staged or published table, None where there is no such table."""
         stored = self._tables.get(table)
-        return None if stored is None else pl.read_ipc(self._root / stored.file)[column]
+        return None if stored is None else pl.read_ipc(self._root / stored.file)
 
     def table(self, name: str, frame: pl.DataFrame, load: Load) -> None:
-        """Stage a table of members or nodes in place of the one before."""
+        """Stage a table of members, nodes or rates in place of the one before."""
         file = f"tables/{name}/{load.id}.arrow"
         self._write(file, frame)
         self._tables[name] = StoredTable(file=file, rows=frame.height, load=load.id)
@@ -162,6 +167,7 @@ class Stage:
             rows=part.height,
             days=tuple(days),
             magnitudes=magnitudes(part, list(domain.measures)),
+            places={key: measure.places for key, measure in domain.measures.items()},
             load=load.id,
         )
 

@@ -39,10 +39,7 @@ def amounts(column: pl.Series, places: int) -> Parsed:
     """Return amounts as integers of their last decimal place; more places than that are no amount here."""
     if column.dtype.is_integer() or column.dtype.is_decimal():
         return decimal_amounts(column, places)
-    written = text(column) if not column.dtype.is_float() else column.cast(pl.String)
-    written = written.str.strip_chars()
-    written = expanded(written)
-    frame = pl.DataFrame({"written": written}).with_columns(
+    frame = pl.DataFrame({"written": numbers(column)}).with_columns(
         is_number=pl.col("written").str.contains(NUMBER),
         sign=pl.when(pl.col("written").str.starts_with("-")).then(pl.lit("-")).otherwise(pl.lit("")),
         digits=pl.col("written").str.strip_chars_start("+-"),
@@ -68,6 +65,12 @@ def amounts(column: pl.Series, places: int) -> Parsed:
         .then(pl.lit("is too large")),
     )
     return Parsed(judged["values"], judged["reasons"])
+
+
+def numbers(column: pl.Series) -> pl.Series:
+    """Return numbers as they are written, in digits; what is no number stays what it is."""
+    written = column.cast(pl.String) if column.dtype.is_float() else text(column)
+    return expanded(written.str.strip_chars())
 
 
 def expanded(written: pl.Series) -> pl.Series:

@@ -15,8 +15,10 @@ from engine.members.tree import HierarchyFault
 from engine.store.layout import Load
 from engine.store.writer import BooksLocked, Stage, stage
 from server.ingest.extract import extract
+from server.ingest.rates import shape_rates
 from server.ingest.rejects import VALIDATE, LoadFailed, Rejects
-from server.ingest.shape import Shaping, shape_facts, shape_members, shape_nodes
+from server.ingest.shape import shape_facts, shape_members, shape_nodes
+from server.ingest.shaping import Shaping
 
 __all__ = ["BindingFailed", "BooksLocked", "Loaded", "load"]
 
@@ -48,7 +50,7 @@ class BindingFailed(Exception):
 def load(
     bindings: Sequence[Binding], catalogue: Catalogue, root: Path, folder: Path, progress: Progress
 ) -> list[Loaded]:
-    """Load some bindings as one version of the books: members first, then trees, then facts.
+    """Load some bindings as one version of the books: members and rates first, then trees, then facts.
 
     `root` is the fact store, `folder` the instance that relative paths start from. BindingFailed, and nothing is
     published, where any of them fails.
@@ -66,7 +68,9 @@ def load(
 
 
 def rank(binding: Binding, catalogue: Catalogue) -> int:
-    """Return when a binding's turn comes: facts need members, and trees do."""
+    """Return when a binding's turn comes: facts need members, trees and rates, and trees need members."""
+    if binding.fills_rates:
+        return 0
     target = target_of(binding, catalogue)
     if isinstance(target, Domain):
         return 2
@@ -104,7 +108,7 @@ class Loading:
         """Extract, validate and stage, file by file where they are facts; BindingFailed where one of them fails."""
         key = self.binding.key
         load = Load(id=f"{self.now:%Y%m%dT%H%M%SZ}-{key}-{token_hex(2)}", binding=key, loaded_at=self.now)
-        target = target_of(self.binding, self.catalogue)
+        target = None if self.binding.fills_rates else target_of(self.binding, self.catalogue)
         rejects = Rejects()
         landed = 0
         try:
@@ -126,13 +130,17 @@ class Loading:
             says = "not one row came back, and what was loaded before would go; allow_empty: true takes it so"
             raise LoadFailed(VALIDATE, says)
 
-    def staging(self, target: Domain | Dimension, shaping: Shaping, load: Load) -> int:
+    def staging(self, target: Domain | Dimension | None, shaping: Shaping, load: Load) -> int:
         """Stage the rows of an extract and return how many there are."""
         if isinstance(target, Domain):
             facts = shape_facts(shaping, target, self.catalogue, self.staged)
             self.progress(self.binding.key, STAGE, facts.height)
             self.staged.facts(target, facts, load)
             return facts.height
+        if target is None:
+            rates = shape_rates(shaping, self.catalogue)
+            self.staged.table(self.binding.target, rates, load)
+            return rates.height
         if target.members == self.binding.target:
             members = shape_members(shaping, target, self.catalogue)
             self.staged.codes(target.key, members["id"])

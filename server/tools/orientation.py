@@ -7,34 +7,46 @@ from engine.catalogue import Catalogue
 from engine.reader import Reader
 from engine.requests import NothingAsked
 from server.caller import Caller
-from server.wire.answer import Answer
+from server.wire.answer import Answer, Json
+from server.wire.fitting import Left, axes_of, fitted, listed
 
 FULL_PNL = "full_pnl"
+OTHER_STATEMENTS = (
+    "The deployment's own prose is cut at its end. A statement works by its key alone; run_statement answers a key "
+    "that it does not know with the closest that exist. list_kpis lists the domains."
+)
 
 
 def svc_orientation(caller: Caller, _: NothingAsked) -> Answer:
     """Say what these books hold and how to ask about them."""
     reader = caller.reader
+    catalogue = reader.catalogue
+    own = (catalogue.orientation or "").strip()
     statements = [{"key": key, "label": statement.label} for key, statement in reader.statements.items()]
-    return Answer(
-        {
-            "orientation": "\n\n".join(paragraphs(reader)),
-            "name": reader.catalogue.name,
-            "currency": reader.catalogue.currency,
-            "statements": statements,
-            "domains": [{"key": key, "label": domain.label} for key, domain in reader.domains.items()],
-            "catalogue_version": reader.catalogue.version,
+    domains = [{"key": key, "label": domain.label} for key, domain in reader.domains.items()]
+
+    def build(left: Left) -> Json:
+        return {
+            "orientation": "\n\n".join(paragraphs(reader, own[: len(own) - left["prose_characters"]])),
+            "name": catalogue.name,
+            "currency": catalogue.currency,
+            **listed("statement", statements, "key", left),
+            **listed("domain", domains, "key", left),
+            "catalogue_version": catalogue.version,
             "data_version": reader.data_version,
         }
-    )
+
+    beyond = max(0, len(own) - caller.answer_tokens)  # the rest is less than half of the budget
+    axes = {"prose_characters": beyond, **axes_of(domain=domains, statement=statements)}
+    return Answer(fitted(build, axes, caller.answer_tokens, OTHER_STATEMENTS))
 
 
-def paragraphs(reader: Reader) -> Iterator[str]:
+def paragraphs(reader: Reader, own: str) -> Iterator[str]:
     """Yield the orientation: the deployment's own prose, then what its catalogue says."""
     catalogue = reader.catalogue
     yield f"# {catalogue.name}"
-    if catalogue.orientation:
-        yield catalogue.orientation.strip()
+    if own:
+        yield own
     yield fiscal_words(catalogue)
     yield (
         "Ask in this order: list_scenarios for what can be compared, list_kpis for metrics and the dimensions that cut "

@@ -1,12 +1,10 @@
 """Answers on their way out: a JSON object, once as data and once as text."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import to_json
 
-from engine.answers.budget import tokens
 from engine.answers.figures import answer
 from engine.answers.rows import rows_answer
 from engine.report.inspection import Inspection
@@ -36,16 +34,6 @@ def reported(report: Report, answer_tokens: int) -> Answer:
 def inspected(inspection: Inspection, answer_tokens: int) -> Answer:
     """Return rows as an answer within its budget."""
     return Answer(rows_answer(inspection, answer_tokens))
-
-
-def shortened(result: Json, lists: Sequence[str], answer_tokens: int) -> Json:
-    """Return a result whose lists are cut from their ends to fit its budget; `agent_truncated` counts the rest."""
-    full = {name: len(result[name]) for name in lists}
-    while (excess := tokens(result) / answer_tokens) > 1 and any(result[name] for name in lists):
-        result = result | {name: result[name][: int(len(result[name]) / excess)] for name in lists}
-        cut = {name: full[name] - len(result[name]) for name in lists if len(result[name]) < full[name]}
-        result["agent_truncated"] = cut
-    return result
 
 
 def as_text(result: Json) -> str:

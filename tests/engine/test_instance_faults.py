@@ -145,6 +145,19 @@ def test_types_that_do_not_go_together(tmp_path: Path) -> None:
     assert "odd: adds money to number; only like figures add up" in said(faults(tmp_path, domains_gl_yaml=domain))
 
 
+@pytest.mark.parametrize(
+    ("measure", "says"),
+    [
+        ("{currency: acount}", "gl has no dimension or axis 'acount' — did you mean 'account'? known: account"),
+        ("{type: number, currency: account}", "'amount' is a number, and numbers have no currency — say type: money"),
+    ],
+)
+def test_a_measure_whose_currency_cannot_hold(tmp_path: Path, measure: str, says: str) -> None:
+    domain = FILES["domains/gl.yaml"].replace("amount: {places: 2}", f"amount: {measure}")
+    (fault,) = faults(tmp_path, domains_gl_yaml=domain)
+    assert str(fault) == f"domains/gl.yaml:5: {says}"
+
+
 def test_a_circle_of_two_formulas_names_the_way(tmp_path: Path) -> None:
     domain = FILES["domains/gl.yaml"] + "  a: {formula: b + revenue}\n  b: {formula: a}\n"
     assert "formulas go round in a circle: a → b → a" in said(faults(tmp_path, domains_gl_yaml=domain))
@@ -234,3 +247,16 @@ def test_every_fault_of_every_file_comes_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["adventureworks", "oxford"])
 def test_the_instances_of_the_project_have_no_fault(name: str) -> None:
     assert read_instance(ROOT / "instances" / name).catalogue.metrics
+
+
+def test_two_feeds_into_one_table_of_members_are_a_fault(tmp_path: Path) -> None:
+    feeds = """
+        sources: {files: {kind: folder, path: data}}
+        bindings:
+          eu: {source: files, target: live.account, file: eu.csv}
+          us: {source: files, target: live.account, file: us.csv}
+    """
+    (fault,) = faults(tmp_path, integrations_yaml=feeds)
+    assert (fault.file, fault.line) == ("integrations.yaml", 4)
+    assert "live.account is filled by 'eu' already" in fault.found
+    assert "one feed fills a table that is no facts, whole" in fault.valid

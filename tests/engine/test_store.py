@@ -4,6 +4,8 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from engine.catalogue import Domain, Measure
 from engine.formulas.figures import Kind
 from engine.scope import EVERYTHING, NOTHING, Allowed, Cell, CodeSet
 from engine.slices import ROWS, SPAN, Aggregate, RowSlice, Slice
-from engine.store.arrow import ArrowFacts
+from engine.store.arrow import ArrowFacts, SumTooLarge
 from engine.store.layout import Load, Pin, current_version, pin_current
 from engine.store.protocol import FactStore
 from engine.store.writer import BooksLocked, stage
@@ -193,6 +195,17 @@ def test_sums_past_sixty_three_bits_are_exact(tmp_path: Path) -> None:
         aggregates=AMOUNT,
     )
     assert store.sums(asked, EVERYTHING).collect()["amount"].to_list() == [5 * huge]
+
+
+def test_sums_that_could_pass_128_bits_are_refused(tmp_path: Path) -> None:
+    publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of())
+    manifest = pin_current(tmp_path).manifest
+    asked = Slice(domain="gl", scenario="actual", spans=(Span(FIRST, FIRST),), keys=(), aggregates=AMOUNT)
+    for magnitude, fits in ((2**127 - 1, True), (2**127, False)):
+        huge = [replace(part, magnitudes={"amount": magnitude}) for part in manifest.facts["gl"]]
+        store = ArrowFacts(tmp_path, replace(manifest, facts={"gl": tuple(huge)}), {"gl": GL})
+        with nullcontext() if fits else pytest.raises(SumTooLarge, match="could pass 128 bits"):
+            assert store.sums(asked, EVERYTHING).collect()["amount"].to_list() == [1]
 
 
 def test_codes_outgrow_their_width_and_older_partitions_follow(tmp_path: Path) -> None:

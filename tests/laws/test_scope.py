@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.answers.figures import answer
@@ -230,7 +230,6 @@ def answered(plan: Any) -> Any:
     return {key: part for key, part in result.items() if key not in ("catalogue_version", "data_version")}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(facts=rows, restriction=restrictions, granted=st.sampled_from([("actual",), ("actual", "budget")]))
 def test_an_answer_through_a_profile_is_that_of_books_cut_to_it(
     facts: list[Row], restriction: dict[str, tuple[bool, int]], granted: tuple[str, ...]

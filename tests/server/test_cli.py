@@ -99,6 +99,7 @@ def test_answers_do_not_wait_for_acknowledgements() -> None:
         ({"SVC_PORT": "eight"}, "SVC_PORT is 'eight'; it takes a whole number above 0"),
         ({"SVC_HOST": "0.0.0.0"}, "listens on loopback only"),  # noqa: S104 - refused
         ({"MCP_DEV_KEY": "short"}, "it takes at least 32"),
+        ({"SVC_ANSWER_TOKENS": "500"}, "it takes at least 2000"),
     ],
 )
 def test_settings_that_do_not_hold(environment: dict[str, str], says: str) -> None:

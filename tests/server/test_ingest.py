@@ -11,7 +11,10 @@ import xlsxwriter
 import yaml
 from adbc_driver_postgresql import dbapi
 
+from engine.books import Shelf
+from engine.checks import data_faults
 from engine.door import open_books
+from engine.errors import Unavailable
 from engine.instance.read import read_instance
 from engine.store.layout import current_version, pin_current
 from server.ingest.load import BindingFailed, Loaded, load
@@ -290,3 +293,17 @@ def test_no_file_and_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("DROP_FOLDER", str(tmp_path / "nowhere"))
     with pytest.raises(BindingFailed, match="there is no such folder"):
         run(instance, tmp_path / "state")
+
+
+def test_books_loaded_to_other_places_are_not_read(tmp_path: Path) -> None:
+    instance = instance_of(tmp_path, "date scenario account amount text\n2021-01-05 actual 0010 1.25 x")
+    run(instance, tmp_path / "state")
+    domain = instance / "domains" / "gl.yaml"
+    domain.write_text(domain.read_text().replace("places: 2", "places: 4"))
+    catalogue = read_instance(instance).catalogue
+    (fault,) = data_faults(Shelf(catalogue, tmp_path / "state" / "store").current())
+    assert fault == "live.gl (gl) holds amount to 2 places, not 4; load it again"
+    with pytest.raises(Unavailable, match="was loaded to 2 decimal places and the catalogue now says 4"):
+        by_account(instance, tmp_path / "state")
+    run(instance, tmp_path / "state")
+    assert by_account(instance, tmp_path / "state")["0010"] == Decimal("1.25")

@@ -96,7 +96,7 @@ def test_movements_to_date_make_a_balance(tmp_path: Path) -> None:
         tmp_path,
         """
         2020-12-15 actual E1 - 100
-        2021-01-15 actual E1 - 5
+        2021-01-01 actual E1 - 5
         2021-02-15 actual E1 - -20
         2021-03-15 actual E1 - 5
         """,
@@ -114,6 +114,27 @@ def test_movements_to_date_make_a_balance(tmp_path: Path) -> None:
     assert of(books, "opening", "2021-Q1") == 100
     assert [of(books, "year", code) for code in ("2020-12", "2021-02", "2022-01")] == [100, -15, None]
     assert of(books, "balance", "2021-03", "actual@py") is None
+
+
+def test_movements_of_a_fiscal_year_begin_with_it(tmp_path: Path) -> None:
+    books = books_of(
+        tmp_path,
+        "2011-06-15 actual E1 - 10\n2011-07-15 actual E1 - 5\n2012-01-15 actual E1 - 2",
+        "{year: {measure: amount, over_time: {to_date: fiscal_year}}}",
+        fiscal_year="{starts: 7}",
+    )
+    found = {code: of(books, "year", code) for code in ("2011-06", "2011-08", "2012-01", "2012-07")}
+    assert found == {"2011-06": 10, "2011-08": 5, "2012-01": 7, "2012-07": None}
+
+
+def test_an_average_of_months_is_of_the_days_they_close_on(tmp_path: Path) -> None:
+    books = books_of(
+        tmp_path,
+        "2021-01-15 actual E1 - 10\n2021-01-31 actual E1 - 20\n2021-02-26 actual E1 - 40",
+        "{mean: {measure: amount, over_time: {average: {of: month}}}}",
+        more="balances: {all: {grain: day}}",
+    )
+    assert of(books, "mean", "2021-Q1") == 30
 
 
 @pytest.mark.parametrize(
@@ -141,6 +162,15 @@ def test_last_known_values_are_carried_as_far_as_is_said(
     shown = by(books, "balance", "2021-05", "entity")
     assert {member: value for member, value in shown.items() if value is not None} == expected
     assert of(books, "balance", "2021-05") == expected[None]
+
+
+def test_axes_do_not_carry_values_of_their_own(tmp_path: Path) -> None:
+    books = books_of(
+        tmp_path,
+        "2021-04-30 actual E1 C1 50\n2021-05-31 actual E1 C2 40\n2021-04-30 actual E2 C1 3",
+        "{known: {measure: amount, over_time: {last_known: always}}}",
+    )
+    assert by(books, "known", "2021-05", "customer") == {"C1": 3, "C2": 40, None: 43}
 
 
 def test_last_known_up_to_a_day_inside_a_period(tmp_path: Path) -> None:
@@ -209,6 +239,13 @@ def test_distinct_members_of_a_range_are_not_the_sum_of_its_months(tmp_path: Pat
     }
     assert of(books, "last_customers", "2021-Q1") == 2
     assert by(books, "customers", "2021-02-06", "entity") == {"E2": 0, None: 0}  # a row without a customer
+
+
+def test_what_is_made_of_all_rows_is_not_made_of_parts(tmp_path: Path) -> None:
+    rows = "2021-01-05 actual E1 C1 10\n2021-01-06 actual E1 C1 20\n2021-02-05 actual E1 C1 30"
+    books = books_of(tmp_path, f"{rows}\n2021-02-06 actual E2 C1 60", KINDS)
+    assert by(books, "customers", ("2021-01", "2021-02"), "period") == {"2021-01": 1, "2021-02": 1, None: 1}
+    assert by(books, "mean", "2021-Q1", "entity") == {"E1": 20, "E2": 60, None: 30}
 
 
 def test_t31_a_scalar_repeated_on_every_month(tmp_path: Path) -> None:

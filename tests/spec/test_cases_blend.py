@@ -45,12 +45,19 @@ def blended(folder: Path, facts: str, closed: str = "closed_through: 2021-06", p
 
 
 def test_t30_actuals_through_what_is_closed_and_forecast_after(tmp_path: Path) -> None:
-    books = blended(tmp_path, ACTUAL + "\n2021-07-01 actual A 999\n" + FORECAST)
-    assert figure(books.metric("revenue", scenarios=OUTLOOK, period="2021")) == 60 + 72
+    edges = "2021-06-30 actual A 0.5\n2021-06-30 forecast A 999\n2021-07-01 actual A 999\n2021-07-01 forecast A 0.25"
+    books = blended(tmp_path, f"{ACTUAL}\n{edges}\n{FORECAST}")
+    assert figure(books.metric("revenue", scenarios=OUTLOOK, period="2021")) == Decimal("60.5") + Decimal("72.25")
     months = figures(
         books.metric("revenue", scenarios=OUTLOOK, period=("2021-05", "2021-08"), dimensions=["period"]), "period"
     )
-    assert months == {"2021-05": 10, "2021-06": 10, "2021-07": 12, "2021-08": 12, None: 44}
+    assert months == {
+        "2021-05": 10,
+        "2021-06": Decimal("10.5"),
+        "2021-07": Decimal("12.25"),
+        "2021-08": 12,
+        None: Decimal("44.75"),
+    }
 
 
 def test_a_closed_period_without_rows_is_missing_not_forecast(tmp_path: Path) -> None:
@@ -78,6 +85,41 @@ def test_balances_counts_and_variants_of_a_blend(tmp_path: Path) -> None:
     variance = {"V": "var(actual+forecast,forecast)", "P": "var_pct(actual+forecast,forecast)"}
     found = figures(books.metric("revenue", scenarios=variance, period="2021"), "alias")
     assert found == {"V": 63 + 72 - 126, "P": Decimal("0.0714285714285714")}
+
+
+def test_a_blend_is_open_where_the_scenario_that_its_last_day_comes_from_is(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": """
+            date       scenario entity amount
+            2021-02-10 actual   A      10
+            2021-03-10 actual   A      10
+            2021-04-10 forecast A      12
+            2021-02-10 budget   B      7
+            2021-04-10 budget   B      7
+            """
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {entity: entity}
+            measures: {amount: {places: 2}}
+            metrics: {revenue: {measure: amount}}
+            """
+        },
+        dimensions="entity: {kind: leaf}",
+        scenarios="""
+            actual:   {alias: Actuals, kind: actual, closed_through: 2021-03}
+            forecast: {alias: Forecast, kind: forecast, closed_through: 2020-12}
+            budget:   {alias: Budget, kind: budget}
+        """,
+    )
+    asked = {"scenarios": {"V": "var(actual+forecast,budget)"}, "dimensions": ["entity"]}
+    closed, opened = (books.metric("revenue", period=month, **asked) for month in ("2021-02", "2021-04"))
+    assert figures(closed, "entity") == {"A": 10, "B": -7, None: 3}
+    assert figures(opened, "entity") == {"A": 12, "B": None, None: 5}
+    assert "open_period" in codes(opened) - codes(closed)
 
 
 def test_each_part_of_a_blend_is_cut_to_what_its_own_scenario_shows(tmp_path: Path) -> None:
@@ -111,6 +153,11 @@ def test_a_blend_without_a_closed_period_is_refused_with_what_to_ask_for(tmp_pat
     books = blended(tmp_path, ACTUAL + "\n" + FORECAST, closed="status: open")
     with pytest.raises(BadArguments, match=r"no closed_through for gl\. Ask for actual and forecast in two columns"):
         books.metric("revenue", scenarios=OUTLOOK, period="2021")
+
+
+def test_a_domain_may_be_closed_through_another_period_than_the_others(tmp_path: Path) -> None:
+    books = blended(tmp_path, ACTUAL + "\n" + FORECAST, closed="closed_through: {gl: 2021-03}")
+    assert figure(books.metric("revenue", scenarios=OUTLOOK, period="2021-Q2")) == 9 * 3
 
 
 def test_three_scenarios_are_no_blend(tmp_path: Path) -> None:

@@ -105,14 +105,51 @@ def test_a_missing_side_counts_as_zero_where_its_scenario_has_rows(tmp_path: Pat
     assert (found["B", "Q"], found["V", "Q"], found["%", "Q"]) == (None, 5, None)
 
 
+def test_rows_that_the_metric_does_not_count_make_a_missing_side_zero_as_well(tmp_path: Path) -> None:
+    rows = "2021-01-05 actual P 30\n2021-01-05 actual Q 5\n2021-01-05 budget P 20"
+    books = ledger(tmp_path, rows, metric=", where: {product: Q}")
+    assert figures(books.metric("revenue", scenarios=BOTH, period="2021-01"), "alias") == {
+        "A": 5, "B": None, "V": 5, "%": None,
+    }  # fmt: skip
+
+
+def test_where_both_sides_are_missing_there_is_no_variance(tmp_path: Path) -> None:
+    rows = "\n".join(
+        f"{day} {scenario} {product} 3"
+        for scenario in ("actual", "budget")
+        for day, product in (("2021-01-05", "P"), ("2021-02-05", "Q"), ("2021-03-05", "P"))
+    )
+    report = ledger(tmp_path, rows).metric(
+        "revenue",
+        scenarios=BOTH,
+        period=("2021-01", "2021-02"),
+        dimensions=["period"],
+        filters={"product": "Q"},
+    )
+    found = figures(report, "alias", "period")
+    assert [found["V", "2021-01"], found["%", "2021-01"], found["V", "2021-02"]] == [None, None, 0]
+
+
+def test_a_missing_side_beyond_what_is_loaded_stays_unknown(tmp_path: Path) -> None:
+    books = ledger(tmp_path, "2021-01-05 actual P 30\n2021-01-05 budget Q 20\n2021-02-05 budget Q 20")
+    found = {
+        last: books.metric("revenue", scenarios=BOTH, period=("2021-01", last), filters={"product": "Q"})
+        for last in ("2021-01", "2021-02")
+    }
+    assert {last: figures(report, "alias")["V"] for last, report in found.items()} == {"2021-01": -20, "2021-02": None}
+    assert ["open_period" in codes(report) for report in found.values()] == [False, True]
+
+
 def test_a_missing_side_of_an_open_period_stays_unknown(tmp_path: Path) -> None:
     rows = "2021-01-05 actual P 30\n2021-02-05 actual P 5\n2021-02-05 budget P 5\n2021-02-05 budget Q 20"
+    rows += "\n2021-01-05 budget Q 7"
     closed = "actual: {alias: A, kind: actual, closed_through: 2021-01}\nbudget: {alias: B, kind: budget}"
     books = ledger(tmp_path, rows, scenarios=closed)
     report = books.metric("revenue", scenarios=BOTH, period="2021-02", dimensions=["product"])
     assert figures(report, "alias", "product")["V", "Q"] is None
     assert "open_period" in codes(report)
     assert report.freshness["gl"]["actual"].open == "2021-02"
+    assert by_product(books)["V", "Q"] == -7  # January is closed to its last day
 
 
 def test_t29_different_coverage_is_said(tmp_path: Path) -> None:
@@ -241,6 +278,44 @@ def test_variants_multiply_rows_before_anything_else(tmp_path: Path) -> None:
     assert figure(books.metric("revenue", scenarios={"D": "budget/downside"}, period="2021-01")) == 67
     unknown = books.metric("revenue", scenarios={"U": "budget/upside", "B": "budget"}, period="2021-01")
     assert codes(unknown) == {"unknown_scenario"}
+
+
+def test_an_adjustment_touches_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+    domain = """
+        time: {column: date}
+        dimensions: {product: product%s}
+        measures: {amount: {places: 2}, units: {type: number}}
+        metrics:
+          %srevenue: {measure: amount}
+          %ssold: {measure: units}
+    """
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": """
+            date       scenario product region amount units
+            2021-01-05 budget   P       EU     100    1
+            2021-01-05 budget   P       US     40     2
+            2021-01-05 budget   Q       EU     7      4
+            """,
+            "plan": "date scenario product amount units\n2021-01-05 budget P 10 8",
+        },
+        domains={"gl": domain % (", region: region", "", ""), "plan": domain % ("", "plan_", "plan_")},
+        dimensions="product: {kind: leaf}\nregion: {kind: leaf}",
+        statements={"pnl": "- {metric: revenue}\n- {metric: sold}\n- {metric: plan_revenue}\n- {metric: plan_sold}"},
+        scenarios="""
+            budget:
+              alias: B
+              kind: budget
+              variants:
+                low:
+                  label: Low
+                  adjust: [{where: {product: P, region: EU}, factor: 0.5, measures: [amount]}]
+        """,
+    )
+    report = books.statement("pnl", scenarios={"X": "budget/low"}, period="2021-01")
+    assert figures(report, "line") == {"revenue": 50 + 40 + 7, "sold": 7, "plan_revenue": 10, "plan_sold": 8}
+    assert [dict(note.about)["domain"] for note in report.notes if note.code == "variant_untouched"] == ["plan"]
 
 
 def test_weekends_are_no_difference_of_coverage(tmp_path: Path) -> None:

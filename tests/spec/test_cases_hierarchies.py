@@ -233,3 +233,84 @@ def test_a_formula_over_a_rollup_line_means_its_node(tmp_path: Path) -> None:
     )
     report = books.statement("pnl", scenarios=A, period=JAN)
     assert figures(report, "line") == {"operating": 22, "opex": -30, "before": 52}
+
+
+TURNING = """
+node    parent weight
+Net     -      1
+Sales   Net    1
+Costs   Net    -1
+Rebates Costs  -1
+Heads   Net    0
+Staff   Heads  1
+"""
+
+
+def test_what_is_good_turns_with_every_sign_on_the_way_down(tmp_path: Path) -> None:
+    books = tree_books(
+        tmp_path,
+        {"Sales": "100", "Costs": "40", "Rebates": "5", "Staff": "12"},
+        TURNING,
+        lines="""
+            - {rollup: {metric: amount, dimension: tree, node: Net}}
+            - {rollup: {metric: amount, dimension: tree, node: Costs, depth: 0}, key: costs, sign: negate}
+        """,
+    )
+    report = books.statement("pnl", scenarios=A, period=JAN)
+    assert figures(report, "line")["tree.Net"] == 100 - (40 - 5)
+    assert {line.key: (line.kind, line.favourable.value) for line in report.lines} == {
+        "tree.Net": ("node", "up"),
+        "tree.Sales": ("node", "up"),
+        "tree.Costs": ("node", "down"),
+        "tree.Costs/(own)": ("own", "down"),
+        "tree.Rebates": ("node", "up"),
+        "tree.Heads": ("memo", "none"),
+        "tree.Staff": ("node", "none"),
+        "costs": ("node", "down"),
+    }
+
+
+def test_a_hierarchy_weighs_a_leaf_once(tmp_path: Path) -> None:
+    leaves = {"NetSales": "92", "COGS": "40", "Opex": "30", "Taxes": "6"}
+    line = "- {rollup: {metric: amount, dimension: tree, node: NetIncome, depth: 0}, key: income}"
+    books = tree_books(tmp_path, leaves, NESTED, lines=line)
+    under = books.statement("pnl", scenarios=A, period=JAN, filters={"tree": "GrossMargin"})
+    assert figures(under, "line") == {"income": 92 - 40}
+    by_node = books.statement("pnl", scenarios=A, period=JAN, dimensions=["tree"])
+    assert figures(by_node, "tree") == {"OperatingProfit": 92 - 40 - 30, "Taxes": -6, None: 16}
+
+
+def test_the_total_weighs_by_the_edges_of_the_roots(tmp_path: Path) -> None:
+    nodes = "node parent weight\nPlus - 1\nMinus - -1\nHalf - .5"
+    books = tree_books(tmp_path, {"Plus": "100", "Minus": "30", "Half": "8"}, nodes)
+    report = books.metric("amount", scenarios=A, period=JAN, dimensions=["tree"])
+    assert figures(report, "tree") == {"Plus": 100, "Minus": 30, "Half": 8, None: 100 - 30 + 4}
+
+
+def test_weights_of_two_hierarchies_multiply(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={"gl": "date scenario branch amount\n2021-01-05 actual A 100\n2021-01-05 actual B 40"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {branch: branch}
+            measures: {amount: {places: 2}}
+            metrics:
+              amount: {measure: amount}
+            """
+        },
+        dimensions="""
+            branch: {kind: leaf}
+            share: {kind: ragged, leaf_dimension: branch, nodes: live.share}
+            sign: {kind: ragged, leaf_dimension: branch, nodes: live.sign}
+        """,
+        tables={
+            "share": "node parent weight\nGroup - 1\nA Group .5\nB Group .25",
+            "sign": "node parent weight\nNet - 1\nA Net -1\nB Net 3",
+        },
+    )
+    asked = {"share": "Group", "sign": "Net"}
+    assert figure(books.metric("amount", scenarios=A, period=JAN, filters=asked)) == -50 + 30
+    crossed = books.metric("amount", scenarios=A, period=JAN, filters={"share": "Group"}, dimensions=["sign"])
+    assert figures(crossed, "sign") == {"A": 50, "B": 10, None: -50 + 30}

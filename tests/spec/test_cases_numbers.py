@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.answers.budget import tokens
 from engine.answers.figures import answer
 from engine.door import Door, open_books
 from engine.exact import Exact
@@ -34,6 +35,7 @@ def amounts(folder: Path, rows: str, places: int = 2) -> Door:
               third: {{formula: revenue / 3}}
               share: {{formula: half / revenue, format: percent}}
               base: {{formula: revenue - half - half}}
+              per_head: {{formula: revenue / headcount}}
             """
         },
         dimensions="product: {kind: leaf}",
@@ -79,6 +81,13 @@ def test_t60_scale_is_a_unit_of_money_alone(tmp_path: Path) -> None:
     assert figures(millions, "metric")["revenue"] == Decimal("1234567.89")  # frames and snapshots are unscaled
 
 
+def test_t60_scale_divides_neither_a_price_nor_a_share(tmp_path: Path) -> None:
+    books = amounts(tmp_path, "2021-01-05 actual P 3000 2\n2021-01-05 budget P 2000 2")
+    columns = {"A": "actual", "%": "var_pct(actual,budget)"}
+    report = books.metric("revenue", "per_head", scenarios=columns, period=JAN, scale=3)
+    assert json_figures(report) == [3, 0.5, 1500, 0.5]
+
+
 def test_t62_large_sums_to_the_cent(tmp_path: Path) -> None:
     rows = "2021-01-05 actual P 90071992547409.92 0\n2021-01-06 actual P 0.01 0"
     report = amounts(tmp_path / "one", rows).metric("revenue", scenarios=A, period=JAN)
@@ -97,6 +106,15 @@ def test_sums_past_63_bits_do_not_wrap(tmp_path: Path) -> None:
     rows = "\n".join(f"2021-01-{day:02} actual P 92233720368547758.07 0" for day in range(1, 5))
     report = amounts(tmp_path, rows).metric("revenue", scenarios=A, period=JAN)
     assert json_figures(report) == ["368934881474191032.28"]
+
+
+def test_sums_that_would_wrap_one_by_one_do_not_although_together_they_are_nothing(tmp_path: Path) -> None:
+    huge = "92233720368547758.07"  # 2^63 - 1 cents
+    rows = "\n".join(
+        f"2021-01-{day:02} actual {product} 0" for day in (1, 2) for product in (f"P {huge}", f"Q -{huge}")
+    )
+    report = amounts(tmp_path, rows).metric("revenue", scenarios=A, period=JAN, dimensions=["product"])
+    assert json_figures(report) == ["184467440737095516.14", "-184467440737095516.14", 0]
 
 
 def test_t63_noise_that_is_zero(tmp_path: Path) -> None:
@@ -129,6 +147,18 @@ def test_quotients_carry_fifteen_digits_half_even(tmp_path: Path) -> None:
     assert json_figures(report) == [0.333333333333333, 0]
 
 
+def test_a_quotient_is_rounded_half_even(tmp_path: Path) -> None:
+    rows = "2021-01-05 actual P 2000000000000.01 2\n2021-01-05 actual Q 2000000000000.03 2"  # …000.005 and …000.015
+    report = amounts(tmp_path, rows).metric("per_head", scenarios=A, period=JAN, dimensions=["product"])
+    assert json_figures(report)[:2] == [1000000000000, 1000000000000.02]
+
+
+def test_a_difference_of_quotients_is_divided_once(tmp_path: Path) -> None:
+    books = amounts(tmp_path, "2021-01-05 actual P 1 3\n2021-01-05 budget P 3 10")  # 1/3 - 3/10 = 1/30
+    report = books.metric("per_head", scenarios={"V": "var(actual,budget)"}, period=JAN)
+    assert figure(report) == Decimal("0.0333333333333333")
+
+
 def test_t69_the_same_file_loaded_twice(tmp_path: Path) -> None:
     instance = write_instance(
         tmp_path / "small",
@@ -147,3 +177,15 @@ def test_t69_the_same_file_loaded_twice(tmp_path: Path) -> None:
         load_instance(instance, tmp_path / "state")
     books = open_books(instance, state=tmp_path / "state")
     assert figure(books.metric("revenue", scenarios=A, period=JAN)) == 60
+
+
+def test_where_an_answer_is_too_long_members_go_and_are_counted_and_totals_stay(tmp_path: Path) -> None:
+    rows = "\n".join(f"2021-01-05 actual P{product:03} 1 0" for product in range(300))
+    books = amounts(tmp_path, rows)
+    report = books.metric("revenue", scenarios=A, period=JAN, dimensions=["product"])
+    result = answer(report, 8_000)
+    assert tokens(result) <= 8_000
+    assert result["rows"][0]["key"] == "P000"
+    assert (result["rows"][-1]["key"], result["rows"][-1]["values"]) == ("total", [300])
+    assert result["agent_truncated"] == {"members": 301 - len(result["rows"])}
+    assert "agent_truncated" not in answer(report, 100_000)

@@ -4,6 +4,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from engine.door import Door
 from tests.support.small import codes, figure, figures, small_books
 
@@ -52,6 +54,39 @@ def test_t03_zero_or_missing_denominator_is_blank(tmp_path: Path) -> None:
     books = margins(tmp_path, "2021-01-05 actual A 40 100\n2021-01-05 actual B -5 0")
     report = books.metric("margin", scenarios=A, period="2021-01", dimensions=["product"])
     assert figures(report, "product") == {"A": Decimal("0.4"), "B": None, None: Decimal("0.35")}
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ("here + (gone + 5)", 8),
+        ("(gone + 5) + here", 8),
+        ("here - (gone - 5)", 8),
+        ("here + 2 * (gone + 5) / 4", Decimal("5.5")),
+        ("gone + 5", None),
+        ("2 * (gone + 5)", None),
+    ],
+)
+def test_a_missing_operand_counts_as_nothing_however_a_sum_is_bracketed(
+    tmp_path: Path, formula: str, value: Decimal | None
+) -> None:
+    books = small_books(
+        tmp_path,
+        facts={"gl": "date scenario product amount\n2021-01-05 actual P 3"},
+        domains={
+            "gl": f"""
+            time: {{column: date}}
+            dimensions: {{product: product}}
+            measures: {{amount: {{places: 2}}}}
+            metrics:
+              here: {{measure: amount}}
+              gone: {{measure: amount, where: {{product: Q}}}}
+              both: {{formula: {formula}}}
+            """
+        },
+        dimensions="product: {kind: leaf}",
+    )
+    assert figure(books.metric("both", scenarios=A, period="2021-01")) == value
 
 
 def test_t04_average_price_is_weighted(tmp_path: Path) -> None:
@@ -121,6 +156,37 @@ def test_t07_one_anchor_for_all_members_so_that_they_add_up(tmp_path: Path) -> N
     assert "rows in the range but none at the close" in late.message
 
 
+def test_t07_one_anchor_for_all_metrics_so_that_assets_equal_liabilities(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={
+            "bs": """
+            date    scenario nature    amount
+            2021-04 actual   asset     50
+            2021-04 actual   liability 50
+            2021-05 actual   asset     40
+            2021-06 actual   flow      7
+            """
+        },
+        domains={
+            "bs": """
+            time: {column: date, grain: month}
+            dimensions: {nature: nature}
+            measures: {amount: {places: 2}}
+            metrics:
+              assets: {measure: amount, where: {nature: asset}, over_time: closing}
+              liabilities: {measure: amount, where: {nature: liability}, over_time: closing}
+              movement: {measure: amount, where: {nature: flow}}
+            """
+        },
+        dimensions="nature: {kind: leaf}",
+    )
+    shown = books.metric("assets", "liabilities", "movement", scenarios=A, period="2021-Q2")
+    assert figures(shown, "metric") == {"assets": 40, "liabilities": None, "movement": 7}
+    (anchor,) = [dict(note.about)["anchor"] for note in shown.notes if note.code == "anchor"]
+    assert anchor == "2021-05"  # June holds no balance
+
+
 def test_t08_balance_adds_up_over_other_dimensions(tmp_path: Path) -> None:
     january = "2021-01 actual Sales stock 10\n2021-01 actual Ops stock 20"
     february = "2021-02 actual Sales stock 12\n2021-02 actual Ops stock 18"
@@ -142,6 +208,12 @@ def test_a_filter_does_not_move_the_anchor(tmp_path: Path) -> None:
     asked = {"scenarios": A, "period": ("2021-04", "2021-05")}
     assert figure(books.metric("balance", filters={"entity": "E2"}, **asked)) is None
     assert figure(books.metric("balance", filters={"entity": "E1"}, **asked)) == 40
+
+
+def test_a_balance_that_a_scenario_does_not_hold_is_unknown_not_zero(tmp_path: Path) -> None:
+    books = balances(tmp_path, "2021-01 actual E stock 100\n2021-01 actual E flow 8\n2021-01 budget E flow 5")
+    shown = books.metric("balance", "movement", scenarios={"V": "var(actual,budget)"}, period="2021-01")
+    assert figures(shown, "metric") == {"balance": None, "movement": 3}
 
 
 def test_a_balance_beside_a_flow_leaves_the_flow_alone(tmp_path: Path) -> None:

@@ -8,16 +8,37 @@ import pytest
 
 from engine.door import Door, open_books
 from engine.errors import ExpiredReference, Refusal
-from engine.requests import SearchRequest
+from engine.instance.read import read_instance
+from engine.plans.report_plan import plan_metrics
+from engine.queries.resolve import metric_query
+from engine.reader import Reader
+from engine.report.run import run
+from engine.requests import MetricRequest, ScenarioAsked, SearchRequest
 from engine.search.search import search
+from server.ingest.load import load
 from tests.support.books import load_instance
-from tests.support.small import codes, figure, figures, granting, write_instance
+from tests.support.inspecting import FACTS, ledger, rows_of
+from tests.support.small import codes, figure, figures, granting, small_books, write_instance
 
 JAN = "2021-01"
 A = {"A": "actual"}
 
 
-def books_of(folder: Path, rows: str, grant: str, **parts: Any) -> Door:
+TREE = """
+    node  parent weight
+    North -      1
+    South -      1
+    West  -      1
+    X     North  1
+    Y     North  1
+    Z     South  1
+    W     West   1
+    Memo  -      1
+    V     Memo   0
+"""
+
+
+def books_of(folder: Path, rows: str, grant: str, more_profiles: str = "", **parts: Any) -> Door:
     """Amounts by product as the profile `seen` sees them."""
     instance = write_instance(
         folder / "small",
@@ -29,14 +50,15 @@ def books_of(folder: Path, rows: str, grant: str, **parts: Any) -> Door:
             measures: {amount: {places: 2}}
             metrics:
               revenue: {measure: amount}
+              balance: {measure: amount, over_time: closing}
             """
         },
         dimensions="""
             product: {kind: leaf}
             tree: {kind: ragged, leaf_dimension: product, nodes: live.tree}
         """,
-        tables={"tree": "node parent\nNorth -\nSouth -\nWest -\nX North\nY North\nZ South\nW West"},
-        profiles=f"seen: {{scenarios: {grant}}}\nwhole: {{scenarios: {{'*': {{}}}}}}\n",
+        tables={"tree": TREE},
+        profiles=f"seen: {{scenarios: {grant}}}\nwhole: {{scenarios: {{'*': {{}}}}}}\n{more_profiles}",
         **parts,
     )
     load_instance(instance, folder / "state")
@@ -181,3 +203,123 @@ def test_sides_of_different_scope_are_compared_inside_both(tmp_path: Path) -> No
     report = books.metric("revenue", scenarios=columns, period=JAN)
     assert figures(report, "alias") == {"A": 150, "B": 90, "V": 10}
     assert "scope_differs" in codes(report)
+
+
+def test_a_permission_by_a_node_selects_and_never_weighs(tmp_path: Path) -> None:
+    rows = "2021-01-05 actual X 70\n2021-01-05 actual V 12"
+    books = books_of(tmp_path, rows, "{'*': {dimensions: {tree: {allow: [Memo]}}}}")
+    assert figure(books.metric("revenue", scenarios=A, period=JAN)) == 12
+
+
+def test_balances_close_where_what_is_seen_closes(tmp_path: Path) -> None:
+    rows = "2021-01-31 actual A 10\n2021-02-28 actual B 20\n2021-01-31 budget A 7"
+    allowed = "{dimensions: {product: {allow: [A]}}}"
+    seen = books_of(tmp_path / "seen", rows, f"{{'*': {allowed}}}")
+    assert figure(seen.metric("balance", scenarios=A, period="2021-Q1")) == 10
+    shared = books_of(tmp_path / "shared", rows, f"{{actual: {{}}, budget: {allowed}}}")
+    report = shared.metric("balance", scenarios={"A": "actual", "V": "var(actual,budget)"}, period="2021-Q1")
+    assert figures(report, "alias") == {"A": 20, "V": 3}
+
+
+def test_the_most_specific_key_of_a_profile_alone_applies(tmp_path: Path) -> None:
+    rows = "\n".join(
+        f"2021-01-05 {scenario} {product} 1" for scenario in ("actual", "budget", "forecast") for product in "ABC"
+    )
+    few, fewer = "{dimensions: {product: {allow: [A, B]}}}", "{dimensions: {product: {allow: [C]}}}"
+    books = books_of(tmp_path, rows, f"{{'*': {{}}, 'kind:budget': {few}, 'kind:actual': {few}, actual: {fewer}}}")
+    columns = {key: key for key in ("actual", "budget", "forecast")}
+    assert figures(books.metric("revenue", scenarios=columns, period=JAN), "alias") == {
+        "actual": 1, "budget": 2, "forecast": 3,
+    }  # fmt: skip
+
+
+def test_restrictions_of_a_grant_hold_together(tmp_path: Path) -> None:
+    rows = "2021-01-05 actual X 1\n2021-01-05 actual Y 2\n2021-01-05 actual Z 4"
+    books = books_of(tmp_path, rows, "{'*': {dimensions: {product: {allow: [X, Z]}, tree: {allow: [North]}}}}")
+    assert figure(books.metric("revenue", scenarios=A, period=JAN)) == 1
+
+
+def test_several_profiles_widen_as_whole_grants_and_every_deny_narrows(tmp_path: Path) -> None:
+    rows = "\n".join(
+        f"2021-01-05 actual {product} {amount}" for product, amount in zip("ABCD", (1, 2, 4, 8), strict=True)
+    )
+    few = "{scenarios: {'*': {dimensions: {product: {allow: [A, B]}}}}}"
+    most = "{scenarios: {'*': {dimensions: {product: {deny: [B]}}}}}"
+    door = books_of(tmp_path, rows, "{'*': {}}", more_profiles=f"few: {few}\nmost: {most}\n")
+    profiles = read_instance(tmp_path / "small").profiles
+
+    def seen(*keys: str) -> Decimal | None:
+        reader = Reader(door.reader._books, [profiles[key] for key in keys])
+        asked = MetricRequest(metrics=("revenue",), scenarios=(ScenarioAsked(scenario="actual"),), period_start=JAN)
+        return figure(run(plan_metrics(metric_query(asked, reader), reader)))
+
+    assert (seen("few"), seen("most"), seen("few", "most"), seen("most", "few")) == (3, 13, 13, 13)
+    assert seen("few", "whole") == 15
+
+
+@pytest.mark.parametrize(("opened", "domains"), [("", ["gl"]), (", open_domains: [people]", ["gl", "people"])])
+def test_a_domain_that_lacks_a_scoped_dimension_is_withheld_unless_it_is_named(
+    tmp_path: Path, opened: str, domains: list[str]
+) -> None:
+    metric = "time: {column: date}\nmeasures: {amount: {places: 2}}\n"
+    books = small_books(
+        tmp_path,
+        profile="seen",
+        facts={
+            "gl": "date scenario product amount\n2021-01-05 actual A 1\n2021-01-05 actual B 2",
+            "people": "date scenario amount\n2021-01-05 actual 4",
+        },
+        domains={
+            "gl": metric + "dimensions: {product: product}\nmetrics: {revenue: {measure: amount}}\n",
+            "people": metric + "dimensions: {}\nmetrics: {headcount: {measure: amount}}\n",
+        },
+        dimensions="product: {kind: leaf}",
+        profiles=f"seen: {{scenarios: {{'*': {{dimensions: {{product: {{allow: [A]}}}}{opened}}}}}}}",
+    )
+    assert list(books.reader.domains) == domains
+    assert figure(books.metric("revenue", scenarios=A, period=JAN)) == 1
+    if opened:
+        assert figure(books.metric("headcount", scenarios=A, period=JAN)) == 4
+
+
+def test_undated_rows_are_counted_inside_the_scope(tmp_path: Path) -> None:
+    for member, undated in (("E1", 1), ("E2", 0)):
+        profile = f"seen: {{scenarios: {{actual: {{dimensions: {{entity: {{allow: [{member}]}}}}}}}}}}"
+        books = ledger(tmp_path / member, FACTS, profile="seen", profiles=profile)
+        report = books.metric("total", scenarios=A, period=JAN)
+        assert report.freshness["gl"]["actual"].undated == undated
+
+
+def test_rows_behind_a_variance_are_those_seen_of_both_sides(tmp_path: Path) -> None:
+    profile = "seen: {scenarios: {actual: {}, budget: {dimensions: {entity: {allow: [E1]}}}}}"
+    books = ledger(tmp_path, FACTS, profile="seen", profiles=profile)
+    asked = {"period_start": JAN, "columns": ("entity", "amount")}
+    alone = rows_of(books, filters={"metric": "total"}, **asked)
+    compared = rows_of(books, filters={"metric": "total", "compared_with": "budget"}, **asked)
+    assert [row[:2] for row in alone["rows"]] == [["E2", 3], ["E1", 5], ["E1", 100]]
+    assert [row[:2] for row in compared["rows"]] == [["E1", 5], ["E1", 100]]
+    assert (alone["contribution_total"], compared["contribution_total"]) == (108, 105)
+
+
+def test_the_data_version_is_that_of_what_is_granted(tmp_path: Path) -> None:
+    amounts = "time: {column: date}\nmeasures: {amount: {places: 2}}\ndimensions: {}\n"
+    books = small_books(
+        tmp_path,
+        profile="seen",
+        facts={
+            "gl": "date scenario amount\n2021-01-05 actual 1",
+            "pay": "date scenario amount\n2021-01-05 actual 2",
+        },
+        domains={
+            "gl": amounts + "metrics: {revenue: {measure: amount}}\n",
+            "pay": amounts + "metrics: {salaries: {measure: amount}}\n",
+        },
+        profiles="seen: {scenarios: {'*': {domains: {allow: [gl]}}}}",
+    )
+    instance = read_instance(tmp_path / "small")
+    versions = [books.reader.data_version]
+    for domain in ("pay", "gl"):
+        store, bindings = tmp_path / "state" / "store", [instance.bindings[domain]]
+        load(bindings, instance.catalogue, store, tmp_path / "small", lambda *_: None)
+        versions.append(books.reader.data_version)
+    assert versions[0] == versions[1] != versions[2]

@@ -73,6 +73,13 @@ def test_a_preview_within_its_budget_says_that_more_was_found(books: Door) -> No
     assert 0 < len(found["rows"]) < found["row_count"] == 9
 
 
+def test_t40_what_lies_below_a_weight_of_zero_is_not_seen_from_above(books: Door) -> None:
+    asked: dict[str, Any] = {"period_start": "2021-02", "columns": ("account", "amount")}
+    assert [row[0] for row in rows_of(books, **asked)["rows"]] == [None, "Heads", "Sales"]
+    for seen_from_above in ({"metric": "net_sales"}, {"tree": "Net"}, {"tree": "(all)", "account": ("Sales", "Heads")}):
+        assert [row[0] for row in rows_of(books, filters=seen_from_above, **asked)["rows"]] == ["Sales"]
+
+
 def test_a_scenario_that_is_not_there_has_no_rows_and_a_note(books: Door) -> None:
     found = rows_of(books, scenario_id="forecast", period_start="2021", filters={"metric": "total"})
     assert (found["rows"], found["contribution_total"]) == ([], None)

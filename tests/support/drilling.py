@@ -19,8 +19,11 @@ def joined(*parts: Mapping[str, Any]) -> Json:
 
 
 def calls(row: Json, column: Json) -> Iterator[tuple[str, str, Json]]:
-    """Yield the sign of its side, the operand and the arguments of every call behind a cell."""
-    row_drill, column_drill = row["drill"], column["drill"]
+    """Yield the sign of its side, the operand and the arguments of every call behind a cell.
+
+    A row of members that adds nothing, such as a total, has no part; the line or metric has one, or no rows.
+    """
+    row_drill, column_drill = row.get("drill", {}), column["drill"]
     sides = column_drill.get("sides") or [{}]
     operands = row_drill.get("operands") or column_drill.get("operands") or [{}]
     for side, operand in product(sides, operands):

@@ -87,11 +87,12 @@ def wait_for(happened: Callable[[], bool]) -> None:
 
 @dataclass(frozen=True)
 class Called:
-    """What a tool call returned: the JSON object, whether it is an error, and _meta."""
+    """What a tool call returned: the JSON object, whether it is an error, _meta, and the object as text."""
 
     result: dict[str, Any]
     is_error: bool
     meta: Mapping[str, Any]
+    text: str
 
 
 class McpBooks:
@@ -107,7 +108,7 @@ class McpBooks:
         answer = self._portal.call(lambda: self.client.call_tool(tool, arguments))
         (text,) = answer.content
         assert json.loads(text.text) == answer.structured_content
-        return Called(answer.structured_content, bool(answer.is_error), answer.meta or {})
+        return Called(answer.structured_content, bool(answer.is_error), answer.meta or {}, text.text)
 
     def ask(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool that must answer."""

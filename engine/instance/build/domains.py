@@ -53,9 +53,15 @@ def check_dimensions(document: Document, file: DomainFile, dimensions: Mapping[s
             document.fault(["sort"], f"sort names '{key}'", known(key, [*file.dimensions, *file.axes]))
     if not file.measures:
         document.fault(["measures"], f"{file.domain} has no measure")
-    for key in file.measures:
-        if key in file.dimensions or key in file.axes:
+    own = [*file.dimensions, *file.axes]
+    for key, part in file.measures.items():
+        at = ["measures", key, "currency"]
+        if key in own:
             document.fault(["measures", key], f"'{key}' is a dimension of this domain already")
+        if part.currency is not None and part.currency not in own:
+            document.fault(at, f"{file.domain} has no dimension or axis '{part.currency}'", known(part.currency, own))
+        if part.currency is not None and part.type != "money":
+            document.fault(at, f"'{key}' is a number, and numbers have no currency", "say type: money")
 
 
 def add_axes(document: Document, file: DomainFile, dimensions: dict[str, Dimension]) -> None:
@@ -92,6 +98,7 @@ def build_domain(
                 column=part.column or key,
                 kind=Kind.MONEY if part.type == "money" else Kind.NUMBER,
                 places=part.places,
+                currency=part.currency,
             )
             for key, part in file.measures.items()
         },

@@ -1,9 +1,11 @@
 """Sources and bindings from integrations.yaml."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from engine.catalogue import Dimension, DimensionKind, Domain
 from engine.feeds import Binding, Filling, Source, SourceKind
+from engine.instance.build.conversions import RATE_COLUMNS, build_conversion, filled_columns, rate_tables
 from engine.instance.build.names import known
 from engine.instance.documents import Document, Location
 from engine.instance.files.registry import BindingPart, ColumnPart, IntegrationsFile, SourcePart
@@ -49,18 +51,23 @@ def build_bindings(
 ) -> dict[str, Binding]:
     """Return the bindings by key."""
     sources = {key: build_source(document, key, part) for key, part in file.sources.items()}
+    live = {table for dim in dimensions.values() for table in (dim.members, dim.nodes) if table}
+    tables = sorted({*(domain.table for domain in domains.values()), *live})
+    rates = rate_tables(document, file, tables)
+    refuse_twice(document, file, sorted(live | rates))
     bindings = {}
     for key, part in file.bindings.items():
         at = ["bindings", key]
-        columns = columns_of(part.target, domains, dimensions)
+        conversion = build_conversion(document, key, part, domains)
+        columns = RATE_COLUMNS if part.target in rates else columns_of(part.target, domains, dimensions)
         if columns is None:
-            live = {dim.members for dim in dimensions.values()} | {dim.nodes for dim in dimensions.values()}
-            tables = [*(domain.table for domain in domains.values()), *(table for table in live if table)]
-            document.fault([*at, "target"], f"the catalogue has no table '{part.target}'", known(part.target, tables))
+            listed = known(part.target, [*tables, *rates])
+            document.fault([*at, "target"], f"the catalogue has no table '{part.target}'", listed)
         else:
+            fillable = filled_columns(columns, part)
             for column in part.map:
-                if column not in columns:
-                    document.fault([*at, "map", column], f"{part.target} has no '{column}'", known(column, columns))
+                if column not in fillable:
+                    document.fault([*at, "map", column], f"{part.target} has no '{column}'", known(column, fillable))
         if part.scenario and part.scenario not in scenarios:
             document.fault(
                 [*at, "scenario"], f"there is no scenario '{part.scenario}'", known(part.scenario, scenarios)
@@ -68,8 +75,18 @@ def build_bindings(
         if part.source not in sources:
             document.fault([*at, "source"], f"there is no source '{part.source}'", known(part.source, sources))
             continue
-        bindings[key] = build_binding(document, at, key, part, sources[part.source])
+        binding = build_binding(document, at, key, part, sources[part.source])
+        bindings[key] = replace(binding, fills_rates=part.target in rates, conversion=conversion)
     return bindings
+
+
+def refuse_twice(document: Document, file: IntegrationsFile, tables: Sequence[str]) -> None:
+    """Note tables of members, nodes and rates that several feeds fill: each would replace what the other brought."""
+    for table in tables:
+        feeds = [key for key, part in file.bindings.items() if part.target == table]
+        for key in feeds[1:]:
+            fault = f"{table} is filled by '{feeds[0]}' already"
+            document.fault(["bindings", key, "target"], fault, "one feed fills a table that is no facts, whole")
 
 
 def build_source(document: Document, key: str, part: SourcePart) -> Source:

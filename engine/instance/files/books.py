@@ -106,6 +106,8 @@ class MeasurePart(Part):
     """money in the instance's currency, or a plain number."""
     places: Annotated[int, Field(ge=0, le=12)] = 2
     """Decimal places held exactly; more in the data is a rejected row."""
+    currency: Key | None = None
+    """Leaf dimension or axis with the currency of each amount; left out, all are in the instance's."""
 
 
 class StockGroupPart(Part):

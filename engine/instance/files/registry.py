@@ -146,6 +146,23 @@ class RejectsPart(Part):
     """At most so many."""
 
 
+class ConvertPart(Part):
+    """Amounts converted into the instance's currency as they are loaded."""
+
+    rates: LiveTable
+    """Live table of rates (currency, date, rate and, where there are several, kind), which a feed loads."""
+    from_: Annotated[str, Field(alias="from")]
+    """Column with the currency of each row."""
+    on: str | None = None
+    """Column with the day or period the rate must hold for; left out, the domain's time column."""
+    kind: Id | None = None
+    """Kind of the rates, such as average or closing; left out, those of no kind."""
+    measure: Key | None = None
+    """Measure that is converted; left out, the only other one of the domain."""
+    into: Key
+    """Measure that holds what it is converted into."""
+
+
 class BindingPart(Part):
     """One feed: an extract of a source into a live table."""
 
@@ -163,6 +180,8 @@ class BindingPart(Part):
     """Scenario of every row, where the extract has no such column."""
     map: dict[str, str | ColumnPart] = Field(default_factory=dict)
     """Column of the live table to column of the extract; left out, the same name."""
+    convert: ConvertPart | None = None
+    """How amounts are converted into the instance's currency."""
     load: Literal["full"] = "full"
     """full: what the extract holds replaces what the table held of its scenarios."""
     rejects: Literal["fail"] | RejectsPart = "fail"

@@ -1,0 +1,191 @@
+"""Rates of exchange, and amounts converted at them: exactly, at the rate of the very day or period."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.calendar.calendar import Calendar
+from engine.calendar.periods import Grain, Span
+from engine.catalogue import Catalogue, Domain
+from engine.errors import BadPeriod
+from engine.feeds import Conversion
+from engine.store.writer import Stage
+from server.ingest.columns import INT64, ISO_DAY, NUMBER, amounts, days, numbers, text
+from server.ingest.rejects import VALIDATE, LoadFailed
+from server.ingest.shaping import Shaping
+
+CURRENCY, DATE, KIND, RATE = "currency", "date", "kind", "rate"  # columns of a live table of rates
+FIRST, LAST = "first", "last"  # columns of a stored one instead of DATE
+FACTOR, WRITTEN = "factor", "written"
+MOST_PLACES = 12  # that a measure can be declared with
+UNIT = r"^\+?0*1(\.0*)?$"  # a rate of 1
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """The days that a column of days and period codes stands for, and for each row why it stands for none."""
+
+    first: pl.Series
+    last: pl.Series
+    reasons: pl.Series
+
+
+def covered(column: pl.Series, format_: str | None, calendar: Calendar) -> Covered:
+    """Return the first and last day of each day or period code."""
+    parsed = days(column, format_, Grain.DATE, calendar)
+    written = column.cast(pl.String) if column.dtype.is_temporal() else text(column)
+    unread = [] if format_ else written.filter(parsed.values.is_null()).drop_nulls().unique().to_list()
+    spans = {code: span for code in unread if (span := days_of(code, calendar))}
+    firsts, lasts = ({code: getattr(span, end) for code, span in spans.items()} for end in (FIRST, LAST))
+    frame = pl.DataFrame({"written": written, "day": parsed.values, "reason": parsed.reasons}).with_columns(
+        pl.coalesce("day", pl.col("written").replace_strict(firsts, default=None, return_dtype=pl.Date)).alias(FIRST),
+        pl.coalesce("day", pl.col("written").replace_strict(lasts, default=None, return_dtype=pl.Date)).alias(LAST),
+        (pl.col("written").str.contains(ISO_DAY) | pl.col("written").is_null() | pl.lit(bool(format_))).alias("said"),
+    )
+    reason = pl.when("said").then("reason").otherwise(pl.lit("is no day (YYYY-MM-DD) and no period code"))
+    reasons = frame.select(pl.when(pl.col(FIRST).is_null()).then(reason).alias("reasons"))["reasons"]
+    return Covered(frame[FIRST], frame[LAST], reasons)
+
+
+def days_of(code: str, calendar: Calendar) -> Span | None:
+    """Return the days of a period code, None where it is none."""
+    try:
+        return calendar.parse(code).span
+    except BadPeriod:
+        return None
+
+
+def shape_rates(shaping: Shaping, catalogue: Catalogue) -> pl.DataFrame:
+    """Return the rates of an extract: what one of a currency is worth, and the first and last day it holds for."""
+    currency, kind = shaping.required(CURRENCY), shaping.ids(KIND, optional=True)
+    dated, rate = shaping.column(DATE), numbers(shaping.column(RATE))
+    held = covered(dated, shaping.format(DATE), catalogue.calendar)
+    shaping.rejects.where(held.reasons.is_not_null(), DATE, dated, held.reasons)
+    frame = pl.DataFrame({CURRENCY: currency, KIND: kind, FIRST: held.first, LAST: held.last, RATE: rate})
+    own = pl.col(CURRENCY).eq(catalogue.currency).fill_null(value=False)
+    no_rate = frame.select(
+        pl.when(pl.col(RATE).is_null())
+        .then(pl.lit("is missing"))
+        .when(~pl.col(RATE).str.contains(NUMBER))
+        .then(pl.lit("is no number"))
+        .when(pl.col(RATE).str.starts_with("-") | ~pl.col(RATE).str.contains("[1-9]"))
+        .then(pl.lit("is not above zero"))
+        .when(own & ~pl.col(RATE).str.contains(UNIT))
+        .then(pl.lit(f"is no rate of the books' own currency, which is 1 for 1 {catalogue.currency}"))
+        .alias("reason")
+    )["reason"]
+    shaping.rejects.where(no_rate.is_not_null(), RATE, rate, no_rate)
+    usable = no_rate.is_null() & held.reasons.is_null() & currency.is_not_null()
+    overlaps = overlapping(frame, usable)
+    shaping.rejects.where(overlaps.is_not_null(), DATE, dated, overlaps)
+    return shaping.finish({name: frame[name] for name in frame.columns})
+
+
+def overlapping(rates: pl.DataFrame, usable: pl.Series) -> pl.Series:
+    """Return for each rate why it cannot stand beside those before it, null where it can.
+
+    2021-01 and 2021-01-15 of one currency and kind would leave open which holds on that day.
+    """
+    same = (CURRENCY, KIND)
+    judged = (
+        rates.with_row_index("place")
+        .filter(usable)
+        .sort(FIRST, "place")
+        .with_columns(
+            twice=~pl.struct(FIRST, LAST).is_first_distinct().over(same),
+            reached=pl.col(LAST).cum_max().shift(1).over(same),
+        )
+        .select(
+            "place",
+            pl.when("twice")
+            .then(pl.lit("stands twice"))
+            .when(pl.col(FIRST) <= pl.col("reached"))
+            .then(pl.lit("covers days of another rate of the same currency and kind"))
+            .alias("reason"),
+        )
+    )
+    return rates.with_row_index("place").join(judged, on="place", how="left", maintain_order="left")["reason"]
+
+
+def convert(
+    shaping: Shaping, conversion: Conversion, domain: Domain, catalogue: Catalogue, stage: Stage, units: pl.Series
+) -> pl.Series:
+    """Return amounts in the currency of the books, rejecting rows without a rate.
+
+    `units` are integers of the last place of the measure that is converted; what comes back are integers of the last
+    place of the other, never rounded.
+    """
+    measure, into = domain.measures[conversion.measure], domain.measures[conversion.into]
+    rates = factors(stage, conversion, domain)
+    asked = asked_rates(shaping, conversion, domain, catalogue)
+    frame = held_rates(asked, rates).with_columns(units=units, own=pl.col(CURRENCY) == catalogue.currency)
+    missing = frame.select(~pl.col("own") & pl.col(FIRST).is_not_null() & pl.col(RATE).is_null()).to_series()
+    kind = f"{conversion.kind} " if conversion.kind else ""
+    reasons = frame.select(pl.format(f"has no {kind}rate for {{}} in {conversion.rates}", WRITTEN)).to_series()
+    shaping.rejects.where(missing, conversion.currency, frame[CURRENCY], reasons)
+    unit = pl.lit(10 ** (into.places - measure.places))
+    frame = frame.with_columns(pl.when("own").then(unit).otherwise(FACTOR).alias(FACTOR))
+    most = pl.lit(INT64 - 1) // pl.col(FACTOR)
+    fits = pl.col(FACTOR).is_not_null() & pl.col("units").is_between(-most, most)
+    judged = frame.select(
+        large=~fits & (pl.col("own") | pl.col(RATE).is_not_null()),
+        value=pl.when(fits).then(pl.col("units") * pl.col(FACTOR)),
+    )
+    reason = f"is too large for the {into.places} decimal places of {into.key}"
+    shaping.rejects.where(judged["large"], measure.column, shaping.column(measure.column), reason)
+    return judged["value"]
+
+
+def factors(stage: Stage, conversion: Conversion, domain: Domain) -> pl.DataFrame:
+    """Return the rates of a conversion with what a unit of the measure is in units of the other.
+
+    LoadFailed where there are none, or where the other measure lacks the places to hold amount times rate.
+    """
+    measure, into = domain.measures[conversion.measure], domain.measures[conversion.into]
+    rates = stage.rows(conversion.rates)
+    if rates is None:
+        raise LoadFailed(VALIDATE, f"{conversion.rates} is not loaded yet: load the feed that fills it first")
+    kinds = rates[KIND].unique().sort().to_list()
+    rates = rates.filter(pl.col(KIND).eq_missing(pl.lit(conversion.kind, dtype=pl.String)))
+    if kinds and rates.is_empty():
+        asked = f"rates of kind '{conversion.kind}'" if conversion.kind else "rates without a kind"
+        there = ", ".join(kind or "none" for kind in kinds)
+        raise LoadFailed(VALIDATE, f"{conversion.rates} has no {asked}; its kinds are {there}")
+    decimals = pl.col(RATE).str.extract(r"\.(\d*)$", 1).fill_null("").str.strip_chars_end("0").str.len_chars()
+    finest = rates.top_k(1, by=decimals).with_columns(places=decimals).rows(named=True)
+    places = finest[0]["places"] if finest else 0
+    if measure.places + places > into.places:
+        needed = measure.places + places
+        mend = f"say places: {needed}, and load every feed of {domain.table} again"
+        if needed > MOST_PLACES:
+            mend = f"{MOST_PLACES} are the most, so shorten the rates"
+        finer = f"{measure.key} has {measure.places} and the rates of {conversion.rates} up to {places}"
+        such = f"{finest[0][RATE]} for {finest[0][CURRENCY]}"
+        raise LoadFailed(VALIDATE, f"{into.key} holds {into.places} decimal places; {finer} ({such}): {mend}")
+    return rates.with_columns(amounts(rates[RATE], into.places - measure.places).values.alias(FACTOR))
+
+
+def asked_rates(shaping: Shaping, conversion: Conversion, domain: Domain, catalogue: Catalogue) -> pl.DataFrame:
+    """Return the currency of each row and the days its rate must hold for, rejecting rows that lack one."""
+    currency, written = shaping.required(conversion.currency), shaping.column(conversion.on)
+    held = covered(written, shaping.format(conversion.on), catalogue.calendar)
+    lacking = (currency != catalogue.currency) & held.reasons.is_not_null()
+    if conversion.on == domain.time_column:  # read as such already; the days it lacks may be fine there, not here
+        lacking &= text(written).is_null() & pl.Series([domain.keeps_undated])
+    shaping.rejects.where(lacking, conversion.on, written, held.reasons)
+    return pl.DataFrame({CURRENCY: currency, FIRST: held.first, LAST: held.last, WRITTEN: written.cast(pl.String)})
+
+
+def held_rates(asked: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
+    """Return each row with the one rate that holds for all of its days, null where there is none."""
+    keys = (CURRENCY, FIRST, LAST)
+    began = rates.select(CURRENCY, FIRST, RATE, FACTOR, until=LAST).sort(FIRST)
+    found = (
+        asked.select(keys)
+        .unique()
+        .drop_nulls()
+        .sort(FIRST)
+        .join_asof(began, on=FIRST, by=CURRENCY, strategy="backward", check_sortedness=False)
+        .filter(pl.col(LAST) <= pl.col("until"))
+    )
+    return asked.join(found, on=keys, how="left", maintain_order="left")

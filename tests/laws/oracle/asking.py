@@ -1,0 +1,138 @@
+"""Requests asked of the engine, and its reports as plain values that the oracle can be held against."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from engine.answers.figures import answer
+from engine.door import Door
+from engine.exact import Exact
+from engine.formulas.figures import Nothing as EngineNothing
+from engine.report.data import ReportData
+from engine.report.report import Report
+from tests.laws.oracle.books import Books
+from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Figure
+from tests.laws.oracle.references import Cell
+from tests.laws.oracle.requests import Request
+from tests.laws.oracle.writing import STATEMENT
+from tests.support.drilling import Json, calls
+
+Place = tuple[tuple[str, str], ...] | None  # dimensions and members; none: the total
+Where = tuple[str, str, Place]  # line, column, place
+UNCUT = 10_000_000
+QUOTIENT = Context(prec=15, rounding=ROUND_HALF_EVEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A figure of a report, and where it stands."""
+
+    line: str
+    column: str
+    place: Place
+    figure: Figure
+    digits: str | None
+    repeats: bool
+
+
+def ask(door: Door, books: Books, request: Request) -> Report:
+    """Ask a request."""
+    scenarios = {column.text: column.text for column in request.columns}
+    period = (request.asked.start.code(books.fiscal), request.asked.end.code(books.fiscal))
+    if request.metrics:
+        return door.metric(
+            *request.metrics,
+            scenarios=scenarios,
+            period=period,
+            filters=request.filters,
+            dimensions=request.dimensions,
+        )
+    return door.statement(
+        STATEMENT, scenarios=scenarios, period=period, filters=request.filters, dimensions=request.dimensions
+    )
+
+
+def told(report: Report) -> dict[str, Any]:
+    """Return the whole result object, versions and loads aside."""
+    result = answer(report, UNCUT)
+    for scenarios in result["freshness"].values():
+        for known in scenarios.values():
+            known.pop("load_id")
+            known.pop("loaded_at")
+    return {key: part for key, part in result.items() if key not in ("catalogue_version", "data_version")}
+
+
+def places_of(report: ReportData) -> list[Place]:
+    """Return the places of a report."""
+    return [
+        None if place.is_total else tuple(sorted((member.dimension, member.id) for member in place.members))
+        for place in report.places
+    ]
+
+
+def figures_of(report: ReportData) -> Iterator[Told]:
+    """Yield every figure of a report."""
+    places = places_of(report)
+    for at, line in enumerate(report.lines):
+        for column, by_place in zip(report.columns, report.figures[at], strict=True):
+            quotient = report.is_quotient(line, column.comparison)
+            for place, found in zip(places, by_place, strict=True):
+                digits = found.digits(quotient=quotient) if isinstance(found, Exact) else None
+                if line.type is not None:
+                    yield Told(line.key, column.heading, place, exactly(found), digits, bool(line.repeats_over))
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A cell, and what a model would ask to see the rows behind it: sign of the side, operand, call."""
+
+    where: Where
+    figure: Figure
+    calls: tuple[tuple[str, str, Json], ...]
+
+
+def behind(report: Report) -> Iterator[Behind]:
+    """Yield the cells of a report that rows can be shown of."""
+    result = answer(report, UNCUT)
+    found = {(known.line, known.column, known.place): known.figure for known in figures_of(report)}
+    lines = [line.key for line in report.lines]
+    headings = [column.heading for column in report.columns]
+    places = places_of(report)
+    if report.statement is None:
+        sheet = [[(line, heading, place) for line, heading in product(lines, headings)] for place in places]
+    else:
+        sheet = [[(line, heading, place) for heading, place in product(headings, places)] for line in lines]
+    for row, across in zip(result["rows"], sheet, strict=True):
+        for column, where in zip(result["columns"], across, strict=True):
+            drill = {**row.get("drill", {}), **column.get("drill", {})}
+            if where in found and ("operands" in drill or "source_key" in drill):
+                parts = calls({"drill": row.get("drill", {})}, {"drill": column.get("drill", {})})
+                yield Behind(where, found[where], tuple(parts))
+
+
+def exactly(found: Exact | EngineNothing) -> Figure:
+    """Return a figure of the engine as the oracle writes it."""
+    if isinstance(found, Exact):
+        return Fraction(found.numerator, found.denominator)
+    return UNAVAILABLE if found is EngineNothing.UNAVAILABLE else MISSING
+
+
+def place_of(books: Books, request: Request, cell: Cell) -> Place:
+    """Return where a cell stands in a report."""
+    if cell.place is None:
+        return None
+    times = [key for key in request.dimensions if key not in cell.breakdown]
+    codes = [(key, cell.column.code(books.fiscal)) for key in times if cell.column]
+    return tuple(sorted([*cell.place.items(), *codes]))
+
+
+def is_well_written(digits: str | None, figure: Figure, *, divided: bool) -> bool:
+    """Tell whether digits are a figure's: all of them, or 15 of what was divided."""
+    if isinstance(figure, Fraction) != (digits is not None) or digits is None:
+        return digits is None
+    if not isinstance(figure, Fraction) or Fraction(digits) == figure:
+        return not digits.startswith("-0") or digits.startswith("-0.")
+    return divided and Decimal(digits) == QUOTIENT.divide(Decimal(figure.numerator), Decimal(figure.denominator))

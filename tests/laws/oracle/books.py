@@ -1,0 +1,156 @@
+"""Books as plain values: rows, trees, scenarios, metrics, lines, profiles."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from fractions import Fraction
+
+from tests.laws.oracle.calendar import Fiscal
+from tests.laws.oracle.expressions import Expression
+
+GL, PEOPLE = "gl", "people"
+UNASSIGNED = "(unassigned)"
+OWN = "/(own)"
+LEAF_OF = {
+    "product": "product",
+    "band": "product",
+    "tree": "product",
+    "alt": "product",
+    "region": "region",
+    "journal": "journal",
+}
+LEAVES = {GL: ("product", "region", "journal"), PEOPLE: ("region",)}
+MEASURES = {GL: ("amount", "qty"), PEOPLE: ("fte",)}
+PLACES = {"amount": 2, "qty": 0, "fte": 1}
+TREES = ("tree", "alt")
+AXIS = "journal"
+Cuts = Mapping[str, tuple[str, ...]]  # dimension to ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A fact; the null member is the empty id."""
+
+    domain: str
+    scenario: str
+    day: date | None
+    members: Mapping[str, str]
+    amounts: Mapping[str, Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A node under a parent (none: a root) with the weight between them."""
+
+    node: str
+    parent: str
+    weight: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """A factor on the rows of some members, for some measures."""
+
+    where: Cuts
+    factor: str
+    measures: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A base scenario; `closed` is domain ("" for the others) to the last closed month."""
+
+    id: str
+    closed: Mapping[str, str]
+    downside: tuple[Adjustment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Balances that close together: the rows of any of some cuts."""
+
+    where: tuple[Cuts, ...]
+    grain: str
+
+
+@dataclass(frozen=True, slots=True)
+class OverTime:
+    """How a metric adds up over time; an opening is the same rule before the range."""
+
+    rule: str = "sum"  # sum, closing, last_known, to_date, average
+    since: str = "range"  # of last_known and to_date: always, books, fiscal_year, range
+    of: str = ""  # grain of an average
+    opening: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """A metric that counts rows, or what a measure of them amounts to."""
+
+    key: str
+    domain: str
+    measure: str
+    where: Cuts = field(default_factory=dict)
+    negated: bool = False
+    over_members: str = "sum"  # sum, count, count_distinct, min, max, average
+    distinct: str = ""  # what a count_distinct counts
+    over_time: OverTime = OverTime()
+    group: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Tell whether it has neither measure nor sign."""
+        return self.over_members in ("count", "count_distinct")
+
+    @property
+    def is_additive(self) -> bool:
+        """Tell whether the figures of parts add up to that of the whole."""
+        return self.over_members in ("sum", "count")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formula:
+    """A metric or line computed from others."""
+
+    key: str
+    domain: str
+    expression: Expression
+    percent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rollup:
+    """A node of `tree` and what is below it, as lines of a base metric."""
+
+    base: str
+    node: str
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Books:
+    """An instance and its rows."""
+
+    fiscal: Fiscal
+    rows: tuple[Row, ...]
+    bands: Mapping[str, str]  # product of the member table -> band, or nothing
+    trees: Mapping[str, tuple[Edge, ...]]
+    scenarios: Mapping[str, Scenario]
+    groups: Mapping[str, Mapping[str, Group]]  # by domain; none declared: the default of its balances
+    bases: Mapping[str, Base]
+    formulas: Mapping[str, Formula]  # metrics of domains
+    lines: Mapping[str, Formula]  # of the statement
+    rollup: Rollup  # its last line
+    allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # scenario -> regions that a profile shows
+
+    def group_of(self, of: Base) -> Group:
+        """Return the balances that a metric closes with."""
+        declared = self.groups[of.domain]
+        if declared:
+            return declared[of.group]
+        balances = (base for base in self.bases.values() if base.domain == of.domain and base.over_time.rule != "sum")
+        return Group(tuple(base.where for base in balances), "month")
+
+    def visible(self, row: Row, scenarios: frozenset[str]) -> bool:
+        """Tell whether a row lies inside what may be seen of each of some scenarios."""
+        return all(row.members["region"] in self.allowed.get(name, (row.members["region"],)) for name in scenarios)

@@ -1,0 +1,187 @@
+"""Periods, ranges and shifts by months and days; nothing of the engine's calendar."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+DATE, WEEK, MONTH, QUARTER, YEAR = GRAINS = ("date", "week", "month", "quarter", "year")
+WINDOWS = ("ytd", "qtd", "ltm", "fy")
+MONTHS = {MONTH: 1, QUARTER: 3, YEAR: 12}
+
+
+@dataclass(frozen=True, slots=True)
+class Fiscal:
+    """The month a fiscal year starts in, and whether the calendar year of its end names it."""
+
+    starts: int
+    by_end: bool
+
+    def first_month(self, year: int) -> int:
+        """Return the first month of a fiscal year, counted from year 0."""
+        return (year - (self.by_end and self.starts > 1)) * 12 + self.starts - 1
+
+    def year_of(self, month: int) -> int:
+        """Return the name of the fiscal year that a month lies in."""
+        return next(year for year in range(month // 12 - 1, month // 12 + 3) if self.holds(year, month))
+
+    def holds(self, year: int, month: int) -> bool:
+        """Tell whether a month lies in a fiscal year."""
+        return 0 <= month - self.first_month(year) < 12
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """A run of days, both ends included."""
+
+    first: date
+    last: date
+
+    def holds(self, day: date | None) -> bool:
+        """Tell whether a row's day lies inside; undated rows lie nowhere."""
+        return day is not None and self.first <= day <= self.last
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """One period: its first day, and how long it is by its grain."""
+
+    grain: str
+    first: date
+
+    @property
+    def days(self) -> Days:
+        """The days it has."""
+        return Days(self.first, later(self, 1).first - timedelta(days=1))
+
+    def code(self, fiscal: Fiscal) -> str:
+        """Return the code that asks for it."""
+        month = month_of(self.first)
+        year = fiscal.year_of(month)
+        if self.grain == WEEK:
+            iso = self.first.isocalendar()
+            return f"{iso.year:04}-W{iso.week:02}"
+        return {
+            DATE: self.first.isoformat(),
+            MONTH: self.first.isoformat()[:7],
+            QUARTER: f"{year:04}-Q{(month - fiscal.first_month(year)) // 3 + 1}",
+            YEAR: f"{year:04}",
+        }[self.grain]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From one period to another of one grain."""
+
+    start: Period
+    end: Period
+
+    @property
+    def grain(self) -> str:
+        """The grain of both bounds."""
+        return self.start.grain
+
+    @property
+    def days(self) -> Days:
+        """All days it has."""
+        return Days(self.start.first, self.end.days.last)
+
+
+def month_of(day: date) -> int:
+    """Return a day's month, counted from year 0."""
+    return day.year * 12 + day.month - 1
+
+
+def month_start(month: int) -> date:
+    """Return the first day of a month counted from year 0."""
+    return date(month // 12, month % 12 + 1, 1)
+
+
+def period_of(day: date, grain: str, fiscal: Fiscal) -> Period:
+    """Return the period of a grain that a day lies in."""
+    if grain == DATE:
+        return Period(grain, day)
+    if grain == WEEK:
+        return Period(grain, day - timedelta(days=day.isoweekday() - 1))
+    month = month_of(day)
+    start = fiscal.first_month(fiscal.year_of(month))
+    return Period(grain, month_start(month - (month - start) % MONTHS[grain]))
+
+
+def later(period: Period, count: int) -> Period:
+    """Return the period some periods later; earlier where the count is negative."""
+    if period.grain in (DATE, WEEK):
+        days = count * (7 if period.grain == WEEK else 1)
+        return Period(period.grain, period.first + timedelta(days=days))
+    return Period(period.grain, month_start(month_of(period.first) + count * MONTHS[period.grain]))
+
+
+def periods(asked: Range, grain: str, fiscal: Fiscal) -> Iterator[Period]:
+    """Yield the periods of a grain that a range has."""
+    period = period_of(asked.days.first, grain, fiscal)
+    while period.first <= asked.days.last:
+        yield period
+        period = later(period, 1)
+
+
+def nests(asked: Range, grain: str, fiscal: Fiscal) -> bool:
+    """Tell whether whole periods of a grain make up a range."""
+    first = period_of(asked.days.first, grain, fiscal)
+    last = period_of(asked.days.last, grain, fiscal)
+    return first.first == asked.days.first and last.days.last == asked.days.last
+
+
+def years_before(period: Period, count: int, *, start: bool) -> Period:
+    """Return the period some years before; one that does not exist gives way to the next (start) or the one before."""
+    if period.grain == WEEK:
+        iso = period.first.isocalendar()
+        year = iso.year - count
+        try:
+            return Period(WEEK, date.fromisocalendar(year, iso.week, 1))
+        except ValueError:
+            return Period(WEEK, date.fromisocalendar(year + 1, 1, 1) if start else date.fromisocalendar(year, 52, 1))
+    if period.grain == DATE:
+        try:
+            return Period(DATE, period.first.replace(year=period.first.year - count))
+        except ValueError:
+            year = period.first.year - count
+            return Period(DATE, date(year, 3, 1) if start else date(year, 2, 28))
+    return later(period, -count * 12 // MONTHS[period.grain])
+
+
+def window(shift: str, asked: Range, fiscal: Fiscal) -> Range:
+    """Return the window of a range's last period; what it begins with keeps its own grain where the other lacks it."""
+    end = asked.end
+    if shift == "ltm":
+        return Range(later(years_before(end, 1, start=False), 1), end)
+    if shift == "ytd" and end.grain == WEEK:
+        return Range(Period(WEEK, date.fromisocalendar(end.first.isocalendar().year, 1, 1)), end)
+    whole = period_of(end.days.last, QUARTER if shift == "qtd" else YEAR, fiscal)
+    if end.grain == YEAR and shift == "qtd":
+        return Range(whole, whole)
+    start = whole if end.grain == WEEK else period_of(whole.first, end.grain, fiscal)
+    if shift != "fy":
+        return Range(start, end)
+    return Range(start, whole if end.grain == WEEK else period_of(whole.days.last, end.grain, fiscal))
+
+
+def periods_before(asked: Range, count: int, grain: str) -> Range:
+    """Return a range some periods of the requested grain earlier; of its own, where it fits a coarser one only."""
+    if asked.start.grain != asked.end.grain:  # from the first day of a quarter to the end of a week
+        return Range(Period(DATE, asked.start.first - timedelta(days=7 * count)), later(asked.end, -count))
+    if asked.grain == QUARTER and grain == YEAR:
+        count *= 4
+    return Range(later(asked.start, -count), later(asked.end, -count))
+
+
+def shifted(asked: Range, shifts: tuple[str, ...], fiscal: Fiscal) -> Range | None:
+    """Return what shifts from left to right make of a range; None where its bounds cross in the end."""
+    grain = asked.grain
+    for shift in shifts:
+        name, count = shift.rstrip("0123456789"), int(shift.lstrip("ptydqlmf") or 1)
+        if name in WINDOWS:
+            asked = window(name, asked, fiscal)
+        elif name == "pp":
+            asked = periods_before(asked, count, grain)
+        else:
+            asked = Range(years_before(asked.start, count, start=True), years_before(asked.end, count, start=False))
+    return asked if asked.start.first <= asked.end.days.last else None

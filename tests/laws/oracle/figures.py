@@ -1,0 +1,223 @@
+"""The figure of one line in one column and place, as an exact fraction, row by row.
+
+Readings decided here: a hierarchy weighs a leaf once, by a rollup's node, else the metric's `where`, else the place,
+else the filter; a distinct count, an extreme or a mean is unavailable throughout where a filter or a breakdown weighs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, TREES, Base, Books, Formula
+from tests.laws.oracle.calendar import DATE, WEEK
+from tests.laws.oracle.expressions import divides, evaluate, is_additive, names
+from tests.laws.oracle.members import TOP, Weights, joined, placed, top_weights, weights
+from tests.laws.oracle.reading import Held, Scope, is_known, read, selects
+from tests.laws.oracle.references import Cell, Reference, Side, Variance, window_of
+
+
+class Nothing(Enum):
+    """Why there is no figure."""
+
+    MISSING = "missing"
+    UNAVAILABLE = "unavailable"
+
+
+Figure = Fraction | Nothing
+MISSING, UNAVAILABLE = Nothing.MISSING, Nothing.UNAVAILABLE
+Cut = tuple[str, Weights, bool]  # leaf dimension, what its leaves count for, whether that weighs
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A metric or a formula, or a base seen through a node of a rollup."""
+
+    metric: Base | Formula
+    node: tuple[str, str] | None = None  # dimension and node
+    negated: bool = False
+
+
+def metric_of(books: Books, key: str) -> Base | Formula:
+    """Return the metric of a key."""
+    return books.bases.get(key) or books.formulas[key]
+
+
+def figure(books: Books, line: Line, reference: Reference, cell: Cell) -> Figure:
+    """Return the figure of a line in a column and place."""
+    if isinstance(reference, Side):
+        return plain(books, line, reference, cell, frozenset())
+    return variance(books, line, reference, cell)
+
+
+def variance(books: Books, line: Line, asked: Variance, cell: Cell) -> Figure:
+    """Return a - b, or that as a share of b; each side inside what may be seen of both."""
+    a, b = asked.a, asked.b
+    sides = ((a, plain(books, line, a, cell, b.scenarios), b), (b, plain(books, line, b, cell, a.scenarios), a))
+    if any(found is UNAVAILABLE for _, found, _ in sides):
+        return UNAVAILABLE
+    if all(found is MISSING for _, found, _ in sides):
+        return MISSING
+    minuend, subtrahend = (
+        Fraction(0) if found is MISSING and counts_as_zero(books, line.metric, side, cell, other.scenarios) else found
+        for side, found, other in sides
+    )
+    if isinstance(minuend, Nothing) or isinstance(subtrahend, Nothing):
+        return MISSING
+    if not asked.relative:
+        return minuend - subtrahend
+    return (minuend - subtrahend) / abs(subtrahend) if subtrahend else MISSING
+
+
+def line_is_additive(books: Books, metric: Base | Formula) -> bool:
+    """Tell whether the parts of a figure add up to the whole."""
+    if isinstance(metric, Base):
+        return metric.is_additive
+    return is_additive(metric.expression, lambda key: line_is_additive(books, metric_of(books, key)))
+
+
+def divided(books: Books, metric: Base | Formula) -> bool:
+    """Tell whether a figure is made by dividing."""
+    if isinstance(metric, Base):
+        return metric.over_members == "average" or metric.over_time.rule == "average"
+    return divides(metric.expression) or any(divided(books, metric_of(books, key)) for key in names(metric.expression))
+
+
+def bases_of(books: Books, metric: Base | Formula) -> Iterator[Base]:
+    """Yield the base metrics that a figure is made of."""
+    if isinstance(metric, Base):
+        yield metric
+        return
+    for key in names(metric.expression):
+        yield from bases_of(books, metric_of(books, key))
+
+
+def counts_as_zero(books: Books, metric: Base | Formula, side: Side, cell: Cell, scope: Scope) -> bool:
+    """Tell whether a missing side of an additive figure is known to be nothing."""
+    window = window_of(books, side, cell)
+    return (
+        window is not None
+        and line_is_additive(books, metric)
+        and all(is_known(books, base, side, window, cell.asked.grain, scope) for base in bases_of(books, metric))
+    )
+
+
+def plain(books: Books, line: Line, side: Side, cell: Cell, scope: Scope) -> Figure:
+    """Return a figure of one side."""
+    operands = list(bases_of(books, line.metric))
+    if any(not can_answer(base.domain, cell) or is_weighed(books, base, cell) for base in operands):
+        return UNAVAILABLE
+    if cell.place is not None and len({lacks(base.domain, cell) for base in operands}) > 1:
+        return UNAVAILABLE
+    if isinstance(line.metric, Base):
+        found = counted(books, line, line.metric, side, cell, scope)
+    else:
+        found = computed(books, line.metric, side, cell, scope)
+    if found is None:
+        return MISSING
+    return -found if line.negated else found
+
+
+def can_answer(domain: str, cell: Cell) -> bool:
+    """Tell whether a domain has what is filtered, and the grain that is asked for."""
+    has = all(LEAF_OF[key] in LEAVES[domain] for key in cell.filters)
+    finer = cell.time in (DATE, WEEK) and cell.place is not None  # the total of its periods can be told
+    return has and (domain == GL or not (finer or cell.asked.grain in (DATE, WEEK)))
+
+
+def is_weighed(books: Books, base: Base, cell: Cell) -> bool:
+    """Tell whether a hierarchy would weigh what cannot be weighed."""
+    if base.is_additive:
+        return False
+    filters = (joined(books, key, ids) for key, ids in cell.filters.items() if key not in base.where)
+    trees = [key for key in cell.breakdown if key in TREES and key not in base.where]
+    nodes = (weights(books, key, node) for key in trees for node in (TOP, *placed(books.trees[key])))
+    return any(weight != 1 for found in (*filters, *nodes) for weight in found.values())
+
+
+def lacks(domain: str, cell: Cell) -> tuple[str, ...]:
+    """Return the breakdown dimensions over which a domain repeats its aggregate."""
+    return tuple(key for key in cell.breakdown if LEAF_OF[key] not in LEAVES[domain])
+
+
+def computed(books: Books, metric: Formula, side: Side, cell: Cell, scope: Scope) -> Fraction | None:
+    """Return the value of a formula."""
+
+    def operand(key: str) -> Fraction | None:
+        found = plain(books, Line(metric_of(books, key)), side, cell, scope)
+        return None if isinstance(found, Nothing) else found
+
+    return evaluate(metric.expression, operand, lambda key: line_is_additive(books, metric_of(books, key)))
+
+
+def counted(books: Books, line: Line, base: Base, side: Side, cell: Cell, scope: Scope) -> Fraction | None:
+    """Return what a metric makes of the rows in a place, None where no row was seen."""
+    window = window_of(books, side, cell)
+    if window is None:
+        return None
+    cuts = list(restrictions(books, line, base, cell))
+    known = read(books, base.key, side, window, scope)
+    found = [(weight, row) for row in known.rows if (weight := weight_in(cuts, row)) is not None]
+    return made(books, base, found, known.divisor) if found else None
+
+
+def weight_in(cuts: list[Cut], known: Held) -> Fraction | None:
+    """Return what a row counts for in a place, None where it lies outside."""
+    product = Fraction(1)
+    for leaf, counts, weighs in cuts:
+        weight = counts.get(known.row.members[leaf])
+        if weight is None:
+            return None
+        product *= weight if weighs else 1
+    return product
+
+
+def made(books: Books, base: Base, found: list[tuple[Fraction, Held]], divisor: int) -> Fraction:
+    """Return what is made of rows over members."""
+    if base.over_members == "count_distinct":
+        return Fraction(len({known.row.members[base.distinct] for _, known in found} - {""}))
+    if base.over_members == "count":
+        return sum((weight for weight, _ in found), Fraction(0)) / divisor
+    sign = -1 if base.negated else 1
+    amounts = [sign * weight * known.row.amounts[base.measure] * factor(books, base, known) for weight, known in found]
+    match base.over_members:
+        case "min":
+            return min(amounts)
+        case "max":
+            return max(amounts)
+        case "average":
+            return sum(amounts, Fraction(0)) / len(amounts)
+    return sum(amounts, Fraction(0)) / divisor
+
+
+def restrictions(books: Books, line: Line, base: Base, cell: Cell) -> Iterator[Cut]:
+    """Yield what restricts a figure, first what weighs."""
+    weighed = set()
+    if line.node:
+        dimension, node = line.node
+        yield LEAF_OF[dimension], weights(books, dimension, node), True
+        weighed.add(dimension)
+    for key, ids in base.where.items():
+        yield LEAF_OF[key], joined(books, key, ids), key not in weighed
+        weighed.add(key)
+    for key in cell.breakdown:
+        if LEAF_OF[key] not in LEAVES[base.domain]:
+            continue
+        counts = weights(books, key, cell.place[key]) if cell.place else None
+        if cell.place is None and key not in cell.filters:
+            counts = top_weights(books, key)
+        if counts is not None:
+            yield LEAF_OF[key], counts, key not in weighed
+            weighed.add(key)
+    for key, ids in cell.filters.items():
+        yield LEAF_OF[key], joined(books, key, ids), key not in weighed
+
+
+def factor(books: Books, base: Base, known: Held) -> Fraction:
+    """Return what a variant multiplies a row by: each adjustment once, several multiplied."""
+    found = Fraction(1)
+    for adjust in books.scenarios[known.part.scenario].downside if known.part.downside else ():
+        fits = all(LEAF_OF[key] in LEAVES[base.domain] for key in adjust.where)
+        if fits and base.measure in adjust.measures and selects(books, adjust.where, known.row):
+            found *= Fraction(adjust.factor)
+    return found

@@ -1,0 +1,78 @@
+"""Scenario references as values: parts, blends, shifted sides, variances, and the cells they are asked in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tests.laws.oracle.books import Books, Cuts
+from tests.laws.oracle.calendar import WINDOWS, Period, Range, period_of, shifted
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A base scenario, or its downside."""
+
+    scenario: str
+    downside: bool = False
+
+    @property
+    def text(self) -> str:
+        """The reference."""
+        return f"{self.scenario}/downside" if self.downside else self.scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A part or a blend of two, with shifts from left to right."""
+
+    parts: tuple[Part, ...]
+    shifts: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The reference."""
+        return "@".join(("+".join(part.text for part in self.parts), *self.shifts))
+
+    @property
+    def scenarios(self) -> frozenset[str]:
+        """The scenarios it reads."""
+        return frozenset(part.scenario for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """The difference of two sides, or its share of the second."""
+
+    a: Side
+    b: Side
+    relative: bool
+
+    @property
+    def text(self) -> str:
+        """The reference."""
+        return f"{'var_pct' if self.relative else 'var'}({self.a.text},{self.b.text})"
+
+
+Reference = Side | Variance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Where a figure stands: the range of the request, its filters and breakdown, and the place (none: the total)."""
+
+    asked: Range
+    filters: Cuts
+    breakdown: tuple[str, ...]  # dimensions of members; periods are `time`
+    place: Mapping[str, str] | None
+    time: str | None = None  # grain of a breakdown by periods
+    column: Period | None = None  # the one of them
+
+
+def window_of(books: Books, side: Side, cell: Cell) -> Range | None:
+    """Return the range that a side reads; None where it does not exist."""
+    asked = cell.asked
+    if cell.column and cell.place is not None:
+        asked = Range(cell.column, cell.column)
+    elif cell.time and any(shift in WINDOWS for shift in side.shifts):  # the total of windows is the last column's
+        last = period_of(asked.days.last, cell.time, books.fiscal)
+        asked = Range(last, last)
+    return shifted(asked, side.shifts, books.fiscal)

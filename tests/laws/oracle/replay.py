@@ -1,0 +1,40 @@
+"""Answers to a fixed set of books and requests: `python -m tests.laws.oracle.replay SEED BOOKS`."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from tests.laws.oracle.asking import ask, told
+from tests.laws.oracle.books import Books
+from tests.laws.oracle.requests import requests
+from tests.laws.oracle.strategies import random_books
+from tests.laws.oracle.writing import opened
+
+
+def replay(number: int, count: int) -> None:
+    """Print what the engine answers to the requests of a seed, one JSON object a line."""
+
+    @seed(number)
+    @settings(
+        max_examples=count,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(data=st.data(), books=random_books())
+    def answered(data: st.DataObject, books: Books) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            door = opened(books, Path(folder))
+            for request in data.draw(st.lists(requests(books), min_size=4, max_size=4)):
+                sys.stdout.write(json.dumps(told(ask(door, books, request))) + "\n")
+
+    answered()
+
+
+if __name__ == "__main__":
+    replay(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,180 @@
+"""Random requests, how they are asked, and the cells that answer them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import product
+
+from hypothesis import strategies as st
+
+from tests.laws.oracle.books import GL, LEAF_OF, PEOPLE, Books, Cuts
+from tests.laws.oracle.calendar import (
+    DATE,
+    GRAINS,
+    MONTH,
+    QUARTER,
+    WEEK,
+    WINDOWS,
+    YEAR,
+    Period,
+    Range,
+    later,
+    nests,
+    period_of,
+    periods,
+)
+from tests.laws.oracle.cuts import cuts_of
+from tests.laws.oracle.figures import Line
+from tests.laws.oracle.members import shown
+from tests.laws.oracle.references import Cell, Part, Reference, Side, Variance
+
+MOVES = ("py", "py2", "pp", "pp2")
+PARTS = (Part("actual"), Part("budget"), Part("budget", downside=True), Part("forecast"))
+LONGEST = {DATE: 4, WEEK: 4, MONTH: 5, QUARTER: 3, YEAR: 2}  # periods of a range each side of a row
+MOST = 12  # periods of a breakdown
+BREAKDOWNS = (
+    (),
+    ("product",),
+    ("band",),
+    ("tree",),
+    ("alt",),
+    ("region",),
+    ("journal",),
+    ("period",),
+    (DATE,),
+    (WEEK,),
+    (MONTH,),
+    (QUARTER,),
+    (YEAR,),
+    ("tree", "region"),
+    ("product", "period"),
+    ("region", "period"),
+    ("band", "tree"),
+    ("alt", "tree"),
+    ("region", MONTH),
+)
+ROLLED = "rolled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A question: a statement, or some metrics of one domain."""
+
+    metrics: tuple[str, ...]  # none: the statement
+    columns: tuple[Reference, ...]
+    asked: Range
+    filters: Cuts
+    dimensions: tuple[str, ...]
+
+    @property
+    def time(self) -> str | None:
+        """The grain of a breakdown by periods."""
+        found = [key for key in self.dimensions if key == "period" or key in GRAINS]
+        return (self.asked.grain if found[0] == "period" else found[0]) if found else None
+
+    @property
+    def by_member(self) -> tuple[str, ...]:
+        """The other dimensions of the breakdown."""
+        return tuple(key for key in self.dimensions if key != "period" and key not in GRAINS)
+
+
+def cells(books: Books, request: Request) -> Iterator[Cell]:
+    """Yield every cell that may have a figure, the total last."""
+    members = [shown(books, key, request.filters.get(key, ())) for key in request.by_member]
+    columns = list(periods(request.asked, request.time, books.fiscal)) if request.time else [None]
+    for combination in product(*members) if request.dimensions else ():
+        place = dict(zip(request.by_member, combination, strict=True))
+        for column in columns:
+            yield cell(request, place, column)
+    yield cell(request, None, None)
+
+
+def cell(request: Request, place: Mapping[str, str] | None, column: Period | None) -> Cell:
+    """Return one cell of a request."""
+    return Cell(
+        asked=request.asked,
+        filters=request.filters,
+        breakdown=request.by_member,
+        place=place,
+        time=request.time,
+        column=column,
+    )
+
+
+def narrowed(books: Books, request: Request, place: Mapping[str, str]) -> Request:
+    """Return the request whose total is one place of another."""
+    members = {key: (member,) for key, member in place.items() if key in LEAF_OF}
+    codes = set(place.values()) if request.time else ()
+    columns = periods(request.asked, request.time, books.fiscal) if request.time else ()
+    column = next((period for period in columns if period.code(books.fiscal) in codes), None)
+    return replace(
+        request,
+        asked=Range(column, column) if column else request.asked,
+        filters={**request.filters, **members},
+        dimensions=(),
+    )
+
+
+def line_of(books: Books, key: str) -> Line:
+    """Return the line of a key that a report shows: a metric's, a formula's or a node's."""
+    if key == ROLLED or key.startswith("tree."):
+        rollup = books.rollup
+        node = rollup.node if key == ROLLED else key.removeprefix("tree.")
+        return Line(books.bases[rollup.base], ("tree", node), negated=rollup.negated)
+    return Line(books.bases.get(key) or books.formulas.get(key) or books.lines[key])
+
+
+@st.composite
+def ranges(draw: st.DrawFn, books: Books, grain: str | None = None) -> Range:
+    """Draw a range around the days that rows have."""
+    grain = grain or draw(st.sampled_from((MONTH, MONTH, QUARTER, YEAR, WEEK, DATE)))
+    day = draw(st.sampled_from(sorted({row.day for row in books.rows if row.day}) or [date(2020, 2, 29)]))
+    held = period_of(day, grain, books.fiscal)
+    before, after = draw(st.integers(0, LONGEST[grain] - 1)), draw(st.integers(0, LONGEST[grain] - 1))
+    return Range(later(held, -before), later(held, after))
+
+
+@st.composite
+def sides(draw: st.DrawFn, books: Books) -> Side:
+    """Draw a scenario, perhaps its downside, perhaps blended with another, perhaps shifted."""
+    parts = draw(st.lists(st.sampled_from(PARTS), min_size=1, max_size=2, unique_by=lambda part: part.scenario))
+    moves, window = st.lists(st.sampled_from(MOVES), max_size=1), st.lists(st.sampled_from(WINDOWS), max_size=1)
+    shifts = (*draw(moves), *draw(window), *draw(moves)) if draw(st.booleans()) else ()
+    blends = bool(books.scenarios[parts[0].scenario].closed) and draw(st.booleans())
+    return Side(tuple(parts if blends else parts[:1]), shifts)
+
+
+@st.composite
+def references(draw: st.DrawFn, books: Books) -> Reference:
+    """Draw a column."""
+    if draw(st.booleans()):
+        return draw(sides(books))
+    return Variance(draw(sides(books)), draw(sides(books)), draw(st.booleans()))
+
+
+def fits(books: Books, domain: str | None, keys: tuple[str, ...], asked: Range) -> bool:
+    """Tell whether a breakdown has an answer."""
+    times = [asked.grain if key == "period" else key for key in keys if key == "period" or key in GRAINS]
+    members = [key for key in keys if key in LEAF_OF]
+    return all(
+        nests(asked, grain, books.fiscal) and len(list(periods(asked, grain, books.fiscal))) <= MOST for grain in times
+    ) and (domain != PEOPLE or (set(members) <= {"region"} and not {DATE, WEEK} & {asked.grain, *times}))
+
+
+@st.composite
+def requests(draw: st.DrawFn, books: Books, breakdowns: Sequence[tuple[str, ...]] = BREAKDOWNS) -> Request:
+    """Draw a request that has an answer."""
+    asked = draw(ranges(books))
+    domain = draw(st.sampled_from((None, None, GL, PEOPLE if asked.grain not in (DATE, WEEK) else GL)))
+    usable = [keys for keys in breakdowns if fits(books, domain, keys, asked)]
+    homes = {key: metric.domain for metrics in (books.bases, books.formulas) for key, metric in metrics.items()}
+    of_domain = [key for key, home in homes.items() if home == domain]
+    return Request(
+        metrics=tuple(draw(st.lists(st.sampled_from(of_domain), min_size=1, max_size=4, unique=True)))
+        if domain
+        else (),
+        columns=tuple(draw(st.lists(references(books), min_size=1, max_size=4, unique_by=lambda column: column.text))),
+        asked=asked,
+        filters=draw(cuts_of(books, domain or GL, 2)) if draw(st.booleans()) else {},
+        dimensions=draw(st.sampled_from(usable)),
+    )

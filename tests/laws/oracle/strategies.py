@@ -1,0 +1,148 @@
+"""Random small books, metrics and requests."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from tests.laws.oracle.books import (
+    GL,
+    LEAVES,
+    MEASURES,
+    PEOPLE,
+    PLACES,
+    Adjustment,
+    Books,
+    Edge,
+    Group,
+    Rollup,
+    Row,
+    Scenario,
+)
+from tests.laws.oracle.calendar import Fiscal
+from tests.laws.oracle.cuts import cuts_of
+from tests.laws.oracle.formulas import formulas_of, lines_of
+from tests.laws.oracle.members import TOP, TwoWeights, node_weights, placed
+from tests.laws.oracle.metrics import bases_of
+
+DAYS = [
+    *(date(2019, *day) for day in ((2, 28), (12, 30))),
+    *(date(2020, *day) for day in ((1, 1), (2, 28), (2, 29), (3, 1), (6, 30), (7, 1), (12, 31))),
+    *(date(2021, *day) for day in ((1, 3), (1, 4), (2, 28), (3, 1), (6, 30))),
+    None,
+]
+SCENARIOS = ("actual", "budget", "forecast")
+PRODUCTS = ("G", "N", "P1", "P2", "P3", "P4")  # G and N are nodes with postings of their own
+STRANGER = "P9"  # facts bring it; the table of members lacks it
+REGIONS = ("EU", "US", "")
+JOURNALS = ("J1", "J2", "")
+WEIGHTS = ("1", "1", "1", "-1", ".5", "0")
+INNER = ("G", "N", "S")
+
+
+@st.composite
+def rows_of(draw: st.DrawFn, domain: str, days: Sequence[date | None], most: int) -> list[Row]:
+    """Draw the rows of a domain on some days."""
+    known = {"product": (*PRODUCTS, STRANGER, ""), "region": REGIONS, "journal": JOURNALS}
+    return [
+        Row(
+            domain=domain,
+            scenario=draw(st.sampled_from(("actual", *SCENARIOS))),
+            day=draw(st.sampled_from(days)),
+            members={key: draw(st.sampled_from(known[key])) for key in LEAVES[domain]},
+            amounts={key: Fraction(draw(st.integers(-30, 30)), 10 ** PLACES[key]) for key in MEASURES[domain]},
+        )
+        for _ in range(draw(st.sampled_from((most, most, most, most // 3, 0))))
+    ]
+
+
+@st.composite
+def weighted_tree(draw: st.DrawFn) -> tuple[Edge, ...]:
+    """Draw a ragged tree; an edge that would give a leaf two weights below one node is left out."""
+    edges: tuple[Edge, ...] = ()
+    for at, node in enumerate((*INNER, *PRODUCTS[2:])):
+        for parent in draw(st.lists(st.sampled_from((TOP, *INNER[:at])), unique=True, max_size=2)):
+            longer = (*edges, Edge(node, parent, draw(st.sampled_from(WEIGHTS))))
+            edges = longer if is_sound(longer) else edges
+    return edges or (Edge("G", TOP, "1"),)
+
+
+def is_sound(edges: tuple[Edge, ...]) -> bool:
+    """Tell whether every leaf has one weight below every node."""
+    try:
+        for node in (TOP, *placed(edges)):
+            node_weights(edges, node, set(PRODUCTS))
+    except TwoWeights:
+        return False
+    return all(edge.parent in (TOP, *placed(edges)) for edge in edges)
+
+
+@st.composite
+def alternate_tree(draw: st.DrawFn) -> tuple[Edge, ...]:
+    """Draw two roots over the same leaves."""
+    below = [Edge(leaf, root, "1") for root in ("K", "L") for leaf in PRODUCTS[2:] if draw(st.booleans())]
+    return (Edge("K", TOP, "1"), Edge("L", TOP, "1"), *below)
+
+
+@st.composite
+def scenarios_of(draw: st.DrawFn, books: Books) -> dict[str, Scenario]:
+    """Draw closed months and a downside of the budget."""
+    months = st.sampled_from(("2020-02", "2020-12", "2021-02", "2021-06"))
+    closed: st.SearchStrategy[dict[str, str]] = st.one_of(
+        st.just({}), st.fixed_dictionaries({"": months}), st.fixed_dictionaries({GL: months, PEOPLE: months})
+    )
+    adjust = []
+    for _ in range(draw(st.integers(1, 2))):
+        where = draw(cuts_of(books, draw(st.sampled_from((GL, PEOPLE)))).filter(bool))
+        measures = draw(st.sampled_from((("amount",), ("amount", "qty"))))
+        touches = (*measures, "fte") if set(where) == {"region"} and draw(st.booleans()) else measures
+        adjust.append(Adjustment(where, draw(st.sampled_from(("0.92", "2", "-1", "0"))), touches))
+    found = {key: Scenario(key, draw(closed)) for key in SCENARIOS}
+    return {**found, "budget": replace(found["budget"], downside=tuple(adjust))}
+
+
+@st.composite
+def groups_of(draw: st.DrawFn, books: Books) -> dict[str, dict[str, Group]]:
+    """Draw declared stock groups, or none."""
+    grains = {GL: st.sampled_from(("month", "day")), PEOPLE: st.just("month")}
+    return {
+        domain: {
+            key: Group((draw(cuts_of(books, domain)),), draw(grains[domain]))
+            for key in draw(st.sampled_from(((), ("bs",), ("bs", "more"))))
+        }
+        for domain in (GL, PEOPLE)
+    }
+
+
+@st.composite
+def random_books(draw: st.DrawFn) -> Books:
+    """Draw an instance and its rows."""
+    days = draw(st.lists(st.sampled_from(DAYS), min_size=2, max_size=5, unique=True))
+    months = [day and day.replace(day=1) for day in days]
+    facts = (*draw(rows_of(GL, days, 28)), *draw(rows_of(PEOPLE, months, 12)))
+    books = Books(
+        fiscal=Fiscal(draw(st.sampled_from((1, 3, 7))), draw(st.booleans())),
+        rows=facts,
+        bands={product: draw(st.sampled_from(("big", "small", ""))) for product in PRODUCTS},
+        trees={"tree": draw(weighted_tree()), "alt": draw(alternate_tree())},
+        scenarios={},
+        groups={GL: {}, PEOPLE: {}},
+        bases={},
+        formulas={},
+        lines={},
+        rollup=Rollup("flow", "G", negated=False),
+        allowed=draw(st.sampled_from(({}, {}, {"actual": ("EU",)}, {"actual": ("EU", "US"), "budget": ("EU",)}))),
+    )
+    books = replace(books, scenarios=draw(scenarios_of(books)), groups=draw(groups_of(books)))
+    books = replace(books, bases=draw(bases_of(books)))
+    books = replace(books, formulas=draw(formulas_of(books.bases)))
+    return replace(books, lines=draw(lines_of(books.bases)), rollup=draw(rollup_of(books)))
+
+
+@st.composite
+def rollup_of(draw: st.DrawFn, books: Books) -> Rollup:
+    """Draw the rollup of the statement."""
+    node = draw(st.sampled_from(sorted(placed(books.trees["tree"]))))
+    return Rollup(draw(st.sampled_from(("flow", "other", "stock"))), node, draw(st.booleans()))

@@ -1,0 +1,189 @@
+"""Books of plain values written as an instance, loaded and opened."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from engine.door import Door, open_books
+from tests.laws.oracle.books import (
+    AXIS,
+    GL,
+    LEAVES,
+    MEASURES,
+    PEOPLE,
+    PLACES,
+    Base,
+    Books,
+    Cuts,
+    Formula,
+    OverTime,
+    Row,
+)
+from tests.laws.oracle.expressions import text
+from tests.support.books import load_instance
+from tests.support.small import write_instance
+
+DIMENSIONS = """
+product: {kind: leaf, members: live.product}
+band: {kind: derived, from: product, attribute: band}
+tree: {kind: ragged, leaf_dimension: product, nodes: live.tree}
+alt: {kind: ragged, leaf_dimension: product, nodes: live.alt}
+region: {kind: leaf, members: live.region}
+date: {kind: leaf, grain: date}
+week: {kind: leaf, grain: week}
+month: {kind: leaf, grain: month}
+quarter: {kind: leaf, grain: quarter}
+year: {kind: leaf, grain: year}
+"""
+TIME = {GL: {"column": "date", "missing": "keep"}, PEOPLE: {"column": "date", "grain": "month", "missing": "keep"}}
+PROFILE = "seen"
+STATEMENT = "full"
+
+
+def opened(books: Books, folder: Path, *, parts: int = 1) -> Door:
+    """Write books, load them, and open them as their profile sees them; the ledger in so many bindings and files."""
+    facts = {domain: [row for row in books.rows if row.domain == domain] for domain in (GL, PEOPLE)}
+    splits = {f"gl{at}": facts[GL][at::parts] for at in range(1, parts)}
+    facts[GL] = facts[GL][::parts]
+    instance = write_instance(
+        folder / "books",
+        facts={domain: table(domain, rows) for domain, rows in facts.items()},
+        domains={domain: domain_of(books, domain) for domain in (GL, PEOPLE)},
+        dimensions=DIMENSIONS,
+        tables={**tables(books), **{name: table(GL, rows) for name, rows in splits.items()}},
+        statements={STATEMENT: "\n".join(f"- {json.dumps(line)}" for line in lines(books))},
+        bindings={name: {"target": "live.gl", "unknown_members": "extend"} for name in splits},
+        scenarios=json.dumps({key: scenario(books, key) for key in books.scenarios}),
+        fiscal_year=json.dumps({"starts": books.fiscal.starts, "named_by": "end" if books.fiscal.by_end else "start"}),
+        profiles=profile(books),
+    )
+    load_instance(instance, folder / "state")
+    return open_books(instance, state=folder / "state", profile=PROFILE if books.allowed else None)
+
+
+def table(domain: str, rows: Sequence[Row]) -> str:
+    """Return rows as a table written with spaces."""
+    columns = (*LEAVES[domain], *MEASURES[domain])
+    written = [f"date scenario {' '.join(columns)}"]
+    for row in rows:
+        day = "-" if row.day is None else row.day.isoformat()[: 10 if domain == GL else 7]
+        members = (row.members[key] or "-" for key in LEAVES[domain])
+        amounts = (decimal(row.amounts[key], PLACES[key]) for key in MEASURES[domain])
+        written.append(" ".join((day, row.scenario, *members, *amounts)))
+    return "\n".join(written)
+
+
+def decimal(amount: Fraction, places: int) -> str:
+    """Return an amount as digits."""
+    units = int(amount * 10**places)
+    digits = f"{abs(units):0{places + 1}}"
+    sign = "-" if units < 0 else ""
+    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+
+
+def tables(books: Books) -> dict[str, str]:
+    """Return the tables of members and nodes."""
+    products = [f"{product} {band or '-'}" for product, band in books.bands.items()]
+    nodes = {
+        key: [f"{edge.node} {edge.parent or '-'} {edge.weight}" for edge in edges] for key, edges in books.trees.items()
+    }
+    return {
+        "product": "\n".join(["id band", *products]),
+        "region": "id\nEU\nUS",
+        **{key: "\n".join(["node parent weight", *edges]) for key, edges in nodes.items()},
+    }
+
+
+def domain_of(books: Books, domain: str) -> str:
+    """Return the file of a domain, as JSON part by part."""
+    metrics = {base.key: base_part(base) for base in books.bases.values() if base.domain == domain}
+    formulas = {formula.key: formula_part(formula) for formula in books.formulas.values() if formula.domain == domain}
+    parts = {
+        "time": TIME[domain],
+        "inspect_enabled": True,
+        "dimensions": {key: key for key in LEAVES[domain] if key != AXIS},
+        "axes": {key: key for key in LEAVES[domain] if key == AXIS},
+        "measures": {
+            key: {"places": PLACES[key], "type": "money" if key == "amount" else "number"} for key in MEASURES[domain]
+        },
+        "balances": {
+            key: {"where": where_part(group.where[0]), "grain": group.grain}
+            for key, group in books.groups[domain].items()
+        },
+        "metrics": {**metrics, **formulas},
+    }
+    return "\n".join(f"{key}: {json.dumps(part)}" for key, part in parts.items())
+
+
+def where_part(where: Cuts) -> dict[str, list[str]]:
+    """Return cuts as a file writes them."""
+    return {key: list(ids) for key, ids in where.items()}
+
+
+def base_part(base: Base) -> dict[str, Any]:
+    """Return a base metric as its file writes it."""
+    measured = {} if base.counts else {"measure": base.measure, "sign": "negate" if base.negated else "keep"}
+    return {
+        **measured,
+        "where": where_part(base.where),
+        "over_members": {"count_distinct": base.distinct} if base.distinct else base.over_members,
+        "over_time": over_time_part(base.over_time),
+        **({"balance": base.group} if base.group else {}),
+    }
+
+
+def over_time_part(over_time: OverTime) -> str | dict[str, Any]:
+    """Return a rule over time as its file writes it."""
+    match over_time.rule:
+        case "sum":
+            return "sum"
+        case "closing":
+            return "opening" if over_time.opening else "closing"
+        case "average":
+            return {"average": {"of": over_time.of}}
+    back = {over_time.rule: over_time.since}
+    return {"opening": back} if over_time.opening else back
+
+
+def formula_part(formula: Formula) -> dict[str, Any]:
+    """Return a formula metric as its file writes it."""
+    return {"formula": text(formula.expression), **({"format": "percent"} if formula.percent else {})}
+
+
+def lines(books: Books) -> Iterator[Mapping[str, Any]]:
+    """Yield the lines of the statement: every metric, the formulas of lines, the rollup."""
+    yield {"header": "Everything"}
+    for key in (*books.bases, *books.formulas):
+        yield {"metric": key}
+    for formula in books.lines.values():
+        yield {"formula": {"key": formula.key, "label": formula.key, "is": text(formula.expression)}}
+    part = {"metric": books.rollup.base, "dimension": "tree", "node": books.rollup.node}
+    yield {"rollup": part, "key": "rolled", "sign": "negate" if books.rollup.negated else "keep"}
+
+
+def scenario(books: Books, key: str) -> dict[str, Any]:
+    """Return a scenario as its file writes it."""
+    found = books.scenarios[key]
+    adjust = [
+        {"where": where_part(part.where), "factor": part.factor, "measures": list(part.measures)}
+        for part in found.downside
+    ]
+    closed = found.closed.get("") or {domain: month for domain, month in found.closed.items() if domain}
+    return {
+        "alias": key.title(),
+        "kind": key,
+        **({"closed_through": closed} if closed else {}),
+        **({"variants": {"downside": {"label": "Downside", "adjust": adjust}}} if adjust else {}),
+    }
+
+
+def profile(books: Books) -> str:
+    """Return the profile that shows some regions of some scenarios, and the others whole."""
+    if not books.allowed:
+        return ""
+    grants: dict[str, Any] = {"*": {}}
+    for key, regions in books.allowed.items():
+        grants[key] = {"dimensions": {"region": {"allow": list(regions)}}}
+    return json.dumps({PROFILE: {"scenarios": grants}})

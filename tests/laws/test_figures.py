@@ -1,0 +1,234 @@
+"""The laws of figures: what the engine says of random small books is what an oracle of plain fractions says.
+
+The oracle (tests/laws/oracle) reads the rows one by one by the words of the rules; nothing of the engine decides what
+a figure is.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from itertools import product, takewhile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.door import Door
+from engine.exact import Exact
+from engine.report.data import Line
+from engine.report.report import Report
+from tests.laws.oracle.asking import Behind, Told, Where, ask, behind, figures_of, is_well_written, place_of, told
+from tests.laws.oracle.books import AXIS, Books
+from tests.laws.oracle.calendar import MONTH, QUARTER, YEAR, Range, period_of
+from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Figure, divided, figure, line_is_additive, plain
+from tests.laws.oracle.references import Cell, Part, Reference, Side, Variance
+from tests.laws.oracle.requests import BREAKDOWNS, Request, cells, line_of, narrowed, ranges, requests
+from tests.laws.oracle.strategies import random_books
+from tests.laws.oracle.writing import STATEMENT, opened
+from tests.support.books import ROOT
+from tests.support.drilling import figure_behind
+from tests.support.inspecting import rows_of
+
+FILTERABLE = tuple(keys for keys in BREAKDOWNS if keys and AXIS not in keys)
+
+
+@contextmanager
+def loaded(books: Books, *, parts: int = 1) -> Iterator[Door]:
+    """Open books for as long as a block."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield opened(books, Path(folder), parts=parts)
+
+
+def by_cell(report: Report) -> dict[Where, Told]:
+    """Return the figures of a report by line, column and place."""
+    return {(found.line, found.column, found.place): found for found in figures_of(report)}
+
+
+REQUESTS = (4, 6)  # of each book: loading it is the cost
+ACTUAL = Side((Part("actual"),))
+DRILLED = 10  # cells of each report
+FEWER = settings(max_examples=settings().max_examples * 2 // 5)  # of laws that the first implies in part
+
+
+@given(data=st.data(), books=random_books())
+def test_every_cell_and_every_total_is_what_the_oracle_says(data: st.DataObject, books: Books) -> None:
+    with loaded(books) as door:
+        for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
+            compare(books, request, by_cell(ask(door, books, request)))
+
+
+def compare(books: Books, request: Request, found: Mapping[Where, Told]) -> None:
+    """Hold every figure of a report against the oracle; places that it does not show must have none."""
+    lines = list(dict.fromkeys(line for line, _, _ in found))
+    shown = {place for _, _, place in found}
+    repeating = {told.line for told in found.values() if told.repeats}
+    expected_places = set()
+    for cell in cells(books, request):
+        place = place_of(books, request, cell)
+        expected_places.add(place)
+        for key, column in product(lines, request.columns):
+            line = line_of(books, key)
+            expected = figure(books, line, column, cell)
+            if place in shown:
+                told = found[key, column.text, place]
+                assert told.figure == expected, (request, key, column.text, place)
+                by_division = divided(books, line.metric) or (isinstance(column, Variance) and column.relative)
+                assert is_well_written(told.digits, expected, divided=by_division), (request, key, column.text, place)
+            elif key not in repeating:
+                assert not isinstance(expected, Fraction), (request, key, column.text, place)
+    assert shown <= expected_places, request
+
+
+@FEWER
+@given(data=st.data(), books=random_books())
+def test_a_range_of_quarters_or_years_is_that_of_its_months(data: st.DataObject, books: Books) -> None:
+    with loaded(books) as door:
+        for _ in range(REQUESTS[0]):
+            asked = data.draw(ranges(books, data.draw(st.sampled_from((QUARTER, YEAR)))))
+            drawn = data.draw(requests(books, breakdowns=((), ("tree",), ("region",))))
+            # a prior period is one of the grain that is asked for
+            columns = tuple(column for column in drawn.columns if "@pp" not in column.text) or (ACTUAL,)
+            grains = dict.fromkeys((asked.grain, QUARTER, MONTH))
+            first, *others = (
+                by_cell(ask(door, books, replace(drawn, asked=at_grain(asked, grain, books), columns=columns)))
+                for grain in grains
+            )
+            assert all(other == first for other in others), (drawn, asked)
+
+
+def at_grain(asked: Range, grain: str, books: Books) -> Range:
+    """Return the same days as a range of another grain."""
+    first, last = asked.days.first, asked.days.last
+    return Range(period_of(first, grain, books.fiscal), period_of(last, grain, books.fiscal))
+
+
+@FEWER
+@given(data=st.data(), books=random_books())
+def test_a_breakdown_is_the_queries_by_its_members_and_periods(data: st.DataObject, books: Books) -> None:
+    with loaded(books) as door:
+        for _ in range(3):
+            drawn = data.draw(requests(books, breakdowns=FILTERABLE))
+            kept = {key: ids for key, ids in drawn.filters.items() if key not in drawn.dimensions}
+            request = replace(drawn, filters=kept)
+            found = by_cell(ask(door, books, request))
+            for place in sorted({place for _, _, place in found if place is not None})[:6]:
+                alone = by_cell(ask(door, books, narrowed(books, request, dict(place))))
+                for (line, column, at), told in found.items():
+                    if at == place and not told.repeats and told.figure is not UNAVAILABLE:
+                        other = alone.get((line, column, None))  # own postings of a node: no line where there are none
+                        assert told.figure == (other.figure if other else MISSING), (request, line, column, place)
+
+
+@FEWER
+@given(data=st.data(), books=random_books())
+def test_a_rollup_foots_at_every_depth(data: st.DataObject, books: Books) -> None:
+    edges = books.trees["tree"]
+    single = tuple({edge.node: edge for edge in edges}.values())  # a leaf below one node twice counts once
+    books = replace(books, trees={**books.trees, "tree": single})
+    with loaded(books) as door:
+        for _ in range(REQUESTS[0]):
+            drawn = data.draw(requests(books, breakdowns=((), ("region",), ("period",))))
+            columns = tuple(column for column in drawn.columns if isinstance(column, Side)) or (ACTUAL,)
+            report = ask(door, books, replace(drawn, metrics=(), columns=columns))
+            found = by_cell(report)
+            for parent, children in rolled_up(report):
+                for column, place in {(column, place) for _, column, place in found}:
+                    parts = [(found[line.key, column, place].figure, line.into_parent) for line in children]
+                    total = found[parent.key, column, place].figure
+                    if total is not UNAVAILABLE:
+                        assert amount(total) == sum(amount(part) * fraction(weight) for part, weight in parts)
+
+
+def rolled_up(report: Report) -> Iterator[tuple[Line, list[Line]]]:
+    """Yield every line of a rollup that has lines below it, with those one level below."""
+    lines = [line for line in report.lines if line.kind in ("node", "own", "memo")]
+    for at, parent in enumerate(lines):
+        below = list(takewhile(partial(is_below, parent), lines[at + 1 :]))
+        if below:
+            yield parent, [line for line in below if line.level == parent.level + 1]
+
+
+def is_below(parent: Line, line: Line) -> bool:
+    """Tell whether a line is indented more than another."""
+    return line.level > parent.level
+
+
+def amount(figure: Figure) -> Fraction:
+    """Return a figure with nothing as 0."""
+    return figure if isinstance(figure, Fraction) else Fraction(0)
+
+
+def fraction(weight: Exact | None) -> Fraction:
+    """Return the weight of a line in the one above."""
+    assert weight is not None
+    return Fraction(weight.numerator, weight.denominator)
+
+
+@FEWER
+@given(data=st.data(), books=random_books())
+def test_the_rows_behind_a_cell_make_it(data: st.DataObject, books: Books) -> None:
+    with loaded(books) as door:
+        for _ in range(2):
+            request = data.draw(requests(books))
+            by_place = {place_of(books, request, cell): cell for cell in cells(books, request)}
+            columns = {column.text: column for column in request.columns}
+            known = [cell for cell in behind(ask(door, books, request)) if cell.figure is not UNAVAILABLE]
+            for cell in data.draw(st.randoms()).sample(known, min(len(known), DRILLED)):
+                drill(books, door, cell, columns[cell.where[1]], by_place[cell.where[2]])
+
+
+def drill(books: Books, door: Door, known: Behind, reference: Reference, cell: Cell) -> None:
+    """Hold the rows behind a cell, side by side and operand by operand, against the oracle's figures."""
+    sides = (reference,) if isinstance(reference, Side) else (reference.a, reference.b)
+    for sign, side, other in zip("+-", sides, sides[::-1], strict=False):
+        scope = other.scenarios if len(sides) > 1 else frozenset()
+        for operand in {name for _, name, _ in known.calls}:
+            line = line_of(books, operand.removeprefix(f"{STATEMENT}."))
+            asked = [call for at, name, call in known.calls if (at, name) == (sign, operand)]
+            if len(asked) > 1 and not line_is_additive(books, line.metric):
+                continue  # means, extremes and counts of members of two scenarios do not add up
+            found = [figure_behind(call, lambda call: rows_of(door, **call)) for call in asked]
+            expected = plain(books, line, side, cell, scope)
+            made = sum((Fraction(figure) for figure in found if figure is not None), Fraction(0))
+            assert (expected is MISSING) is all(figure is None for figure in found), (known, operand, expected)
+            assert abs(made - amount(expected)) <= abs(amount(expected)) / 10**14, (known, operand, expected)
+
+
+@FEWER
+@given(data=st.data(), books=random_books())
+def test_the_order_of_rows_files_and_filters_changes_nothing(data: st.DataObject, books: Books) -> None:
+    shuffled = replace(books, rows=tuple(data.draw(st.randoms()).sample(books.rows, len(books.rows))))
+    with loaded(books) as door, loaded(shuffled, parts=data.draw(st.sampled_from((1, 2, 3)))) as other:
+        for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
+            report, again = ask(door, books, request), ask(other, shuffled, request)
+            assert told(again) == told(report), request
+            turned = replace(request, filters=dict(reversed(list(request.filters.items()))))
+            assert by_cell(ask(other, shuffled, turned)) == by_cell(report), request
+
+
+def test_threads_and_engine_change_nothing() -> None:
+    surroundings: tuple[dict[str, str], ...] = (
+        {},
+        {"POLARS_MAX_THREADS": "1"},
+        {"POLARS_ENGINE_AFFINITY": "streaming"},
+    )
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.laws.oracle.replay", "1", "8"],
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+            env={**os.environ, **more},
+            text=True,
+        )
+        for more in surroundings
+    ]
+    first, *others = (process.communicate()[0] for process in running)
+    assert [process.returncode for process in running] == [0] * len(surroundings)
+    assert first.count("\n") > 30
+    assert all(other == first for other in others)

@@ -1,0 +1,1 @@
+"""Mutations of the engine, each breaking one rule; run by hand, not by pytest."""
