@@ -77,16 +77,18 @@ class Books:
         return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]), codes.count if codes else 1)
 
     def codes(self, cut: Cut) -> CodeSet | None:
-        """Return the leaf codes a cut selects; None where it names what does not exist.
+        """Return the leaf codes a cut selects; None of a deny that names what does not exist.
 
-        A deny by nodes leaves out the leaves that no node holds as well.
+        An allow-list still allows what it names and the books have. A deny by nodes leaves out the leaves that no node
+        holds as well.
         """
         members = self.members(cut.dimension)
-        if not all(members.has(member) for member in cut.ids):
-            return None
-        named = frozenset[int]().union(*(members.below(member) for member in cut.ids))
+        known = [member for member in cut.ids if members.has(member)]
+        named = frozenset[int]().union(*(members.below(member) for member in known))
         if not cut.deny:
             return CodeSet(named)
+        if len(known) < len(cut.ids):
+            return None
         return CodeSet(named | (members.loose() if named else frozenset()), complement=True)
 
     def holds(self, domain: str) -> bool:

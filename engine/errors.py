@@ -10,6 +10,7 @@ Refusal
 ├── DimensionUnavailable    dimension_unavailable    a dimension that this question cannot use
 ├── ColumnUnavailable       column_unavailable       a column that a source does not show
 ├── AmbiguousWeight         ambiguous_weight         one leaf filtered with two different weights
+├── ExpiredReference        expired_reference        a kept report that can no longer be opened
 ├── Busy                    busy                     over the cap; retry shortly
 ├── DeadlineExceeded        timeout                  the call outran its deadline
 └── Unavailable             unavailable              the data cannot be read just now
@@ -132,6 +133,17 @@ class AmbiguousWeight(Refusal):
     """One leaf would count with two different weights."""
 
     error_type = "ambiguous_weight"
+
+
+class ExpiredReference(Refusal):
+    """A kept report that has expired, or that its caller may no longer see all of: which of them, it never says."""
+
+    error_type = "expired_reference"
+
+    @classmethod
+    def of(cls) -> "ExpiredReference":
+        """Refuse, whatever the reason."""
+        return cls("This result can no longer be opened as it was kept. Run the report again.")
 
 
 class Busy(Refusal):

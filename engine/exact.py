@@ -11,7 +11,7 @@ from math import gcd
 from typing import Final
 
 QUOTIENT: Final = Context(prec=15, rounding=ROUND_HALF_EVEN)
-POWERS_OF_TEN: Final = frozenset(10**k for k in range(40))
+POWERS_OF_TEN: Final = {10**k: k for k in range(40)}
 SURE: Final = 10**15  # below it every decimal of 15 digits is the shortest text of its double
 
 
@@ -102,6 +102,11 @@ class Exact:
 
     def digits(self, *, quotient: bool = False) -> str:
         """Return the figure as plain text, such as "-385.1"; never "-0"."""
+        numerator, places = self.numerator, POWERS_OF_TEN.get(self.denominator)
+        if places is not None and (not quotient or -SURE < numerator < SURE):
+            whole, rest = divmod(abs(numerator), self.denominator)
+            text = f"{'-' if numerator < 0 else ''}{whole}"
+            return f"{text}.{rest:0{places}}".rstrip("0") if rest else text
         text = format(self.decimal(quotient=quotient), "f")
         plain = text.rstrip("0").rstrip(".") if "." in text else text
         return "0" if plain == "-0" else plain

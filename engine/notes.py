@@ -85,6 +85,10 @@ NOTES: dict[str, Wording] = {
     "foreign_currency": Wording(
         Severity.CAUTION, "Amounts in {scenario} are in {currencies}, whatever unit is shown: {lines}."
     ),
+    "newer_data": Wording(
+        Severity.CAUTION,
+        "{domain} ({scenarios}) was loaded again after these figures were read. Run the report again for the latest.",
+    ),
     "limit_reduced": Wording(Severity.INFO, "limit {got} is above the maximum; {maximum} was used."),
 }
 

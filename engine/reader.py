@@ -5,9 +5,10 @@ permission into every question; what lies outside is not there.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from hashlib import sha256
 from itertools import zip_longest
+from operator import and_
 from typing import TypeVar
 
 import polars as pl
@@ -65,14 +66,15 @@ class Reader:
         if dimension.leaf not in domain.dimensions:
             return None
         codes = self._books.codes(cut)
-        if codes is None and not cut.deny:  # an allow-list still allows what it names and the books have
-            members = self._books.members(cut.dimension)
-            codes = self._books.codes(Cut(cut.dimension, tuple(filter(members.has, cut.ids))))
         return NOTHING if codes is None else Cell.where(dimension.leaf, codes)
 
     def loaded(self, domain: str, scenario: str) -> Loaded | None:
         """Return the latest load behind a scenario of a domain."""
         return self._books.loaded.get((domain, scenario))
+
+    def version(self, domain: str, scenario: str) -> str:
+        """Return a digest of the facts of a scenario of a domain and of the members behind its dimensions."""
+        return self._books.data_version(domain, scenario)
 
     @cached_property
     def data_version(self) -> str:
@@ -271,10 +273,8 @@ class Reader:
         return self._books.memo(("cut", cuts), lambda: self._cut_cell(cuts))
 
     def _cut_cell(self, cuts: Cuts) -> Cell:
-        cell = EVERYTHING
-        for cut in cuts:
-            cell &= Cell.where(self.members(cut.dimension).leaf, CodeSet(self.cut_codes(cut)))
-        return cell
+        cells = (Cell.where(self.members(cut.dimension).leaf, CodeSet(self.cut_codes(cut))) for cut in cuts)
+        return reduce(and_, cells, EVERYTHING)
 
     def cut_codes(self, cut: Cut) -> frozenset[int]:
         """Return the leaf codes that one restriction of the catalogue's own selects."""

@@ -38,6 +38,11 @@ class Formula(ABC):
         """Return its value, None where it is missing; Undefined where that makes the whole missing."""
 
 
+def nothing(_: str) -> Exact:
+    """Return what a missing operand counts as beside one that is present."""
+    return ZERO
+
+
 @dataclass(frozen=True)
 class Constant(Formula):
     """A decimal number."""
@@ -104,13 +109,15 @@ class Sum(Formula):
         )
 
     def value(self, operand: Operands) -> Exact | None:
-        """A missing term counts as 0 where another that is no constant is present."""
+        """What is missing counts as 0 where another that is no constant is present; constants beside it stay."""
         total, present = ZERO, not self.names
         for subtracted, term in self.terms:
             value = term.value(operand)
+            present = present or (value is not None and bool(term.names))
+            if value is None:
+                value = term.value(nothing)
             if value is not None:
                 total = total - value if subtracted else total + value
-                present = present or bool(term.names)
         return total if present else None
 
 

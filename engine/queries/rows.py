@@ -42,6 +42,7 @@ class RowQuery:
     period: PeriodRange | None
     selected: tuple[PeriodRange, ...]
     undated: bool  # only rows without a date
+    asked: Mapping[str, tuple[str, ...]]  # the filters as they were asked
     filters: tuple[Filter, ...]
     columns: tuple[str, ...]
     limit: int
@@ -76,6 +77,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         period=period,
         selected=select_periods(period, filters.by_time, calendar) if period else (),
         undated=undated,
+        asked={key: (ids,) if isinstance(ids, str) else ids for key, ids in asked.filters.items()},
         filters=filters.by_member,
         columns=resolve_shown(asked.columns, domain),
         limit=limit,

@@ -16,6 +16,7 @@ from engine.exact import Exact
 from engine.formulas.figures import Figure, FigureType, Kind
 from engine.notes import Note
 from engine.plans.freshness import Freshness
+from engine.report.permission import Permission
 
 EACH = " each"  # unit of a price
 SCALED = {0: "", 3: " thousands", 6: " millions", 9: " billions"}
@@ -85,6 +86,7 @@ class ReportData:
     statement: str | None  # None of a report of metrics
     label: str
     period: PeriodRange
+    filters: Mapping[str, tuple[str, ...]]  # as they were asked
     currency: str
     scale: int
     decimals: int | None
@@ -97,6 +99,7 @@ class ReportData:
     freshness: Mapping[str, Mapping[str, Freshness]]
     catalogue_version: str
     data_version: str
+    permission: Permission
 
     def unit(self, line: Line, comparison: Comparison, *, scaled: bool = True) -> str | None:
         """Return the unit of a line's figures in a column of some comparison; None of a header."""

@@ -11,7 +11,9 @@ import polars as pl
 
 from engine.catalogue import LABEL
 from engine.exact import Exact
-from engine.report.data import ReportData
+from engine.report.data import Column, Line, ReportData
+
+HEAD = ("label", "line_order", "level", "kind", "scenario", "alias", "unit")
 
 
 def schema_of(report: ReportData) -> dict[str, type[pl.DataType]]:
@@ -39,29 +41,47 @@ def height_of(report: ReportData) -> int:
 
 def frame_of(report: ReportData) -> pl.DataFrame:
     """Return the figures of a report as a frame; headers have none."""
-    return pl.DataFrame(list(records(report)), schema=schema_of(report), orient="row")
+    schema = schema_of(report)
+    exact = [text for order, _, at, _ in blocks(report) for text in digits_of(report, order, at)]
+    heads = [
+        (line.key, line.label, order, line.level, line.kind, column.scenario, column.heading, unit)
+        for order, line, _, column in blocks(report)
+        for unit in [report.unit(line, column.comparison, scaled=False)]
+    ]
+    names = (next(iter(schema)), *HEAD)
+    return (
+        pl.DataFrame(heads, {name: schema[name] for name in names}, orient="row")
+        .join(places_of(report), how="cross", maintain_order="left_right")
+        .with_columns(
+            pl.Series("value", [None if text is None else float(text) for text in exact], pl.Float64),
+            pl.Series("exact", exact, pl.String),
+        )
+        .select(*schema)
+    )
 
 
-def records(report: ReportData) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of the tidy frame."""
+def blocks(report: ReportData) -> Iterator[tuple[int, Line, int, Column]]:
+    """Yield every line that has figures with every column, each with its position."""
     for order, line in enumerate(report.lines):
-        if line.type is None:
-            continue
-        head = (line.key, line.label, order, line.level, line.kind)
-        for at, column in enumerate(report.columns):
-            unit = report.unit(line, column.comparison, scaled=False)
-            quotient = report.is_quotient(line, column.comparison)
-            for place, figure in zip(report.places, report.figures[order][at], strict=True):
-                by_dimension = {member.dimension: member for member in place.members}
-                found = [by_dimension.get(dimension) for dimension in report.breakdown]
-                members = [part for member in found for part in ((member.id, member.label) if member else (None, None))]
-                exact = figure.decimal(quotient=quotient) if isinstance(figure, Exact) else None
-                yield (
-                    *head,
-                    column.scenario,
-                    column.heading,
-                    *members,
-                    None if exact is None else float(exact),
-                    figure.digits(quotient=quotient) if isinstance(figure, Exact) else None,
-                    unit,
-                )
+        if line.type is not None:
+            for at, column in enumerate(report.columns):
+                yield order, line, at, column
+
+
+def digits_of(report: ReportData, order: int, at: int) -> list[str | None]:
+    """Return the digits of one line in one column, by place; None where there is no figure."""
+    quotient = report.is_quotient(report.lines[order], report.columns[at].comparison)
+    figures = report.figures[order][at]
+    return [figure.digits(quotient=quotient) if isinstance(figure, Exact) else None for figure in figures]
+
+
+def places_of(report: ReportData) -> pl.DataFrame:
+    """Return the ids and labels of the members of every place; null in the total."""
+    members: dict[str, list[str | None]] = {}
+    for dimension in report.breakdown:
+        found = [
+            next((known for known in place.members if known.dimension == dimension), None) for place in report.places
+        ]
+        members[dimension] = [None if member is None else member.id for member in found]
+        members[dimension + LABEL] = [None if member is None else member.label for member in found]
+    return pl.DataFrame(members or None, height=len(report.places)).cast(pl.String)

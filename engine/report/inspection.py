@@ -1,6 +1,6 @@
 """Inspections: rows behind figures, as values that stand on their own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from engine.plans.contributing import contributions, total_of
 from engine.plans.row_plan import RowPlan, plan_rows
 from engine.queries.rows import RowQuery
 from engine.reader import Reader
+from engine.report.permission import Permission, permission_of
 from engine.slices import DATE
 
 Stop = Callable[[], None]
@@ -43,6 +44,7 @@ class Inspection:
     source: str
     scenario: str
     period: PeriodRange | None
+    filters: Mapping[str, tuple[str, ...]]  # as they were asked
     read: tuple[Span, ...]
     columns: tuple[RowColumn, ...]
     rows: Sequence[Sequence[RowValue]]
@@ -55,6 +57,7 @@ class Inspection:
     notes: tuple[Note, ...]
     catalogue_version: str
     data_version: str
+    permission: Permission
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -84,6 +87,7 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = lambda: None) -> Inspe
         source=query.domain.key,
         scenario=query.side.parts[query.part].key if query.side else "",
         period=query.period,
+        filters=query.asked,
         read=() if plan is None else read_by(plan),
         columns=columns,
         rows=list(zip(*found, strict=True)),
@@ -96,7 +100,15 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = lambda: None) -> Inspe
         notes=query.notes,
         catalogue_version=reader.catalogue.version,
         data_version=reader.data_version,
+        permission=permission_of([query.domain.key], scenarios_of(query), (), reader),
     )
+
+
+def scenarios_of(query: RowQuery) -> Iterator[str]:
+    """Yield the scenarios that rows are read of, or inside what may be seen of."""
+    if query.side:
+        yield from (part.scenario.id for part in query.side.parts)
+        yield from sorted(query.compared)
 
 
 def collected(plan: RowPlan, limit: int, stop: Stop) -> tuple[pl.DataFrame, bool]:

@@ -1,13 +1,15 @@
 """Running a plan: the collect, and the report made of what comes back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import polars as pl
 
 from engine.calendar.periods import Period, PeriodRange
+from engine.cuts import Cuts
 from engine.errors import BadArguments
 from engine.formulas.figures import Figure, Nothing
 from engine.plans.currencies import currency_notes, currency_reads
+from engine.plans.expressions import Measured
 from engine.plans.figures import FigurePlan, Figures, Place, Reading
 from engine.plans.freshness import freshness
 from engine.plans.noting import notes
@@ -19,10 +21,12 @@ from engine.report.data import Column as ReportColumn
 from engine.report.data import Comparison, Line, Member
 from engine.report.data import Place as ReportPlace
 from engine.report.drill import column_drill, line_drill, place_drill, total_drill
+from engine.report.permission import permission_of
 from engine.report.report import Report
 from engine.scenarios import Reference, Side, Variance
 
 MOST_FIGURES = 1_000_000
+NODES = ("node", "own", "memo")  # kinds of rows
 Stop = Callable[[], None]  # raises where the call should not go on
 
 
@@ -46,6 +50,7 @@ def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
         statement=plan.key if isinstance(plan, StatementPlan) else None,
         label=plan.label,
         period=query.asked,
+        filters={known.dimension.key: known.asked for known in query.filters} | dict(query.by_time),
         currency=catalogue.currency,
         scale=query.scale,
         decimals=query.decimals,
@@ -61,6 +66,12 @@ def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
         freshness=freshness(planned),
         catalogue_version=catalogue.version,
         data_version=planned.reader.data_version,
+        permission=permission_of(
+            (domain.key for domain in query.domains),
+            scenarios_of(planned),
+            nodes_of(row for row, _ in shown),
+            planned.reader,
+        ),
     )
 
 
@@ -71,6 +82,18 @@ def collected(frames: Sequence[pl.LazyFrame], stop: Stop) -> list[pl.DataFrame]:
         stop()
         found.append(frame.collect(engine="in-memory"))
     return found
+
+
+def scenarios_of(plan: FigurePlan) -> Iterator[str]:
+    """Yield the scenarios that the columns of a plan read."""
+    for reading in (reading for column in plan.columns for reading in column):
+        yield from (part.scenario.id for part in reading.side.parts)
+
+
+def nodes_of(rows: Iterable[Row]) -> Cuts:
+    """Return the nodes that some rows show: of what such a row counts, the last cut."""
+    shown = (row.expression for row in rows if row.kind in NODES)
+    return tuple(node.base.where[-1] for node in shown if isinstance(node, Measured))
 
 
 def refuse_too_many(plan: FigurePlan, places: int) -> None:

@@ -4,6 +4,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from engine.door import Door
 from tests.support.small import codes, figure, figures, small_books
 
@@ -52,6 +54,39 @@ def test_t03_zero_or_missing_denominator_is_blank(tmp_path: Path) -> None:
     books = margins(tmp_path, "2021-01-05 actual A 40 100\n2021-01-05 actual B -5 0")
     report = books.metric("margin", scenarios=A, period="2021-01", dimensions=["product"])
     assert figures(report, "product") == {"A": Decimal("0.4"), "B": None, None: Decimal("0.35")}
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ("here + (gone + 5)", 8),
+        ("(gone + 5) + here", 8),
+        ("here - (gone - 5)", 8),
+        ("here + 2 * (gone + 5) / 4", Decimal("5.5")),
+        ("gone + 5", None),
+        ("2 * (gone + 5)", None),
+    ],
+)
+def test_a_missing_operand_counts_as_nothing_however_a_sum_is_bracketed(
+    tmp_path: Path, formula: str, value: Decimal | None
+) -> None:
+    books = small_books(
+        tmp_path,
+        facts={"gl": "date scenario product amount\n2021-01-05 actual P 3"},
+        domains={
+            "gl": f"""
+            time: {{column: date}}
+            dimensions: {{product: product}}
+            measures: {{amount: {{places: 2}}}}
+            metrics:
+              here: {{measure: amount}}
+              gone: {{measure: amount, where: {{product: Q}}}}
+              both: {{formula: {formula}}}
+            """
+        },
+        dimensions="product: {kind: leaf}",
+    )
+    assert figure(books.metric("both", scenarios=A, period="2021-01")) == value
 
 
 def test_t04_average_price_is_weighted(tmp_path: Path) -> None:

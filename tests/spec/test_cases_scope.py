@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.door import Door, open_books
-from engine.errors import Refusal
+from engine.errors import ExpiredReference, Refusal
 from engine.instance.read import read_instance
 from engine.plans.report_plan import plan_metrics
 from engine.queries.resolve import metric_query
@@ -18,7 +18,7 @@ from engine.search.search import search
 from server.ingest.load import load
 from tests.support.books import load_instance
 from tests.support.inspecting import FACTS, ledger, rows_of
-from tests.support.small import codes, figure, figures, small_books, write_instance
+from tests.support.small import codes, figure, figures, granting, small_books, write_instance
 
 JAN = "2021-01"
 A = {"A": "actual"}
@@ -129,6 +129,57 @@ def test_t56_the_null_member_is_outside_allow_and_inside_deny(tmp_path: Path, re
     rows = "2021-01-05 actual A 100\n2021-01-05 actual C 20\n2021-01-05 actual - 5"
     books = books_of(tmp_path, rows, f"{{'*': {{dimensions: {{product: {{{restriction}}}}}}}}}")
     assert figure(books.metric("revenue", scenarios=A, period=JAN)) == total
+
+
+KEPT_ROWS = """
+    2021-01-05 actual A 100
+    2021-01-05 actual B 50
+    2021-01-05 actual Z 5
+    2021-01-05 budget A 90
+    2021-01-05 budget B 70
+"""
+BOTH = "{'*': {dimensions: {product: {allow: [A, B]}}}}"
+ONLY_A = "{'*': {dimensions: {product: {allow: [A]}}}}"
+
+
+@pytest.mark.parametrize(
+    ("grant", "asked", "then", "opens"),
+    [
+        (BOTH, {}, BOTH, True),
+        (BOTH, {}, ONLY_A, False),
+        (BOTH, {"filters": {"product": "A"}}, ONLY_A, False),  # anchors and coverage looked at B all the same
+        ("{'*': {}}", {}, ONLY_A, False),
+        ("{'*': {}}", {}, "{'*': {dimensions: {product: {deny: [B]}}}}", False),
+        ("{'*': {}}", {}, "{'*': {dimensions: {tree: {deny: [South]}}}}", False),
+        (ONLY_A, {}, "{'*': {dimensions: {product: {deny: [B]}}}}", True),
+        (ONLY_A, {}, BOTH, True),
+        (BOTH, {}, "{'*': {}}", True),
+        (BOTH, {}, "{budget: {}}", False),
+        (BOTH, {}, "{actual: {}}", True),
+        (BOTH, {}, "{'*': {domains: {deny: [gl]}}}", False),
+        (BOTH, {"scenarios": {"V": "var(actual,budget)"}}, "{actual: {}}", False),
+        (BOTH, {"scenarios": {"V": "var_pct(actual,budget@py)"}}, "{actual: {}}", False),
+        (BOTH, {"scenarios": {"V": "var(actual,actual@py)"}}, "{actual: {}}", True),
+        (BOTH, {"scenarios": {"V": "var(actual,budget)"}}, f"{{actual: {{}}, budget: {ONLY_A[6:-1]}}}", False),
+    ],
+)
+def test_t57_a_kept_report_opens_for_whoever_may_still_see_all_of_it(
+    tmp_path: Path, grant: str, asked: dict[str, Any], then: str, opens: bool
+) -> None:
+    books = books_of(tmp_path, KEPT_ROWS, grant)
+    report = books.metric("revenue", **{"scenarios": A, "period": JAN, "dimensions": ["product"], **asked})
+    books.keep(report, tmp_path / "kept.arrow")
+    now = granting(tmp_path, then)
+    if opens:
+        assert repr(now.open(tmp_path / "kept.arrow")) == repr(report)
+        return
+    with pytest.raises(ExpiredReference) as refused:
+        now.open(tmp_path / "kept.arrow")
+    assert refused.value.as_data() == {
+        "error": "This result can no longer be opened as it was kept. Run the report again.",
+        "error_type": "expired_reference",
+        "retryable": False,
+    }
 
 
 def test_a_deny_by_node_hides_leaves_that_no_node_holds(tmp_path: Path) -> None:

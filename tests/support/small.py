@@ -79,6 +79,13 @@ def small_books(folder: Path, *, profile: str | None = None, **parts: Any) -> Do
     return open_books(instance, state=folder / "state", profile=profile)
 
 
+def granting(folder: Path, scenarios: str) -> Door:
+    """Return the same small books as the profile `seen`, once it grants these scenarios."""
+    instance = folder / "small"
+    (instance / "profiles.yaml").write_text(f"seen: {{scenarios: {scenarios}}}\n")
+    return open_books(instance, state=folder / "state", profile="seen")
+
+
 def figures(report: Report, *keys: str) -> dict[Any, Decimal | None]:
     """Return the figures of a report by some columns of its frame (a single one unwrapped); totals have None."""
     found: dict[Any, Decimal | None] = {}

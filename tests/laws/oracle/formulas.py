@@ -50,7 +50,7 @@ def formulas_of(draw: st.DrawFn, bases: Mapping[str, Base]) -> dict[str, Formula
         found[key] = Formula(
             key=key,
             domain=domain,
-            expression=draw(formula(kind, domain, known)),
+            expression=draw(part(kind, domain, known, 2)),
             percent=kind == RATIO and draw(st.booleans()),
         )
         known[key] = (kind, domain)
@@ -62,17 +62,8 @@ def lines_of(draw: st.DrawFn, bases: Mapping[str, Base]) -> dict[str, Formula]:
     """Draw the formula lines of the statement."""
     known = {**kinds_of(bases), **MADE}
     return {
-        key: Formula(key=key, domain="", expression=draw(formula(kind, "", known))) for key, (kind, _) in LINES.items()
+        key: Formula(key=key, domain="", expression=draw(part(kind, "", known, 2))) for key, (kind, _) in LINES.items()
     }
-
-
-@st.composite
-def formula(draw: st.DrawFn, kind: str, domain: str, known: Kinds) -> Expression:
-    """Draw a formula of a kind, at times with a constant beside it."""
-    found = draw(part(kind, domain, known, 2))
-    if draw(st.integers(0, 7)) < 7:
-        return found
-    return Binary(draw(st.sampled_from("+-")), found, Number(draw(st.sampled_from(CONSTANTS))))
 
 
 @st.composite
@@ -86,7 +77,8 @@ def part(draw: st.DrawFn, kind: str, domain: str, known: Kinds, depth: int) -> E
     constant = st.sampled_from(CONSTANTS).map(Number)
     match shape:
         case "sum":
-            return Binary(draw(st.sampled_from("+-")), draw(below), draw(below))
+            parts = [draw(below), draw(below if draw(st.integers(0, 7)) < 7 else constant)]
+            return Binary(draw(st.sampled_from("+-")), *(parts if draw(st.booleans()) else reversed(parts)))
         case "factor":
             sides = (draw(constant), draw(below))
             return Binary("*", *(sides if draw(st.booleans()) else reversed(sides)))

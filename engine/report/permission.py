@@ -1,0 +1,98 @@
+"""The permission of a report: what of the books it was cut to, in names and ids that outlive the books.
+
+A report depends on the whole cell that could be seen, not only on what its filters left of it: anchors, coverage and
+the zero of a missing side are looked for before any filter.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from engine.cuts import Cut, Cuts
+from engine.members.memberset import LeafMembers
+from engine.reader import Reader
+from engine.scope import Allowed, Cell
+
+Counted = tuple[int, str]  # how many members there were, and a digest of their ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """What could be seen of a scenario of a domain when it was read, and which version of it that was."""
+
+    scenario: str
+    domain: str
+    cell: int  # its place among the cells
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permission:
+    """What a report was cut to, and what it names."""
+
+    books: str
+    domains: tuple[str, ...]
+    scenarios: tuple[str, ...]
+    nodes: Cuts  # those that stand in its lines
+    granted: tuple[Granted, ...]  # without scenarios of domains of which nothing could be seen
+    cells: tuple[tuple[Cuts, ...], ...]  # in each, cuts of leaf dimensions joined by AND, and these by OR
+    members: Mapping[str, Counted]  # of the leaf dimensions that they cut
+
+
+def permission_of(domains: Iterable[str], scenarios: Iterable[str], nodes: Cuts, reader: Reader) -> Permission:
+    """Return what a report of some scenarios of some domains is cut to."""
+    domains, scenarios = tuple(dict.fromkeys(domains)), tuple(dict.fromkeys(scenarios))
+    seen = {(scenario, domain): reader.cell(scenario, domain) for domain in domains for scenario in scenarios}
+    cells = list(dict.fromkeys(cell for cell in seen.values() if not cell.is_nothing))
+    return Permission(
+        books=reader.catalogue.name,
+        domains=domains,
+        scenarios=scenarios,
+        nodes=nodes,
+        granted=tuple(
+            Granted(
+                scenario=scenario,
+                domain=domain,
+                cell=cells.index(cell),
+                version=reader.version(domain, scenario),
+            )
+            for (scenario, domain), cell in seen.items()
+            if not cell.is_nothing
+        ),
+        cells=tuple(cuts_of(cell, reader) for cell in cells),
+        members={
+            leaf: counted(leaf, reader.leaf_count(leaf), reader)
+            for leaf in sorted({leaf for cell in cells for part in cell for leaf in part.codes})
+        },
+    )
+
+
+def counted(leaf: str, count: int, reader: Reader) -> Counted:
+    """Return the first so many members of a leaf dimension in code order, counted."""
+    return reader.worked_out(("counted", leaf, count), lambda: count_and_digest(ids_of(leaf, reader)[:count]))
+
+
+def count_and_digest(ids: Sequence[str]) -> Counted:
+    """Return how many ids there are, and their digest."""
+    return len(ids), sha256("\n".join(ids).encode()).hexdigest()
+
+
+def ids_of(leaf: str, reader: Reader) -> Sequence[str]:
+    """Return the ids of a leaf dimension, by code."""
+    members = reader.members(leaf)
+    return members.member_ids if isinstance(members, LeafMembers) else ()
+
+
+def cuts_of(cell: Cell, reader: Reader) -> tuple[Cuts, ...]:
+    """Return a cell in ids."""
+    size = sum(len(known.codes) for part in cell for _, known in part.by_dimension)
+    return reader.worked_out(("in ids", cell), lambda: tuple(cuts_of_part(part, reader) for part in cell), size)
+
+
+def cuts_of_part(part: Allowed, reader: Reader) -> Cuts:
+    """Return one part of a cell in ids."""
+    cuts = []
+    for leaf, known in part.by_dimension:
+        ids = ids_of(leaf, reader)
+        cuts.append(Cut(leaf, tuple(ids[code] for code in sorted(known.codes)), deny=known.complement))
+    return tuple(cuts)

@@ -1,0 +1,143 @@
+"""Keeping reports and inspections as bytes, and opening them again.
+
+The table of a snapshot is the tidy frame, unscaled, and behind it the fractions of its figures: numerators and
+denominators as they came out of the sums and formulas, in 64 bits or, where some are longer, as text. Digits would not
+do: a quotient's are cut to 15, and what rounds an opened report must round the figure and not its rounding. A figure
+that is not there has no numerator; its denominator is 0 where it is unavailable and absent where it is missing. What
+was asked, the layout, notes, freshness, versions and permission are the header.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from engine.errors import ExpiredReference
+from engine.exact import Exact
+from engine.formulas.figures import Figure, Nothing
+from engine.reader import Reader
+from engine.report.inspection import Inspection
+from engine.report.report import Report
+from engine.snapshots.permission import newer_data, still_allows
+from engine.snapshots.stream import read, write
+from engine.snapshots.values import as_json, decoders
+
+LONGEST = 2**63  # no number from here on fits 64 bits
+UNAVAILABLE = 0  # as a denominator
+
+Kept = Report | Inspection
+Values = Mapping[str, Any]  # field to value
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of what is kept: the field that the table stands for, its columns of figures, and how it is remade."""
+
+    made: type[Kept]
+    body: str
+    columns: Callable[[Any], Sequence[Sequence[object]]]
+    remade: Callable[[Values, pl.DataFrame, Sequence[Sequence[Figure]]], Kept]
+
+
+def keep(kept: Kept) -> bytes:
+    """Return a report or an inspection as a snapshot."""
+    name, kind = next((name, kind) for name, kind in KINDS.items() if isinstance(kept, kind.made))
+    table = kept.frame.to_arrow()
+    for at, figures in enumerate(kind.columns(kept)):
+        table = table.append_column(f"numerator{at}", integers([numerator_of(figure) for figure in figures]))
+        table = table.append_column(f"denominator{at}", integers([denominator_of(figure) for figure in figures]))
+    head = {field: as_json(getattr(kept, field)) for field in decoders(kind.made) if field != kind.body}
+    return write(table, {"kind": name, "width": kept.frame.width, **head})
+
+
+def opened(data: bytes, reader: Reader) -> Kept:
+    """Return what a snapshot holds; refuse a reader who may not see all of it any more."""
+    header, table = read(data)
+    try:
+        kind, width = KINDS[header["kind"]], header["width"]
+        values = {field: decode(header[field]) for field, decode in decoders(kind.made).items() if field != kind.body}
+    except (KeyError, TypeError, ValueError) as kept_by_another_release:
+        raise ExpiredReference.of() from kept_by_another_release
+    permission = values["permission"]
+    if not still_allows(permission, reader):
+        raise ExpiredReference.of()
+    values["notes"] = tuple(dict.fromkeys([*values["notes"], *newer_data(permission, reader)]))
+    frame = pl.DataFrame(table.select(range(width))).cast({pl.Categorical: pl.String})
+    figures = [figures_of(*table.columns[at : at + 2]) for at in range(width, table.num_columns, 2)]
+    made = kind.remade(values, frame, figures)
+    vars(made)["frame"] = frame  # what its property would make again
+    return made
+
+
+def numerator_of(figure: object) -> int | None:
+    """Return the numerator of a figure, None where there is none."""
+    return figure.numerator if isinstance(figure, Exact) else None
+
+
+def denominator_of(figure: object) -> int | None:
+    """Return the denominator of a figure, or what says why there is none."""
+    if isinstance(figure, Exact):
+        return figure.denominator
+    return UNAVAILABLE if figure is Nothing.UNAVAILABLE else None
+
+
+def integers(numbers: Sequence[int | None]) -> pa.Array:
+    """Return integers of any length as a column."""
+    if all(number is None or -LONGEST <= number < LONGEST for number in numbers):
+        return pa.array(numbers, pa.int64())
+    return pa.array([None if number is None else str(number) for number in numbers], pa.string())
+
+
+def figures_of(numerators: pa.ChunkedArray, denominators: pa.ChunkedArray) -> list[Figure]:
+    """Return the figures of two columns."""
+    return [
+        Exact(int(numerator), int(denominator))
+        if numerator is not None
+        else Nothing.MISSING
+        if denominator is None
+        else Nothing.UNAVAILABLE
+        for numerator, denominator in zip(numerators.to_pylist(), denominators.to_pylist(), strict=True)
+    ]
+
+
+def report_columns(report: Report) -> list[list[Figure]]:
+    """Return the figures of a report in the order of its tidy frame, as one column."""
+    shown = (figures for line, figures in zip(report.lines, report.figures, strict=True) if line.type is not None)
+    return [[figure for by_column in shown for by_place in by_column for figure in by_place]]
+
+
+def report_of(values: Values, _frame: pl.DataFrame, columns: Sequence[Sequence[Figure]]) -> Report:
+    """Return a report made again; headers have no figures of their own."""
+    ahead, height = iter(columns[0]), len(values["places"])
+    figures = [
+        [[Nothing.MISSING] * height if line.type is None else list(islice(ahead, height)) for _ in values["columns"]]
+        for line in values["lines"]
+    ]
+    return Report(figures=figures, **values)
+
+
+def inspection_columns(inspection: Inspection) -> list[list[object]]:
+    """Return the columns of amounts."""
+    at_amounts = [at for at, column in enumerate(inspection.columns) if column.kind == "amount"]
+    return [[row[at] for row in inspection.rows] for at in at_amounts]
+
+
+def inspection_of(values: Values, frame: pl.DataFrame, columns: Sequence[Sequence[Figure]]) -> Inspection:
+    """Return an inspection made again: amounts from their figures, everything else from the frame."""
+    ahead = iter(columns)
+    found = [
+        [amount if isinstance(amount, Exact) else None for amount in next(ahead)]
+        if column.kind == "amount"
+        else frame[column.name].to_list()
+        for column in values["columns"]
+    ]
+    return Inspection(rows=list(zip(*found, strict=True)), **values)
+
+
+KINDS: Mapping[str, Kind] = {  # by name and format: a change that fields do not tell takes the next number
+    "report 1": Kind(Report, "figures", report_columns, report_of),
+    "inspection 1": Kind(Inspection, "rows", inspection_columns, inspection_of),
+}
