@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.door import Door
-from engine.errors import BadPeriod, GrainUnavailable, MixedGrains, Refusal
+from engine.errors import BadPeriod, DimensionUnavailable, GrainUnavailable, MixedGrains, Refusal
 from tests.support.small import codes, figure, figures, small_books
 
 A = {"A": "actual"}
@@ -190,6 +190,16 @@ def test_t37_codes_that_mean_nothing_here(
     books = daily(tmp_path, "2020-03 10", grain="month")
     with pytest.raises(refusal, match=says):
         of(books, period)
+
+
+def test_weeks_make_up_no_months(tmp_path: Path) -> None:
+    by_day = daily(tmp_path / "days", "2021-01-05 10")
+    with pytest.raises(DimensionUnavailable, match=r"The weeks do not fit into Jan 2021\. Break down by period"):
+        by_day.metric("revenue", scenarios=A, period="2021-01", dimensions=["week"])
+    by_week = daily(tmp_path / "weeks", "2021-W01 10", grain="week")
+    assert of(by_week, ("2021-W01", "2021-W04")) == 10
+    with pytest.raises(GrainUnavailable, match=r"not held by month\. Ask by week\."):
+        of(by_week, "2021-01")
 
 
 def test_t38_days_of_a_statement_over_a_daily_and_a_monthly_domain(tmp_path: Path) -> None:

@@ -73,6 +73,16 @@ def test_a_preview_within_its_budget_says_that_more_was_found(books: Door) -> No
     assert 0 < len(found["rows"]) < found["row_count"] == 9
 
 
+def test_a_mean_is_what_its_rows_contribute_over_a_divisor_that_is_said(books: Door) -> None:
+    mean = rows_of(books, period_start="2021-01", filters={"metric": "mean"})
+    assert [mean[key] for key in ("contribution_total", "divisor", "figure")] == [100 + 5 + 3, 3, 36]
+    monthly = rows_of(books, period_start="2021-01", period_end="2021-03", filters={"metric": "monthly"})
+    closes = [108, 12 + Decimal("40.5") + 7]  # of January and February; March has none
+    assert exactly(monthly["contribution_total"]) == sum(closes)
+    assert (monthly["divisor"], exactly(monthly["figure"])) == (2, sum(closes) / 2)
+    assert "divisor" not in rows_of(books, period_start="2021-01", filters={"metric": "total"})
+
+
 def test_t40_what_lies_below_a_weight_of_zero_is_not_seen_from_above(books: Door) -> None:
     asked: dict[str, Any] = {"period_start": "2021-02", "columns": ("account", "amount")}
     assert [row[0] for row in rows_of(books, **asked)["rows"]] == [None, "Heads", "Sales"]
