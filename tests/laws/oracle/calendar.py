@@ -149,7 +149,7 @@ def years_before(period: Period, count: int, *, start: bool) -> Period:
 
 
 def window(shift: str, asked: Range, fiscal: Fiscal) -> Range:
-    """Return the window of a range's last period; what it begins with keeps its own grain where the other lacks it."""
+    """Return the window of a range's last period, bounded at its grain or the coarsest that fits."""
     end = asked.end
     if shift == "ltm":
         return Range(later(years_before(end, 1, start=False), 1), end)
@@ -158,7 +158,9 @@ def window(shift: str, asked: Range, fiscal: Fiscal) -> Range:
     whole = period_of(end.days.last, QUARTER if shift == "qtd" else YEAR, fiscal)
     if shift == "fy" or (end.grain == YEAR and shift == "qtd"):
         return Range(whole, whole)
-    return Range(whole if end.grain == WEEK else period_of(whole.first, end.grain, fiscal), end)
+    if end.grain == WEEK:  # a quarter begins inside a week: days are what fits
+        return Range(Period(DATE, whole.first), Period(DATE, end.days.last))
+    return Range(period_of(whole.first, end.grain, fiscal), end)
 
 
 def periods_before(asked: Range, count: int, grain: str) -> Range:
