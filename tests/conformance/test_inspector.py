@@ -26,6 +26,9 @@ CALLS: dict[str, dict[str, Any]] = {
     "run_statement_data": STATEMENT,
     "run_metric": METRIC,
     "run_metric_data": METRIC,
+    "list_inspection_sources": {},
+    "get_inspection_schema": {"source_key": "finance"},
+    "inspect_rows": {"source_key": "finance", "scenario_id": "actual", "filters": {"metric": "net_sales"}},
 }
 PNL = {  # added up by hand from data/fact_finance.csv: actual of FY2006, actual less budget
     "net_sales": [1450, -50],  # 1000 - 50 + 500; budget 900 + 600
