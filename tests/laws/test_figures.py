@@ -185,9 +185,8 @@ def test_the_rows_behind_a_cell_make_it(data: st.DataObject, books: Books) -> No
 
 def drill(books: Books, door: Door, known: Behind, reference: Reference, cell: Cell) -> None:
     """Hold the rows behind a cell, side by side and operand by operand, against the oracle's figures."""
-    sides = (reference,) if isinstance(reference, Side) else (reference.a, reference.b)
-    for sign, side, other in zip("+-", sides, sides[::-1], strict=False):
-        scope = other.scenarios if len(sides) > 1 else frozenset()
+    sides = reference.sides if isinstance(reference, Variance) else ((reference, frozenset()),)
+    for sign, (side, scope) in zip("+-", sides, strict=False):
         for operand in {name for _, name, _ in known.calls}:
             line = line_of(books, operand.removeprefix(f"{STATEMENT}."))
             asked = [call for at, name, call in known.calls if (at, name) == (sign, operand)]

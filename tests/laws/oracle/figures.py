@@ -52,15 +52,14 @@ def figure(books: Books, line: Line, reference: Reference, cell: Cell) -> Figure
 
 def variance(books: Books, line: Line, asked: Variance, cell: Cell) -> Figure:
     """Return a - b, or that as a share of b; each side inside what may be seen of both."""
-    a, b = asked.a, asked.b
-    sides = ((a, plain(books, line, a, cell, b.scenarios), b), (b, plain(books, line, b, cell, a.scenarios), a))
-    if any(found is UNAVAILABLE for _, found, _ in sides):
+    a, b = (plain(books, line, side, cell, scope) for side, scope in asked.sides)
+    if UNAVAILABLE in (a, b):
         return UNAVAILABLE
-    if all(found is MISSING for _, found, _ in sides):
+    if a is b is MISSING:
         return MISSING
     minuend, subtrahend = (
-        Fraction(0) if found is MISSING and counts_as_zero(books, line.metric, side, cell, other.scenarios) else found
-        for side, found, other in sides
+        Fraction(0) if found is MISSING and counts_as_zero(books, line.metric, side, cell, scope) else found
+        for found, (side, scope) in zip((a, b), asked.sides, strict=True)
     )
     if isinstance(minuend, Nothing) or isinstance(subtrahend, Nothing):
         return MISSING

@@ -51,6 +51,14 @@ class Variance:
         """The reference."""
         return f"{'var_pct' if self.relative else 'var'}({self.a.text},{self.b.text})"
 
+    @property
+    def sides(self) -> tuple[tuple[Side, frozenset[str]], ...]:
+        """Both sides, each with the scenarios whose limits hold as well; none where the other is the same."""
+        alone = self.a == self.b
+        return tuple(
+            (side, frozenset() if alone else other.scenarios) for side, other in ((self.a, self.b), (self.b, self.a))
+        )
+
 
 Reference = Side | Variance
 
