@@ -89,7 +89,7 @@ class Books:
             return CodeSet(named)
         if len(known) < len(cut.ids):
             return None
-        return CodeSet(named | (members.loose() if named else frozenset()), complement=True)
+        return CodeSet(named | members.loose(), complement=True)
 
     def holds(self, domain: str) -> bool:
         """Tell whether a domain has facts."""

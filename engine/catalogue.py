@@ -26,6 +26,7 @@ FIGURE_COLUMNS = (
     "unit",
 )
 INSPECTION_KEYS = ("metric", "scenario", "compared_with")  # filters of inspection that are no dimensions
+CONTRIBUTION = "contribution"  # column of inspected rows: what each adds to a figure
 LABEL = "_label"  # suffix of the column of labels beside a column of ids
 
 PERIOD = "period"  # the time dimension that breaks down at the requested grain, whatever it is

@@ -7,7 +7,7 @@ from functools import cached_property
 import polars as pl
 
 from engine.calendar.periods import PeriodRange, Span
-from engine.catalogue import Domain
+from engine.catalogue import CONTRIBUTION, Domain
 from engine.exact import Exact
 from engine.formulas.figures import Figure, Kind, Nothing
 from engine.members.memberset import LeafMembers
@@ -21,7 +21,6 @@ from engine.slices import DATE
 
 Stop = Callable[[], None]
 RowValue = Exact | str | None
-CONTRIBUTION = "contribution"
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,6 +249,13 @@ def test_the_instances_of_the_project_have_no_fault(name: str) -> None:
     assert read_instance(ROOT / "instances" / name).catalogue.metrics
 
 
+def test_a_column_named_like_what_rows_contribute_is_a_fault(tmp_path: Path) -> None:
+    domain = FILES["domains/gl.yaml"] + "inspect_columns: [date, contribution]\n"
+    (fault,) = faults(tmp_path, domains_gl_yaml=domain)
+    assert "'contribution' is taken" in fault.found
+    assert fault.line == len(domain.splitlines())
+
+
 def test_two_feeds_into_one_table_of_members_are_a_fault(tmp_path: Path) -> None:
     feeds = """
         sources: {files: {kind: folder, path: data}}

@@ -188,6 +188,12 @@ def test_a_deny_by_node_hides_leaves_that_no_node_holds(tmp_path: Path) -> None:
     assert figure(books.metric("revenue", scenarios=A, period=JAN)) == 70
 
 
+def test_a_deny_by_a_node_without_loaded_leaves_hides_them_too(tmp_path: Path) -> None:
+    rows = "2021-01-05 actual X 70\n2021-01-05 actual stray 7"  # nothing below South was ever loaded
+    books = books_of(tmp_path, rows, "{'*': {dimensions: {tree: {deny: [South]}}}}")
+    assert figure(books.metric("revenue", scenarios=A, period=JAN)) == 70
+
+
 @pytest.mark.parametrize("grant", ["{'*': {dimensions: {product: {deny: [nobody]}}}}"])
 def test_a_profile_that_denies_what_does_not_exist_closes(tmp_path: Path, grant: str) -> None:
     books = books_of(tmp_path, "2021-01-05 actual A 100", grant)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from engine.calendar.calendar import Calendar
 from engine.calendar.periods import Grain
-from engine.catalogue import Dimension, DimensionKind, Domain, Measure, StockGroup
+from engine.catalogue import CONTRIBUTION, Dimension, DimensionKind, Domain, Measure, StockGroup
 from engine.cuts import Cut, Cuts
 from engine.formulas.figures import Kind
 from engine.instance.build.dimensions import check_grain, check_name
@@ -37,6 +37,7 @@ def build_domains(
             document.fault(["table"], f"{file.table} is the table of domain '{tables[file.table]}' already")
         tables[file.table] = file.domain
         check_dimensions(document, file, dimensions)
+        check_measures(document, file)
         add_axes(document, file, dimensions)
         built[file.domain] = build_domain(document, file, dimensions, calendar)
     return built
@@ -51,9 +52,16 @@ def check_dimensions(document: Document, file: DomainFile, dimensions: Mapping[s
     for key in file.sort:
         if key not in file.dimensions and key not in file.axes:
             document.fault(["sort"], f"sort names '{key}'", known(key, [*file.dimensions, *file.axes]))
+
+
+def check_measures(document: Document, file: DomainFile) -> None:
+    """Note measures that are missing, named like something else, or in a currency that cannot be."""
     if not file.measures:
         document.fault(["measures"], f"{file.domain} has no measure")
     own = [*file.dimensions, *file.axes]
+    if CONTRIBUTION in (*own, *file.measures, *file.inspect_columns):
+        fault = f"'{CONTRIBUTION}' is taken: inspected rows have a column of that name"
+        document.fault(["inspect_columns"], fault, "use another name")
     for key, part in file.measures.items():
         at = ["measures", key, "currency"]
         if key in own:

@@ -149,28 +149,31 @@ def years_before(period: Period, count: int, *, start: bool) -> Period:
 
 
 def window(shift: str, asked: Range, fiscal: Fiscal) -> Range:
-    """Return the window of a range's last period; what it begins with keeps its own grain where the other lacks it."""
+    """Return the window of a range's last period, bounded at its grain or the coarsest that fits."""
     end = asked.end
     if shift == "ltm":
         return Range(later(years_before(end, 1, start=False), 1), end)
     if shift == "ytd" and end.grain == WEEK:
         return Range(Period(WEEK, date.fromisocalendar(end.first.isocalendar().year, 1, 1)), end)
     whole = period_of(end.days.last, QUARTER if shift == "qtd" else YEAR, fiscal)
-    if end.grain == YEAR and shift == "qtd":
+    if shift == "fy" or (end.grain == YEAR and shift == "qtd"):
         return Range(whole, whole)
-    start = whole if end.grain == WEEK else period_of(whole.first, end.grain, fiscal)
-    if shift != "fy":
-        return Range(start, end)
-    return Range(start, whole if end.grain == WEEK else period_of(whole.days.last, end.grain, fiscal))
+    if end.grain == WEEK:  # a quarter begins inside a week: days are what fits
+        return Range(Period(DATE, whole.first), Period(DATE, end.days.last))
+    return Range(period_of(whole.first, end.grain, fiscal), end)
 
 
 def periods_before(asked: Range, count: int, grain: str) -> Range:
     """Return a range some periods of the requested grain earlier; of its own, where it fits a coarser one only."""
-    if asked.start.grain != asked.end.grain:  # from the first day of a quarter to the end of a week
-        return Range(Period(DATE, asked.start.first - timedelta(days=7 * count)), later(asked.end, -count))
-    if asked.grain == QUARTER and grain == YEAR:
-        count *= 4
-    return Range(later(asked.start, -count), later(asked.end, -count))
+    grains = {asked.start.grain, asked.end.grain}
+    if grains == {grain} or (grain == WEEK and grains == {YEAR}):
+        return Range(later(asked.start, -count), later(asked.end, -count))
+    first, last = asked.days.first, asked.days.last
+    if grain in MONTHS:
+        months = count * MONTHS[grain]
+        return Range(*(Period(MONTH, month_start(month_of(day) - months)) for day in (first, last)))
+    days = timedelta(days=count * (7 if grain == WEEK else 1))
+    return Range(Period(DATE, first - days), Period(DATE, last - days))
 
 
 def shifted(asked: Range, shifts: tuple[str, ...], fiscal: Fiscal) -> Range | None:
