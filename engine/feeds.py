@@ -1,8 +1,13 @@
-"""Sources and bindings: where the books come from, as values."""
+"""Sources, bindings and loads: where the books come from and how each delivery went, as values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
+
+from engine.calendar.periods import Span
+
+RECENT_PERIODS = 2  # that a load asks for where nobody says which: the current month and the one before
 
 
 class SourceKind(Enum):
@@ -44,6 +49,22 @@ class Conversion:
     into: str
 
 
+class LoadMode(Enum):
+    """What a load does to what its feed brought before."""
+
+    FULL = "full"  # replaces all of it
+    REPLACE_PERIODS = "replace_periods"  # replaces the periods it asks for
+    APPEND = "append"  # adds to it, each extract once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When a feed is loaded: a cron expression in a time zone of the tz database."""
+
+    cron: str
+    timezone: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
     """One feed: an extract of a source into a live table."""
@@ -60,3 +81,48 @@ class Binding:
     allows_empty: bool  # whether an extract without a row empties what the feed brought before
     fills_rates: bool = False  # whether the live table is one of rates, which other feeds convert at
     conversion: Conversion | None = None
+    mode: LoadMode = LoadMode.FULL
+    schedule: Schedule | None = None
+    period_column: str | None = None  # column of the extract that says which period a row lies in
+    recent_periods: int = RECENT_PERIODS  # months that a load asks for where nobody says which
+    parameters: Mapping[str, str] = field(default_factory=dict)  # of the query, beside the bounds of the periods
+
+
+class LoadStatus(Enum):
+    """Where an attempt to load stands, or the step that it failed at."""
+
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED_CONNECT = "failed_connect"
+    FAILED_EXTRACT = "failed_extract"
+    FAILED_VALIDATE = "failed_validate"
+    FAILED_STAGE = "failed_stage"
+    FAILED_PUBLISH = "failed_publish"
+    FAILED_INTERRUPTED = "failed_interrupted"
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is of the family of failures."""
+        return self.value.startswith("failed_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadAttempt:
+    """One attempt of a feed to load, as the platform database remembers it."""
+
+    load_id: str
+    binding: str
+    source: str
+    target: str
+    mode: LoadMode
+    status: LoadStatus
+    started_at: datetime
+    finished_at: datetime | None = None
+    due_at: datetime | None = None  # the slot of the schedule that it answers, None where somebody started it
+    periods: str | None = None  # the period codes asked for, as they were written; None where all
+    span: Span | None = None  # the days asked for, else those of the rows that landed
+    rows_read: int | None = None
+    rows_landed: int | None = None
+    rows_rejected: int | None = None
+    message: str | None = None  # why it failed, without secrets
+    rejects_file: str | None = None  # name of the report of rejected rows

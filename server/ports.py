@@ -1,0 +1,46 @@
+"""Ports: what the service keeps outside of itself, as protocols."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from engine.calendar.periods import Span
+from engine.feeds import LoadAttempt, LoadStatus
+
+
+class StoreDown(Exception):
+    """A store cannot be reached or does not answer in time; says which, never with what credentials."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadsAsked:
+    """Which attempts to show: those that hold every one of these, the most recent first."""
+
+    bindings: Collection[str]  # feeds that may be seen, or the one asked for
+    target: str | None = None
+    span: Span | None = None  # attempts that touch one of these days, or may have
+    statuses: Collection[LoadStatus] = tuple(LoadStatus)
+    limit: int = 50
+
+
+class Loads(Protocol):
+    """The history of loads."""
+
+    def begin(self, attempt: LoadAttempt) -> None:
+        """Record an attempt that starts; StoreDown where that cannot be."""
+
+    def finish(self, attempt: LoadAttempt) -> None:
+        """Record how an attempt ended, once; an attempt that is not running any more stays as it is."""
+
+    def find(self, asked: LoadsAsked) -> Sequence[LoadAttempt]:
+        """Return attempts in the order in which they began, the latest first."""
+
+    def get(self, load_id: str) -> LoadAttempt | None:
+        """Return one attempt, None where there is none."""
+
+    def running(self) -> Sequence[LoadAttempt]:
+        """Return the attempts that have not ended, as far as is known."""
+
+    def last_due(self, binding: str) -> datetime | None:
+        """Return the latest slot of a feed's schedule that some attempt answered, None where none did."""

@@ -1,0 +1,1 @@
+"""Stores: where the service keeps what is not facts: PostgreSQL, Redis or Valkey, the disk."""

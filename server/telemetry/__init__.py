@@ -1,0 +1,1 @@
+"""Telemetry: logs, the audit line of each call, metrics and traces."""
