@@ -1,0 +1,62 @@
+"""Stores in memory: for one process, and gone with it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from threading import Lock
+
+from engine.calendar.periods import Span
+from engine.feeds import LoadAttempt, LoadStatus
+from server.ports import LoadsAsked
+
+
+class MemoryLoads:
+    """The history of loads, as long as this process lives."""
+
+    def __init__(self) -> None:
+        self._attempts: dict[str, LoadAttempt] = {}  # in the order in which they began
+        self._lock = Lock()
+
+    def begin(self, attempt: LoadAttempt) -> None:
+        """Record an attempt that starts."""
+        with self._lock:
+            self._attempts.setdefault(attempt.load_id, attempt)
+
+    def finish(self, attempt: LoadAttempt) -> None:
+        """Record how an attempt ended, once."""
+        with self._lock:
+            known = self._attempts.get(attempt.load_id)
+            if known is not None and known.status is LoadStatus.RUNNING:
+                self._attempts[attempt.load_id] = attempt
+
+    def find(self, asked: LoadsAsked) -> Sequence[LoadAttempt]:
+        """Return attempts, the latest first."""
+        found = [attempt for attempt in reversed(self._attempts.values()) if holds(asked, attempt)]
+        return found[: asked.limit]
+
+    def get(self, load_id: str) -> LoadAttempt | None:
+        """Return one attempt, None where there is none."""
+        return self._attempts.get(load_id)
+
+    def running(self) -> Sequence[LoadAttempt]:
+        """Return the attempts that have not ended."""
+        return [attempt for attempt in self._attempts.values() if attempt.status is LoadStatus.RUNNING]
+
+    def last_due(self, binding: str) -> datetime | None:
+        """Return the latest slot of a feed's schedule that some attempt answered."""
+        slots = (attempt.due_at for attempt in self._attempts.values() if attempt.binding == binding)
+        return max((slot for slot in slots if slot), default=None)
+
+
+def holds(asked: LoadsAsked, attempt: LoadAttempt) -> bool:
+    """Tell whether an attempt is one of those asked for."""
+    return (
+        attempt.binding in asked.bindings
+        and asked.target in (None, attempt.target)
+        and attempt.status in asked.statuses
+        and may_touch(attempt.span, asked.span)
+    )
+
+
+def may_touch(span: Span | None, asked: Span | None) -> bool:
+    """Tell whether a load of some days may have touched others; one of unknown days may have."""
+    return span is None or asked is None or span.overlap(asked) is not None
