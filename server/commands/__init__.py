@@ -1,0 +1,1 @@
+"""Commands: what the command line can do, a module each."""

@@ -1,0 +1,26 @@
+"""The console: where commands print, what they return, and what several of them tell."""
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from engine.books import Books
+from engine.checks import data_faults
+
+DONE, FAULTY, INTERRUPTED = 0, 1, 130
+INSTANCE = "folder of the instance (default: SVC_INSTANCE, else instances/demo)"
+out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def takes_instance(parser: argparse.ArgumentParser) -> None:
+    """Let a command name the folder of its instance."""
+    parser.add_argument("--instance", type=Path, help=INSTANCE)
+
+
+def tell_data_faults(books: Books) -> bool:
+    """Print what the catalogue speaks of and the books do not hold; tell whether there is any."""
+    faults = list(data_faults(books))
+    for fault in faults:
+        err.print(fault, markup=False)
+    return bool(faults)
