@@ -4,7 +4,7 @@ Everything that is worked out once from a version (members, cells, presence) is 
 nothing is ever invalidated.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -49,6 +49,16 @@ class Books:
         self._kept = 0
         self._lock = Lock()
         self.facts: FactStore = ArrowFacts(root, pin.manifest, catalogue.domains)
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The files that this version needs."""
+        return [self._root / file for file in self._pin.manifest.files()]
+
+    @property
+    def published_at(self) -> datetime | None:
+        """When the latest load of this version was made, None where there is none."""
+        return max((load.loaded_at for load in self._pin.manifest.loads.values()), default=None)
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
         """Return what was made under a key before, or make and keep it; `size` is about how many members it holds."""

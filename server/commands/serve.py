@@ -2,13 +2,15 @@
 
 import argparse
 import json
-import logging
+import sys
 
 from engine.books import Shelf
 from engine.instance.read import Instance, read_instance
-from server.app import listen, serve
+from server.app import listen, listen_to_operators, serve
 from server.commands.console import DONE, err, out, takes_instance, tell_data_faults
 from server.settings import Settings
+from server.telemetry.logs import log_to
+from server.telemetry.redaction import password_of
 from server.tokens import DevKey, dev_key
 
 
@@ -19,18 +21,19 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(_: argparse.Namespace, settings: Settings) -> int:
     """Serve until told to stop."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    logging.getLogger("mcp").setLevel(logging.WARNING)  # it tells of every request
     instance = read_instance(settings.instance)
     key = dev_key(settings.dev_key, settings.state_folder)
+    log_to(sys.stderr, settings.log_format, [key.key, *password_of(settings.database_url)])
     books = Shelf(instance.catalogue, settings.store).current()
     if books.version == 0:
         err.print("No books are loaded yet; run: tieout load", markup=False)
     else:
         tell_data_faults(books)
-    with listen(settings) as listening:
+    if settings.user_data is None:
+        settings.files.mkdir(exist_ok=True)
+    with listen(settings) as for_clients, listen_to_operators(settings) as for_operators:
         announce(settings, instance, key)
-        serve(settings, instance, key, listening)
+        serve(settings, instance, key, for_clients, for_operators)
     return DONE
 
 

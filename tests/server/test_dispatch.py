@@ -18,6 +18,8 @@ from server.caller import Caller, Callers
 from server.dispatch import CallerGone, Dispatch, Outcome
 from server.principal import Principal
 from server.settings import Settings
+from server.telemetry.calls import Telemetry
+from server.telemetry.metrics import Metrics
 from server.toolbox import TOOLS, Tool
 from server.wire.answer import Answer
 
@@ -54,7 +56,7 @@ def dispatch_of(small: tuple[Path, Path], tools: Mapping[str, Tool], **settings:
     folder, state = small
     instance = read_instance(folder)
     callers = Callers(instance, Shelf(instance.catalogue, state / "store"), 10_000, 10_000)
-    return Dispatch(callers, replace(Settings(instance=folder, state=state), **settings), tools)
+    return Dispatch(callers, replace(Settings(instance=folder, state=state), **settings), Telemetry(Metrics()), tools)
 
 
 async def until(event: Event) -> None:

@@ -28,6 +28,7 @@ class Server:
     """A served instance."""
 
     url: str
+    ops: str  # of the operators' port
     process: subprocess.Popen[str]
     log: Path
 
@@ -42,12 +43,13 @@ def free_port() -> int:
 @contextmanager
 def serving(instance: Path, state: Path, **settings: str) -> Iterator[Server]:
     """Serve an instance with `tieout serve` until the block ends."""
-    port = free_port()
+    port, ops = free_port(), f"127.0.0.1:{free_port()}"
     environment = {
         **os.environ,
         "SVC_INSTANCE": str(instance),
         "SVC_STATE_DIR": str(state),
         "SVC_PORT": str(port),
+        "SVC_OPS_BIND": ops,
         "MCP_DEV_KEY": KEY,
         **settings,
     }
@@ -58,7 +60,7 @@ def serving(instance: Path, state: Path, **settings: str) -> Iterator[Server]:
         )
     try:
         wait_until_healthy(f"http://127.0.0.1:{port}/health", process, log)
-        yield Server(f"http://127.0.0.1:{port}/mcp", process, log)
+        yield Server(f"http://127.0.0.1:{port}/mcp", f"http://{ops}", process, log)
     finally:
         process.terminate()
         process.wait(timeout=DEADLINE)
