@@ -67,7 +67,7 @@ def without_colour(_: object, __: str, event: Event) -> Event:
 def as_json(_: object, __: str, event: Event) -> str:
     """Return an event as one JSON object: when, how grave, where, what, and its fields."""
     first = {name: event.pop(name) for name in ("timestamp", "level", "logger", "event")}
-    return json.dumps(first | {name: value for name, value in event.items() if value is not None}, ensure_ascii=False)
+    return json.dumps(first | {name: value for name, value in event.items() if value is not None})
 
 
 def as_text(_: object, __: str, event: Event) -> str:

@@ -20,7 +20,7 @@ SHAPES = re.compile(
     r"""(?ix)
       (?P<link>/api/artifacts/)[^\s"'<>]+                        # a transfer link: its signature opens the file
     | (?P<uri>\b[a-z][a-z0-9+.-]*://)[^\s"'<>]*@                 # a URI with credentials, up to the last @ of it
-    | (?P<scheme>\b(?:bearer|basic)\s+)[^\s"',;]+                # an Authorization header
+    | (?P<header>\bauthorization["']?\s*[:=]\s*["']?(?:\w+\s+)?|\bbearer\s+)[^\s"',;]+
     | \beyJ[\w-]{6,}\.[\w-]+(?:\.[\w-]*)?                        # a JSON Web Token
     | (?P<named>(?:\b|_)(?:passw(?:or)?d|pwd|secret|token|signature|sig|(?:dev|signing|api)_key)
         ["']?\s*[=:]\s*)(?:"[^"]*"|'[^']*'|[^\s"'&,;)}\]]+)      # password=…, "token": "…", &signature=…
