@@ -51,12 +51,15 @@ def tool(run: Any, *, heavy: bool = False) -> Tool:
     )
 
 
-def dispatch_of(small: tuple[Path, Path], tools: Mapping[str, Tool], **settings: int) -> Dispatch:
+def dispatch_of(
+    small: tuple[Path, Path], tools: Mapping[str, Tool], metrics: Metrics | None = None, **settings: int
+) -> Dispatch:
     """Return a dispatch over the small books."""
     folder, state = small
     instance = read_instance(folder)
     callers = Callers(instance, Shelf(instance.catalogue, state / "store"), 10_000, 10_000)
-    return Dispatch(callers, replace(Settings(instance=folder, state=state), **settings), Telemetry(Metrics()), tools)
+    known = replace(Settings(instance=folder, state=state), **settings)
+    return Dispatch(callers, known, Telemetry(metrics or Metrics()), tools)
 
 
 async def until(event: Event) -> None:

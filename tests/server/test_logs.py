@@ -1,6 +1,5 @@
 """Logs: one event one line, and never a secret on it, whoever logs what."""
 
-import io
 import json
 import logging
 import os
@@ -8,33 +7,20 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from server.telemetry.logs import bound, log_to
+from server.telemetry.logs import bound
 from server.telemetry.redaction import LONGEST, REDACTED, Redaction, password_of
+from tests.server.conftest import LOGGED_KEY as KEY
+from tests.server.conftest import LOGGED_PASSWORD as PASSWORD
+from tests.server.conftest import Lines
 
-KEY = "k3y-of-the-developer-0123456789abcdef"
-PASSWORD = "sw0rd/f@sh two"  # noqa: S105 - planted
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl"
-Lines = Callable[[], list[str]]
-
-
-@pytest.fixture(params=["text", "json"])
-def lines(request: pytest.FixtureRequest) -> Iterator[Lines]:
-    """What the log says, in either format; the process logs as before afterwards."""
-    root, hook = logging.getLogger(), threading.excepthook
-    before = (root.level, root.handlers[:])
-    said = io.StringIO()
-    log_to(said, request.param, [KEY, PASSWORD])
-    yield lambda: said.getvalue().splitlines()
-    logging.captureWarnings(capture=False)
-    threading.excepthook = hook
-    root.level, root.handlers[:] = before
 
 
 @pytest.fixture

@@ -54,10 +54,9 @@ def serving(instance: Path, state: Path, **settings: str) -> Iterator[Server]:
         **settings,
     }
     log = state / f"server-{port}.log"
-    with log.open("w") as sink:
-        process = subprocess.Popen(
-            [Path(sys.executable).with_name("tieout"), "serve"], env=environment, stdout=sink, stderr=sink, text=True
-        )
+    command = [Path(sys.executable).with_name("tieout"), "serve"]
+    with log.open("w") as sink, log.with_suffix(".out").open("w") as announced:
+        process = subprocess.Popen(command, env=environment, stdout=announced, stderr=sink, text=True)
     try:
         wait_until_healthy(f"http://127.0.0.1:{port}/health", process, log)
         yield Server(f"http://127.0.0.1:{port}/mcp", f"http://{ops}", process, log)
