@@ -99,8 +99,10 @@ def serve(
     )
     with traced(release), operated(for_operators, readiness, metrics):
         log.info("serving", extra={"url": settings.base_url, "operators": settings.ops_bind, "release": release})
-        uvicorn.Server(config).run(sockets=[listening])
-        log.info("stopped")
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        finally:
+            log.info("stopped")
 
 
 def checks(settings: Settings, instance: Instance, metrics: Metrics) -> Sequence[Check]:

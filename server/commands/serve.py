@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import signal
 import sys
+from typing import NoReturn
 
 from engine.books import Shelf
 from engine.instance.read import Instance, read_instance
@@ -21,6 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(_: argparse.Namespace, settings: Settings) -> int:
     """Serve until told to stop."""
+    signal.signal(signal.SIGTERM, stop)
     instance = read_instance(settings.instance)
     key = dev_key(settings.dev_key, settings.state_folder)
     log_to(sys.stderr, settings.log_format, [key.key, *password_of(settings.database_url)])
@@ -35,6 +38,11 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
         announce(settings, instance, key)
         serve(settings, instance, key, for_clients, for_operators)
     return DONE
+
+
+def stop(*_: object) -> NoReturn:
+    """End as asked; uvicorn raises the signal again once it has drained, and what was started must be stopped too."""
+    raise SystemExit(DONE)
 
 
 def announce(settings: Settings, instance: Instance, key: DevKey) -> None:

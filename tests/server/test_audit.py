@@ -40,7 +40,7 @@ def test_every_call_has_one_audit_line(audited: Server, era: str) -> None:
         books.call("inspect_rows", source_key="gl", scenario_id="budget/downside")
         books.call("list_kpis")
         books.call("list_kpis", nonsense=1)
-        books.call("run_metric", metrics=["revenue"], scenarios=[{"scenario": "acual"}])
+        books.call("run_metric", metrics=["revenu"], scenarios=[{"scenario": "acual"}], **REPORT)
         books.call("run_metric", metrics=["revenue"], scenarios="actual")
         books.call("no_such_tool")
         books.tools()
