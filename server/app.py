@@ -2,8 +2,9 @@
 
 import logging
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 
 import uvicorn
@@ -15,15 +16,15 @@ from engine.books import Shelf
 from engine.instance.read import Instance
 from server.caller import Callers
 from server.dispatch import Dispatch
+from server.embedded.platform import Platform
 from server.mcp_app import endpoint
-from server.ops.checks import ArtifactsFolder, StoredBooks
+from server.ops.checks import ArtifactsFolder, StoredBooks, tell_of_loads, use_database
 from server.ops.listener import health_of, operated
 from server.ops.readiness import Check, Readiness
 from server.routes import Authenticated, CancelOnDisconnect, Identified
 from server.settings import LOOPBACK, Settings
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
-from server.telemetry.traces import traced
 from server.tokens import DevKey
 
 BACKLOG = 2048
@@ -80,12 +81,17 @@ def socket_at(host: str, port: int, variable: str) -> socket.socket:
 
 
 def serve(
-    settings: Settings, instance: Instance, key: DevKey, listening: socket.socket, for_operators: socket.socket
+    settings: Settings,
+    instance: Instance,
+    key: DevKey,
+    platform: Platform,
+    for_clients: socket.socket,
+    for_operators: socket.socket,
 ) -> None:
     """Serve on bound sockets until told to stop."""
     release = version("tieout")
     metrics = Metrics(release)
-    readiness = Readiness(checks(settings, instance, metrics), metrics)
+    readiness = readiness_of(settings, instance, platform, metrics)
     shelf = Shelf(instance.catalogue, settings.store)
     callers = Callers(instance, shelf, settings.answer_tokens, settings.row_cap)
     dispatch = Dispatch(callers, settings, Telemetry(metrics))
@@ -97,16 +103,23 @@ def serve(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    with traced(release), operated(for_operators, readiness, metrics):
+    with operated(for_operators, readiness, metrics):
         log.info("serving", extra={"url": settings.base_url, "operators": settings.ops_bind, "release": release})
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            uvicorn.Server(config).run(sockets=[for_clients])
         finally:
             log.info("stopped")
 
 
-def checks(settings: Settings, instance: Instance, metrics: Metrics) -> Sequence[Check]:
-    """Return what the server stands on."""
+def readiness_of(settings: Settings, instance: Instance, platform: Platform, metrics: Metrics) -> Readiness:
+    """Return the readiness of everything that the server stands on."""
     files = ArtifactsFolder(settings.files, settings.free_megabytes)
     books = StoredBooks(instance.catalogue, settings.store, metrics.books)
-    return [Check(name="analytical_store", run=books.use), Check(name="artifacts", run=files.use)]
+    checks = [
+        Check(name="relational_database", run=partial(use_database, platform.database)),
+        Check(name="analytical_store", run=books.use),
+        Check(name="cache_store", run=platform.cache.ping),
+        Check(name="artifacts", run=files.use),
+    ]
+    history = Check(name="load_history", run=partial(tell_of_loads, platform.loads, instance.bindings, metrics))
+    return Readiness(checks, metrics, beside=[history])

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -13,11 +13,26 @@ import pyarrow as pa
 from engine.books import Books, Shelf
 from engine.catalogue import Catalogue
 from engine.errors import Unavailable
-from server.ports import StoreDown
+from server.ports import Loads, StoreDown
+from server.stores.migrations import held_to_migrations
+from server.stores.postgres import Database
+from server.telemetry.metrics import Metrics
 
 MEGABYTE = 1 << 20
 BLOCK = 1 << 16
 NO_BOOKS = "no books are loaded yet; run: tieout load"
+
+
+def use_database(database: Database) -> None:
+    """Ask the platform database something, and hold it to the migrations of this version."""
+    with database.transaction() as connection:
+        held_to_migrations(connection)
+
+
+def tell_of_loads(loads: Loads, bindings: Iterable[str], metrics: Metrics) -> None:
+    """Take note of what became of the loads of each feed; one that never succeeded did so at the beginning of time."""
+    tallies = loads.tally()
+    metrics.loads(tallies, bindings)
 
 
 class ArtifactsFolder:

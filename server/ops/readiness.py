@@ -14,7 +14,7 @@ from server.telemetry.metrics import Metrics
 
 LIMIT_SECONDS = 1.0
 KEPT_SECONDS = 1.0  # that an answer stands for those who ask after it
-EVERY_SECONDS = 5.0  # a round is made, whether or not anybody asks
+EVERY_SECONDS, SOON_SECONDS = 5.0, 1.0  # between two rounds, whether or not anybody asks; where one found fault
 STALE_SECONDS = 30.0  # after which the latest round says nothing any more
 OK, UNAVAILABLE, STARTING = "ok", "unavailable", "starting"
 Json = dict[str, Any]
@@ -105,8 +105,10 @@ class Verdict:
 class Readiness:
     """The checks of one process, and what they found last."""
 
-    def __init__(self, checks: Sequence[Check], metrics: Metrics) -> None:
+    def __init__(self, checks: Sequence[Check], metrics: Metrics, beside: Sequence[Check] = ()) -> None:
+        """`beside` is looked at as often and decides nothing."""
         self._watched = [Watched(check) for check in checks]
+        self._beside = [Watched(check) for check in beside]
         self._metrics = metrics
         self._latest: Verdict | None = None
         self._round = asyncio.Lock()
@@ -121,8 +123,8 @@ class Readiness:
     async def watch(self) -> None:
         """Make a round every few seconds, until cancelled."""
         while True:
-            await self.verdict()
-            await asyncio.sleep(EVERY_SECONDS)
+            await asyncio.gather(self.verdict(), *(watched.find() for watched in self._beside))
+            await asyncio.sleep(EVERY_SECONDS if self.health()["status"] == OK else SOON_SECONDS)
 
     def health(self) -> Json:
         """Return whether all is well by the latest round; never waits for anything."""
@@ -144,8 +146,11 @@ class Readiness:
         return Verdict(findings=findings, at=monotonic())
 
     def _tell(self, name: str, finding: Finding) -> None:
-        was = None if self._latest is None else self._latest.findings[name].reason
-        if finding.reason and not was:
-            log.warning("%s is unavailable", name, extra={"check": name, "reason": finding.reason})
+        was = self._latest and self._latest.findings[name].reason
+        said = {"check": name, "reason": finding.reason}
+        if finding.reason and self._latest is None:
+            log.info("waiting for %s", name, extra=said)
+        elif finding.reason and not was:
+            log.warning("%s is unavailable", name, extra=said)
         elif was and not finding.reason:
-            log.info("%s is back", name, extra={"check": name})
+            log.info("%s is available", name, extra=said)

@@ -3,6 +3,7 @@
 Every label is one of a bounded set: tools and outcomes of the code, bindings of the instance, checks of readiness.
 """
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from prometheus_client import (
@@ -17,6 +18,9 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
+
+from engine.feeds import LoadStatus
+from server.ports import LoadTally
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # no types there; a series beside each counter
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -51,11 +55,30 @@ class Metrics:
         self.books_published = Gauge(
             "tieout_books_published_timestamp_seconds", "When that version was published.", registry=registry
         )
+        self.load_attempts = Gauge(
+            "tieout_load_attempts", "Attempts to load in the history.", ["binding", "status"], registry=registry
+        )
+        self.load_success = Gauge(
+            "tieout_load_last_success_timestamp_seconds",
+            "When a feed last loaded, 0 where it never did.",
+            ["binding"],
+            registry=registry,
+        )
         Gauge("tieout_info", "The version that runs.", ["version"], registry=registry).labels(version).set(1)
 
     def page(self) -> bytes:
         """Return all metrics as Prometheus reads them."""
         return generate_latest(self._registry)
+
+    def loads(self, tallies: Sequence[LoadTally], bindings: Iterable[str]) -> None:
+        """Take note of the history of loads; a feed that never succeeded did so at the beginning of time."""
+        succeeded = dict.fromkeys(bindings, 0.0)
+        for tally in tallies:
+            self.load_attempts.labels(tally.binding, tally.status.value).set(tally.attempts)
+            if tally.status is LoadStatus.SUCCESS and tally.latest is not None:
+                succeeded[tally.binding] = tally.latest.timestamp()
+        for binding, at in succeeded.items():
+            self.load_success.labels(binding).set(at)
 
     def books(self, version: int, published_at: datetime | None) -> None:
         """Take note of the current version of the books."""

@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import version
 from threading import Thread
 
 from opentelemetry.trace import set_tracer_provider
@@ -35,7 +36,7 @@ def collects(environment: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def traced(version: str) -> Iterator[None]:
+def traced() -> Iterator[None]:
     """Export the spans of the block, where a collector is named."""
     if not collects(os.environ):
         yield
@@ -46,7 +47,7 @@ def traced(version: str) -> Iterator[None]:
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - see above
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - see above
 
-    named = {"service.name": os.environ.get("OTEL_SERVICE_NAME", "tieout"), "service.version": version}
+    named = {"service.name": os.environ.get("OTEL_SERVICE_NAME", "tieout"), "service.version": version("tieout")}
     provider = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     set_tracer_provider(provider)

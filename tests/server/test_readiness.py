@@ -213,7 +213,7 @@ def test_readiness_that_is_lost_and_comes_back_is_in_the_log_once(operated: Serv
     said = [line for line in operated.log.read_text()[before:].splitlines() if " tieout.ops " in line]
     assert [line.split(" tieout.ops ")[1].split(" check=")[0] for line in said] == [
         "artifacts is unavailable",
-        "artifacts is back",
+        "artifacts is available",
     ]
     assert "is not there" in said[0]
 
@@ -277,7 +277,7 @@ def test_a_check_that_fails_in_a_way_nobody_thought_of_says_where_to_look(lines:
     assert verdict.findings["broken"].reason == "the check itself failed; the log of the server has the fault"
     fault, told = lines()
     assert "ZeroDivisionError" in fault
-    assert "broken is unavailable" in told
+    assert "waiting for broken" in told
     assert "MARKER" not in fault + told
 
 

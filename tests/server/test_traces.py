@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from server.commands.console import TERMINATED
 from server.settings import BadSetting
 from server.telemetry.traces import collects
 from tests.support.operating import until_ready
@@ -106,7 +107,7 @@ def test_without_a_collector_nothing_of_it_is_even_imported() -> None:
 import sys
 from server.telemetry.traces import traced
 import server.cli
-with traced("1"):
+with traced():
     assert not [name for name in sys.modules if name.startswith(("opentelemetry.sdk", "opentelemetry.exporter"))]
 """
     quiet = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
@@ -124,7 +125,7 @@ def test_a_collector_that_hangs_or_is_gone_delays_neither_calls_nor_the_end(smal
             assert collector.asked.wait(DEADLINE)
             until_ready(server)
             server.process.terminate()
-            assert server.process.wait(timeout=DEADLINE) == 0
+            assert server.process.wait(timeout=DEADLINE) == TERMINATED
     assert "the trace collector does not take the last spans" in server.log.read_text()
 
 
