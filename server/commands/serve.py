@@ -2,18 +2,24 @@
 
 import argparse
 import json
+import logging
 import sys
+from contextlib import suppress
 
 from engine.books import Shelf
+from engine.checks import data_faults
 from engine.instance.read import Instance, read_instance
 from server.app import listen, listen_to_operators, serve
-from server.commands.console import DONE, err, out, takes_instance, tell_data_faults
+from server.commands.console import DONE, out, takes_instance
 from server.embedded.platform import platform
+from server.ops.checks import NO_BOOKS
 from server.settings import Settings
 from server.telemetry.logs import log_to
 from server.telemetry.redaction import password_of
 from server.telemetry.traces import traced
 from server.tokens import DevKey, dev_key
+
+log = logging.getLogger("tieout")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +33,8 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
     key = dev_key(settings.dev_key, settings.state_folder)
     log_to(sys.stderr, settings.log_format, [key.key, *password_of(settings.database_url)])
     if settings.user_data is None:
-        settings.files.mkdir(exist_ok=True)
+        with suppress(OSError):  # readiness says what is wrong with it
+            settings.files.mkdir(parents=True, exist_ok=True)
     with (
         listen(settings) as for_clients,
         listen_to_operators(settings) as for_operators,
@@ -36,10 +43,8 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
     ):
         opened.start()  # beside opening the books
         books = Shelf(instance.catalogue, settings.store).current()
-        if books.version == 0:
-            err.print("No books are loaded yet; run: tieout load", markup=False)
-        else:
-            tell_data_faults(books)
+        for fault in data_faults(books) if books.version else [NO_BOOKS]:
+            log.warning(fault)
         announce(settings, instance, key)
         serve(settings, instance, key, opened, for_clients, for_operators)
     return DONE
