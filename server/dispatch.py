@@ -77,6 +77,7 @@ class Dispatch:
         self._callers = callers
         self._settings = settings
         self._telemetry = telemetry
+        telemetry.expect(tools)
         self._in_flight: Counter[str] = Counter()
         self._heavy = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="heavy")
         self._light = ThreadPoolExecutor(LIGHT_THREADS, thread_name_prefix="light")

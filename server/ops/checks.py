@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -29,10 +29,9 @@ def use_database(database: Database) -> None:
         held_to_migrations(connection)
 
 
-def tell_of_loads(loads: Loads, bindings: Iterable[str], metrics: Metrics) -> None:
-    """Take note of what became of the loads of each feed; one that never succeeded did so at the beginning of time."""
-    tallies = loads.tally()
-    metrics.loads(tallies, bindings)
+def tell_of_loads(loads: Loads, bindings: Collection[str], metrics: Metrics) -> None:
+    """Take note of what became of the loads of each feed."""
+    metrics.loads(loads.tally(), bindings)
 
 
 class ArtifactsFolder:

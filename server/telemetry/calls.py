@@ -7,7 +7,7 @@ references, a figure or a token.
 import asyncio
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
@@ -31,6 +31,12 @@ class Telemetry:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
+
+    def expect(self, tools: Iterable[str]) -> None:
+        """Take note of the tools there are, so that a counter is seen to rise at the first fault of one."""
+        for tool in tools:
+            for outcome in (OK, INTERNAL):
+                self._metrics.calls.labels(tool, outcome)
 
     def busy(self, cap: str) -> None:
         """Take note of a call that a cap refused: that of its caller, or that of all."""

@@ -3,7 +3,7 @@
 Every label is one of a bounded set: tools and outcomes of the code, bindings of the instance, checks of readiness.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from prometheus_client import (
@@ -70,13 +70,18 @@ class Metrics:
         """Return all metrics as Prometheus reads them."""
         return generate_latest(self._registry)
 
-    def loads(self, tallies: Sequence[LoadTally], bindings: Iterable[str]) -> None:
+    def loads(self, tallies: Iterable[LoadTally], bindings: Collection[str]) -> None:
         """Take note of the history of loads; a feed that never succeeded did so at the beginning of time."""
+        attempts = {
+            (binding, status): 0 for binding in bindings for status in LoadStatus
+        }  # so that a first one is seen
         succeeded = dict.fromkeys(bindings, 0.0)
         for tally in tallies:
-            self.load_attempts.labels(tally.binding, tally.status.value).set(tally.attempts)
+            attempts[tally.binding, tally.status] = tally.attempts
             if tally.status is LoadStatus.SUCCESS and tally.latest is not None:
                 succeeded[tally.binding] = tally.latest.timestamp()
+        for (binding, status), number in attempts.items():
+            self.load_attempts.labels(binding, status.value).set(number)
         for binding, at in succeeded.items():
             self.load_success.labels(binding).set(at)
 

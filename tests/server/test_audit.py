@@ -178,6 +178,8 @@ def test_busy_late_cancelled_and_broken_calls_are_told_of_as_any_other(
         ("cy", "broken", "internal"),
     ]
     page = metrics.page().decode()
+    assert 'tieout_calls_total{outcome="internal",tool="broken"} 1.0' in page
+    assert 'tieout_calls_total{outcome="internal",tool="gate"} 0.0' in page  # or its first would be no rise
     assert 'tieout_busy_total{cap="caller"} 1.0' in page
     assert 'tieout_calls_total{outcome="cancelled",tool="gate"} 1.0' in page
     assert 'tieout_calls_total{outcome="timeout",tool="late"} 1.0' in page

@@ -10,14 +10,18 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+import httpx2
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from server.commands.console import TERMINATED
 from server.settings import BadSetting
 from server.telemetry.traces import collects
+from tests.server.test_disconnect import HEADERS, body
 from tests.support.operating import until_ready
 from tests.support.serving import DEADLINE, ERAS, connected, serving
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
 class Collector:
@@ -25,6 +29,7 @@ class Collector:
 
     def __init__(self) -> None:
         self.resources: list[dict[str, str]] = []
+        self.traces: set[str] = set()
         self.spans: list[tuple[str, dict[str, Any]]] = []
         self.hangs = False
         self.asked, self.let_go = Event(), Event()
@@ -34,6 +39,7 @@ class Collector:
         for part in ExportTraceServiceRequest.FromString(body).resource_spans:
             self.resources.append({pair.key: pair.value.string_value for pair in part.resource.attributes})
             for span in (span for scope in part.scope_spans for span in scope.spans):
+                self.traces.add(span.trace_id.hex())
                 self.spans.append((span.name, {pair.key: plain(pair.value) for pair in span.attributes}))
 
     def named(self, name: str) -> list[dict[str, Any]]:
@@ -100,6 +106,14 @@ def test_the_span_of_a_call_says_which_request_tool_and_outcome(small_instance: 
         assert f" request_id={span['tieout.request_id']} " in log.read_text()
         assert "tieout.subject" not in span
     assert marker not in str(collector.spans)
+
+
+def test_the_trace_that_a_call_names_is_continued(small_instance: tuple[Path, Path]) -> None:
+    with collecting() as (url, collector), serving(*small_instance, OTEL_EXPORTER_OTLP_ENDPOINT=url) as server:
+        meta = {"traceparent": f"00-{TRACE}-b7ad6b7169203331-01"}
+        sent = {**body("list_kpis"), "params": {"name": "list_kpis", "arguments": {}, "_meta": meta}}
+        assert httpx2.post(server.url, json=sent, headers=HEADERS).status_code == 200
+    assert TRACE in collector.traces
 
 
 def test_without_a_collector_nothing_of_it_is_even_imported() -> None:
