@@ -43,8 +43,7 @@ class Platform:
             valkey = EmbeddedValkey(valkey_binary, settings.state_folder / "valkey")
             self._valkey, address = Keeper(valkey), str(valkey.socket)
         self._checking = Lock()
-        self._checked = False
-        self._closed = False
+        self._checked = self._cached = self._closed = False  # what needs no second look
         self.database = Database(uri, self._prepare_database)
         self.loads: Loads = PostgresLoads(self.database)
         self.cache = Cache(address, self._prepare_cache)
@@ -112,9 +111,10 @@ class Platform:
             self._checked = True
 
     def _prepare_cache(self) -> None:
-        if self._valkey is not None:
+        if self._valkey is not None and not self._cached:
             self._valkey.start()
             self._valkey.wait(PATIENCE)
+            self._cached = True
 
 
 @contextmanager
