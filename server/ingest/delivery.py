@@ -5,6 +5,7 @@ Receiving reads the source and judges each row, and holds nobody up; staging is 
 
 import shutil
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,14 +91,18 @@ class Delivery:
         for number, part in enumerate(parts):
             if not self.landings or self.binding.mode is LoadMode.APPEND:
                 self.landings.append(Landing(self.spool / f"{number:04}", domain))
-            for piece in part.pieces:
-                self.rejects.begin(piece)
-                shaping = Shaping(self.binding, piece, self.rejects, self.periods)
-                facts = shape_facts(shaping, domain, self.place.catalogue, tables)
-                self.landings[-1].add(facts)
-                if self.periods is None:
-                    self.span = widened(self.span, facts)
-                self.progress(self.binding.key, "validate", self.rejects.read)
+            with closing(part.pieces) as pieces:
+                for piece in pieces:
+                    self._land(domain, piece, tables)
+
+    def _land(self, domain: Domain, piece: pl.DataFrame, tables: Tables) -> None:
+        self.rejects.begin(piece)
+        shaping = Shaping(self.binding, piece, self.rejects, self.periods)
+        facts = shape_facts(shaping, domain, self.place.catalogue, tables)
+        self.landings[-1].add(facts)
+        if self.periods is None:
+            self.span = widened(self.span, facts)
+        self.progress(self.binding.key, "validate", self.rejects.read)
 
     def _receive_table(self, dimension: Dimension | None, parts: Iterable[Part], tables: Tables) -> None:
         rows = whole([piece for part in parts for piece in part.pieces], self.binding)
