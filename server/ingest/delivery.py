@@ -3,7 +3,6 @@
 Receiving reads the source and judges each row, and holds nobody up; staging is short and holds the publishing lock.
 """
 
-import shutil
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -65,12 +64,11 @@ class Delivery:
 
     @property
     def spool(self) -> Path:
-        """The folder of its rows; a load that was killed left its own there, and only one of a table is under way."""
-        return self.place.spool / self.binding.target
+        """The folder of its rows."""
+        return self.place.spool / self.binding.target / self.binding.key
 
     def receive(self, tables: Tables) -> None:
         """Read and judge every row; LoadFailed where they cannot be loaded."""
-        shutil.rmtree(self.spool, ignore_errors=True)
         self.span = self.periods.span if self.periods else None
         target = target_of(self.binding, self.place.catalogue)
         self.progress(self.binding.key, "extract", 0)
@@ -131,9 +129,6 @@ class Delivery:
         staged.table(self.binding.target, self.table, load)
         return self.table.height
 
-    def clear(self) -> None:
-        """Delete what was kept on the way."""
-        shutil.rmtree(self.spool, ignore_errors=True)
 
 
 def widened(span: Span | None, facts: pl.DataFrame) -> Span | None:
