@@ -117,7 +117,7 @@ class Books:
         for part in self._pin.manifest.facts.get(domain, ()):
             if part.scenario == scenario:
                 days.setdefault(part.load, set()).update(part.dates)
-        loads = sorted((self._pin.manifest.loads[load] for load in days), key=lambda load: load.loaded_at)
+        loads = sorted((self._pin.manifest.loads[load] for load in days), key=lambda load: (load.sequence, load.id))
         return [Loaded(load=load.id, at=load.loaded_at, days=frozenset(days[load.id])) for load in loads]
 
     def load_of(self, table: str) -> str | None:
