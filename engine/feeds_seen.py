@@ -37,7 +37,7 @@ class FeedSeen:
             return attempt
         return replace(
             attempt,
-            span=attempt.span if attempt.periods else None,
+            span=None if attempt.periods is None else attempt.span,
             rows_read=None,
             rows_landed=None,
             rows_rejected=None,

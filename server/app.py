@@ -16,9 +16,9 @@ from server.caller import Callers
 from server.dispatch import Dispatch
 from server.feeds import Feeds
 from server.mcp_app import endpoint
+from server.ports import Loads
 from server.routes import Authenticated, CancelOnDisconnect, health
 from server.settings import LOOPBACK, Settings
-from server.stores.memory import MemoryLoads
 from server.tokens import DevKey
 
 
@@ -61,10 +61,10 @@ def listen(settings: Settings) -> socket.socket:
     return listening
 
 
-def serve(settings: Settings, instance: Instance, key: DevKey, listening: socket.socket) -> None:
+def serve(settings: Settings, instance: Instance, key: DevKey, listening: socket.socket, loads: Loads) -> None:
     """Serve on a bound socket until told to stop."""
     shelf = Shelf(instance.catalogue, settings.store)
-    feeds = Feeds.of(instance.bindings, MemoryLoads(), os.environ)
+    feeds = Feeds.of(instance.bindings, loads, os.environ)
     dispatch = Dispatch(Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap), settings)
     config = uvicorn.Config(
         application(dispatch, key, settings.port),

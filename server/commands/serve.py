@@ -9,6 +9,7 @@ from engine.instance.read import Instance, read_instance
 from server.app import listen, serve
 from server.commands.console import DONE, err, out, takes_instance, tell_data_faults
 from server.settings import Settings
+from server.stores.memory import MemoryLoads
 from server.tokens import DevKey, dev_key
 
 
@@ -30,7 +31,7 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
         tell_data_faults(books)
     with listen(settings) as listening:
         announce(settings, instance, key)
-        serve(settings, instance, key, listening)
+        serve(settings, instance, key, listening, MemoryLoads())
     return DONE
 
 

@@ -64,7 +64,7 @@ def holds(asked: LoadsAsked, attempt: LoadAttempt) -> bool:
 
 def told_days(asked: LoadsAsked, attempt: LoadAttempt) -> Span | None:
     """Return the days of an attempt as far as they are told, None where they are not."""
-    return attempt.span if attempt.periods or attempt.binding not in asked.cut else None
+    return None if attempt.periods is None and attempt.binding in asked.cut else attempt.span
 
 
 def may_touch(span: Span | None, asked: Span | None) -> bool:
