@@ -62,13 +62,12 @@ def extent_of(binding: Binding, bindings: Iterable[Binding], reader: Reader) -> 
     """Return how much of what a feed brings may be read.
 
     Facts are read in the scenarios that it may bring, members and nodes through the dimensions that have them, rates
-    through the facts that are converted at them.
+    through the facts that are converted at them. Feeds of which nothing may be read decide nothing.
     """
     if binding.fills_rates:
         converted = [known for known in bindings if known.conversion and known.conversion.rates == binding.target]
-        extents = [extent_of(known, (), reader) for known in converted]
-        some = any(extent is not Extent.NOTHING for extent in extents)
-        return Extent.of(some=some, every=all(extent is Extent.WHOLE for extent in extents))
+        extents = {extent_of(known, (), reader) for known in converted} - {Extent.NOTHING}
+        return Extent.of(some=bool(extents), every=extents == {Extent.WHOLE})
     domain = domain_of(binding.target, reader.catalogue)
     if domain is None:
         dimensions = [key for key, known in reader.dimensions.items() if binding.target in (known.members, known.nodes)]
