@@ -25,7 +25,7 @@ from server.stores.postgres import Database
 from server.stores.valkey import Cache
 
 STARTING = 60.0  # seconds that an embedded server may take at its first start, on a slow machine
-PATIENCE = 3.0  # that a call waits for one that is starting or changing hands
+PATIENCE = 10.0  # that the first calls wait for one that is starting
 AGAIN = 0.1
 log = logging.getLogger("tieout")
 
