@@ -230,12 +230,17 @@ def test_nothing_that_is_there_is_overwritten(backed_up: Path, instance: Path, t
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith("Nothing was restored: ")
     assert "is there already; restore into a new folder, and switch to it afterwards" in refused.stderr
+    (tmp_path / "new.restoring").mkdir()
+    with pytest.raises(BundleFault, match=r"new\.restoring is left of a restore that was cut off; remove it first"):
+        restore(Settings(), backed_up, tmp_path / "new")
+    with pytest.raises(BundleFault, match=r"the backup cannot be restored: .*Not a directory"):
+        restore(Settings(), backed_up, backed_up / "new")
     before = backed_up.read_bytes()
     settings = Settings(instance=instance, state=tmp_path / "state")
     with pytest.raises(BundleFault, match="is there already; a backup never replaces another"):
         back_up(settings, backed_up, with_keys=False)
     assert backed_up.read_bytes() == before
-    with pytest.raises(BundleFault, match="the backup cannot be written: .*No such file or directory"):
+    with pytest.raises(BundleFault, match=r"the backup cannot be written: .*No such file or directory"):
         back_up(settings, tmp_path / "nowhere" / "backup.tar", with_keys=False)
 
 
