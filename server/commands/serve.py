@@ -10,7 +10,6 @@ from server.app import listen, serve
 from server.commands.console import DONE, err, out, takes_instance, tell_data_faults
 from server.embedded.platform import platform
 from server.settings import Settings
-from server.stores.memory import MemoryLoads
 from server.tokens import DevKey, dev_key
 
 
@@ -33,7 +32,7 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
         else:
             tell_data_faults(books)
         announce(settings, instance, key)
-        serve(settings, instance, key, listening, MemoryLoads())
+        serve(settings, instance, key, listening, opened.loads)
     return DONE
 
 
