@@ -1,9 +1,11 @@
 """The ASGI application and the process that serves it."""
 
+import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from threading import Lock, Thread
 
 import uvicorn
 from starlette.applications import Starlette
@@ -13,10 +15,14 @@ from engine.books import Shelf
 from engine.instance.read import Instance
 from server.caller import Callers
 from server.dispatch import Dispatch
+from server.ingest.watching import reread
 from server.mcp_app import endpoint
 from server.routes import Authenticated, CancelOnDisconnect, health
 from server.settings import LOOPBACK, Settings
+from server.signals import on_hangup
 from server.tokens import DevKey
+
+log = logging.getLogger("tieout")
 
 
 def application(dispatch: Dispatch, key: DevKey, port: int) -> Starlette:
@@ -61,7 +67,9 @@ def listen(settings: Settings) -> socket.socket:
 def serve(settings: Settings, instance: Instance, key: DevKey, listening: socket.socket) -> None:
     """Serve on a bound socket until told to stop."""
     shelf = Shelf(instance.catalogue, settings.store)
-    dispatch = Dispatch(Callers(instance, shelf, settings.answer_tokens, settings.row_cap), settings)
+    callers = Callers(instance, shelf, settings.answer_tokens, settings.row_cap)
+    dispatch = Dispatch(callers, settings)
+    on_hangup(rereading(callers, settings))
     config = uvicorn.Config(
         application(dispatch, key, settings.port),
         http="h11",  # strips white space around header values, which httptools does not
@@ -70,3 +78,20 @@ def serve(settings: Settings, instance: Instance, key: DevKey, listening: socket
         timeout_graceful_shutdown=10,
     )
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def rereading(callers: Callers, settings: Settings) -> Callable[[], None]:
+    """Return what reads an instance's files anew, in the background, for the calls to come.
+
+    Files with faults are not taken; the log has each fault.
+    """
+    one_at_a_time = Lock()
+
+    def take() -> None:
+        with one_at_a_time:
+            instance = reread(settings.instance)
+            if instance is not None:
+                callers.take(instance, Shelf(instance.catalogue, settings.store))
+                log.info("the files of %s were read anew: catalogue %s", settings.instance, instance.catalogue.version)
+
+    return lambda: Thread(target=take, daemon=True).start()

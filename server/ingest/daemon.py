@@ -10,8 +10,8 @@ from time import monotonic
 
 from engine.feeds import Binding, LoadAttempt, LoadStatus
 from server.ingest.child import Child, Ended
+from server.ingest.delivery import rank
 from server.ingest.history import History
-from server.ingest.load import rank
 from server.ingest.schedule import Backoff, Turn, periods_of, turn_of
 from server.ingest.watching import Watched
 from server.ports import StoreDown

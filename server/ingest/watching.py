@@ -37,7 +37,7 @@ def reread(folder: Path) -> Instance | None:
         return read_instance(folder)
     except InstanceFaults as faults:
         for fault in faults.faults:
-            log.error("%s", fault)
+            log.error("%s", fault)  # noqa: TRY400 - its traceback says no more
     except OSError as fault:
         log.error("%s: %s", fault.filename, fault.strerror)  # noqa: TRY400 - its traceback says no more
     log.error("the files of %s were not taken; what was read before stays", folder)
