@@ -6,14 +6,18 @@ from dataclasses import replace
 
 from engine.instance.documents import InstanceFaults
 from server.app import PortTaken
-from server.commands import check, load, serve
+from server.commands import check, daemon, load, loads, provision, serve
 from server.commands.console import FAULTY, INTERRUPTED, err
+from server.ports import StoreDown
 from server.settings import BadSetting, read_settings
 
 COMMANDS = {
     "serve": (serve, "serve an instance to MCP clients on this machine"),
     "check": (check, "print every fault of an instance's files"),
+    "provision": (provision, "put the books in order for what the files say, and tell what they hold"),
     "load": (load, "load feeds into the books, all of them or nothing"),
+    "daemon": (daemon, "load every feed that has a schedule, in its turn"),
+    "loads": (loads, "print the history of loads"),
 }
 
 
@@ -25,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.instance is not None:
             settings = replace(settings, instance=asked.instance)
         return int(asked.run(asked, settings))
-    except (InstanceFaults, BadSetting, PortTaken) as faults:
+    except (InstanceFaults, BadSetting, PortTaken, StoreDown) as faults:
         err.print(str(faults), markup=False)
         return FAULTY
     except KeyboardInterrupt:

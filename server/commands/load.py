@@ -14,6 +14,7 @@ from engine.errors import BadPeriod, MixedGrains
 from engine.feeds import Binding, LoadMode, LoadStatus
 from engine.instance.read import Instance, read_instance
 from server.commands.console import DONE, FAULTY, err, out, takes_instance
+from server.embedded.platform import platform
 from server.ingest.attempts import BindingFailed
 from server.ingest.load import load
 from server.ingest.locks import TargetBusy
@@ -21,7 +22,6 @@ from server.ingest.place import Place
 from server.ingest.rejects import lines, report_file
 from server.settings import Settings
 from server.signals import interrupt_on_sigterm
-from server.stores.memory import MemoryLoads
 
 AGAIN = "then load again"
 ADVICE = {
@@ -68,8 +68,9 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         return FAULTY
     place = Place(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
     try:
-        with showing() as show:
-            done = load(chosen, place, MemoryLoads(), show, periods=periods, due_at=asked.due)
+        with platform(settings) as opened, showing() as show:
+            opened.wait()
+            done = load(chosen, place, opened.loads, show, periods=periods, due_at=asked.due)
     except TargetBusy as held:
         err.print(f"Nothing was published: {held}. Load again when it has ended.", markup=False)
         return FAULTY
