@@ -62,7 +62,6 @@ class Attempts:
                 self.loads.finish(attempt)
             except StoreDown as down:
                 log.warning("%s ended as %s, not recorded yet: %s", attempt.load_id, attempt.status.value, down)
-            delivery.clear()
 
     def of(self, delivery: Delivery, status: LoadStatus, message: str | None = None) -> LoadAttempt:
         """Return the attempt of a delivery."""

@@ -1,6 +1,6 @@
 """Queries of a database, through Arrow, some rows at a time and read-only."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 
@@ -24,7 +24,7 @@ def part_of_database(binding: Binding, uri: str, parameters: Mapping[str, Parame
     return Part(binding.source.key, rows_of(binding, uri, parameters))
 
 
-def rows_of(binding: Binding, uri: str, parameters: Mapping[str, Parameter]) -> Iterator[pl.DataFrame]:
+def rows_of(binding: Binding, uri: str, parameters: Mapping[str, Parameter]) -> Generator[pl.DataFrame]:
     """Yield the located rows of a query; LoadFailed, without a secret, where it fails."""
     query = numbered(binding.extract)
     first = 0

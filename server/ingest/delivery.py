@@ -3,8 +3,8 @@
 Receiving reads the source and judges each row, and holds nobody up; staging is short and holds the publishing lock.
 """
 
-import shutil
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,12 +64,11 @@ class Delivery:
 
     @property
     def spool(self) -> Path:
-        """The folder of its rows; a load that was killed left its own there, and only one of a table is under way."""
-        return self.place.spool / self.binding.target
+        """The folder of its rows."""
+        return self.place.spool / self.binding.target / self.binding.key
 
     def receive(self, tables: Tables) -> None:
         """Read and judge every row; LoadFailed where they cannot be loaded."""
-        shutil.rmtree(self.spool, ignore_errors=True)
         self.span = self.periods.span if self.periods else None
         target = target_of(self.binding, self.place.catalogue)
         self.progress(self.binding.key, "extract", 0)
@@ -90,14 +89,18 @@ class Delivery:
         for number, part in enumerate(parts):
             if not self.landings or self.binding.mode is LoadMode.APPEND:
                 self.landings.append(Landing(self.spool / f"{number:04}", domain))
-            for piece in part.pieces:
-                self.rejects.begin(piece)
-                shaping = Shaping(self.binding, piece, self.rejects, self.periods)
-                facts = shape_facts(shaping, domain, self.place.catalogue, tables)
-                self.landings[-1].add(facts)
-                if self.periods is None:
-                    self.span = widened(self.span, facts)
-                self.progress(self.binding.key, "validate", self.rejects.read)
+            with closing(part.pieces) as pieces:
+                for piece in pieces:
+                    self._land(domain, piece, tables)
+
+    def _land(self, domain: Domain, piece: pl.DataFrame, tables: Tables) -> None:
+        self.rejects.begin(piece)
+        shaping = Shaping(self.binding, piece, self.rejects, self.periods)
+        facts = shape_facts(shaping, domain, self.place.catalogue, tables)
+        self.landings[-1].add(facts)
+        if self.periods is None:
+            self.span = widened(self.span, facts)
+        self.progress(self.binding.key, "validate", self.rejects.read)
 
     def _receive_table(self, dimension: Dimension | None, parts: Iterable[Part], tables: Tables) -> None:
         rows = whole([piece for part in parts for piece in part.pieces], self.binding)
@@ -126,9 +129,6 @@ class Delivery:
         staged.table(self.binding.target, self.table, load)
         return self.table.height
 
-    def clear(self) -> None:
-        """Delete what was kept on the way."""
-        shutil.rmtree(self.spool, ignore_errors=True)
 
 
 def widened(span: Span | None, facts: pl.DataFrame) -> Span | None:

@@ -1,7 +1,7 @@
 """Files of a folder: CSV and XLSX as text, Parquet and Arrow as they are typed, some rows at a time."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from time import time
 
@@ -28,7 +28,7 @@ def parts_of_folder(binding: Binding, folder: Path, patterns: Iterator[str]) -> 
             yield Part(path.name, rows_of(path, binding.sheet))
 
 
-def rows_of(path: Path, sheet: str | None) -> Iterator[pl.DataFrame]:
+def rows_of(path: Path, sheet: str | None) -> Generator[pl.DataFrame]:
     """Yield the located rows of one file; a line of text that holds no value is numbered, but is no row.
 
     LoadFailed where it cannot be read, or changed meanwhile: a file that is still being written is not loaded.

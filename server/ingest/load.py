@@ -1,6 +1,7 @@
 """Loads: extract, validate, stage, and publish at once; any failure publishes nothing and is remembered."""
 
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -64,8 +65,21 @@ def load(
             if attempt.target in targets:
                 loads.finish(settled(attempt, manifest_of(place)))
         deliveries = [delivery_of(binding, place, now, periods, progress) for binding in ordered]
-        with Attempts(deliveries, place, loads, now, due_at):
+        with spooled(place, targets), Attempts(deliveries, place, loads, now, due_at):
             return delivered(deliveries, place, now)
+
+
+@contextmanager
+def spooled(place: Place, targets: Collection[str]) -> Iterator[None]:
+    """Delete what a load keeps on its way, and what one that was killed left of the same tables."""
+    folders = [place.spool / target for target in targets]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def delivery_of(

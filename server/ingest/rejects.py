@@ -1,6 +1,6 @@
 """Rejected rows: which row, which column, what was found, and why it cannot be kept."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +26,7 @@ class Part:
     """What one file or query holds, some rows at a time; each row has FILE and ROW first."""
 
     name: str
-    pieces: Iterator[pl.DataFrame]
+    pieces: Generator[pl.DataFrame]  # to be closed by who reads it, so that no source is kept open
 
 
 def located(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:

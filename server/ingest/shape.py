@@ -1,5 +1,7 @@
 """From an extract to the columns of a live table: facts, members or nodes, and the rows that are none."""
 
+from decimal import Decimal
+
 import polars as pl
 
 from engine.catalogue import Catalogue, Dimension, Domain
@@ -93,10 +95,17 @@ def shape_nodes(shaping: Shaping, members: pl.Series | None) -> pl.DataFrame:
     for name in ("weight", "sort"):
         lost = pl.Series([value is not None and not is_decimal(value) for value in columns[name]], dtype=pl.Boolean)
         rejects.where(lost, name, columns[name], "is no number")
+        columns[name] = plain_decimals(columns[name].set(lost, None))
     if members is not None:
         strange = columns["leaf"].is_not_null() & ~columns["leaf"].is_in(members.implode())
         rejects.where(strange, "leaf", columns["leaf"], "is no member")
     return shaping.finish(columns)
+
+
+def plain_decimals(column: pl.Series) -> pl.Series:
+    """Return decimal numbers in the one way they are kept: .50 and 0.5 are the same weight."""
+    written = column.drop_nulls().unique().to_list()
+    return column.replace({text: format(Decimal(text).normalize(), "f") for text in written})
 
 
 def is_decimal(value: str) -> bool:
