@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from engine.instance.documents import InstanceFaults
 from server.app import PortTaken
-from server.commands import check, daemon, load, loads, provision, serve
+from server.commands import check, daemon, load, loads, migrate, provision, serve
 from server.commands.console import FAULTY, INTERRUPTED, err
 from server.ports import StoreDown
 from server.settings import BadSetting, read_settings
@@ -18,6 +18,7 @@ COMMANDS = {
     "load": (load, "load feeds into the books, all of them or nothing"),
     "daemon": (daemon, "load every feed that has a schedule, in its turn"),
     "loads": (loads, "print the history of loads"),
+    "migrate": (migrate, "make the tables of the platform database, or tell how it stands"),
 }
 
 
