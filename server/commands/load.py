@@ -100,8 +100,8 @@ def periods_of(text: str, chosen: Sequence[Binding], calendar: Calendar) -> Peri
     others = [binding.key for binding in chosen if binding.mode is not LoadMode.REPLACE_PERIODS]
     if others:
         able = [binding.key for binding in chosen if binding.key not in others]
-        name = f"name {' '.join(able)} alone" if able else "leave it out, or give them load: replace_periods"
-        raise BadCommand(f"--period is for feeds that replace periods, and {', '.join(others)} do not; {name}.")
+        name = f"name {' '.join(able)} alone" if able else "leave it out"
+        raise BadCommand(f"--period is for feeds with load: replace_periods, unlike {', '.join(others)}; {name}.")
     start, _, end = text.partition("..")
     try:
         first, last = (calendar.parse(code, "--period").code for code in (start, end or start))

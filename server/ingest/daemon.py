@@ -100,7 +100,7 @@ class Daemon:
             if turn is not None and turn.at <= now:
                 due.append((turn, binding))
             elif turn is not None:
-                self._say(key, f"next load at {words(turn.at)}{of_slot(turn)}")
+                self._say(key, f"next load at {words(turn.at)}{tries(turn)}")
         self._said.pop("", None)
         return [binding for _, binding in sorted(due, key=lambda one: (self._rank(one[1]), one[0].at, one[1].key))]
 
@@ -110,26 +110,27 @@ class Daemon:
         if reason is not None:
             self._say(binding.key, f"due, and waits: {reason}")
             return False
-        now = self.now()
-        attempts = self.history.anew(binding.key)
-        known = turn_of(binding, attempts, now, self.backoff)
-        if known is None or known.at > now:
-            return True
+        attempts, now = self.history.anew(binding.key), self.now()
+        turn = turn_of(binding, attempts, now, self.backoff)
+        if turn is not None and turn.at <= now:
+            self._start(binding, turn, attempts, now)
+        return True
+
+    def _start(self, binding: Binding, turn: Turn, attempts: Sequence[LoadAttempt], now: datetime) -> None:
         periods = periods_of(binding, attempts, now, self.watched.instance.catalogue.calendar)
-        asked = ["--period", f"{periods.start.code}..{periods.end.code}"] if periods else []
-        command = [*self.command, binding.key, "--due", known.slot.isoformat(), *asked]
-        self._say(binding.key, f"starts{of_slot(known)}{f', periods {asked[1]}' if asked else ''}")
+        asked = f"{periods.start.code}..{periods.end.code}" if periods else None
+        command = [*self.command, binding.key, "--due", turn.slot.isoformat(), *(("--period", asked) if asked else ())]
+        of_slot = tries(turn) or f" for the slot of {words(turn.slot)}"
+        self._say(binding.key, f"starts{of_slot}{f', periods {asked}' if asked else ''}")
         try:
             child = Child(binding.key, command, self.inbox.put)
         except OSError as fault:
-            noted = self.history.note(binding, known.slot, now, f"the load cannot be started: {fault.strerror}")
-            self._tell_end(noted)
-            return True
+            self._tell_end(self.history.note(binding, turn.slot, now, f"cannot be started: {fault.strerror}"))
+            return
         before = frozenset(attempt.load_id for attempt in attempts)
         self._running[binding.key] = Running(
-            child=child, binding=binding, turn=known, rank=self._rank(binding), before=before
+            child=child, binding=binding, turn=turn, rank=self._rank(binding), before=before
         )
-        return True
 
     def _obstacle(self, binding: Binding) -> str | None:
         """Return why a feed that is due cannot start yet, None where it can."""
@@ -214,8 +215,6 @@ def words(instant: datetime) -> str:
     return f"{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def of_slot(turn: Turn) -> str:
-    """Return which slot a turn is for, where that is not plain."""
-    if turn.failures:
-        return f", try {turn.failures + 1} for the slot of {words(turn.slot)}"
-    return "" if turn.at != turn.slot else f" for the slot of {words(turn.slot)}"
+def tries(turn: Turn) -> str:
+    """Return which try of its slot a turn is, where it is not the first."""
+    return f", try {turn.failures + 1} for the slot of {words(turn.slot)}" if turn.failures else ""

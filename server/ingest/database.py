@@ -15,6 +15,7 @@ from server.ingest.files import PIECE
 from server.ingest.rejects import CONNECT, EXTRACT, LoadFailed, Part, located
 
 CONNECT_SECONDS = 10
+CANCELLED = "canceling statement due to user request"
 READ_ONLY = "set default_transaction_read_only = on"
 Parameter = str | date
 
@@ -45,6 +46,8 @@ def failing(status: LoadStatus, what: str, uri: str) -> Iterator[None]:
     try:
         yield
     except (DatabaseError, pa.ArrowException, OSError) as fault:
+        if CANCELLED in str(fault):
+            raise KeyboardInterrupt from None  # the driver takes an interrupt for itself, and ends its query
         raise LoadFailed(status, f"{what}: {without(uri, fault)}") from None  # its text may hold the URI
 
 
