@@ -18,7 +18,7 @@ from server.dispatch import Dispatch
 from server.ingest.watching import reread
 from server.mcp_app import endpoint
 from server.routes import Authenticated, CancelOnDisconnect, health
-from server.settings import LOOPBACK, Settings
+from server.settings import LOOPBACK, BadSetting, Settings
 from server.signals import on_hangup
 from server.tokens import DevKey
 
@@ -43,7 +43,7 @@ def application(dispatch: Dispatch, key: DevKey, port: int) -> Starlette:
     )
 
 
-class PortTaken(OSError):
+class PortTaken(BadSetting):
     """Somebody else listens where this server should."""
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from threading import Thread
@@ -24,12 +25,14 @@ class Child:
 
     def __init__(self, binding: str, command: Sequence[str], tell: Callable[[Ended], None]) -> None:
         self._binding = binding
-        output = TemporaryFile()  # noqa: SIM115 - the thread below closes it; a pipe would break where the daemon dies
-        # a session of its own: an interrupt from the keyboard reaches the daemon alone, which ends its loads in order
-        self._process = subprocess.Popen(  # noqa: S603 - our own command
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
-        Thread(target=self._wait, args=(output, tell), daemon=True).start()
+        with ExitStack() as opened:
+            output = opened.enter_context(TemporaryFile())  # a pipe would break where the daemon dies
+            # a session of its own: an interrupt from the keyboard reaches the daemon alone, which ends loads in order
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+            Thread(target=self._wait, args=(output, tell), daemon=True).start()
+            opened.pop_all()
 
     def terminate(self) -> None:
         """Ask the load to end."""

@@ -1,5 +1,6 @@
 """The daemon as a process: one of them leads, loads survive it, and nothing that was due is missed."""
 
+import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ from adbc_driver_postgresql import dbapi
 
 from engine.feeds import LoadStatus
 from engine.store.layout import current_version
-from tests.support.feeding import ONCE_A_YEAR, attempts, books_with, running
+from server.stores.memory import MemoryLoads
+from tests.support.feeding import ONCE_A_YEAR, at_work, attempts, books_with, daemon_of, platform_of, running
 from tests.support.postgres import postgres
 from tests.support.serving import wait_for
 
@@ -156,10 +158,14 @@ def test_a_daemon_that_is_told_to_end_ends_its_loads_and_the_next_one_catches_up
     assert daemon.said("gl: failed_interrupted: the load was stopped before it published")
     assert queries(erp) == 0
     feed(instance, 0)
-    with running(instance, state, "daemon") as daemon:
-        daemon.wait_for("try 2 for the slot of")
-        daemon.wait_for("gl: success, 1 rows landed")
+    catch_up(instance, state)
     assert statuses(instance, state) == [LoadStatus.FAILED_INTERRUPTED, LoadStatus.SUCCESS]
+
+
+def catch_up(instance: Path, state: Path) -> None:
+    """Let another daemon, which does not wait long, load what is due."""
+    with platform_of(instance, state) as opened, at_work(daemon_of(instance, state, opened.loads)):
+        wait_for(lambda: current_version(state / "store") > 0)
 
 
 def test_a_daemon_that_is_killed_is_made_up_for_by_the_next(tmp_path: Path, erp: str) -> None:
@@ -170,8 +176,7 @@ def test_a_daemon_that_is_killed_is_made_up_for_by_the_next(tmp_path: Path, erp:
         assert daemon.end(signal.SIGKILL) == -signal.SIGKILL
     os.kill(int(loader), signal.SIGKILL)  # as a machine that loses its power
     feed(instance, 0)
-    with running(instance, state, "daemon") as daemon:
-        daemon.wait_for("gl: success, 1 rows landed")
+    catch_up(instance, state)
     found = [attempt for attempt in attempts(instance, state) if attempt.binding == "gl"]
     assert [attempt.status for attempt in found] == [LoadStatus.SUCCESS, LoadStatus.FAILED_INTERRUPTED]
     assert found[1].message == "the loader ended before it published; what was served before still is"
@@ -229,3 +234,56 @@ def test_loads_of_one_table_follow_each_other(tmp_path: Path, erp: str) -> None:
     with running(instance, state, "daemon") as daemon:
         daemon.wait_for("other: due, and waits: gl loads live.gl")
         wait_for(lambda: queries(erp) == 1)
+
+
+# ----------------------------------------------------------------------------------------------- trying again
+
+
+def test_a_source_that_was_down_is_loaded_from_once_it_is_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with postgres(tmp_path) as uri:
+        monkeypatch.setenv("ERP_DATABASE_URI", uri)
+    instance, state = slow_books(tmp_path, 0), tmp_path / "state"
+    with platform_of(instance, state) as opened, at_work(daemon_of(instance, state, opened.loads)):
+        wait_for(lambda: "gl: next load at" in caplog.text and "try 3 for the slot" in caplog.text)
+        assert current_version(state / "store") == 0
+        with postgres(tmp_path):
+            wait_for(lambda: current_version(state / "store") == 1)
+    *failed, last = statuses(instance, state)
+    assert len(failed) >= 2
+    assert {*failed} == {LoadStatus.FAILED_CONNECT}
+    assert last is LoadStatus.SUCCESS
+    assert "gl: failed_connect: source erp cannot be reached" in caplog.text
+    assert uri not in caplog.text
+
+
+def test_a_load_whose_process_is_killed_is_recorded_and_tried_again(tmp_path: Path, erp: str) -> None:
+    instance, state = slow_books(tmp_path, 600), tmp_path / "state"
+    with platform_of(instance, state) as opened, at_work(daemon_of(instance, state, opened.loads)):
+        wait_for(lambda: queries(erp) == 1)
+        feed(instance, 0)
+        os.kill(int((state / "loading" / "live.gl.lock").read_text()), signal.SIGKILL)
+        wait_for(lambda: current_version(state / "store") == 1)
+    assert statuses(instance, state) == [LoadStatus.FAILED_INTERRUPTED, LoadStatus.SUCCESS]
+
+
+def test_a_load_that_cannot_even_be_recorded_is_tried_again_ever_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    instance, made = books_with(tmp_path, gl=SCHEDULED), tmp_path / "made"
+    command = ["sh", "-c", f"echo x >> {made}; echo the disk is gone >&2; exit 3"]
+    with at_work(daemon_of(instance, tmp_path / "state", MemoryLoads(), *command)):
+        wait_for(lambda: made.exists() and made.read_text().count("x") >= 3)
+    assert "gl: failed_interrupted: the disk is gone" in caplog.text
+    assert "try 3 for the slot" in caplog.text
+
+
+def test_a_load_that_cannot_be_started_is_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    instance = books_with(tmp_path, gl=SCHEDULED)
+    with at_work(daemon_of(instance, tmp_path / "state", MemoryLoads(), str(tmp_path / "nothing"))):
+        wait_for(lambda: "try 3 for the slot" in caplog.text)
+    assert "gl: failed_interrupted: cannot be started: No such file or directory" in caplog.text

@@ -7,13 +7,22 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from engine.feeds import LoadAttempt
 from engine.instance.read import read_instance
 from server.embedded.platform import Platform, platform
-from server.ports import LoadsAsked
+from server.ingest.attempts import settle
+from server.ingest.daemon import Daemon, Order
+from server.ingest.history import History
+from server.ingest.place import Place
+from server.ingest.schedule import Backoff
+from server.ingest.watching import Watched
+from server.ports import Loads, LoadsAsked
 from server.settings import Settings
 from tests.support.serving import DEADLINE, wait_for
 from tests.support.small import write_instance
@@ -89,6 +98,35 @@ def platform_of(instance: Path, state: Path) -> Iterator[Platform]:
     with platform(Settings(instance=instance, state=state)) as opened:
         opened.wait()
         yield opened
+
+
+SOON = Backoff(first=timedelta(seconds=0.2), longest=timedelta(seconds=1))
+
+
+def daemon_of(instance: Path, state: Path, loads: Loads, *command: str, backoff: Backoff = SOON) -> Daemon:
+    """Return a daemon of some books that does not wait long; `command` is that of a load."""
+    place = Place(catalogue=read_instance(instance).catalogue, folder=instance, state=state)
+    known = ("env", f"SVC_STATE_DIR={state}", sys.executable, "-P", "-m", "server", "load", "--instance", str(instance))
+    return Daemon(
+        watched=Watched(instance),
+        history=History(loads, lambda: settle(place, loads)),
+        command=command or known,
+        at_once=2,
+        inbox=SimpleQueue(),
+        backoff=backoff,
+    )
+
+
+@contextmanager
+def at_work(daemon: Daemon) -> Iterator[Daemon]:
+    """Let a daemon run beside the block."""
+    thread = Thread(target=daemon.run)
+    thread.start()
+    try:
+        yield daemon
+    finally:
+        daemon.inbox.put(Order.STOP)
+        thread.join()
 
 
 def attempts(instance: Path, state: Path) -> list[LoadAttempt]:
