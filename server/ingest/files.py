@@ -13,6 +13,10 @@ from server.ingest.rejects import CONNECT, EXTRACT, LoadFailed, Part, located
 
 PIECE = 500_000  # rows in memory at once
 TYPED = (".parquet", ".arrow")
+MENDS = {
+    "invalid utf-8": "text files are UTF-8: save it as such, not as Latin-1 or UTF-16",
+    'could not parse `"': 'that " has no end: write a quotation mark inside a value twice, or remove it',
+}
 JUST_NOW = 60  # seconds in which a file without the end of its last line counts as half written
 
 
@@ -42,9 +46,15 @@ def rows_of(path: Path, sheet: str | None) -> Generator[pl.DataFrame]:
             first += piece.height
         after = path.stat()
     except (pl.exceptions.PolarsError, fastexcel.FastExcelError, OSError) as fault:
-        raise LoadFailed(EXTRACT, f"{path.name} cannot be read: {str(fault).strip().splitlines()[0]}") from fault
+        raise LoadFailed(EXTRACT, f"{path.name} cannot be read: {mended(str(fault))}") from fault
     if (before.st_size, before.st_mtime_ns, before.st_ino) != (after.st_size, after.st_mtime_ns, after.st_ino):
         raise LoadFailed(EXTRACT, f"{path.name} changed while it was read; load again when it is whole")
+
+
+def mended(fault: str) -> str:
+    """Return what a library says of a file, and what to do about it where that is known."""
+    said = fault.strip().splitlines()[0]
+    return said + next((f"; {mend}" for part, mend in MENDS.items() if part in said), "")
 
 
 def refuse_half_written(path: Path, stat: os.stat_result) -> None:
@@ -52,8 +62,8 @@ def refuse_half_written(path: Path, stat: os.stat_result) -> None:
     if path.suffix.lower() != ".csv" or not stat.st_size or time() - stat.st_mtime > JUST_NOW:
         return
     with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        if file.read(1) not in b"\r\n":
+        file.seek(-min(2, stat.st_size), os.SEEK_END)
+        if not set(b"\r\n").intersection(file.read()):  # of two bytes, where the text is UTF-16
             says = "ends in the middle of a line and was written to a moment ago"
             raise LoadFailed(EXTRACT, f"{path.name} {says}; load again when it is whole, or in a minute as it is")
 

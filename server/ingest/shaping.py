@@ -9,6 +9,8 @@ from engine.feeds import Binding, Filling
 from server.ingest.columns import because, mapped, text
 from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
 
+OTHER_SEPARATORS = ";\t|"
+
 
 @dataclass
 class Shaping:
@@ -34,8 +36,11 @@ class Shaping:
     def extracted(self, name: str) -> pl.Series:
         """Return a column of the extract as it came."""
         if name not in self.extract.columns or name in (FILE, ROW):
-            known = ", ".join(column for column in self.extract.columns if column not in (FILE, ROW))
-            raise LoadFailed(VALIDATE, f"the extract of {self.binding.key} has no column '{name}'; it has {known}")
+            known = [column for column in self.extract.columns if column not in (FILE, ROW)]
+            says = f"the extract of {self.binding.key} has no column '{name}'; it has {', '.join(known)}"
+            if len(known) == 1 and any(mark in known[0] for mark in OTHER_SEPARATORS):
+                says += "; the columns of a CSV file are separated by commas"
+            raise LoadFailed(VALIDATE, says)
         return self.extract[name]
 
     def _meant(self, name: str, column: pl.Series, filling: Filling | None) -> pl.Series:

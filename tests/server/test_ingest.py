@@ -274,12 +274,19 @@ def test_a_failed_load_leaves_the_books_as_they_were(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
-    [("date,scenario\n2021,actual,too,many\n", "gl.csv cannot be read"), ("", "gl.csv cannot be read")],
+    ("content", "says"),
+    [
+        (b"date,scenario\n2021,actual,too,many\n", "gl.csv cannot be read"),
+        (b"", "gl.csv cannot be read"),
+        ("date,text\n2021-01-05,Müller\n".encode("latin-1"), "invalid utf-8 sequence; text files are UTF-8: save it"),
+        ("date,text\n2021-01-05,Müller\n".encode("utf-16"), "invalid utf-8 sequence; text files are UTF-8: save it"),
+        (b'date,text\n2021-01-05,"cut\n', 'that " has no end: write a quotation mark inside a value twice'),
+        (b"date;scenario;amount\n2021-01-05;actual;1\n", "the columns of a CSV file are separated by commas"),
+    ],
 )
-def test_a_file_that_is_no_table(tmp_path: Path, text: str, says: str) -> None:
+def test_a_file_that_is_no_table(tmp_path: Path, content: bytes, says: str) -> None:
     instance = instance_of(tmp_path)
-    (instance / "data" / "gl.csv").write_text(text)
+    (instance / "data" / "gl.csv").write_bytes(content)
     with pytest.raises(BindingFailed, match=says):
         run(instance, tmp_path / "state")
 
