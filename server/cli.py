@@ -1,13 +1,14 @@
 """The command line: tieout COMMAND."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 
 from engine.instance.documents import InstanceFaults
-from server.commands.console import FAULTY, INTERRUPTED, err
+from server.commands.console import FAULTY, INTERRUPTED, TERMINATED, err
 from server.ports import StoreDown
 from server.settings import BadSetting, read_settings
 
@@ -26,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     given = sys.argv[1:] if arguments is None else arguments
     asked = parser(given).parse_args(given)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that whatever is open is closed
     try:
         settings = read_settings()
         if asked.instance is not None:
