@@ -39,7 +39,6 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
             return FAULTY if asked.once else DONE
         log.info("%s: %s", watched.instance.catalogue.name, scheduled(watched))
         with platform(settings) as opened:
-            opened.start()
             place = Place(catalogue=watched.instance.catalogue, folder=settings.instance, state=settings.state_folder)
             daemon = Daemon(
                 watched=watched,

@@ -6,9 +6,9 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 import yaml
-from adbc_driver_postgresql import dbapi
 
 from engine.feeds import LoadStatus
 from engine.store.layout import current_version
@@ -17,6 +17,7 @@ from tests.support.feeding import ONCE_A_YEAR, at_work, attempts, books_with, da
 from tests.support.postgres import postgres
 from tests.support.serving import wait_for
 
+pytestmark = pytest.mark.usefixtures("history")
 SCHEDULED = {"schedule": ONCE_A_YEAR}
 SUCCESS = [LoadStatus.SUCCESS]
 
@@ -26,7 +27,10 @@ def statuses(instance: Path, state: Path, feed: str = "gl") -> list[LoadStatus]:
     return [attempt.status for attempt in reversed(attempts(instance, state)) if attempt.binding == feed]
 
 
-def test_feeds_are_loaded_in_their_turn_and_what_others_need_comes_first(tmp_path: Path) -> None:
+def test_feeds_are_loaded_in_their_turn_and_what_others_need_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DATABASE_URL")  # with the embedded database, as on a fresh machine
     instance = books_with(tmp_path, gl={**SCHEDULED, "unknown_members": "reject"}, account=SCHEDULED)
     with running(instance, tmp_path / "state", "daemon") as daemon:
         daemon.wait_for("gl: next load at")
@@ -91,24 +95,22 @@ def test_a_daemon_that_stands_by_ends_when_it_is_told_to_and_once_does_not_wait(
 WAITS = "select date '2021-01-05' as date, 'actual' as scenario, '10' as account, 7 as amount from pg_sleep({seconds})"
 
 
+OTHERS = "from pg_stat_activity where pid <> pg_backend_pid() and query like '%from pg_sleep(%'"
+
+
 @pytest.fixture
-def erp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def erp(embedded_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A database that feeds read from."""
-    with postgres(tmp_path) as uri:
-        monkeypatch.setenv("ERP_DATABASE_URI", uri)
-        yield uri
-        with dbapi.connect(uri, autocommit=True) as connection, connection.cursor() as cursor:
-            others = "from pg_stat_activity where pid <> pg_backend_pid() and query like '%pg_sleep(%'"
-            cursor.execute(f"select pg_terminate_backend(pid) {others}")
-            cursor.fetchall()
+    monkeypatch.setenv("ERP_DATABASE_URI", embedded_server)
+    yield embedded_server
+    with psycopg.connect(embedded_server, autocommit=True) as connection:
+        connection.execute(f"select pg_terminate_backend(pid) {OTHERS}")  # whose clients were killed
 
 
 def queries(uri: str) -> int:
     """Return how many queries of feeds run."""
-    with dbapi.connect(uri, autocommit=True) as connection, connection.cursor() as cursor:
-        others = "from pg_stat_activity where pid <> pg_backend_pid() and query like '%pg_sleep(%'"
-        cursor.execute(f"select count(*) {others} and state = 'active'")
-        return int(cursor.fetchone()[0])
+    with psycopg.connect(uri, autocommit=True) as connection:
+        return int(connection.execute(f"select count(*) {OTHERS} and state = 'active'").fetchone()[0])
 
 
 def slow_books(folder: Path, seconds: float) -> Path:

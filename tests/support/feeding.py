@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from queue import SimpleQueue
@@ -23,7 +23,7 @@ from server.ingest.place import Place
 from server.ingest.schedule import Backoff
 from server.ingest.watching import Watched
 from server.ports import Loads, LoadsAsked
-from server.settings import Settings
+from server.settings import read_settings
 from tests.support.serving import DEADLINE, wait_for
 from tests.support.small import write_instance
 
@@ -95,7 +95,7 @@ def running(instance: Path, state: Path, *command: str, **environment: str) -> I
 @contextmanager
 def platform_of(instance: Path, state: Path) -> Iterator[Platform]:
     """Open the platform of some books."""
-    with platform(Settings(instance=instance, state=state)) as opened:
+    with platform(replace(read_settings(), instance=instance, state=state)) as opened:
         opened.wait()
         yield opened
 
