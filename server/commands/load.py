@@ -58,7 +58,6 @@ def instant(text: str) -> datetime:
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Load some feeds, or all."""
-    interrupt_on_sigterm()
     instance = read_instance(settings.instance)
     try:
         chosen = chosen_of(asked.binding, instance)
@@ -67,6 +66,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         err.print(str(refused), markup=False)
         return FAULTY
     place = Place(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
+    interrupt_on_sigterm()
     try:
         with platform(settings) as opened, showing() as show:
             opened.wait()
@@ -115,7 +115,7 @@ def periods_of(text: str, chosen: Sequence[Binding], calendar: Calendar) -> Peri
 def showing() -> Iterator[Callable[[str, str, int], None]]:
     """Show what a load does as it goes on."""
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as progress:
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task("")
 
         def show(binding: str, doing: str, rows: int) -> None:
