@@ -235,7 +235,7 @@ def test_nothing_that_is_there_is_overwritten(backed_up: Path, instance: Path, t
     with pytest.raises(BundleFault, match="is there already; a backup never replaces another"):
         back_up(settings, backed_up, with_keys=False)
     assert backed_up.read_bytes() == before
-    with pytest.raises(BundleFault, match="the backup cannot be written: .*No such file or directory"):
+    with pytest.raises(BundleFault, match=r"the backup cannot be written: .*No such file or directory"):
         back_up(settings, tmp_path / "nowhere" / "backup.tar", with_keys=False)
 
 
