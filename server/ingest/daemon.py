@@ -53,6 +53,7 @@ class Daemon:
     inbox: Inbox
     backoff: Backoff = field(default_factory=Backoff)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    grace: float = GRACE
     _running: dict[str, Running] = field(default_factory=dict)
     _said: dict[str, str] = field(default_factory=dict)
     _failed: bool = False
@@ -190,15 +191,15 @@ class Daemon:
         log.info("stops; %s", f"ends {', '.join(self._running)}" if self._running else "no load is under way")
         for running in self._running.values():
             running.child.terminate()
-        deadline = monotonic() + GRACE
+        deadline = monotonic() + self.grace
         while self._running:
             try:
                 told = self.inbox.get(timeout=max(0.0, deadline - monotonic()))
             except Empty:
-                log.warning("%s did not end in %.0f s and is killed", ", ".join(self._running), GRACE)
+                log.warning("%s did not end in %.0f s and is killed", ", ".join(self._running), self.grace)
                 for running in self._running.values():
                     running.child.kill()
-                deadline = monotonic() + GRACE
+                deadline = monotonic() + self.grace
                 continue
             if isinstance(told, Ended):
                 self._ended(told)
