@@ -1,6 +1,6 @@
 """The history of loads in the platform database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, LiteralString
 
@@ -9,7 +9,7 @@ from psycopg.sql import SQL, Composed, Identifier, Placeholder
 
 from engine.calendar.periods import Span
 from engine.feeds import LoadAttempt, LoadMode, LoadStatus
-from server.ports import LoadsAsked
+from server.ports import LoadsAsked, LoadTally
 from server.stores.postgres import Database
 
 TEXTS = ("load_id", "binding", "source", "target", "periods", "message", "rejects_file")
@@ -34,15 +34,26 @@ cross join lateral (
     where binding = asked.feed
     and (%(target)s::text is null or target = %(target)s)
     and status = any(%(statuses)s)
-    and (%(last)s::date is null or first_day is null or (first_day <= %(last)s and last_day >= %(first)s))
+    and (
+        %(last)s::date is null or first_day is null or (first_day <= %(last)s and last_day >= %(first)s)
+        or (periods is null and binding = any(%(cut)s))
+    )
     order by ordinal desc
     limit %(limit)s
 ) as latest
 order by ordinal desc
 limit %(limit)s
 """
+LATEST: LiteralString = """
+select latest.*
+from unnest(%(bindings)s::text[]) as asked (feed)
+cross join lateral (
+    select * from load_attempts where binding = asked.feed and status = any(%(statuses)s) order by ordinal desc limit 1
+) as latest
+"""
 GET: LiteralString = "select * from load_attempts where load_id = %(load_id)s"
 RUNNING: LiteralString = "select * from load_attempts where status = 'running' order by ordinal"
+TALLY = "select binding, status, count(*), max(finished_at) from load_attempts group by binding, status"
 LAST_DUE = "select max(due_at) from load_attempts where binding = %s"
 
 
@@ -63,7 +74,8 @@ class PostgresLoads:
     def find(self, asked: LoadsAsked) -> Sequence[LoadAttempt]:
         """Return attempts, the latest first."""
         parameters = {
-            "bindings": [storable(binding) for binding in set(asked.bindings)],
+            "bindings": storables(asked.bindings),
+            "cut": storables(asked.cut),
             "target": storable(asked.target),
             "first": asked.span and asked.span.first,
             "last": asked.span and asked.span.last,
@@ -76,9 +88,22 @@ class PostgresLoads:
         """Return one attempt, None where there is none."""
         return next(iter(self._read(GET, {"load_id": storable(load_id)})), None)
 
+    def latest(self, bindings: Collection[str], statuses: Collection[LoadStatus]) -> Sequence[LoadAttempt]:
+        """Return of each of some feeds the attempt that began last among those that stand so."""
+        parameters = {"bindings": storables(bindings), "statuses": [status.value for status in statuses]}
+        return self._read(LATEST, parameters)
+
     def running(self) -> Sequence[LoadAttempt]:
         """Return the attempts that have not ended."""
         return self._read(RUNNING, {})
+
+    def tally(self) -> Sequence[LoadTally]:
+        """Return the attempts of every feed, counted by status."""
+        with self._database.transaction() as connection:
+            return [
+                LoadTally(binding=binding, status=LoadStatus(status), attempts=attempts, latest=latest)
+                for binding, status, attempts, latest in connection.execute(TALLY)
+            ]
 
     def last_due(self, binding: str) -> datetime | None:
         """Return the latest slot of a feed's schedule that some attempt answered."""
@@ -117,6 +142,11 @@ def attempt_of(row: Mapping[str, Any]) -> LoadAttempt:
         status=LoadStatus(row["status"]),
         span=None if row["first_day"] is None else Span(row["first_day"], row["last_day"]),
     )
+
+
+def storables(texts: Collection[str]) -> list[str | None]:
+    """Return some texts, each once, as PostgreSQL takes them."""
+    return [storable(text) for text in set(texts)]
 
 
 def storable(text: str | None) -> str | None:

@@ -1,16 +1,23 @@
-"""A server of small books, for what a caller can do to it."""
+"""A server of small books, for what a caller can do to it; and the log of this process."""
 
-from collections.abc import Iterator
+import io
+import logging
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from server.stores.migrations import migrate, read_migrations
+from server.telemetry.logs import log_to
 from tests.support.books import load_instance
 from tests.support.postgres import SeparateServer, postgres, schema_of, separate_server
 from tests.support.serving import ERAS, McpBooks, Server, connected, serving
 from tests.support.small import write_instance
 
+Lines = Callable[[], list[str]]
+LOGGED_KEY = "k3y-of-the-developer-0123456789abcdef"
+LOGGED_PASSWORD = "sw0rd/f@sh two"  # noqa: S105 - planted, to be looked for
 PROFILES = """
 everyone: {operations: true, scenarios: {'*': {}}}
 assign: [{subject: dev, profile: everyone}]
@@ -82,6 +89,19 @@ def books(request: pytest.FixtureRequest, small_server: Server) -> Iterator[McpB
     """A client of the small books, in each era."""
     with connected(small_server.url, request.param) as client:
         yield client
+
+
+@pytest.fixture(params=["text", "json"])
+def lines(request: pytest.FixtureRequest) -> Iterator[Lines]:
+    """What this process logs, in either format; it logs as before afterwards."""
+    root, hook = logging.getLogger(), threading.excepthook
+    before = (root.level, root.handlers[:])
+    said = io.StringIO()
+    log_to(said, request.param, [LOGGED_KEY, LOGGED_PASSWORD])
+    yield lambda: said.getvalue().splitlines()
+    logging.captureWarnings(capture=False)
+    threading.excepthook = hook
+    root.level, root.handlers[:] = before
 
 
 @pytest.fixture(scope="session")
