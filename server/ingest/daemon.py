@@ -201,7 +201,8 @@ class Daemon:
         rejected = f", {attempt.rows_rejected:,} rejected" if attempt.rows_rejected else ""
         why = f": {attempt.message}" if attempt.message else ""
         level = logging.ERROR if attempt.status.failed else logging.INFO
-        self._say(attempt.binding, f"{attempt.status.value}{rows}{rejected}{why}", level)
+        said = f"{attempt.status.value}{rows}{rejected}{why}"
+        self._say(attempt.binding, said, level, status=attempt.status.value, load_id=attempt.load_id)
 
     def _settle(self) -> None:
         try:
@@ -227,11 +228,11 @@ class Daemon:
             if isinstance(told, Ended):
                 self._ended(told)
 
-    def _say(self, key: str, decision: str, level: int = logging.INFO) -> None:
+    def _say(self, key: str, decision: str, level: int = logging.INFO, **fields: str) -> None:
         """Log a decision, once."""
         if self._said.get(key) != decision:
             self._said[key] = decision
-            log.log(level, "%s%s%s", key, ": " if key else "", decision)
+            log.log(level, "%s%s%s", key, ": " if key else "", decision, extra=fields)
 
 
 def words(instant: datetime) -> str:
