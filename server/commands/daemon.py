@@ -16,6 +16,8 @@ from server.ingest.place import Place
 from server.ingest.watching import Watched
 from server.settings import Settings
 from server.signals import on_hangup
+from server.telemetry.logs import log_to
+from server.telemetry.redaction import password_of
 
 log = logging.getLogger("tieout.daemon")
 
@@ -28,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Load feeds in their turns until told to stop."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    log_to(sys.stderr, settings.log_format, password_of(settings.database_url))
     inbox: Inbox = SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: inbox.put(Order.STOP))

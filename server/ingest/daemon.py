@@ -42,6 +42,21 @@ class Running:
     before: frozenset[str]  # the attempts known when it was started
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """Whose turn was worked out when, and from what: it holds until one of these changes."""
+
+    binding: Binding
+    attempts: Sequence[LoadAttempt]
+    at: datetime
+    turn: Turn | None
+
+    def holds(self, binding: Binding, attempts: Sequence[LoadAttempt], now: datetime) -> bool:
+        """Tell whether it would come out the same."""
+        before = self.turn is None or now < self.turn.at
+        return before and self.at <= now and self.binding is binding and self.attempts == attempts
+
+
 @dataclass(kw_only=True)
 class Daemon:
     """Loads the feeds of one instance in their turns."""
@@ -53,7 +68,9 @@ class Daemon:
     inbox: Inbox
     backoff: Backoff = field(default_factory=Backoff)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    grace: float = GRACE
     _running: dict[str, Running] = field(default_factory=dict)
+    _decided: dict[str, Decided] = field(default_factory=dict)
     _said: dict[str, str] = field(default_factory=dict)
     _failed: bool = False
 
@@ -96,13 +113,20 @@ class Daemon:
         """Return the feeds whose turn it is, those that others need first."""
         now, due = self.now(), []
         for key, binding in self.watched.instance.bindings.items():
-            turn = None if key in self._running else turn_of(binding, self.history.of(key), now, self.backoff)
+            turn = None if key in self._running else self._turn(binding, now)
             if turn is not None and turn.at <= now:
                 due.append((turn, binding))
             elif turn is not None:
                 self._say(key, f"next load at {words(turn.at)}{tries(turn)}")
         self._said.pop("", None)
         return [binding for _, binding in sorted(due, key=lambda one: (self._rank(one[1]), one[0].at, one[1].key))]
+
+    def _turn(self, binding: Binding, now: datetime) -> Turn | None:
+        attempts, known = self.history.of(binding.key), self._decided.get(binding.key)
+        if known is None or not known.holds(binding, attempts, now):
+            turn = turn_of(binding, attempts, now, self.backoff)
+            known = self._decided[binding.key] = Decided(binding=binding, attempts=attempts, at=now, turn=turn)
+        return known.turn
 
     def _begin(self, binding: Binding) -> bool:
         """Start a load unless it has to wait; tell whether it had not."""
@@ -177,7 +201,8 @@ class Daemon:
         rejected = f", {attempt.rows_rejected:,} rejected" if attempt.rows_rejected else ""
         why = f": {attempt.message}" if attempt.message else ""
         level = logging.ERROR if attempt.status.failed else logging.INFO
-        self._say(attempt.binding, f"{attempt.status.value}{rows}{rejected}{why}", level)
+        said = f"{attempt.status.value}{rows}{rejected}{why}"
+        self._say(attempt.binding, said, level, status=attempt.status.value, load_id=attempt.load_id)
 
     def _settle(self) -> None:
         try:
@@ -190,24 +215,24 @@ class Daemon:
         log.info("stops; %s", f"ends {', '.join(self._running)}" if self._running else "no load is under way")
         for running in self._running.values():
             running.child.terminate()
-        deadline = monotonic() + GRACE
+        deadline = monotonic() + self.grace
         while self._running:
             try:
                 told = self.inbox.get(timeout=max(0.0, deadline - monotonic()))
             except Empty:
-                log.warning("%s did not end in %.0f s and is killed", ", ".join(self._running), GRACE)
+                log.warning("%s did not end in %.0f s and is killed", ", ".join(self._running), self.grace)
                 for running in self._running.values():
                     running.child.kill()
-                deadline = monotonic() + GRACE
+                deadline = monotonic() + self.grace
                 continue
             if isinstance(told, Ended):
                 self._ended(told)
 
-    def _say(self, key: str, decision: str, level: int = logging.INFO) -> None:
+    def _say(self, key: str, decision: str, level: int = logging.INFO, **fields: str) -> None:
         """Log a decision, once."""
         if self._said.get(key) != decision:
             self._said[key] = decision
-            log.log(level, "%s%s%s", key, ": " if key else "", decision)
+            log.log(level, "%s%s%s", key, ": " if key else "", decision, extra=fields)
 
 
 def words(instant: datetime) -> str:

@@ -4,13 +4,15 @@ import logging
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
 import pytest
 import yaml
 
-from engine.feeds import LoadStatus
+from engine.feeds import LoadAttempt, LoadMode, LoadStatus
 from engine.store.layout import current_version
 from server.stores.memory import MemoryLoads
 from tests.support.feeding import ONCE_A_YEAR, at_work, attempts, books_with, daemon_of, platform_of, running
@@ -289,3 +291,73 @@ def test_a_load_that_cannot_be_started_is_tried_again(tmp_path: Path, caplog: py
     with at_work(daemon_of(instance, tmp_path / "state", MemoryLoads(), str(tmp_path / "nothing"))):
         wait_for(lambda: "try 3 for the slot" in caplog.text)
     assert "gl: failed_interrupted: cannot be started: No such file or directory" in caplog.text
+
+
+def test_a_load_that_does_not_end_when_it_is_told_to_is_killed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    instance, made = books_with(tmp_path, gl=SCHEDULED), tmp_path / "made"
+    command = ["sh", "-c", f"trap '' TERM; echo x > {made}; while true; do sleep 0.1; done"]
+    daemon = daemon_of(instance, tmp_path / "state", MemoryLoads(), *command)
+    daemon.grace = 0.2
+    with at_work(daemon):
+        wait_for(made.exists)
+    assert "gl did not end in 0 s and is killed" in caplog.text
+    assert "gl: failed_interrupted: the load ended with exit status -9 and recorded nothing" in caplog.text
+
+
+# ---------------------------------------------------------------------------------------- downtime and clocks
+
+
+def test_a_daemon_that_was_down_for_months_loads_all_of_them_at_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    daily = {"load": "replace_periods", "file": "gl_{period}.csv", "recent_periods": 1, "schedule": "0 5 * * *"}
+    instance, state = books_with(tmp_path, gl=daily), tmp_path / "state"
+    for month in (1, 2, 3, 4):
+        rows = f"date,scenario,account,amount\n2021-{month:02}-05,actual,10,{month}\n"
+        (instance / "data" / f"gl_2021-{month:02}.csv").write_text(rows)
+    answered = made("2021-01-10T05:00")
+    with platform_of(instance, state) as opened:
+        opened.loads.begin(replace(answered, status=LoadStatus.RUNNING))
+        opened.loads.finish(answered)
+        daemon = daemon_of(instance, state, opened.loads)
+        daemon.now = lambda: datetime(2021, 4, 10, 9, tzinfo=UTC)
+        assert daemon.run(once=True)
+    assert "gl: starts for the slot of 2021-04-10 05:00:00 UTC, periods 2021-01..2021-04" in caplog.text
+    loaded, _ = attempts(instance, state)
+    assert (loaded.status, loaded.periods, loaded.rows_landed) == (LoadStatus.SUCCESS, "2021-01..2021-04", 4)
+    assert loaded.due_at == datetime(2021, 4, 10, 5, tzinfo=UTC)
+
+
+def made(slot: str) -> LoadAttempt:
+    """Return an attempt that answered a slot, and succeeded."""
+    at = datetime.fromisoformat(slot).replace(tzinfo=UTC)
+    return LoadAttempt(
+        load_id=f"made-{slot}",
+        binding="gl",
+        source="files",
+        target="live.gl",
+        mode=LoadMode.FULL,
+        status=LoadStatus.SUCCESS,
+        started_at=at,
+        finished_at=at,
+        due_at=at,
+    )
+
+
+def test_a_clock_that_is_set_back_makes_no_slot_run_twice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    instance, loads = books_with(tmp_path, gl={"schedule": "0 * * * *"}), MemoryLoads()
+    for hour in (4, 5):
+        loads.begin(made(f"2021-04-10T0{hour}:00"))
+    daemon = daemon_of(instance, tmp_path / "state", loads, "false")
+    clock = [datetime(2021, 4, 10, 4, 10, tzinfo=UTC)]  # an hour back
+    daemon.now = lambda: clock[0]
+    with at_work(daemon):
+        wait_for(lambda: "gl: next load at 2021-04-10 05:00:00 UTC" in caplog.text)
+        clock[0] = datetime(2021, 4, 10, 5, 10, tzinfo=UTC)
+        wait_for(lambda: "gl: next load at 2021-04-10 06:00:00 UTC" in caplog.text)
+    assert "starts" not in caplog.text
