@@ -171,12 +171,11 @@ class Stage:
         return {key: load for key, load in self._loads.items() if key in used or latest[load.binding] == key}
 
     def _partition(self, domain: Domain, scenario: str, bucket: str, rows: pl.DataFrame, load: Load) -> Partition:
-        first = [key for key in domain.sort if key in rows.columns]
         measures = [key for key in domain.measures if key in rows.columns]
         return Partition(
             scenario=scenario,
             bucket=bucket,
-            file=self._written(f"facts/{domain.key}/{scenario}/{bucket}", rows.select(*first, pl.exclude(first))),
+            file=self._written(f"facts/{domain.key}/{scenario}/{bucket}", rows),
             rows=rows.height,
             days=tuple(rows[DATE].dt.day().drop_nulls().unique().sort().to_list()),
             magnitudes=magnitudes(rows, measures),
