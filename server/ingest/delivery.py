@@ -130,7 +130,6 @@ class Delivery:
         return self.table.height
 
 
-
 def widened(span: Span | None, facts: pl.DataFrame) -> Span | None:
     """Return the days of some facts and of those before them."""
     first, last = facts[DATE].min(), facts[DATE].max()
