@@ -135,7 +135,8 @@ class Stage:
         if not inside:
             return part
         rows = mapped(self._root / part.file).filter(~pl.col(DATE).is_between(span.first, span.last))
-        return self._partition(domain, part.scenario, part.bucket, rows, self._loads[part.load])
+        left = self._partition(domain, part.scenario, part.bucket, rows, self._loads[part.load])
+        return replace(left, places=part.places)  # as they were loaded, whatever the catalogue says by now
 
     def derive(self, domains: Mapping[str, Domain]) -> int:
         """Build the rollups that domains declare and partitions lack, drop all others, and return how many were built.
