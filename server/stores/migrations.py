@@ -174,10 +174,13 @@ def hold(found: Sequence[Status]) -> Sequence[str]:
 def check(uri: str) -> None:
     """Return where every migration is applied to a database; MigrationFault says what to do where not."""
     with connected(uri) as connection:
-        if pending := hold(statuses(connection, read_migrations())):
-            raise MigrationFault(
-                f"migrations of the platform database are pending ({', '.join(pending)}); run {COMMAND}"
-            )
+        held_to_migrations(connection)
+
+
+def held_to_migrations(connection: psycopg.Connection[TupleRow]) -> None:
+    """Return where every migration is applied to the database of a connection; MigrationFault where not."""
+    if pending := hold(statuses(connection, read_migrations())):
+        raise MigrationFault(f"migrations of the platform database are pending ({', '.join(pending)}); run {COMMAND}")
 
 
 def migrate(uri: str, migrations: Sequence[Migration], tell: Callable[[str], None]) -> None:

@@ -225,8 +225,9 @@ def test_serve_refuses_a_database_with_pending_migrations(
 def test_serve_serves_figures_where_no_database_can_be_had(
     small_instance: tuple[Path, Path], own_server: SeparateServer, tmp_path: Path
 ) -> None:
+    refused = own_server.uri(password="wrong-one")  # noqa: S106 - of this test
     for settings, says in (
-        ({"DATABASE_URL": own_server.uri(password="wrong-one")}, "cannot be reached: it refuses the password"),  # noqa: S106
+        ({"DATABASE_URL": refused}, "cannot be reached: it refuses the password"),
         ({"PG_BIN_DIR": str(tmp_path)}, "which has no PostgreSQL 15 or newer"),
     ):
         with serving(*small_instance, **settings) as server, connected(server.url, "auto") as books:
