@@ -7,7 +7,10 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 from engine.instance.read import read_instance
+from server.embedded.platform import platform
 from server.ingest.load import load
+from server.ingest.place import Place
+from server.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "instances" / "demo"
@@ -30,5 +33,8 @@ def demo_books(rows: int) -> Books:
         copytree(DEMO, books.instance, ignore=ignore_patterns("data", ".tieout", "__pycache__"), dirs_exist_ok=True)
         subprocess.run([sys.executable, books.instance / "generate.py", "--rows", str(rows)], check=True)
         read = read_instance(books.instance)
-        load(list(read.bindings.values()), read.catalogue, books.state / "store", books.instance, lambda *_: None)
+        place = Place(catalogue=read.catalogue, folder=books.instance, state=books.state)
+        with platform(Settings(instance=books.instance, state=books.state)) as opened:
+            opened.wait()
+            load(list(read.bindings.values()), place, opened.loads, lambda *_: None)
     return books

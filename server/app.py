@@ -1,11 +1,13 @@
 """The ASGI application and the process that serves it."""
 
 import logging
+import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
+from threading import Lock, Thread
 
 import uvicorn
 from starlette.applications import Starlette
@@ -17,12 +19,16 @@ from engine.instance.read import Instance
 from server.caller import Callers
 from server.dispatch import Dispatch
 from server.embedded.platform import Platform
+from server.feeds import Feeds
+from server.ingest.watching import reread
 from server.mcp_app import endpoint
 from server.ops.checks import ArtifactsFolder, StoredBooks, tell_of_loads, use_database
 from server.ops.listener import health_of, operated
 from server.ops.readiness import Check, Readiness
+from server.ports import Loads
 from server.routes import Authenticated, CancelOnDisconnect, Identified
-from server.settings import LOOPBACK, Settings
+from server.settings import LOOPBACK, BadSetting, Settings
+from server.signals import on_hangup
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.tokens import DevKey
@@ -50,7 +56,7 @@ def application(dispatch: Dispatch, key: DevKey, port: int, readiness: Readiness
     )
 
 
-class PortTaken(OSError):
+class PortTaken(BadSetting):
     """Somebody else listens where this server should."""
 
 
@@ -93,8 +99,10 @@ def serve(
     metrics = Metrics(release)
     readiness = readiness_of(settings, instance, platform, metrics)
     shelf = Shelf(instance.catalogue, settings.store)
-    callers = Callers(instance, shelf, settings.answer_tokens, settings.row_cap)
+    feeds = Feeds.of(instance.bindings, platform.loads, os.environ)
+    callers = Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap)
     dispatch = Dispatch(callers, settings, Telemetry(metrics))
+    on_hangup(rereading(callers, settings, platform.loads))
     config = uvicorn.Config(
         application(dispatch, key, settings.port, readiness),
         http="h11",  # strips white space around header values, which httptools does not
@@ -123,3 +131,21 @@ def readiness_of(settings: Settings, instance: Instance, platform: Platform, met
     ]
     history = Check(name="load_history", run=partial(tell_of_loads, platform.loads, instance.bindings, metrics))
     return Readiness(checks, metrics, beside=[history])
+
+
+def rereading(callers: Callers, settings: Settings, loads: Loads) -> Callable[[], None]:
+    """Return what reads an instance's files anew, in the background, for the calls to come.
+
+    Files with faults are not taken; the log has each fault.
+    """
+    one_at_a_time = Lock()
+
+    def take() -> None:
+        with one_at_a_time:
+            instance = reread(settings.instance)
+            if instance is not None:
+                feeds = Feeds.of(instance.bindings, loads, os.environ)
+                callers.take(instance, Shelf(instance.catalogue, settings.store), feeds)
+                log.info("the files of %s were read anew: catalogue %s", settings.instance, instance.catalogue.version)
+
+    return lambda: Thread(target=take, daemon=True).start()

@@ -105,6 +105,12 @@ def standings(uri: str) -> Sequence[Status]:
         return statuses(connection, read_migrations())
 
 
+def applied_to(uri: str) -> Mapping[str, str]:
+    """Return the name and digest of every migration that was applied to a database."""
+    with connected(uri) as connection:
+        return dict(history(connection).values())
+
+
 def statuses(connection: psycopg.Connection[TupleRow], migrations: Sequence[Migration]) -> Sequence[Status]:
     """Return how a database stands to each migration, and to those that only it knows; changes nothing."""
     held_to(connection)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from server.stores.migrations import migrate, read_migrations
 from server.telemetry.logs import log_to
 from tests.support.books import load_instance
 from tests.support.postgres import SeparateServer, postgres, schema_of, separate_server
@@ -126,4 +127,13 @@ def empty_database(request: pytest.FixtureRequest) -> Iterator[str]:
         else request.getfixturevalue("database_server").uri()
     )
     with schema_of(uri) as schema:
+        yield schema
+
+
+@pytest.fixture
+def history(embedded_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URI of an empty history of loads, which is that of every command of the test."""
+    with schema_of(embedded_server) as schema:
+        migrate(schema, read_migrations(), lambda _: None)
+        monkeypatch.setenv("DATABASE_URL", schema)
         yield schema

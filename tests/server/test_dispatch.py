@@ -16,8 +16,10 @@ from engine.instance.read import read_instance
 from engine.requests import NothingAsked
 from server.caller import Caller, Callers
 from server.dispatch import CallerGone, Dispatch, Outcome
+from server.feeds import Feeds
 from server.principal import Principal
 from server.settings import Settings
+from server.stores.memory import MemoryLoads
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.toolbox import TOOLS, Tool
@@ -57,7 +59,8 @@ def dispatch_of(
     """Return a dispatch over the small books."""
     folder, state = small
     instance = read_instance(folder)
-    callers = Callers(instance, Shelf(instance.catalogue, state / "store"), 10_000, 10_000)
+    feeds = Feeds.of({}, MemoryLoads(), {})
+    callers = Callers(instance, Shelf(instance.catalogue, state / "store"), feeds, 10_000, 10_000)
     known = replace(Settings(instance=folder, state=state), **settings)
     return Dispatch(callers, known, Telemetry(metrics or Metrics()), tools)
 

@@ -1,0 +1,135 @@
+"""Books with feeds, and a daemon that loads them in a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from engine.feeds import LoadAttempt
+from engine.instance.read import read_instance
+from server.embedded.platform import Platform, platform
+from server.ingest.attempts import settle
+from server.ingest.daemon import Daemon, Order
+from server.ingest.history import History
+from server.ingest.place import Place
+from server.ingest.schedule import Backoff
+from server.ingest.watching import Watched
+from server.ports import Loads, LoadsAsked
+from server.settings import read_settings
+from tests.support.serving import DEADLINE, wait_for
+from tests.support.small import write_instance
+
+TIEOUT = Path(sys.executable).with_name("tieout")
+DOMAIN = """
+    time: {column: date}
+    dimensions: {account: account}
+    measures: {amount: {places: 2}}
+    metrics:
+      revenue: {measure: amount}
+"""
+ROWS = "date scenario account amount\n2021-01-05 actual 10 5"
+ONCE_A_YEAR = "0 0 1 1 *"  # always due where it was never answered, and then not again while a test runs
+
+
+def books_with(folder: Path, facts: str = ROWS, **feeds: dict[str, Any]) -> Path:
+    """Write an instance of one ledger and its accounts; `feeds` say more of theirs, or are others."""
+    return write_instance(
+        folder / "small",
+        facts={"gl": facts},
+        tables={"account": "id name\n10 Ten"},
+        dimensions="account: {kind: leaf, members: live.account}",
+        domains={"gl": DOMAIN},
+        bindings=feeds,
+    )
+
+
+@dataclass(frozen=True)
+class Process:
+    """A command that runs on some books."""
+
+    process: subprocess.Popen[str]
+    log: Path
+
+    def said(self, words: str) -> bool:
+        """Tell whether it printed something."""
+        return words in self.log.read_text()
+
+    def wait_for(self, words: str) -> None:
+        """Wait until it printed something."""
+
+        def there() -> bool:
+            assert self.process.poll() is None or self.said(words), self.log.read_text()
+            return self.said(words)
+
+        wait_for(there)
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send it a signal and return how it ended."""
+        self.process.send_signal(number)
+        return self.process.wait(timeout=DEADLINE)
+
+
+@contextmanager
+def running(instance: Path, state: Path, *command: str, **environment: str) -> Iterator[Process]:
+    """Run a command on an instance until the block ends."""
+    known = {**os.environ, "SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state), "TERM": "dumb", **environment}
+    state.mkdir(exist_ok=True)
+    log = state / f"{command[0]}-{len(list(state.glob('*.log')))}.log"
+    with log.open("w") as sink:
+        process = subprocess.Popen([TIEOUT, *command], env=known, stdout=sink, stderr=sink, text=True)
+    try:
+        yield Process(process, log)
+    finally:
+        process.terminate()
+        process.wait(timeout=DEADLINE)
+
+
+@contextmanager
+def platform_of(instance: Path, state: Path) -> Iterator[Platform]:
+    """Open the platform of some books."""
+    with platform(replace(read_settings(), instance=instance, state=state)) as opened:
+        opened.wait()
+        yield opened
+
+
+SOON = Backoff(first=timedelta(seconds=0.2), longest=timedelta(seconds=1))
+
+
+def daemon_of(instance: Path, state: Path, loads: Loads, *command: str, backoff: Backoff = SOON) -> Daemon:
+    """Return a daemon of some books that does not wait long; `command` is that of a load."""
+    place = Place(catalogue=read_instance(instance).catalogue, folder=instance, state=state)
+    known = ("env", f"SVC_STATE_DIR={state}", sys.executable, "-P", "-m", "server", "load", "--instance", str(instance))
+    return Daemon(
+        watched=Watched(instance),
+        history=History(loads, lambda: settle(place, loads)),
+        command=command or known,
+        at_once=2,
+        inbox=SimpleQueue(),
+        backoff=backoff,
+    )
+
+
+@contextmanager
+def at_work(daemon: Daemon) -> Iterator[Daemon]:
+    """Let a daemon run beside the block."""
+    thread = Thread(target=daemon.run)
+    thread.start()
+    try:
+        yield daemon
+    finally:
+        daemon.inbox.put(Order.STOP)
+        thread.join()
+
+
+def attempts(instance: Path, state: Path) -> list[LoadAttempt]:
+    """Return every attempt to load some books, the latest first."""
+    with platform_of(instance, state) as opened:
+        return list(opened.loads.find(LoadsAsked(bindings=list(read_instance(instance).bindings), limit=1000)))
