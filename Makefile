@@ -43,7 +43,8 @@ RESOLVE := --universal --python-version 3.11 --generate-hashes --no-emit-index-u
 	--custom-compile-command "make constraints"
 
 ci-deps:  ## what the tests take beyond pip and npm, from Debian
-	command -v npm >/dev/null || (apt-get update && apt-get install -y --no-install-recommends nodejs npm)
+	command -v npm && command -v nginx && command -v openssl >/dev/null || \
+		(apt-get update && apt-get install -y --no-install-recommends nodejs npm nginx-light openssl)
 
 clean:
 	rm -rf $(VENV) $(SUITE)/node_modules $(SUITE)/node.done $(DEMO)/.tieout $(DEMO)/data
