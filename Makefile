@@ -43,7 +43,7 @@ RESOLVE := --universal --python-version 3.11 --generate-hashes --no-emit-index-u
 	--custom-compile-command "make constraints"
 
 ci-deps:  ## what the tests take beyond pip and npm, from Debian
-	command -v npm && command -v nginx && command -v openssl >/dev/null || \
+	(command -v npm && command -v nginx && command -v openssl) >/dev/null || \
 		(apt-get update && apt-get install -y --no-install-recommends nodejs npm nginx-light openssl)
 
 clean:
