@@ -208,9 +208,9 @@ def test_a_call_may_take_its_deadline() -> None:
     [
         ("01J9-abc.DEF_123", "01J9-abc.DEF_123"),
         (None, "[0-9a-f]{32}"),
-        ("short", "[0-9a-f]{32}"),
+        (".hidden", "[0-9a-f]{32}"),
         ('quotes"and spaces', "[0-9a-f]{32}"),
-        ("x" * 129, "[0-9a-f]{32}"),
+        ("x" * 65, "[0-9a-f]{32}"),
     ],
 )
 def test_a_request_id_is_passed_on_or_made(
