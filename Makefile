@@ -8,7 +8,7 @@ ROWS ?= 150000
 NPM := $(shell command -v npm 2>/dev/null)
 SUITE := tests/conformance
 
-.PHONY: serve test test-deep test-mutations lint bench schemas constraints ci-deps clean
+.PHONY: serve test test-deep test-mutations lint bench verify-upgrade schemas constraints ci-deps clean
 .DELETE_ON_ERROR:
 
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
@@ -31,6 +31,9 @@ lint: $(VENV)/dev.done
 
 bench: $(VENV)/dev.done  ## the benches at their stated sizes; see benches/README.md
 	$(BIN)/python -m benches
+
+verify-upgrade: $(VENV)/runtime.done  ## verify the running stack step by step; ARGS="--help" tells what it takes
+	$(BIN)/python scripts/verify_upgrade.py $(ARGS)
 
 schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files for editors
 	$(BIN)/python scripts/schemas.py
