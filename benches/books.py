@@ -8,6 +8,8 @@ from shutil import copytree, ignore_patterns
 
 from engine.instance.read import read_instance
 from server.ingest.load import load
+from server.ingest.place import Place
+from server.stores.memory import MemoryLoads
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "instances" / "demo"
@@ -30,5 +32,6 @@ def demo_books(rows: int) -> Books:
         copytree(DEMO, books.instance, ignore=ignore_patterns("data", ".tieout", "__pycache__"), dirs_exist_ok=True)
         subprocess.run([sys.executable, books.instance / "generate.py", "--rows", str(rows)], check=True)
         read = read_instance(books.instance)
-        load(list(read.bindings.values()), read.catalogue, books.state / "store", books.instance, lambda *_: None)
+        place = Place(catalogue=read.catalogue, folder=books.instance, state=books.state)
+        load(list(read.bindings.values()), place, MemoryLoads(), lambda *_: None)
     return books

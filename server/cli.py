@@ -6,14 +6,16 @@ from dataclasses import replace
 
 from engine.instance.documents import InstanceFaults
 from server.app import PortTaken
-from server.commands import check, load, serve
+from server.commands import check, load, migrate, serve
 from server.commands.console import FAULTY, INTERRUPTED, err
+from server.ports import StoreDown
 from server.settings import BadSetting, read_settings
 
 COMMANDS = {
     "serve": (serve, "serve an instance to MCP clients on this machine"),
     "check": (check, "print every fault of an instance's files"),
     "load": (load, "load feeds into the books, all of them or nothing"),
+    "migrate": (migrate, "make the tables of the platform database, or tell how it stands"),
 }
 
 
@@ -25,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.instance is not None:
             settings = replace(settings, instance=asked.instance)
         return int(asked.run(asked, settings))
-    except (InstanceFaults, BadSetting, PortTaken) as faults:
+    except (InstanceFaults, BadSetting, PortTaken, StoreDown) as faults:
         err.print(str(faults), markup=False)
         return FAULTY
     except KeyboardInterrupt:

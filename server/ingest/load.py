@@ -1,29 +1,34 @@
-"""Loads: extract, validate, stage, and publish at once; any failure publishes nothing."""
+"""Loads: extract, validate, stage, and publish at once; any failure publishes nothing and is remembered."""
 
-from collections.abc import Callable, Iterable, Sequence
+import shutil
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from errno import ENOSPC
 from pathlib import Path
 from secrets import token_hex
+from time import monotonic, sleep
+from zoneinfo import ZoneInfo
 
 import polars as pl
+import pyarrow as pa
 
-from engine.catalogue import Catalogue, Dimension, Domain
-from engine.feeds import Binding
-from engine.members.tables import leaf_members, ragged_nodes
-from engine.members.tree import HierarchyFault
+from engine.calendar.calendar import Calendar
+from engine.calendar.periods import Grain, PeriodRange
+from engine.feeds import Binding, LoadMode, LoadStatus
 from engine.store.layout import Load
 from engine.store.writer import BooksLocked, Stage, stage
-from server.ingest.extract import extract
-from server.ingest.rates import shape_rates
+from server.ingest.attempts import Attempts, BindingFailed, manifest_of, settled
+from server.ingest.delivery import Delivery, Progress, rank
+from server.ingest.locks import holding
+from server.ingest.place import Place
 from server.ingest.rejects import VALIDATE, LoadFailed, Rejects
-from server.ingest.shape import shape_facts, shape_members, shape_nodes
-from server.ingest.shaping import Shaping
+from server.ingest.tables import tables_of
+from server.ports import Loads
 
-__all__ = ["BindingFailed", "BooksLocked", "Loaded", "load"]
-
-STAGE, PUBLISH = "stage", "publish"
-Progress = Callable[[str, str, int], None]  # binding, what is being done, rows
+PATIENCE, POLL = 600.0, 0.05  # seconds that a load waits while others publish, and between two looks
+STAGE, PUBLISH = LoadStatus.FAILED_STAGE, LoadStatus.FAILED_PUBLISH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,126 +42,144 @@ class Loaded:
     rejects: pl.DataFrame
 
 
-class BindingFailed(Exception):
-    """The binding that made a load fail, with the rows it rejected."""
-
-    def __init__(self, binding: str, failure: LoadFailed, rejects: pl.DataFrame) -> None:
-        super().__init__(f"{binding}: {failure}")
-        self.binding = binding
-        self.stage = failure.stage
-        self.rejects = rejects
-
-
 def load(
-    bindings: Sequence[Binding], catalogue: Catalogue, root: Path, folder: Path, progress: Progress
+    bindings: Sequence[Binding],
+    place: Place,
+    loads: Loads,
+    progress: Progress,
+    *,
+    periods: PeriodRange | None = None,
+    due_at: datetime | None = None,
 ) -> list[Loaded]:
     """Load some bindings as one version of the books: members and rates first, then trees, then facts.
 
-    `root` is the fact store, `folder` the instance that relative paths start from. BindingFailed, and nothing is
-    published, where any of them fails.
+    Feeds that replace periods load `periods`, or their recent ones; `due_at` is the slot of a schedule that is
+    answered. TargetBusy where another load fills one of their tables; StoreDown where the attempt cannot be recorded;
+    BindingFailed, and nothing is published, where any of them fails.
     """
     now = datetime.now(UTC).replace(microsecond=0)
-    with stage(root) as staged:
-        done = [
-            Loading(binding, catalogue, staged, folder, progress, now).run()
-            for binding in sorted(bindings, key=lambda binding: rank(binding, catalogue))
-        ]
-        for loaded in done:
-            progress(loaded.binding, PUBLISH, loaded.rows_landed)
-        staged.publish()
+    ordered = sorted(bindings, key=lambda binding: rank(binding, place.catalogue))
+    targets = {binding.target for binding in bindings}
+    with holding(place.state, targets):
+        for attempt in loads.running():
+            if attempt.target in targets:
+                loads.finish(settled(attempt, manifest_of(place)))
+        deliveries = [delivery_of(binding, place, now, periods, progress) for binding in ordered]
+        with spooled(place, targets), Attempts(deliveries, place, loads, now, due_at):
+            return delivered(deliveries, place, now)
+
+
+@contextmanager
+def spooled(place: Place, targets: Collection[str]) -> Iterator[None]:
+    """Delete what a load keeps on its way, and what one that was killed left of the same tables."""
+    folders = [place.spool / target for target in targets]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def delivery_of(
+    binding: Binding, place: Place, now: datetime, periods: PeriodRange | None, progress: Progress
+) -> Delivery:
+    """Return the delivery of a binding, with nothing received yet."""
+    load_id = f"{now:%Y%m%dT%H%M%SZ}-{binding.key}-{token_hex(4)}"
+    try:
+        asked = asked_periods(binding, place.catalogue.calendar, periods)
+    except LoadFailed as failure:
+        raise BindingFailed(binding.key, load_id, failure.status, str(failure), Rejects().report) from None
+    return Delivery(binding, place, load_id, asked, progress)
+
+
+def asked_periods(binding: Binding, calendar: Calendar, periods: PeriodRange | None) -> PeriodRange | None:
+    """Return the periods that a load of a binding asks for, None where all."""
+    if binding.mode is not LoadMode.REPLACE_PERIODS:
+        if periods is not None:
+            says = f"is loaded with load: {binding.mode.value}; only feeds with load: replace_periods take periods"
+            raise LoadFailed(VALIDATE, says)
+        return None
+    if periods is not None:
+        return periods
+    today = datetime.now(ZoneInfo(binding.schedule.timezone if binding.schedule else "UTC")).date()
+    current = calendar.at(today, Grain.MONTH)
+    if current is None:
+        raise LoadFailed(VALIDATE, f"the calendar has no month for {today}; say which periods to load with --period")
+    first = max(current.ordinal - binding.recent_periods + 1, calendar.ordinals[Grain.MONTH][0])
+    return PeriodRange(calendar.period(Grain.MONTH, first), current)
+
+
+def delivered(deliveries: Sequence[Delivery], place: Place, now: datetime) -> list[Loaded]:
+    """Receive, stage and publish what some bindings bring."""
+    if not deliveries:
+        return []
+    with tables_of(place.store) as tables:
+        for delivery in deliveries:
+            with failing(delivery, STAGE):  # what cannot be read says so itself; what is left is the disk
+                delivery.receive(tables)
+    with failing(deliveries[0], STAGE), staging(place.store) as staged:
+        done = []
+        for delivery in deliveries:
+            rejects = delivery.rejects
+            load = Load(
+                id=delivery.load_id,
+                binding=delivery.binding.key,
+                loaded_at=now,
+                rows_read=rejects.read,
+                rows_rejected=rejects.count,
+            )
+            with failing(delivery, STAGE):
+                rows = delivery.stage(staged, load)
+            delivery.progress(delivery.binding.key, "publish", rows)
+            done.append(
+                Loaded(
+                    binding=load.binding,
+                    load=load.id,
+                    rows_read=load.rows_read,
+                    rows_landed=rows,
+                    rejects=rejects.report,
+                )
+            )
+        with failing(deliveries[-1], PUBLISH):
+            staged.publish()
     return done
 
 
-def rank(binding: Binding, catalogue: Catalogue) -> int:
-    """Return when a binding's turn comes: facts need members, trees and rates, and trees need members."""
-    if binding.fills_rates:
-        return 0
-    target = target_of(binding, catalogue)
-    if isinstance(target, Domain):
-        return 2
-    return 0 if target.members == binding.target else 1
+@contextmanager
+def staging(root: Path) -> Iterator[Stage]:
+    """Stage onto the current version once nobody else publishes."""
+    deadline = monotonic() + PATIENCE
+    with ExitStack() as held:
+        while True:
+            try:
+                staged = held.enter_context(stage(root))
+                break
+            except BooksLocked:
+                if monotonic() > deadline:
+                    raise
+                sleep(POLL)
+        yield staged
 
 
-def target_of(binding: Binding, catalogue: Catalogue) -> Domain | Dimension:
-    """Return the domain or dimension whose table a binding fills."""
-    for domain in catalogue.domains.values():
-        if domain.table == binding.target:
-            return domain
-    return next(dim for dim in catalogue.dimensions.values() if binding.target in (dim.members, dim.nodes))
-
-
-def whole(frames: Iterable[pl.DataFrame], binding: Binding) -> pl.DataFrame:
-    """Return the rows of all files of a binding: members and nodes are judged together."""
+@contextmanager
+def failing(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
+    """Turn what keeps a delivery from going on into a failed binding; `status` where the fault is the disk's."""
+    key = delivery.binding.key
     try:
-        return pl.concat(frames, how="vertical_relaxed")
-    except (pl.exceptions.SchemaError, pl.exceptions.ShapeError) as fault:
-        raise LoadFailed("extract", f"the files of {binding.extract} do not have the same columns") from fault
+        yield
+    except LoadFailed as failure:
+        raise BindingFailed(key, delivery.load_id, failure.status, str(failure), delivery.rejects.report) from failure
+    except BooksLocked as held:
+        raise BindingFailed(key, delivery.load_id, status, str(held), delivery.rejects.report) from held
+    except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as fault:
+        raise BindingFailed(key, delivery.load_id, status, disk_words(fault), delivery.rejects.report) from fault
 
 
-@dataclass(frozen=True, slots=True)
-class Loading:
-    """One binding on its way into a stage."""
-
-    binding: Binding
-    catalogue: Catalogue
-    staged: Stage
-    folder: Path
-    progress: Progress
-    now: datetime
-
-    def run(self) -> Loaded:
-        """Extract, validate and stage, file by file where they are facts; BindingFailed where one of them fails."""
-        key = self.binding.key
-        load = Load(id=f"{self.now:%Y%m%dT%H%M%SZ}-{key}-{token_hex(2)}", binding=key, loaded_at=self.now)
-        target = None if self.binding.fills_rates else target_of(self.binding, self.catalogue)
-        rejects = Rejects()
-        landed = 0
-        try:
-            self.progress(key, "extract", 0)
-            frames = extract(self.binding, self.folder)
-            for frame in frames if isinstance(target, Domain) else [whole(frames, self.binding)]:
-                rejects.begin(frame)
-                self.progress(key, "validate", rejects.read)
-                landed += self.staging(target, Shaping(self.binding, frame, rejects), load)
-            rejects.hold(self.binding.rejects_allowed)
-            self.hold_nothing(landed)
-        except LoadFailed as failure:
-            raise BindingFailed(key, failure, rejects.report) from failure
-        return Loaded(binding=key, load=load.id, rows_read=rejects.read, rows_landed=landed, rejects=rejects.report)
-
-    def hold_nothing(self, landed: int) -> None:
-        """Raise LoadFailed where not one row came back and the binding does not take that at its word."""
-        if landed == 0 and not self.binding.allows_empty:
-            says = "not one row came back, and what was loaded before would go; allow_empty: true takes it so"
-            raise LoadFailed(VALIDATE, says)
-
-    def staging(self, target: Domain | Dimension | None, shaping: Shaping, load: Load) -> int:
-        """Stage the rows of an extract and return how many there are."""
-        if isinstance(target, Domain):
-            facts = shape_facts(shaping, target, self.catalogue, self.staged)
-            self.progress(self.binding.key, STAGE, facts.height)
-            self.staged.facts(target, facts, load)
-            return facts.height
-        if target is None:
-            rates = shape_rates(shaping, self.catalogue)
-            self.staged.table(self.binding.target, rates, load)
-            return rates.height
-        if target.members == self.binding.target:
-            members = shape_members(shaping, target, self.catalogue)
-            self.staged.codes(target.key, members["id"])
-            self.staged.table(self.binding.target, members, load)
-            return members.height
-        leaf = self.catalogue.dimensions[target.leaf]
-        known = self.staged.known(leaf.members, "id") if leaf.members else None
-        nodes = shape_nodes(shaping, known)
-        self.check_tree(target, nodes)
-        self.staged.table(self.binding.target, nodes, load)
-        return nodes.height
-
-    def check_tree(self, dimension: Dimension, nodes: pl.DataFrame) -> None:
-        """Refuse nodes that make no tree."""
-        ids = self.staged.ids(dimension.leaf)
-        try:
-            ragged_nodes(dimension.key, leaf_members(dimension.leaf, ids, None), nodes, adds_paths=dimension.adds_paths)
-        except HierarchyFault as fault:
-            raise LoadFailed(VALIDATE, str(fault)) from fault
+def disk_words(fault: Exception) -> str:
+    """Return what the disk of the books did not take."""
+    if isinstance(fault, OSError) and fault.errno == ENOSPC:
+        return "the disk that holds the books is full; nothing changed: free some space and load again"
+    said = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault).split("\n", 1)[0]
+    return f"the books cannot be written ({said}); nothing changed"

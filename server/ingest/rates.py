@@ -9,10 +9,10 @@ from engine.calendar.periods import Grain, Span
 from engine.catalogue import Catalogue, Domain
 from engine.errors import BadPeriod
 from engine.feeds import Conversion
-from engine.store.writer import Stage
 from server.ingest.columns import INT64, ISO_DAY, NUMBER, amounts, days, numbers, text
 from server.ingest.rejects import VALIDATE, LoadFailed
 from server.ingest.shaping import Shaping
+from server.ingest.tables import Tables
 
 CURRENCY, DATE, KIND, RATE = "currency", "date", "kind", "rate"  # columns of a live table of rates
 FIRST, LAST = "first", "last"  # columns of a stored one instead of DATE
@@ -108,7 +108,7 @@ def overlapping(rates: pl.DataFrame, usable: pl.Series) -> pl.Series:
 
 
 def convert(
-    shaping: Shaping, conversion: Conversion, domain: Domain, catalogue: Catalogue, stage: Stage, units: pl.Series
+    shaping: Shaping, conversion: Conversion, domain: Domain, catalogue: Catalogue, tables: Tables, units: pl.Series
 ) -> pl.Series:
     """Return amounts in the currency of the books, rejecting rows without a rate.
 
@@ -116,7 +116,7 @@ def convert(
     place of the other, never rounded.
     """
     measure, into = domain.measures[conversion.measure], domain.measures[conversion.into]
-    rates = factors(stage, conversion, domain)
+    rates = factors(tables, conversion, domain)
     asked = asked_rates(shaping, conversion, domain, catalogue)
     frame = held_rates(asked, rates).with_columns(units=units, own=pl.col(CURRENCY) == catalogue.currency)
     missing = frame.select(~pl.col("own") & pl.col(FIRST).is_not_null() & pl.col(RATE).is_null()).to_series()
@@ -136,13 +136,13 @@ def convert(
     return judged["value"]
 
 
-def factors(stage: Stage, conversion: Conversion, domain: Domain) -> pl.DataFrame:
+def factors(tables: Tables, conversion: Conversion, domain: Domain) -> pl.DataFrame:
     """Return the rates of a conversion with what a unit of the measure is in units of the other.
 
     LoadFailed where there are none, or where the other measure lacks the places to hold amount times rate.
     """
     measure, into = domain.measures[conversion.measure], domain.measures[conversion.into]
-    rates = stage.rows(conversion.rates)
+    rates = tables.rows(conversion.rates)
     if rates is None:
         raise LoadFailed(VALIDATE, f"{conversion.rates} is not loaded yet: load the feed that fills it first")
     kinds = rates[KIND].unique().sort().to_list()

@@ -1,36 +1,50 @@
 """Rejected rows: which row, which column, what was found, and why it cannot be kept."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 
-VALIDATE = "validate"
+from engine.feeds import LoadStatus
+
+CONNECT, EXTRACT, VALIDATE = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_EXTRACT, LoadStatus.FAILED_VALIDATE
 FILE, ROW = "_file", "_row"  # columns of an extract: where each row came from
 SCHEMA = {"file": pl.String, "row": pl.Int64, "column": pl.String, "found": pl.String, "reason": pl.String}
 
 
 class LoadFailed(Exception):
-    """A load that publishes nothing; `stage` says how far it came, and the message why."""
+    """A load that publishes nothing; `status` says how far it came, and the message why."""
 
-    def __init__(self, stage: str, message: str) -> None:
+    def __init__(self, status: LoadStatus, message: str) -> None:
         super().__init__(message)
-        self.stage = stage
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one file or query holds, some rows at a time; each row has FILE and ROW first."""
+
+    name: str
+    pieces: Generator[pl.DataFrame]  # to be closed by who reads it, so that no source is kept open
+
+
+def located(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
+    """Return rows with the file they came from and their number there; `first` rows of it came before."""
+    return frame.with_row_index(ROW, offset=first + 1).select(pl.lit(name).alias(FILE), pl.all())
 
 
 @dataclass
 class Rejects:
-    """The rejected rows of one load, gathered column by column and file by file."""
+    """The rejected rows of one load, gathered column by column and piece by piece."""
 
     extract: pl.DataFrame = field(default_factory=pl.DataFrame)
-    found: list[pl.DataFrame] = field(default_factory=list)  # of every file so far
-    here: list[pl.DataFrame] = field(default_factory=list)  # of the file being read
+    found: list[pl.DataFrame] = field(default_factory=list)  # of every piece so far
+    here: list[pl.DataFrame] = field(default_factory=list)  # of the piece being read
     read: int = 0
 
     def begin(self, extract: pl.DataFrame) -> None:
-        """Go on with another file."""
+        """Go on with another piece of the extract."""
         self.extract = extract
         self.here = []
         self.read += extract.height
@@ -65,7 +79,7 @@ class Rejects:
             raise LoadFailed(VALIDATE, f"{self.count} of {self.read} rows rejected, {allowed} allowed")
 
     def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows of a frame (in the order of the file being read) that are not rejected."""
+        """Return the rows of a frame (in the order of the piece being read) that are not rejected."""
         if not self.here:
             return frame
         rejected = pl.concat(self.here).select(pl.col("row").alias(ROW), pl.col("file").alias(FILE)).unique()
@@ -83,9 +97,22 @@ def lines(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
         yield f"… and {report.height - most} more"
 
 
-def keep_report(report: pl.DataFrame, folder: Path, binding: str) -> Path:
-    """Write rejections to a CSV file that an operator can open, and return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{binding}.csv"
-    report.write_csv(path)
+def keep_report(report: pl.DataFrame, folder: Path, load_id: str) -> Path | None:
+    """Write rejections to a CSV file that an operator can open, and return its path; None where there are none.
+
+    A disk that takes no report takes none, and the load ends as it would have.
+    """
+    if report.is_empty():
+        return None
+    path = report_file(folder, load_id)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        report.write_csv(path)
+    except OSError:
+        return None
     return path
+
+
+def report_file(folder: Path, load_id: str) -> Path:
+    """Return the file of the rejected rows of a load."""
+    return folder / f"{load_id}.csv"

@@ -4,9 +4,12 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from engine.calendar.periods import PeriodRange
 from engine.feeds import Binding, Filling
 from server.ingest.columns import because, mapped, text
 from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
+
+OTHER_SEPARATORS = ";\t|"
 
 
 @dataclass
@@ -16,6 +19,7 @@ class Shaping:
     binding: Binding
     extract: pl.DataFrame
     rejects: Rejects
+    periods: PeriodRange | None = None  # that were asked for, None where all
     columns: dict[str, pl.Series] = field(default_factory=dict)  # those read so far, each judged once
 
     def column(self, name: str) -> pl.Series:
@@ -27,11 +31,17 @@ class Shaping:
     def _column(self, name: str, filling: Filling | None) -> pl.Series:
         if filling is not None and filling.constant is not None:
             return pl.Series(name, [filling.constant]).new_from_index(0, self.extract.height)
-        source = (filling.column if filling else None) or name
-        if source not in self.extract.columns or source in (FILE, ROW):
-            known = ", ".join(column for column in self.extract.columns if column not in (FILE, ROW))
-            raise LoadFailed(VALIDATE, f"the extract of {self.binding.key} has no column '{source}'; it has {known}")
-        return self._meant(name, self.extract[source], filling)
+        return self._meant(name, self.extracted((filling.column if filling else None) or name), filling)
+
+    def extracted(self, name: str) -> pl.Series:
+        """Return a column of the extract as it came."""
+        if name not in self.extract.columns or name in (FILE, ROW):
+            known = [column for column in self.extract.columns if column not in (FILE, ROW)]
+            says = f"the extract of {self.binding.key} has no column '{name}'; it has {', '.join(known)}"
+            if len(known) == 1 and any(mark in known[0] for mark in OTHER_SEPARATORS):
+                says += "; the columns of a CSV file are separated by commas"
+            raise LoadFailed(VALIDATE, says)
+        return self.extract[name]
 
     def _meant(self, name: str, column: pl.Series, filling: Filling | None) -> pl.Series:
         if filling is None or filling.values is None:

@@ -11,8 +11,7 @@ from engine.errors import BadArguments, DimensionUnavailable, Refusal, Unavailab
 from engine.instance.read import read_instance
 from engine.requests import SearchRequest
 from engine.search.search import Found, search
-from server.ingest.load import load
-from tests.support.books import load_instance
+from tests.support.books import load_feeds, load_instance
 from tests.support.small import csv, figure, small_books, write_instance
 
 DOMAIN = """
@@ -470,8 +469,8 @@ def test_a_tree_that_was_never_loaded_is_said(tmp_path: Path) -> None:
         tables={"customer": CUSTOMERS, "territory": TERRITORY, "channel": CHANNEL},
     )
     read = read_instance(folder)
-    feeds = [binding for binding in read.bindings.values() if binding.target != "live.channel"]
-    load(feeds, read.catalogue, tmp_path / "state" / "store", folder, lambda *_: None)
+    feeds = [key for key, binding in read.bindings.items() if binding.target != "live.channel"]
+    load_feeds(folder, tmp_path / "state", *feeds)
     books = open_books(folder, state=tmp_path / "state")
     found = find(books, "k1")
     assert ids(found) == ["K1", "K1"]

@@ -8,6 +8,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import polars as pl
 import pytest
@@ -18,6 +20,7 @@ from engine.formulas.figures import Kind
 from engine.scope import EVERYTHING, NOTHING, Allowed, Cell, CodeSet
 from engine.slices import ROWS, SPAN, Aggregate, RowSlice, Slice
 from engine.store.arrow import ArrowFacts, SumTooLarge
+from engine.store.landing import Landing
 from engine.store.layout import Load, Pin, current_version, pin_current
 from engine.store.protocol import FactStore
 from engine.store.writer import BooksLocked, stage
@@ -77,11 +80,20 @@ def load_of(binding: str = "gl", at: int = 0) -> Load:
     return Load(id=f"load-{binding}-{at}", binding=binding, loaded_at=datetime(2026, 1, 1, at, tzinfo=UTC))
 
 
-def publish(root: Path, facts: Iterable[Fact], load: Load) -> None:
-    """Publish facts as one load."""
-    with stage(root) as staged:
-        staged.facts(GL, frame_of(facts), load)
+def landing_of(folder: Path, *pieces: Iterable[Fact]) -> Landing:
+    """Return facts that arrived piece by piece."""
+    landing = Landing(folder, GL)
+    for piece in pieces:
+        landing.add(frame_of(piece))
+    return landing
+
+
+def publish(root: Path, facts: Iterable[Fact], load: Load, **how: Any) -> int:
+    """Publish facts as one load and return how many landed."""
+    with stage(root) as staged, TemporaryDirectory() as folder:
+        landed = staged.facts(GL, landing_of(Path(folder), facts), load, **how)
         staged.publish()
+    return landed
 
 
 def opened(root: Path) -> tuple[Pin, ArrowFacts, dict[str, dict[str | None, int]]]:
@@ -250,14 +262,14 @@ def test_a_stage_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of(at=0))
     before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
     with pytest.raises(ValueError, match=r"ordinal|year"), stage(tmp_path) as staged:
-        staged.facts(GL, frame_of(facts_of(3)), load_of(at=1))
+        staged.facts(GL, landing_of(tmp_path / "facts", facts_of(3)), load_of(at=1))
         date.fromordinal(10**9)  # whatever goes wrong after files were written
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
     assert current_version(tmp_path) == 1
 
 
 def test_one_load_at_a_time(tmp_path: Path) -> None:
-    with stage(tmp_path), pytest.raises(BooksLocked, match="another load is under way"), stage(tmp_path):
+    with stage(tmp_path), pytest.raises(BooksLocked, match="another load is publishing"), stage(tmp_path):
         pass
 
 

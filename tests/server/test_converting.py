@@ -12,8 +12,10 @@ from engine.door import open_books
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
 from engine.store.layout import current_version
-from server.ingest.load import BindingFailed, Loaded, load
+from server.ingest.attempts import BindingFailed
+from server.ingest.load import Loaded
 from server.ingest.rejects import lines
+from tests.support.books import load_feeds
 from tests.support.small import csv, figures, write_instance
 
 A = {"A": "actual"}
@@ -54,10 +56,7 @@ def instance_of(
 
 def run(instance: Path, *bindings: str) -> dict[str, Loaded]:
     """Load some feeds of an instance, or all."""
-    read = read_instance(instance)
-    chosen = [read.bindings[key] for key in bindings or read.bindings]
-    done = load(chosen, read.catalogue, instance.parent / "state" / "store", instance, lambda *_: None)
-    return {loaded.binding: loaded for loaded in done}
+    return {loaded.binding: loaded for loaded in load_feeds(instance, instance.parent / "state", *bindings)}
 
 
 def sales(instance: Path, period: str = "2021") -> dict[Any, Decimal | None]:

@@ -15,10 +15,13 @@ from engine.books import Shelf
 from engine.checks import data_faults
 from engine.door import open_books
 from engine.errors import Unavailable
+from engine.feeds import LoadStatus
 from engine.instance.read import read_instance
 from engine.store.layout import current_version, pin_current
-from server.ingest.load import BindingFailed, Loaded, load
+from server.ingest.attempts import BindingFailed
+from server.ingest.load import Loaded
 from server.ingest.rejects import lines
+from tests.support.books import load_feeds
 from tests.support.postgres import postgres
 from tests.support.small import csv, figures, write_instance
 
@@ -47,9 +50,7 @@ def instance_of(folder: Path, facts: str = "date scenario account amount text", 
 
 def run(instance: Path, state: Path, *bindings: str) -> list[Loaded]:
     """Load some feeds of an instance, or all."""
-    read = read_instance(instance)
-    chosen = [read.bindings[key] for key in bindings or read.bindings]
-    return load(chosen, read.catalogue, state / "store", instance, lambda *_: None)
+    return load_feeds(instance, state, *bindings)
 
 
 def by_account(instance: Path, state: Path) -> dict[Any, Decimal | None]:
@@ -180,7 +181,7 @@ def test_rejected_rows_are_named_and_nothing_is_published(tmp_path: Path) -> Non
         run(instance, tmp_path / "state")
     said = sorted(lines(failed.value.rejects, 100), key=lambda line: int(line.split(" row ")[1].split(",")[0]))
     assert said == [f"gl.csv row {row}, {column}: {reason}" for row, column, reason in REASONS]
-    assert failed.value.stage == "validate"
+    assert failed.value.status is LoadStatus.FAILED_VALIDATE
     assert current_version(tmp_path / "state" / "store") == 0
 
 
@@ -193,7 +194,7 @@ def test_an_extract_without_a_row_empties_nothing_unless_it_may(tmp_path: Path, 
     (instance / "data" / "gl.csv").write_text(csv(f"date scenario account amount text\n{rows}"))
     with pytest.raises(BindingFailed, match=r"not one row came back.*allow_empty: true") as failed:
         run(instance, tmp_path / "state", "gl")
-    assert failed.value.stage == "validate"
+    assert failed.value.status is LoadStatus.FAILED_VALIDATE
     assert current_version(tmp_path / "state" / "store") == published
     integrations = yaml.safe_load((instance / "integrations.yaml").read_text())
     integrations["bindings"]["gl"]["allow_empty"] = True
@@ -273,12 +274,19 @@ def test_a_failed_load_leaves_the_books_as_they_were(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
-    [("date,scenario\n2021,actual,too,many\n", "gl.csv cannot be read"), ("", "gl.csv cannot be read")],
+    ("content", "says"),
+    [
+        (b"date,scenario\n2021,actual,too,many\n", "gl.csv cannot be read"),
+        (b"", "gl.csv cannot be read"),
+        ("date,text\n2021-01-05,Müller\n".encode("latin-1"), "invalid utf-8 sequence; text files are UTF-8: save it"),
+        ("date,text\n2021-01-05,Müller\n".encode("utf-16"), "invalid utf-8 sequence; text files are UTF-8: save it"),
+        (b'date,text\n2021-01-05,"cut\n', 'that " has no end: write a quotation mark inside a value twice'),
+        (b"date;scenario;amount\n2021-01-05;actual;1\n", "the columns of a CSV file are separated by commas"),
+    ],
 )
-def test_a_file_that_is_no_table(tmp_path: Path, text: str, says: str) -> None:
+def test_a_file_that_is_no_table(tmp_path: Path, content: bytes, says: str) -> None:
     instance = instance_of(tmp_path)
-    (instance / "data" / "gl.csv").write_text(text)
+    (instance / "data" / "gl.csv").write_bytes(content)
     with pytest.raises(BindingFailed, match=says):
         run(instance, tmp_path / "state")
 

@@ -59,7 +59,7 @@ def test_a_load_that_is_killed_leaves_the_books_as_they_were(ledger: Path, tmp_p
     (ledger / "data" / "gl.csv").write_text(LEDGER.format(amount=1) + rows)
     environment = {**os.environ, "SVC_INSTANCE": str(ledger), "SVC_STATE_DIR": str(state)}
     command = [Path(sys.executable).with_name("tieout"), "load"]
-    staged = state / "store" / "facts" / "gl"
+    staged = state / "store" / "facts" / "gl" / "actual"
     loaded = set(staged.iterdir())
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as loader:
         wait_for(lambda: loader.poll() is not None or set(staged.iterdir()) != loaded)

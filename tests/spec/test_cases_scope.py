@@ -15,8 +15,7 @@ from engine.reader import Reader
 from engine.report.run import run
 from engine.requests import MetricRequest, ScenarioAsked, SearchRequest
 from engine.search.search import search
-from server.ingest.load import load
-from tests.support.books import load_instance
+from tests.support.books import load_feeds, load_instance
 from tests.support.inspecting import FACTS, ledger, rows_of
 from tests.support.small import codes, figure, figures, granting, small_books, write_instance
 
@@ -322,10 +321,9 @@ def test_the_data_version_is_that_of_what_is_granted(tmp_path: Path) -> None:
         },
         profiles="seen: {scenarios: {'*': {domains: {allow: [gl]}}}}",
     )
-    instance = read_instance(tmp_path / "small")
     versions = [books.reader.data_version]
     for domain in ("pay", "gl"):
-        store, bindings = tmp_path / "state" / "store", [instance.bindings[domain]]
-        load(bindings, instance.catalogue, store, tmp_path / "small", lambda *_: None)
+        (tmp_path / "small" / "data" / f"{domain}.csv").write_text("date,scenario,amount\n2021-01-05,actual,3\n")
+        load_feeds(tmp_path / "small", tmp_path / "state", domain)
         versions.append(books.reader.data_version)
     assert versions[0] == versions[1] != versions[2]

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from engine.instance.read import read_instance
-from server.ingest.load import load
+from server.ingest.load import Loaded, load
+from server.ingest.place import Place
+from server.ports import Loads
+from server.stores.memory import MemoryLoads
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
@@ -27,10 +30,19 @@ def needs(folder: Path) -> None:
         pytest.skip(f"{ABSENT}: {folder.name}")
 
 
+def load_feeds(folder: Path, state: Path, *feeds: str, loads: Loads | None = None, periods: str = "") -> list[Loaded]:
+    """Load some feeds of an instance, or all, or their periods from one code to another."""
+    instance = read_instance(folder)
+    chosen = [instance.bindings[key] for key in feeds or instance.bindings]
+    place = Place(catalogue=instance.catalogue, folder=folder, state=state)
+    start, _, end = periods.partition("..")
+    asked = instance.catalogue.calendar.range(start, end or start) if periods else None
+    return load(chosen, place, loads or MemoryLoads(), lambda *_: None, periods=asked)
+
+
 def load_instance(folder: Path, state: Path) -> None:
     """Load every feed of an instance."""
-    instance = read_instance(folder)
-    load(list(instance.bindings.values()), instance.catalogue, state / "store", folder, lambda *_: None)
+    load_feeds(folder, state)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from engine.catalogue import Dimension, DimensionKind, Domain
-from engine.feeds import Binding, Filling, Source, SourceKind
+from engine.feeds import RECENT_PERIODS, Binding, Filling, LoadMode, Source, SourceKind
 from engine.instance.build.conversions import RATE_COLUMNS, build_conversion, filled_columns, rate_tables
+from engine.instance.build.deliveries import build_schedule, hold_delivery, refuse_of_facts
 from engine.instance.build.names import known
 from engine.instance.documents import Document, Location
 from engine.instance.files.registry import BindingPart, ColumnPart, IntegrationsFile, SourcePart
@@ -75,6 +76,8 @@ def build_bindings(
         if part.source not in sources:
             document.fault([*at, "source"], f"there is no source '{part.source}'", known(part.source, sources))
             continue
+        if columns is not None and part.target in live | rates:
+            refuse_of_facts(document, at, part)
         binding = build_binding(document, at, key, part, sources[part.source])
         bindings[key] = replace(binding, fills_rates=part.target in rates, conversion=conversion)
     return bindings
@@ -107,6 +110,7 @@ def build_binding(document: Document, at: Location, key: str, part: BindingPart,
     needed, other = ("file", "extract") if folder else ("extract", "file")
     if getattr(part, needed) is None or getattr(part, other) is not None:
         document.fault(at, f"{key} reads a {source.kind.value}", f"give {needed} and no {other}")
+    hold_delivery(document, at, part, source.kind)
     return Binding(
         key=key,
         source=source,
@@ -118,6 +122,11 @@ def build_binding(document: Document, at: Location, key: str, part: BindingPart,
         rejects_allowed=0 if part.rejects == "fail" else part.rejects.allow,
         extends_members=part.unknown_members == "extend",
         allows_empty=part.allow_empty,
+        mode=LoadMode(part.load),
+        schedule=build_schedule(document, at, part),
+        period_column=part.period_column,
+        recent_periods=part.recent_periods or RECENT_PERIODS,
+        parameters=part.parameters,
     )
 
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from engine.instance.files.parts import Flag, Id, Ids, Key, LiveTable, Part, Where
 
 ScenarioId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class AdjustPart(Part):
@@ -171,25 +172,35 @@ class BindingPart(Part):
     target: LiveTable
     """Live table."""
     file: str | None = None
-    """folder: file name or pattern (*.csv, *.parquet, *.xlsx)."""
+    """folder: file name or pattern (*.csv, *.parquet, *.xlsx); {period} is the code of each period asked for."""
     sheet: str | None = None
     """folder: sheet of a workbook; left out, the first."""
     extract: str | None = None
-    """postgresql: query."""
+    """postgresql: query; :name is a parameter, :period_start and :period_end_exclusive are what is asked for."""
+    parameters: dict[ParameterName, Id] = Field(default_factory=dict)
+    """postgresql: constants of the query, as text; a query that wants a number says :name::int."""
     scenario: ScenarioId | None = None
-    """Scenario of every row, where the extract has no such column."""
+    """Scenario of every row of facts, where the extract has no such column."""
     map: dict[str, str | ColumnPart] = Field(default_factory=dict)
     """Column of the live table to column of the extract; left out, the same name."""
     convert: ConvertPart | None = None
     """How amounts are converted into the instance's currency."""
-    load: Literal["full"] = "full"
-    """full: what the extract holds replaces what the table held of its scenarios."""
+    load: Literal["full", "replace_periods", "append"] = "full"
+    """What a load does to what the feed brought before: replaces all of it, replaces the periods asked for, or adds."""
+    period_column: str | None = None
+    """replace_periods: column of the extract with the day or period of a row; left out, what fills the time column."""
+    recent_periods: Annotated[int, Field(ge=1)] | None = None
+    """replace_periods: months that a load asks for where nobody says which, up to the current one; left out, 2."""
+    schedule: str | None = None
+    """When the daemon loads it: minute, hour, day of the month, month, weekday, as cron writes them."""
+    timezone: str | None = None
+    """Time zone of the schedule, by its name in the tz database; left out, UTC."""
     rejects: Literal["fail"] | RejectsPart = "fail"
     """What rejected rows do to a load."""
     allow_empty: Flag = False
     """Whether an extract without a row is taken at its word; else it is a failed load."""
     unknown_members: Literal["reject", "extend"] = "reject"
-    """What a member id does that its dimension's table lacks."""
+    """What a member id of facts does that its dimension's table lacks."""
 
 
 class IntegrationsFile(Part):

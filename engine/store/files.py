@@ -1,0 +1,96 @@
+"""Files of the store: written once, durably, named by what they hold, and mapped when they are read.
+
+A file's name ends in a digest of its bytes, and the same rows are always the same bytes: what lies under a null and
+how text was shared in memory is not written.
+"""
+
+import os
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+DIGITS = 32  # of a digest, in a name
+
+
+def mapped(path: Path, first: int = 0, rows: int | None = None) -> pl.DataFrame:
+    """Return the rows of a file, or some of them, mapped into memory and not copied."""
+    with pa.memory_map(str(path)) as file:
+        frame = pl.from_arrow(pa.ipc.open_file(file).read_all().slice(first, rows))
+    assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table is no column
+    return frame
+
+
+def spool(path: Path, frame: pl.DataFrame) -> None:
+    """Write rows that nobody needs after a crash."""
+    table = frame.to_arrow(compat_level=pl.CompatLevel.newest())
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+
+
+def write_named(root: Path, stem: str, frame: pl.DataFrame) -> str:
+    """Write rows durably and return the name of their file below a folder: the stem and a digest."""
+    path = root / f"{stem}.new"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame = frame.rechunk()
+    table = pa.table([canonical(column) for column in frame], names=frame.columns)
+    with path.open("wb") as file:
+        digested = Digested(file)
+        with pa.ipc.new_file(pa.PythonFile(digested, mode="w"), table.schema) as writer:
+            writer.write_table(table)
+        file.flush()
+        os.fsync(file.fileno())
+    name = f"{stem}-{digested.digest.hexdigest()[:DIGITS]}.arrow"
+    path.rename(root / name)
+    sync_folder(path.parent)
+    return name
+
+
+class Digested:
+    """A file that takes the digest of what is written to it."""
+
+    def __init__(self, file: Any) -> None:  # noqa: ANN401 - whatever writes bytes
+        self._file = file
+        self.digest = sha256()
+        self.closed = False
+
+    def write(self, content: Any) -> int:  # noqa: ANN401 - whatever is a buffer of bytes
+        """Write some bytes."""
+        self.digest.update(content)
+        return int(self._file.write(content))
+
+    def flush(self) -> None:
+        """Hand on what is written."""
+        self._file.flush()
+
+
+def canonical(column: pl.Series) -> pa.Array:
+    """Return a column as it is written: nothing under its nulls, text as views of one buffer."""
+    blank: Any = "" if column.dtype == pl.String else 0
+    filled = column.to_physical().fill_null(blank) if column.null_count() else column.to_physical()
+    values = filled.to_arrow(compat_level=pl.CompatLevel.oldest())
+    if column.null_count():
+        valid = column.is_not_null().to_arrow().buffers()[1]
+        values = pa.Array.from_buffers(values.type, len(values), [valid, *values.buffers()[1:]], column.null_count())
+    if column.dtype == pl.String:
+        return values.cast(pa.string_view())
+    return values.cast(pa.date32()) if column.dtype == pl.Date else values
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file so that it survives a crash of the machine."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a crash of the machine."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

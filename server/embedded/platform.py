@@ -1,0 +1,118 @@
+"""The platform: the database and the cache store of one process, embedded where the settings name no server.
+
+with platform(settings) as platform_:
+    platform_.start()          # in the background, for who serves beside it
+    platform_.wait()           # for who cannot go on without the database
+    platform_.loads.find(…)    # StoreDown where it is out of reach, and why
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import Lock, Thread
+
+from server.embedded.binaries import postgres_binaries, valkey_binary
+from server.embedded.keeper import Keeper
+from server.embedded.postgres import EmbeddedPostgres
+from server.embedded.valkey import EmbeddedValkey
+from server.ports import Loads, StoreDown
+from server.settings import Settings
+from server.stores.loads import PostgresLoads
+from server.stores.migrations import MigrationFault, check, migrate, read_migrations
+from server.stores.postgres import Database
+from server.stores.valkey import Cache
+
+STARTING = 60.0  # seconds that an embedded server may take at its first start, on a slow machine
+PATIENCE = 3.0  # that a call waits for one that is starting or changing hands
+log = logging.getLogger("tieout")
+
+
+class Platform:
+    """The platform database and the cache store, started by their first use."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._postgres = self._valkey = None
+        uri, address = settings.database_url, settings.cache_host
+        if uri is None:
+            postgres = EmbeddedPostgres(partial(postgres_binaries, settings), settings.state_folder / "postgres")
+            self._postgres, uri = Keeper(postgres), postgres.uri
+        if address is None:
+            valkey = EmbeddedValkey(valkey_binary, settings.state_folder / "valkey")
+            self._valkey, address = Keeper(valkey), str(valkey.socket)
+        self._checking = Lock()
+        self._checked = False
+        self._closed = False
+        self.database = Database(uri, self._prepare_database)
+        self.loads: Loads = PostgresLoads(self.database)
+        self.cache = Cache(address, self._prepare_cache)
+
+    def start(self) -> None:
+        """Start what is embedded, in the background; MigrationFault where DATABASE_URL is not ready for this version.
+
+        A database that is out of reach keeps nobody from serving figures; the log says so.
+        """
+        if self._valkey is not None:
+            self._valkey.start()
+        if self._postgres is not None:
+            Thread(target=self._open, name="platform", daemon=True).start()
+        else:
+            self._open()
+
+    def wait(self, seconds: float = STARTING) -> None:
+        """Return once the database can be used; StoreDown says why it cannot."""
+        self.reach(seconds)
+        self.database.ping()
+
+    def reach(self, seconds: float = STARTING) -> str:
+        """Return the URI of the database once an embedded server is up, whatever tables it has."""
+        if self._postgres is not None:
+            self._postgres.start()
+            self._postgres.wait(seconds)
+        return self.database.uri
+
+    def close(self) -> None:
+        """Close every connection and stop what this process keeps."""
+        self._closed = True
+        self.database.close()
+        self.cache.close()
+        for keeper in (self._postgres, self._valkey):
+            if keeper is not None:
+                keeper.close()
+
+    def _open(self) -> None:
+        try:
+            self.wait()
+        except StoreDown as down:
+            if self._postgres is None and isinstance(down, MigrationFault):
+                raise
+            if not self._closed:
+                log.warning("%s; figures are served, the history of loads is not", down)
+
+    def _prepare_database(self) -> None:
+        if self._checked:
+            return
+        uri = self.reach(PATIENCE)
+        with self._checking:
+            if self._checked:
+                return
+            if self._postgres is None:
+                check(uri)
+            else:  # nobody else would
+                migrate(uri, read_migrations(), partial(log.info, "applied %s"))
+            self._checked = True
+
+    def _prepare_cache(self) -> None:
+        if self._valkey is not None:
+            self._valkey.start()
+            self._valkey.wait(PATIENCE)
+
+
+@contextmanager
+def platform(settings: Settings) -> Iterator[Platform]:
+    """Lend the platform of a process; at the end its connections are closed and what it keeps is stopped."""
+    opened = Platform(settings)
+    try:
+        yield opened
+    finally:
+        opened.close()

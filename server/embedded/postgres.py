@@ -1,0 +1,101 @@
+"""The embedded PostgreSQL: one user, one socket that nobody else can reach, durable, small."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGINT, Signals
+from subprocess import PIPE
+from typing import ClassVar
+
+from server.embedded import launch
+from server.embedded.binaries import CannotStart, PostgresBinaries
+from server.embedded.keeper import refused, started
+from server.embedded.sockets import socket_folder
+
+USER, DATABASE = "tieout", "postgres"
+SOCKET = ".s.PGSQL.5432"
+DATA, UNFINISHED, VERSION, PID_FILE = "data", "data.new", "PG_VERSION", "postmaster.pid"
+STATUS = 7  # line of the file that says whether it takes connections
+READY = "ready"
+INITIAL = (f"--username={USER}", "--auth-local=trust", "--auth-host=reject", "--encoding=UTF8", "--locale=C")
+CONFIGURED = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "shared_buffers": "32MB",
+    "max_connections": "40",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_wal_size": "128MB",
+    "jit": "off",
+    "log_checkpoints": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+IO_METHOD_SINCE = 18
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedPostgres:
+    """A PostgreSQL whose data, log and socket are in a folder, and whose programs are looked for when it starts."""
+
+    find: Callable[[], PostgresBinaries]
+    folder: Path
+
+    name: ClassVar[str] = "PostgreSQL"
+    ending: ClassVar[Signals] = SIGINT  # ends sessions, writes a checkpoint
+    unprivileged: ClassVar[bool] = True
+    complaint: ClassVar[re.Pattern[str]] = re.compile(r"(?:FATAL|PANIC):\s+(.+)")
+
+    @property
+    def sockets(self) -> Path:
+        """Where its socket is."""
+        return socket_folder(self.folder, SOCKET)
+
+    @property
+    def uri(self) -> str:
+        """How to connect to it."""
+        return f"postgresql://{USER}@/{DATABASE}?host={self.sockets}"
+
+    def prepare(self, lock: int, *, first: bool) -> Sequence[str | Path]:
+        """Make its data where there are none and return its command line."""
+        binaries = self.find()
+        data = self.folder / DATA
+        if not data.is_dir():
+            self._initialise(binaries, lock)
+        made_by = (data / VERSION).read_text(encoding="ascii").strip()
+        if made_by != str(binaries.major):
+            raise CannotStart(
+                f"its data in {data} are of PostgreSQL {made_by} and {binaries.folder} has {binaries.major}; "
+                f"set PG_BIN_DIR to the programs of PostgreSQL {made_by}, or restore a backup into a new state folder"
+            )
+        if first:  # the number in it may be that of another process by now, which PostgreSQL would wait for
+            (data / PID_FILE).unlink(missing_ok=True)
+        configured = {**CONFIGURED, "unix_socket_directories": str(self.sockets)}
+        if binaries.major >= IO_METHOD_SINCE:
+            configured["io_method"] = "sync"  # no processes of its own for reading
+        options = [part for name, value in configured.items() for part in ("-c", f"{name}={value}")]
+        return [binaries.program("postgres"), "-D", data, *options]
+
+    def _initialise(self, binaries: PostgresBinaries, lock: int) -> None:
+        """Make the data aside and give them their name when they are whole."""
+        unfinished = self.folder / UNFINISHED
+        shutil.rmtree(unfinished, ignore_errors=True)
+        with started(self, [binaries.program("initdb"), f"--pgdata={unfinished}", *INITIAL], PIPE, lock) as initdb:
+            said = initdb.communicate()[0].decode(errors="replace").strip()
+        if initdb.returncode == launch.REFUSED:
+            raise refused(said)
+        if initdb.returncode != 0:
+            raise OSError(f"initdb: {said.splitlines()[-1] if said else initdb.returncode}")
+        unfinished.rename(self.folder / DATA)
+
+    def answers(self) -> bool:
+        """Tell whether it takes connections, by what it writes for who looks."""
+        try:
+            lines = (self.folder / DATA / PID_FILE).read_text(encoding="utf-8").splitlines()
+            os.kill(int(lines[0]), 0)
+        except (OSError, IndexError, ValueError):
+            return False
+        return len(lines) > STATUS and lines[STATUS].strip() == READY

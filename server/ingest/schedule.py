@@ -1,0 +1,151 @@
+"""Schedules: when a feed's turn comes, which periods it then asks for, and when a failed load is tried again.
+
+Everything here is a function of a feed, the attempts to load it, and a time; the clock is the caller's.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
+
+from engine.calendar.calendar import Calendar
+from engine.calendar.periods import Grain, PeriodRange
+from engine.feeds import Binding, LoadAttempt, LoadMode, LoadStatus, Schedule
+
+RETRIED = (
+    LoadStatus.FAILED_CONNECT,
+    LoadStatus.FAILED_EXTRACT,
+    LoadStatus.FAILED_STAGE,
+    LoadStatus.FAILED_PUBLISH,
+    LoadStatus.FAILED_INTERRUPTED,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
+    """How long a failed load waits before it is tried again: twice as long after each failure, up to a limit."""
+
+    first: timedelta = timedelta(seconds=30)
+    longest: timedelta = timedelta(minutes=15)
+
+    def after(self, failures: int, load_id: str) -> timedelta:
+        """Return how long to wait after some failures of one slot, the last of them this load.
+
+        Up to half of it is left out, by chance and yet the same each time it is asked for this load: feeds of a source
+        that was down do not come back all at once.
+        """
+        whole = min(self.longest, self.first * (1 << min(failures - 1, 32)))
+        chance = sha256(load_id.encode()).digest()[0] / 256
+        return whole * (1 - chance / 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """When a feed is to be loaded next, and which slot of its schedule that answers."""
+
+    at: datetime
+    slot: datetime
+    failures: int = 0  # of this slot so far
+
+
+def slots(schedule: Schedule, after: datetime, until: datetime) -> Iterator[datetime]:
+    """Yield the slots after one instant up to another, in UTC.
+
+    A schedule that names hours keeps to local time: an hour that daylight saving skips runs once, right after it, and
+    one that comes twice runs the first time. A schedule of every hour runs every hour that passes.
+    """
+    last = after
+    for tick in CronSim(local(schedule.cron), after.astimezone(ZoneInfo(schedule.timezone))):
+        slot = tick.astimezone(UTC)
+        if slot > until:
+            return
+        if slot > last:  # minutes of a skipped hour all fall on its end, those of an hour's second coming on its first
+            yield slot
+            last = slot
+
+
+def local(cron: str) -> str:
+    """Return an expression so that CronSim keeps it to local time where it names hours.
+
+    CronSim does that for fields that do not begin with a star.
+    """
+    minute, hour, *days = cron.split()
+    if hour == "*":
+        return cron
+    minute = f"0-59{minute[1:]}" if minute.startswith("*") else minute
+    hour = f"0-23{hour[1:]}" if hour.startswith("*") else hour
+    return " ".join((minute, hour, *days))
+
+
+def next_slot(schedule: Schedule, after: datetime) -> datetime | None:
+    """Return the first slot after an instant, None where none ever comes."""
+    return next(slots(schedule, after, datetime.max.replace(tzinfo=UTC)), None)
+
+
+def latest_slot(schedule: Schedule, now: datetime) -> datetime | None:
+    """Return the last slot that has come, None where none ever did."""
+    zone = ZoneInfo(schedule.timezone)
+    # backwards, CronSim passes over the first coming of a doubled hour during its second: look ahead from there
+    back = next(CronSim(local(schedule.cron), now.astimezone(zone), reverse=True), None)
+    if back is None:
+        return None
+    start = min(back.astimezone(UTC), now) - timedelta(seconds=1)
+    return max(slots(schedule, start, now), default=None)
+
+
+def turn_of(binding: Binding, attempts: Sequence[LoadAttempt], now: datetime, backoff: Backoff) -> Turn | None:
+    """Return when a scheduled feed is to be loaded next, None where it never is.
+
+    Of the slots that passed unanswered only the latest is made up for. A slot is answered once an attempt for it, or
+    for a later one, was made: it is tried again after failures that may pass by themselves, until the next slot comes.
+    `attempts` are the latest first.
+    """
+    if binding.schedule is None:
+        return None
+    latest, upcoming = latest_slot(binding.schedule, now), next_slot(binding.schedule, now)
+    ahead = None if upcoming is None else Turn(at=upcoming, slot=upcoming)
+    if latest is None:
+        return ahead
+    answers = [attempt for attempt in attempts if attempt.due_at and latest <= attempt.due_at <= now]
+    if not answers:
+        return Turn(at=latest, slot=latest)
+    slot = max(attempt.due_at for attempt in answers if attempt.due_at)
+    tries = [attempt for attempt in answers if attempt.due_at == slot]
+    if any(attempt.status not in RETRIED for attempt in tries):
+        return ahead
+    finished = tries[0].finished_at or tries[0].started_at
+    again = finished + backoff.after(len(tries), tries[0].load_id)
+    return Turn(at=again, slot=slot, failures=len(tries)) if upcoming is None or again < upcoming else ahead
+
+
+def periods_of(
+    binding: Binding, attempts: Sequence[LoadAttempt], now: datetime, calendar: Calendar
+) -> PeriodRange | None:
+    """Return the periods that a load in a feed's turn asks for, None where it does not ask by period.
+
+    They are the recent ones up to today, and reach back as far as the loads of all slots since the last one that
+    succeeded would have, and to the period of that one: however long nothing was loaded, nothing is missed.
+    """
+    if binding.mode is not LoadMode.REPLACE_PERIODS or binding.schedule is None:
+        return None
+    zone = ZoneInfo(binding.schedule.timezone)
+    current = calendar.at(now.astimezone(zone).date(), Grain.MONTH)
+    if current is None:
+        return None
+    first = current.ordinal - (binding.recent_periods - 1)
+    answered = [attempt for attempt in attempts if attempt.due_at and attempt.due_at <= now]
+    done = max((one.due_at for one in answered if one.due_at and one.status is LoadStatus.SUCCESS), default=None)
+    if done is not None:
+        held = calendar.at(done.astimezone(zone).date(), Grain.MONTH)
+        first = min(first, held.ordinal if held else first)
+        owed = next_slot(binding.schedule, done)
+    else:
+        owed = min((one.due_at for one in answered if one.due_at), default=None)
+    missed = calendar.at(owed.astimezone(zone).date(), Grain.MONTH) if owed else None
+    if missed is not None:
+        first = min(first, missed.ordinal - (binding.recent_periods - 1))
+    first = max(first, calendar.ordinals[Grain.MONTH][0])
+    return PeriodRange(calendar.period(Grain.MONTH, first), current)

@@ -1,0 +1,126 @@
+"""The history of loads in the platform database."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, LiteralString
+
+from psycopg.rows import dict_row, scalar_row
+from psycopg.sql import SQL, Composed, Identifier, Placeholder
+
+from engine.calendar.periods import Span
+from engine.feeds import LoadAttempt, LoadMode, LoadStatus
+from server.ports import LoadsAsked
+from server.stores.postgres import Database
+
+TEXTS = ("load_id", "binding", "source", "target", "periods", "message", "rejects_file")
+VALUES = ("started_at", "finished_at", "due_at", "rows_read", "rows_landed", "rows_rejected")
+COLUMNS = (*TEXTS, *VALUES, "mode", "status", "first_day", "last_day")
+NAMED = {
+    "names": SQL(", ").join(map(Identifier, COLUMNS)),
+    "values": SQL(", ").join(map(Placeholder, COLUMNS)),
+}
+
+BEGIN = SQL("insert into load_attempts ({names}) values ({values}) on conflict (load_id) do nothing").format(**NAMED)
+FINISH = SQL(
+    "update load_attempts set ({names}) = ({values}) where load_id = %(load_id)s and status = 'running'"
+).format(**NAMED)
+# the latest of each feed are read from its own end of the index, however long ago that was
+FIND: LiteralString = """
+select latest.*
+from unnest(%(bindings)s::text[]) as asked (feed)
+cross join lateral (
+    select *
+    from load_attempts
+    where binding = asked.feed
+    and (%(target)s::text is null or target = %(target)s)
+    and status = any(%(statuses)s)
+    and (%(last)s::date is null or first_day is null or (first_day <= %(last)s and last_day >= %(first)s))
+    order by ordinal desc
+    limit %(limit)s
+) as latest
+order by ordinal desc
+limit %(limit)s
+"""
+GET: LiteralString = "select * from load_attempts where load_id = %(load_id)s"
+RUNNING: LiteralString = "select * from load_attempts where status = 'running' order by ordinal"
+LAST_DUE = "select max(due_at) from load_attempts where binding = %s"
+
+
+class PostgresLoads:
+    """The history of loads in the platform database; every method raises StoreDown where that is out of reach."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, attempt: LoadAttempt) -> None:
+        """Record an attempt that starts."""
+        self._write(BEGIN, attempt)
+
+    def finish(self, attempt: LoadAttempt) -> None:
+        """Record how an attempt ended, once."""
+        self._write(FINISH, attempt)
+
+    def find(self, asked: LoadsAsked) -> Sequence[LoadAttempt]:
+        """Return attempts, the latest first."""
+        parameters = {
+            "bindings": [storable(binding) for binding in set(asked.bindings)],
+            "target": storable(asked.target),
+            "first": asked.span and asked.span.first,
+            "last": asked.span and asked.span.last,
+            "statuses": [status.value for status in asked.statuses],
+            "limit": asked.limit,
+        }
+        return self._read(FIND, parameters)
+
+    def get(self, load_id: str) -> LoadAttempt | None:
+        """Return one attempt, None where there is none."""
+        return next(iter(self._read(GET, {"load_id": storable(load_id)})), None)
+
+    def running(self) -> Sequence[LoadAttempt]:
+        """Return the attempts that have not ended."""
+        return self._read(RUNNING, {})
+
+    def last_due(self, binding: str) -> datetime | None:
+        """Return the latest slot of a feed's schedule that some attempt answered."""
+        with self._database.transaction() as connection:
+            cursor = connection.cursor(row_factory=scalar_row)
+            slot: datetime | None = cursor.execute(LAST_DUE, (storable(binding),)).fetchone()
+            return slot
+
+    def _write(self, statement: Composed, attempt: LoadAttempt) -> None:
+        with self._database.transaction() as connection:
+            connection.execute(statement, row_of(attempt))
+
+    def _read(self, query: LiteralString, parameters: Mapping[str, object]) -> Sequence[LoadAttempt]:
+        with self._database.transaction() as connection:
+            cursor = connection.cursor(row_factory=dict_row)
+            return [attempt_of(row) for row in cursor.execute(query, parameters)]
+
+
+def row_of(attempt: LoadAttempt) -> dict[str, object]:
+    """Return an attempt as the columns of its row."""
+    return {
+        **{column: storable(getattr(attempt, column)) for column in TEXTS},
+        **{column: getattr(attempt, column) for column in VALUES},
+        "mode": attempt.mode.value,
+        "status": attempt.status.value,
+        "first_day": attempt.span and attempt.span.first,
+        "last_day": attempt.span and attempt.span.last,
+    }
+
+
+def attempt_of(row: Mapping[str, Any]) -> LoadAttempt:
+    """Return the attempt of a row."""
+    return LoadAttempt(
+        **{column: row[column] for column in (*TEXTS, *VALUES)},
+        mode=LoadMode(row["mode"]),
+        status=LoadStatus(row["status"]),
+        span=None if row["first_day"] is None else Span(row["first_day"], row["last_day"]),
+    )
+
+
+def storable(text: str | None) -> str | None:
+    """Return a text without what PostgreSQL does not take: a message may quote anything that a feed brought."""
+    if text is None:
+        return None
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\N{REPLACEMENT CHARACTER}")

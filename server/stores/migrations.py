@@ -1,0 +1,241 @@
+"""Migrations: the numbered files that make the tables of the platform database, forward only.
+
+A database remembers each file that was applied with a digest of its text. One process at a time applies those that are
+pending, each in a transaction with its own record. `-- migrate: no-transaction` in the first line is for a file of one
+statement that refuses a transaction, as CREATE INDEX CONCURRENTLY; it must bear being run again.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from time import monotonic, sleep
+
+import psycopg
+from psycopg.rows import TupleRow
+
+from server.ports import StoreDown
+from server.stores.postgres import connect
+
+MIGRATIONS = Path(__file__).parents[2] / "migrations"
+SCOPE = "open"  # the only one there is
+COMMAND = f"scripts/migrate.py --scope {SCOPE}"
+FILE = re.compile(r"(\d{3})_\w+\.sql")
+NO_TRANSACTION = "-- migrate: no-transaction"
+OLDEST = 150000
+LOCK = 0x7469656F7574  # "tieout": one migration at a time in a database
+QUEUEING = 0.1
+HISTORY = """
+create table if not exists schema_migrations (
+    scope       text not null,
+    version     integer not null,
+    name        text not null,
+    checksum    text not null,
+    applied_at  timestamptz not null default now(),
+    duration_ms integer not null,
+    app_version text not null,
+    primary key (scope, version)
+)
+"""
+RECORD = """
+insert into schema_migrations (scope, version, name, checksum, duration_ms, app_version)
+values (%s, %s, %s, %s, %s, %s)
+"""
+
+
+class MigrationFault(StoreDown):
+    """A database that cannot be used or brought to this version as it is; says what to do."""
+
+
+class Standing(Enum):
+    """What a database says of a migration."""
+
+    APPLIED = "applied"
+    PENDING = "pending"
+    EDITED = "CHECKSUM MISMATCH"  # its file is not the one that was applied
+    AHEAD = "unknown here"  # applied by a newer version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """One file."""
+
+    version: int
+    name: str
+    text: str
+    checksum: str
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether it is applied whole or not at all."""
+        return not self.text.startswith(NO_TRANSACTION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How a database and a migration stand to each other."""
+
+    name: str
+    version: int
+    standing: Standing
+
+
+def read_migrations(folder: Path = MIGRATIONS) -> Sequence[Migration]:
+    """Return the migrations in their order; MigrationFault where a file has no number of its own."""
+    found: dict[int, Migration] = {}
+    for path in sorted(folder.glob("*.sql")):
+        named = FILE.fullmatch(path.name)
+        if named is None or int(named[1]) in found:
+            raise MigrationFault(
+                f"{path.name}: a migration is named as 009_what_it_makes.sql, with a number of its own"
+            )
+        text = path.read_text(encoding="utf-8").replace("\r\n", "\n")
+        number = int(named[1])
+        found[number] = Migration(version=number, name=path.name, text=text, checksum=sha256(text.encode()).hexdigest())
+    return list(found.values())
+
+
+def standings(uri: str) -> Sequence[Status]:
+    """Return how a database stands to each migration."""
+    with connected(uri) as connection:
+        return statuses(connection, read_migrations())
+
+
+def statuses(connection: psycopg.Connection[TupleRow], migrations: Sequence[Migration]) -> Sequence[Status]:
+    """Return how a database stands to each migration, and to those that only it knows; changes nothing."""
+    held_to(connection)
+    applied = history(connection)
+    known = {migration.version: migration for migration in migrations}
+    return [
+        Status(
+            version=number,
+            name=known[number].name if number in known else applied[number][0],
+            standing=standing(known.get(number), applied.get(number)),
+        )
+        for number in sorted(known.keys() | applied.keys())
+    ]
+
+
+def held_to(connection: psycopg.Connection[TupleRow]) -> None:
+    """Raise MigrationFault where a server is too old."""
+    if connection.info.server_version < OLDEST:
+        found = connection.info.server_version // 10000
+        raise MigrationFault(f"the platform database is PostgreSQL {found}; it takes {OLDEST // 10000} or newer")
+
+
+def history(connection: psycopg.Connection[TupleRow]) -> Mapping[int, tuple[str, str]]:
+    """Return the name and digest of every migration that a database remembers, by number."""
+    if connection.execute("select to_regclass('schema_migrations')").fetchone() == (None,):
+        return {}
+    rows = connection.execute("select version, name, checksum from schema_migrations where scope = %s", (SCOPE,))
+    return {number: (name, checksum) for number, name, checksum in rows}
+
+
+def standing(migration: Migration | None, applied: tuple[str, str] | None) -> Standing:
+    """Return how a file and its record stand to each other; there is one of them at least."""
+    if migration is None:
+        return Standing.AHEAD
+    if applied is None:
+        return Standing.PENDING
+    return Standing.APPLIED if applied[1] == migration.checksum else Standing.EDITED
+
+
+def hold(found: Sequence[Status]) -> Sequence[str]:
+    """Return the names of pending migrations; MigrationFault where they cannot be applied to such a database."""
+    named = {kind: [known.name for known in found if known.standing is kind] for kind in Standing}
+    if ahead := named[Standing.AHEAD]:
+        raise MigrationFault(
+            f"the database is ahead: {', '.join(ahead)} was applied by a newer version than {version('tieout')}; "
+            "install that version, or restore the backup made before the upgrade"
+        )
+    if edited := named[Standing.EDITED]:
+        raise MigrationFault(
+            f"CHECKSUM MISMATCH: {', '.join(edited)} is not the file that was applied; "
+            "put back the released one, and make what is to change a new migration"
+        )
+    last = max((known.version for known in found if known.standing is Standing.APPLIED), default=0)
+    if late := [known.name for known in found if known.standing is Standing.PENDING and known.version < last]:
+        raise MigrationFault(
+            f"{', '.join(late)} is pending below one that was applied; give it a number above {last:03}"
+        )
+    return named[Standing.PENDING]
+
+
+def check(uri: str) -> None:
+    """Return where every migration is applied to a database; MigrationFault says what to do where not."""
+    with connected(uri) as connection:
+        if pending := hold(statuses(connection, read_migrations())):
+            raise MigrationFault(
+                f"migrations of the platform database are pending ({', '.join(pending)}); run {COMMAND}"
+            )
+
+
+def migrate(uri: str, migrations: Sequence[Migration], tell: Callable[[str], None]) -> None:
+    """Apply what is pending, telling the name of each file that was applied; MigrationFault where that cannot be."""
+    with connected(uri) as connection:
+        if not hold(statuses(connection, migrations)):
+            return
+        with alone(connection):
+            connection.execute(HISTORY)
+            pending = hold(statuses(connection, migrations))  # somebody else may have applied them by now
+            for migration in migrations:
+                if migration.name in pending:
+                    apply(connection, migration)
+                    tell(migration.name)
+
+
+@contextmanager
+def connected(uri: str) -> Iterator[psycopg.Connection[TupleRow]]:
+    """Lend a connection for migrations; StoreDown where there is none, MigrationFault where it may not do its work."""
+    with closing(connect(uri)) as connection:
+        try:
+            yield connection
+        except psycopg.Error as fault:
+            said = fault.diag.message_primary or "the connection was lost"
+            raise MigrationFault(f"the platform database does not let migrations be read or applied: {said}") from None
+
+
+@contextmanager
+def alone(connection: psycopg.Connection[TupleRow]) -> Iterator[None]:
+    """Hold the lock of migrations.
+
+    It is asked for again and again: a statement that waits for it would be a transaction in progress, which the
+    CREATE INDEX CONCURRENTLY of whoever holds it waits for in turn.
+    """
+    while connection.execute("select pg_try_advisory_lock(%s)", (LOCK,)).fetchone() != (True,):
+        sleep(QUEUEING)
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            connection.execute("select pg_advisory_unlock(%s)", (LOCK,))
+
+
+def apply(connection: psycopg.Connection[TupleRow], migration: Migration) -> None:
+    """Apply a migration and record it."""
+    began = monotonic()
+    try:
+        with connection.transaction() if migration.in_transaction else nullcontext():
+            if migration.in_transaction:
+                connection.execute("set local lock_timeout = '5s'")
+            connection.execute(migration.text.encode())
+            took = round(1000 * (monotonic() - began))
+            record = (SCOPE, migration.version, migration.name, migration.checksum, took, version("tieout"))
+            connection.execute(RECORD, record)
+    except psycopg.Error as fault:
+        raise MigrationFault(failure(migration, fault)) from None
+
+
+def failure(migration: Migration, fault: psycopg.Error) -> str:
+    """Return why a migration failed and what is left of it."""
+    left = "nothing of it was applied" if migration.in_transaction else "see what is left of it"
+    if isinstance(fault, psycopg.errors.LockNotAvailable):
+        return f"{migration.name}: {left}, because somebody holds a table that it changes; try again later"
+    place = fault.diag.statement_position
+    line = f", line {migration.text.count(chr(10), 0, int(place)) + 1}" if place else ""
+    said = ". ".join(part for part in (fault.diag.message_primary, fault.diag.message_hint) if part)
+    return f"{migration.name}{line}: {left}: {said or 'the connection to the platform database was lost'}"

@@ -1,0 +1,176 @@
+"""The platform database: PostgreSQL through a pool of connections that are checked as they are borrowed."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import psycopg
+from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
+from psycopg.rows import TupleRow
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from server.ports import StoreDown
+from server.settings import BadSetting, variable_of
+
+Returned = TypeVar("Returned")
+
+BORROWING = 3.0  # seconds until a connection must be there, a restart of the server included
+CONNECTING = 2
+STATEMENT = 5.0  # until the server gives a statement up
+UNANSWERED = 6.0  # until the client gives the server up: it may be paused, or cut off
+LARGEST = 8  # connections at once
+IDLE = 300.0  # seconds until one that nobody uses is closed
+DEFAULTS = {
+    "application_name": "tieout",
+    "connect_timeout": str(CONNECTING),
+    "keepalives_idle": "30",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+}
+WORDS = (  # what libpq says, what is told of it: names of hosts, users and databases stay out
+    ("password authentication failed", "it refuses the password"),
+    ("no password supplied", "it wants a password"),
+    ("pg_hba.conf", "it does not let this user in from here"),
+    ('role "', "it does not know the user"),
+    ('database "', "it has no such database"),
+    ("starting up", "it is starting"),
+    ("recovery", "it is starting"),
+    ("shutting down", "it is stopping"),
+    ("too many", "it has no connection left"),
+    ("connection slots", "it has no connection left"),
+    ("refused", "nothing listens at its address"),
+    ("No such file", "nothing listens at its address"),
+    ("resolve", "its host name is not known"),
+    ("timeout", "it does not answer"),
+    ("SSL", "no secure connection can be made"),
+    ("certificate", "no secure connection can be made"),
+)
+TOLD = (  # what can go wrong with a transaction that is no fault of ours
+    (psycopg.errors.QueryCanceled, f"did not answer within {STATEMENT:.0f} seconds"),
+    (psycopg.errors.DiskFull, "has no space left"),
+    (psycopg.errors.InsufficientPrivilege, "does not let its user do this; grant it the tables of Tieout"),
+    (psycopg.errors.UndefinedTable, "lacks a table of Tieout; see tieout migrate --status"),
+    (psycopg.errors.ReadOnlySqlTransaction, "takes no writes; DATABASE_URL must name the primary server"),
+)
+EXPECTED = (psycopg.OperationalError, *(kind for kind, _ in TOLD))
+
+
+class Impatient(psycopg.Connection[TupleRow]):
+    """A connection that gives up on a server that says nothing."""
+
+    def wait(self, gen: PQGen[Returned], interval: float = 0.1, timeout: float | None = None) -> Returned:
+        """Consume a generator of the protocol, for so long at most; then this connection is of no use any more."""
+        try:
+            return super().wait(gen, interval, UNANSWERED if timeout is None else timeout)
+        except psycopg.OperationalError:
+            if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                self.close()
+            raise
+
+
+class Database:
+    """The platform database, connected to when it is first used."""
+
+    def __init__(self, uri: str, prepare: Callable[[], None] = lambda: None) -> None:
+        """`prepare` returns where the database can be used and raises StoreDown where it cannot yet."""
+        self.uri = uri
+        self._prepare = prepare
+        logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it writes hosts and users; StoreDown tells
+        self._pool = ConnectionPool(
+            connection_string(uri),
+            connection_class=Impatient,
+            min_size=0,
+            max_size=LARGEST,
+            max_idle=IDLE,
+            timeout=BORROWING,
+            reconnect_timeout=BORROWING,
+            configure=configure,
+            check=self._check,
+            open=False,
+            name="platform database",
+        )
+
+    @contextmanager
+    def transaction(self) -> Iterator[psycopg.Connection[TupleRow]]:
+        """Lend a connection for one transaction; StoreDown where there is none, or where it is lost on the way."""
+        self._prepare()
+        try:
+            self._pool.open()
+            with self._pool.connection() as connection:
+                yield connection
+        except PoolTimeout:
+            raise StoreDown(why_not(self.uri)) from None
+        except EXPECTED as fault:
+            raise StoreDown(broken(fault)) from None
+
+    def ping(self) -> None:
+        """Return where a statement comes back; StoreDown where it does not."""
+        with self.transaction() as connection:
+            connection.execute("select 1")
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._pool.close()
+
+    def _check(self, connection: Impatient) -> None:
+        try:
+            ConnectionPool.check_connection(connection)
+        except psycopg.OperationalError:
+            self._pool.drain()  # the others are as old: the next is a new one
+            raise
+
+
+def connection_string(uri: str) -> str:
+    """Return how to connect to a database, what is not said filled in; BadSetting where it is no URI of one."""
+    try:
+        return make_conninfo(
+            uri, **{name: value for name, value in DEFAULTS.items() if name not in conninfo_to_dict(uri)}
+        )
+    except psycopg.ProgrammingError:
+        raise BadSetting(  # and nothing of what was found: it may be a part of a password
+            f"{variable_of('database_url')} is no URI of a PostgreSQL database; "
+            "it takes postgresql://USER:PASSWORD@HOST:5432/DATABASE, with special characters as %XX"
+        ) from None
+
+
+def configure(connection: psycopg.Connection[TupleRow]) -> None:
+    """Set what every connection is held to."""
+    connection.execute(
+        "select set_config('timezone', 'UTC', false), set_config('statement_timeout', %s, false), "
+        "set_config('idle_in_transaction_session_timeout', %s, false)",
+        (f"{STATEMENT:.0f}s", f"{10 * STATEMENT:.0f}s"),
+    )
+    connection.commit()
+
+
+def connect(uri: str) -> psycopg.Connection[TupleRow]:
+    """Return a connection of one's own, each statement a transaction, without limits of time; StoreDown where not."""
+    try:
+        return psycopg.connect(connection_string(uri), autocommit=True)
+    except psycopg.OperationalError as fault:
+        raise StoreDown(unreachable(fault)) from None
+
+
+def why_not(uri: str) -> str:
+    """Return why no connection can be had."""
+    try:
+        psycopg.connect(connection_string(uri)).close()
+    except psycopg.OperationalError as fault:
+        return unreachable(fault)
+    return "the platform database is busy: every connection to it is in use"
+
+
+def unreachable(fault: psycopg.OperationalError) -> str:
+    """Return why a connection failed, without what it was made with."""
+    said = str(fault)
+    known = next((told for text, told in WORDS if text in said), None)
+    return "the platform database cannot be reached" + (f": {known}" if known else "")
+
+
+def broken(fault: psycopg.Error) -> str:
+    """Return why a transaction failed that had begun."""
+    known = next((told for kind, told in TOLD if isinstance(fault, kind)), None)
+    return f"the platform database {known}" if known else "the connection to the platform database was lost"

@@ -1,0 +1,1 @@
+"""Faults that a machine can have, each caused for real."""
