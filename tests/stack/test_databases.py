@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import psycopg
@@ -47,3 +48,12 @@ def test_passwords_are_taken_as_text_and_kept_as_hashes(uri: str) -> None:
     with psycopg.connect(uri) as connection:
         kept = connection.execute("select rolname, rolpassword from pg_authid where rolname in ('tieout', 'identity')")
         assert {name: secret.partition("$")[0] for name, secret in kept} == dict.fromkeys(OWNERS, "SCRAM-SHA-256")
+
+
+def test_the_owner_of_the_services_database_may_do_all_that_migrations_need(uri: str) -> None:
+    environment = {**os.environ, "DATABASE_URL": conninfo.make_conninfo(uri, user="tieout", dbname="tieout")}
+    migrate = [sys.executable, ROOT / "scripts" / "migrate.py", "--scope", "open"]
+    subprocess.run(migrate, env=environment, check=True, capture_output=True)
+    told = subprocess.run([*migrate, "--status"], env=environment, check=True, capture_output=True, text=True)
+    assert {line.split()[0] for line in told.stdout.splitlines()} == {"applied"}
+    assert "008_artifacts.sql" in told.stdout
