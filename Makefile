@@ -8,7 +8,7 @@ ROWS ?= 150000
 NPM := $(shell command -v npm 2>/dev/null)
 SUITE := tests/conformance
 
-.PHONY: serve test test-deep test-mutations lint bench verify-upgrade schemas constraints ci-deps clean
+.PHONY: serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
 .DELETE_ON_ERROR:
 
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
@@ -37,6 +37,9 @@ verify-upgrade: $(VENV)/runtime.done  ## verify the running stack step by step; 
 
 schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files for editors
 	$(BIN)/python scripts/schemas.py
+
+docs: schemas  ## write what the documentation takes out of the code
+	$(BIN)/python scripts/settings_table.py
 
 constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
 	$(BIN)/uv pip compile pyproject.toml --extra install $(RESOLVE) -o constraints/runtime.txt
