@@ -3,6 +3,6 @@
 \getenv identity_password IDENTITY_DATABASE_PASSWORD
 create role tieout login password :'tieout_password';
 create role identity login password :'identity_password';
-create database tieout owner tieout encoding 'UTF8' template template0;
+create database tieout owner tieout encoding 'UTF8' locale 'C' template template0;  -- as the embedded one
 create database identity owner identity encoding 'UTF8' template template0;
 revoke connect, temporary on database tieout, identity, postgres from public;

@@ -44,6 +44,11 @@ def test_no_owner_reaches_the_database_of_another(uri: str, owner: str, other: s
         psycopg.connect(conninfo.make_conninfo(uri, user=owner, dbname=other))
 
 
+def test_text_sorts_as_in_the_embedded_database(uri: str) -> None:
+    with psycopg.connect(conninfo.make_conninfo(uri, dbname="tieout")) as connection:
+        assert connection.execute("select datcollate from pg_database where datname = 'tieout'").fetchone() == ("C",)
+
+
 def test_passwords_are_taken_as_text_and_kept_as_hashes(uri: str) -> None:
     with psycopg.connect(uri) as connection:
         kept = connection.execute("select rolname, rolpassword from pg_authid where rolname in ('tieout', 'identity')")
