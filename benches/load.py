@@ -3,23 +3,28 @@ r"""Loading: `tieout load` of one CSV file beside DuckDB's insert from read_csv 
 The file is the general ledger of the demo. DuckDB and PostgreSQL take it into an empty native table of the same types
 and judge nothing; Tieout also holds every row to the members of its dimensions, codes, sorts and sums it, and publishes
 a version. Each run is a process of its own, from its start to its end, so that its peak memory is its own; of
-PostgreSQL the backend counts, too. All that is loaded is on disk when a run ends.
+PostgreSQL, which runs as it comes, the backend counts, too. All that is loaded is on disk when a run ends.
 """
 
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from shutil import copytree, ignore_patterns, rmtree
+from signal import SIGINT
 from statistics import median
+from tempfile import TemporaryDirectory
 
 import duckdb
 
 from benches.books import DEMO, ROOT
-from tests.support.postgres import PACKAGE, postgres
+from server.embedded.binaries import known_binaries
+from tests.support.postgres import run_unprivileged
+from tests.support.serving import DEADLINE, wait_for
 
 FEED = "gl: {source: files, target: live.gl, file: gl/*.parquet}"
 TYPES = {
@@ -140,9 +145,31 @@ def into_duckdb(of: Ledger) -> Run:
     return run
 
 
+@contextmanager
+def postgresql(folder: Path) -> Iterator[str]:
+    """Run a PostgreSQL as it comes, on disk, until the block ends; yield its URI."""
+    programs = next(known_binaries())
+    data = folder / "postgres"
+    rmtree(data, ignore_errors=True)
+    made = run_unprivileged([programs.program("initdb"), "-D", data, "-U", "bench", "--auth=trust", "--locale=C"])
+    with TemporaryDirectory() as sockets:  # a path short enough for one
+        if made.wait(DEADLINE) != 0:
+            raise SystemExit("initdb failed")
+        where = ("-c", "listen_addresses=", "-c", f"unix_socket_directories={sockets}")
+        server = run_unprivileged([programs.program("postgres"), "-D", data, *where])
+        uri = f"postgresql://bench@/postgres?host={sockets}"
+        try:
+            ready = [programs.program("pg_isready"), "--quiet", "--dbname", uri]
+            wait_for(lambda: subprocess.run(ready, check=False).returncode == 0)
+            yield uri
+        finally:
+            server.send_signal(SIGINT)
+            server.wait(DEADLINE)
+
+
 def into_postgresql(uri: str, of: Ledger) -> Run:
     """Copy the ledger into an empty table."""
-    psql = [PACKAGE / "pginstall" / "bin" / "psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", uri]
+    psql = [next(known_binaries()).program("psql"), "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", uri]
     set_up = f"set client_min_messages = error; drop table if exists gl; create table gl ({COLUMNS})"
     ran([*psql, "--command", set_up, "--command", "checkpoint"])
     run = ran([*psql, "--command", f"\\copy gl from '{of.file}' with (format csv, header)", "--command", BACKEND])
@@ -160,7 +187,7 @@ def main(rows: int) -> None:
     """Run the bench at a tenth of a size and at that size."""
     for size, rounds in ((rows // EVERY, ROUNDS["small"]), (rows, ROUNDS["large"])):
         of = ledger(size)
-        with postgres(of.home, fsync="on") as uri:
+        with postgresql(of.home) as uri:
             loads: dict[str, Load] = {
                 "DuckDB insert from read_csv": into_duckdb,
                 "PostgreSQL \\copy by psql": partial(into_postgresql, uri),

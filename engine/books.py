@@ -4,10 +4,9 @@ Everything that is worked out once from a version (members, cells, presence) is 
 nothing is ever invalidated.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from functools import cached_property
+from datetime import date, datetime
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -31,10 +30,11 @@ KEPT = 4_000_000  # size of all memos of one Books together, in members; past it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """The latest load behind a scenario of a domain."""
+    """A load behind a scenario of a domain, and the days that hold its rows."""
 
     load: str
     at: datetime
+    days: frozenset[date]
 
 
 class Books:
@@ -108,18 +108,22 @@ class Books:
         firsts = {part.load: part.file for part in reversed(self._pin.manifest.facts.get(domain, ()))}
         return {load: set(pl.read_ipc_schema(self._root / file)) for load, file in firsts.items()}
 
-    @cached_property
-    def loaded(self) -> Mapping[tuple[str, str], Loaded]:
-        """The latest load behind each domain and scenario that has facts."""
-        manifest = self._pin.manifest
-        latest: dict[tuple[str, str], Loaded] = {}
-        for domain, partitions in manifest.facts.items():
-            for part in partitions:
-                load = manifest.loads[part.load]
-                known = latest.get((domain, part.scenario))
-                if known is None or known.at < load.loaded_at:
-                    latest[domain, part.scenario] = Loaded(load=load.id, at=load.loaded_at)
-        return latest
+    def loaded(self, domain: str, scenario: str) -> Sequence[Loaded]:
+        """Return the loads behind a scenario of a domain, the one published first first."""
+        return self.memo(("loaded", domain, scenario), lambda: self._loaded(domain, scenario))
+
+    def _loaded(self, domain: str, scenario: str) -> Sequence[Loaded]:
+        days: dict[str, set[date]] = {}
+        for part in self._pin.manifest.facts.get(domain, ()):
+            if part.scenario == scenario:
+                days.setdefault(part.load, set()).update(part.dates)
+        loads = sorted((self._pin.manifest.loads[load] for load in days), key=lambda load: (load.sequence, load.id))
+        return [Loaded(load=load.id, at=load.loaded_at, days=frozenset(days[load.id])) for load in loads]
+
+    def load_of(self, table: str) -> str | None:
+        """Return the load behind a table of members, nodes or rates."""
+        stored = self._pin.manifest.tables.get(table)
+        return stored.load if stored else None
 
     def data_version(self, domain: str, scenario: str) -> str:
         """Return a digest of the facts of a scenario and of the members behind its dimensions."""

@@ -89,6 +89,14 @@ NOTES: dict[str, Wording] = {
         Severity.CAUTION,
         "{domain} ({scenarios}) was loaded again after these figures were read. Run the report again for the latest.",
     ),
+    "withheld": Wording(
+        Severity.INFO,
+        "Extracts, constants, row counts and messages are left out where a dataset holds more than you may see.",
+    ),
+    "history_unavailable": Wording(
+        Severity.CAUTION,
+        "The history of loads cannot be read just now, so the last loads are left out. Call again shortly.",
+    ),
     "limit_reduced": Wording(Severity.INFO, "limit {got} is above the maximum; {maximum} was used."),
 }
 

@@ -68,9 +68,13 @@ class Reader:
         codes = self._books.codes(cut)
         return NOTHING if codes is None else Cell.where(dimension.leaf, codes)
 
-    def loaded(self, domain: str, scenario: str) -> Loaded | None:
-        """Return the latest load behind a scenario of a domain."""
-        return self._books.loaded.get((domain, scenario))
+    def loaded(self, domain: str, scenario: str) -> Sequence[Loaded]:
+        """Return the loads behind a scenario of a domain, the one published first first."""
+        return self._books.loaded(domain, scenario)
+
+    def load_of(self, table: str) -> str | None:
+        """Return the load behind a table of members, nodes or rates."""
+        return self._books.load_of(table)
 
     def version(self, domain: str, scenario: str) -> str:
         """Return a digest of the facts of a scenario of a domain and of the members behind its dimensions."""
@@ -217,19 +221,24 @@ class Reader:
         codes = self._visible_codes(leaf).among(self.leaf_count(leaf))
         return codes <= leaves.keys() and not self.weighs(dimension, leaves)
 
+    def sees_all(self, dimension: str) -> bool:
+        """Tell whether every id of a dimension may be seen, whatever ids there are."""
+        return self._visible_codes(self.catalogue.dimensions[dimension].leaf).is_all
+
     def _visible_codes(self, leaf: str) -> CodeSet:
         """Return the leaf codes that some readable scenario shows."""
         return self.worked_out_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf))
 
     def _find_visible_codes(self, leaf: str) -> CodeSet:
-        if self._sees_all(leaf):
+        domains = self.catalogue.domains
+        cells = [cell for (_, domain), cell in self._cells.items() if leaf in domains[domain].dimensions]
+        if all(cell.is_everything for cell in cells):
             return ALL_CODES
         visible = ~ALL_CODES
-        for (_, domain), cell in self._cells.items():
-            for part in cell if leaf in self.catalogue.domains[domain].dimensions else ():
-                visible |= part.codes.get(leaf, ALL_CODES)
+        for part in (part for cell in cells for part in cell):
+            visible |= part.codes.get(leaf, ALL_CODES)
         from_facts = self._books.leaf(leaf).undescribed - {NULL_CODE}
-        return visible & ~CodeSet(from_facts - self._codes_with_rows(leaf)) if from_facts else visible
+        return visible & ~CodeSet(from_facts - self._find_codes_with_rows(leaf)) if from_facts else visible
 
     @property
     def _unassigned(self) -> frozenset[str]:
@@ -248,18 +257,8 @@ class Reader:
             )
         )
 
-    def _sees_all(self, leaf: str) -> bool:
-        return all(
-            cell.is_everything
-            for (_, domain), cell in self._cells.items()
-            if leaf in self.catalogue.domains[domain].dimensions
-        )
-
-    def _codes_with_rows(self, leaf: str) -> frozenset[int]:
-        """Return the codes that a visible row has: where members come from the facts, the others do not exist."""
-        return self.worked_out_as_seen(("codes with rows", leaf), lambda: self._find_codes_with_rows(leaf))
-
     def _find_codes_with_rows(self, leaf: str) -> frozenset[int]:
+        """Return the codes that a visible row has: where members come from the facts, the others do not exist."""
         return frozenset().union(
             *(
                 self._store.presence(domain, scenario, cell).codes(leaf)

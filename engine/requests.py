@@ -114,5 +114,47 @@ class VariantsRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoadHistoryRequest(Request):
+    """Attempts to load feeds; what is named is joined by AND."""
+
+    binding_id: str | None = None
+    """One feed: a binding_id from list_bindings."""
+    dataset_id: str | None = None
+    """One dataset across its sources: a dataset_id from list_bindings, such as live.gl."""
+    period: str | None = None
+    """One period of any grain, as in reporting calls: loads that touched one of its days, or may have."""
+    status: str | None = None
+    """running, success, a failure such as failed_connect, or failed_* for every failure."""
+    limit: int | None = None
+    """At most so many, 200 at most; left out, 50."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadRequest(Request):
+    """One load."""
+
+    load_id: str
+    """A load_id from list_load_history, or from the freshness of a result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindingsRequest(Request):
+    """Feeds."""
+
+    source_id: str | None = None
+    """Only the feeds of one source: a source_id that list_bindings returns."""
+    target: str | None = None
+    """Only the feeds into one table, such as live.gl."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindingRequest(Request):
+    """One feed."""
+
+    binding_id: str
+    """A binding_id from list_bindings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NothingAsked(Request):
     """A call without parameters."""

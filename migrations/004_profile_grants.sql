@@ -9,7 +9,11 @@ return jsonb_typeof(names) = 'object'
 
 create function each_says_allow_or_deny(dimensions jsonb) returns boolean
 language sql immutable
-return (select coalesce(bool_and(says_allow_or_deny(names)), true) from jsonb_each(dimensions) as each (key, names));
+return case
+    when jsonb_typeof(dimensions) = 'object'
+    then not exists (select from jsonb_each(dimensions) as each (key, names) where says_allow_or_deny(names) is not true)
+    else false
+end;
 
 create table profile_grants (
     profile      text not null references profiles (name) on update cascade on delete cascade,

@@ -7,5 +7,5 @@ create table profile_assignments (
     unique nulls not distinct (profile, subject, claims),
     check (subject is not null or claims <> '{}'),
     check (jsonb_typeof(claims) = 'object'),
-    check (not jsonb_path_exists(claims, '$.* ? (@.type() != "string")'))
+    check (not jsonb_path_exists(claims, 'strict $.* ? (@.type() != "string")'))
 );

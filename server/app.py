@@ -1,5 +1,6 @@
 """The ASGI application and the process that serves it."""
 
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +14,9 @@ from engine.books import Shelf
 from engine.instance.read import Instance
 from server.caller import Callers
 from server.dispatch import Dispatch
+from server.feeds import Feeds
 from server.mcp_app import endpoint
+from server.ports import Loads
 from server.routes import Authenticated, CancelOnDisconnect, health
 from server.settings import LOOPBACK, Settings
 from server.tokens import DevKey
@@ -58,10 +61,11 @@ def listen(settings: Settings) -> socket.socket:
     return listening
 
 
-def serve(settings: Settings, instance: Instance, key: DevKey, listening: socket.socket) -> None:
+def serve(settings: Settings, instance: Instance, key: DevKey, listening: socket.socket, loads: Loads) -> None:
     """Serve on a bound socket until told to stop."""
     shelf = Shelf(instance.catalogue, settings.store)
-    dispatch = Dispatch(Callers(instance, shelf, settings.answer_tokens, settings.row_cap), settings)
+    feeds = Feeds.of(instance.bindings, loads, os.environ)
+    dispatch = Dispatch(Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap), settings)
     config = uvicorn.Config(
         application(dispatch, key, settings.port),
         http="h11",  # strips white space around header values, which httptools does not

@@ -7,14 +7,16 @@ from engine.books import Shelf
 from engine.instance.read import Instance
 from engine.profiles import Profile
 from engine.reader import Reader
+from server.feeds import CallerFeeds, Feeds
 from server.principal import Principal
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One call's capabilities: the books as its principal sees them, its budget, and when to stop."""
+    """One call's capabilities: the books and feeds as its principal sees them, its budget, and when to stop."""
 
     reader: Reader
+    feeds: CallerFeeds
     answer_tokens: int
     row_cap: int
     stop: Callable[[], None]
@@ -26,13 +28,16 @@ class Callers:
 
     instance: Instance
     shelf: Shelf
+    feeds: Feeds
     answer_tokens: int
     row_cap: int
 
     def of(self, principal: Principal, stop: Callable[[], None]) -> Caller:
         """Return the caller that a principal is."""
         held = profiles_of(principal, self.instance)
-        return Caller(Reader(self.shelf.current(), held), self.answer_tokens, self.row_cap, stop)
+        reader = Reader(self.shelf.current(), held)
+        feeds = CallerFeeds(self.feeds, reader, operates=any(profile.operations for profile in held))
+        return Caller(reader, feeds, self.answer_tokens, self.row_cap, stop)
 
 
 def profiles_of(principal: Principal, instance: Instance) -> Sequence[Profile]:

@@ -1,13 +1,15 @@
 """The command line: tieout COMMAND."""
 
 import argparse
+import signal
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.instance.documents import InstanceFaults
 from server.app import PortTaken
 from server.commands import check, load, migrate, serve
-from server.commands.console import FAULTY, INTERRUPTED, err
+from server.commands.console import FAULTY, INTERRUPTED, TERMINATED, err
 from server.ports import StoreDown
 from server.settings import BadSetting, read_settings
 
@@ -22,6 +24,7 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     asked = parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that whatever is open is closed
     try:
         settings = read_settings()
         if asked.instance is not None:

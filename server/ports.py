@@ -18,6 +18,7 @@ class LoadsAsked:
     """Which attempts to show: those that hold every one of these, the most recent first."""
 
     bindings: Collection[str]  # feeds that may be seen, or the one asked for
+    cut: Collection[str] = ()  # of these feeds only the days asked for are told, never those of the rows that landed
     target: str | None = None
     span: Span | None = None  # attempts that touch one of these days, or may have
     statuses: Collection[LoadStatus] = tuple(LoadStatus)
@@ -38,6 +39,9 @@ class Loads(Protocol):
 
     def get(self, load_id: str) -> LoadAttempt | None:
         """Return one attempt, None where there is none."""
+
+    def latest(self, bindings: Collection[str], statuses: Collection[LoadStatus]) -> Sequence[LoadAttempt]:
+        """Return of each of some feeds the attempt that began last among those that stand so, where there is one."""
 
     def running(self) -> Sequence[LoadAttempt]:
         """Return the attempts that have not ended, as far as is known."""

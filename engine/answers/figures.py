@@ -22,6 +22,7 @@ from engine.report.frame import height_of, schema_of
 from engine.report.layout import Across, Cell, Down, Layout, layout
 
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
+SAID_WHERE_THERE = ("undated", "earliest_loaded_at")  # of a freshness; the rest is always said
 TOKENS_PER_PLACE = 8  # a column or row of a member has at least so many
 
 
@@ -231,9 +232,9 @@ def drill_json(drill: Drill | None) -> Json:
 
 
 def freshness_json(known: Freshness) -> Json:
-    """Return a freshness; undated rows are said only of domains that keep them."""
+    """Return a freshness; what not every one has is left out."""
     parts = {name: getattr(known, name) for name in (part.name for part in fields(known))}
-    return {name: part for name, part in parts.items() if name != "undated" or part is not None}
+    return {name: part for name, part in parts.items() if name not in SAID_WHERE_THERE or part is not None}
 
 
 def dataset_json(report: ReportData) -> Json:

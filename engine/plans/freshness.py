@@ -1,14 +1,15 @@
 """Freshness: how far the figures of a plan are loaded, inside what the caller may see."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 
+from engine.books import Loaded
+from engine.calendar.periods import Span
 from engine.catalogue import Domain
-from engine.plans.figures import FigurePlan
+from engine.plans.figures import FigurePlan, Reading
 from engine.plans.presences import Presences
 from engine.plans.view import View
-from engine.plans.windows import Window
 from engine.reader import Reader
 from engine.scenarios import Part, Portion
 
@@ -18,26 +19,29 @@ class Freshness:
     """How far a scenario of a domain is loaded, inside what the caller may see."""
 
     through: str | None  # last period with rows, at the domain's grain
-    loaded_at: str | None
+    loaded_at: str | None  # of the latest load among those that brought the days that are read
     load_id: str | None
+    earliest_loaded_at: str | None  # of the first of them, where there are several
     open: str | None  # the open periods of the range, as a code or START..END
     undated: int | None  # rows without a date, where the domain keeps them
 
 
 def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
     """Return the freshness of every domain and base scenario that a plan reads."""
-    windows: dict[str, list[Window]] = defaultdict(list)
-    for reading in (reading for column in plan.columns for reading in column):
-        for part in reading.side.parts:
-            windows[part.scenario.id].append(reading.windows[-1])
+    scenarios = dict.fromkeys(part.scenario.id for reading in readings(plan) for part in reading.side.parts)
     return {
         domain.key: {
-            scenario: freshness_of(plan, domain, scenario, read)
-            for scenario, read in windows.items()
+            scenario: freshness_of(plan, domain, scenario)
+            for scenario in scenarios
             if not plan.reader.cell(scenario, domain.key).is_nothing
         }
         for domain in plan.query.domains
     }
+
+
+def readings(plan: FigurePlan) -> Sequence[Reading]:
+    """Return every reading of a plan, each once."""
+    return list(dict.fromkeys(reading for column in plan.columns for reading in column))
 
 
 def loaded_through(reader: Reader, domain: Domain) -> dict[str, str]:
@@ -50,12 +54,15 @@ def loaded_through(reader: Reader, domain: Domain) -> dict[str, str]:
     return codes
 
 
-def freshness_of(plan: FigurePlan, domain: Domain, scenario: str, windows: Sequence[Window]) -> Freshness:
+def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
     """Return the freshness of one scenario of a domain, in the windows read of it."""
     calendar = plan.reader.catalogue.calendar
     view = View(domain.key, (Portion(Part(plan.reader.catalogue.scenarios[scenario])),))
     presence = plan.presences.of(view)
-    through, loaded = presence.through(), plan.reader.loaded(domain.key, scenario)
+    through, loads = presence.through(), loads_read(plan, domain.key, scenario)
+    windows = (
+        reading.windows[-1] for reading in readings(plan) for part in reading.side.parts if part.scenario.id == scenario
+    )
     opened = [span for window in windows if (span := plan.presences.open_span(view, window))]
     codes = ""
     if opened:
@@ -64,8 +71,43 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str, windows: Seque
         codes = first if first == last else f"{first}..{last}"
     return Freshness(
         through=None if through is None else calendar.code_at(through, domain.grain),
-        loaded_at=loaded.at.isoformat(timespec="seconds") if loaded else None,
-        load_id=loaded.load if loaded else None,
+        loaded_at=loads[-1].at.isoformat(timespec="seconds") if loads else None,
+        load_id=loads[-1].load if loads else None,
+        earliest_loaded_at=loads[0].at.isoformat(timespec="seconds") if len(loads) > 1 else None,
         open=codes or None,
         undated=presence.undated() if domain.keeps_undated else None,
     )
+
+
+def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[Loaded]:
+    """Return the loads that brought the days that a plan reads of a scenario of a domain, first published first.
+
+    Where no row is seen on them, the latest load of all.
+    """
+    loads = plan.reader.loaded(domain, scenario)
+    if len(loads) <= 1:
+        return loads
+    days = {day for reading in readings(plan) for day in days_read(plan, reading, domain, scenario)}
+    return [load for load in loads if not days.isdisjoint(load.days)] or loads[-1:]
+
+
+def days_read(plan: FigurePlan, reading: Reading, domain: str, scenario: str) -> Iterator[date]:
+    """Yield the days with rows, inside what may be seen, that the figures of a reading are made of."""
+    read = {plan.read(base, reading) for base in plan.bases if base.domain == domain}
+    spans = joined(span for windows in read for window in windows for span in window.spans)
+    for portion in reading.side.portions(domain):
+        if portion.part.scenario.id == scenario:
+            presence = plan.presences.of(View(domain, (portion,), reading.shared))
+            for inside in filter(None, (span.overlap(portion.days) for span in spans)):
+                yield from presence.days(inside)
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Return the days of some spans as spans that do not overlap, ascending."""
+    found: list[Span] = []
+    for span in sorted(set(spans), key=lambda span: span.first):
+        if found and span.first <= found[-1].last:
+            found[-1] = Span(found[-1].first, max(found[-1].last, span.last))
+        else:
+            found.append(span)
+    return found

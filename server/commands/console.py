@@ -8,7 +8,7 @@ from rich.console import Console
 from engine.books import Books
 from engine.checks import data_faults
 
-DONE, FAULTY, INTERRUPTED = 0, 1, 130
+DONE, FAULTY, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 INSTANCE = "folder of the instance (default: SVC_INSTANCE, else instances/demo)"
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
 

@@ -8,7 +8,9 @@ from engine.books import Shelf
 from engine.instance.read import Instance, read_instance
 from server.app import listen, serve
 from server.commands.console import DONE, err, out, takes_instance, tell_data_faults
+from server.embedded.platform import platform
 from server.settings import Settings
+from server.stores.memory import MemoryLoads
 from server.tokens import DevKey, dev_key
 
 
@@ -23,14 +25,15 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
     logging.getLogger("mcp").setLevel(logging.WARNING)  # it tells of every request
     instance = read_instance(settings.instance)
     key = dev_key(settings.dev_key, settings.state_folder)
-    books = Shelf(instance.catalogue, settings.store).current()
-    if books.version == 0:
-        err.print("No books are loaded yet; run: tieout load", markup=False)
-    else:
-        tell_data_faults(books)
-    with listen(settings) as listening:
+    with listen(settings) as listening, platform(settings) as opened:
+        opened.start()  # beside opening the books
+        books = Shelf(instance.catalogue, settings.store).current()
+        if books.version == 0:
+            err.print("No books are loaded yet; run: tieout load", markup=False)
+        else:
+            tell_data_faults(books)
         announce(settings, instance, key)
-        serve(settings, instance, key, listening)
+        serve(settings, instance, key, listening, MemoryLoads())
     return DONE
 
 

@@ -96,7 +96,7 @@ class Keeper:
         try:
             private_folder(self._program.sockets)  # before whoever listens there is believed
         except (CannotStart, OSError) as failure:
-            raise StoreDown(f"the embedded {self._program.name} cannot be reached: {failure}") from failure
+            raise StoreDown(f"the embedded {self._program.name} cannot be started: {failure}") from failure
         while not self._program.answers():
             if self._thread is None or not self._thread.is_alive() or monotonic() > deadline:
                 raise StoreDown(f"the embedded {self._program.name} {self._failure or 'is not up yet'}")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock, Thread
+from time import monotonic, sleep
 
 from server.embedded.binaries import postgres_binaries, valkey_binary
 from server.embedded.keeper import Keeper
@@ -25,6 +26,7 @@ from server.stores.valkey import Cache
 
 STARTING = 60.0  # seconds that an embedded server may take at its first start, on a slow machine
 PATIENCE = 3.0  # that a call waits for one that is starting or changing hands
+AGAIN = 0.1
 log = logging.getLogger("tieout")
 
 
@@ -61,8 +63,15 @@ class Platform:
 
     def wait(self, seconds: float = STARTING) -> None:
         """Return once the database can be used; StoreDown says why it cannot."""
-        self.reach(seconds)
-        self.database.ping()
+        deadline = monotonic() + seconds
+        while True:
+            self.reach(deadline - monotonic())
+            try:
+                return self.database.ping()
+            except StoreDown as down:  # an embedded server may be changing hands
+                if self._postgres is None or isinstance(down, MigrationFault) or monotonic() > deadline:
+                    raise
+            sleep(AGAIN)
 
     def reach(self, seconds: float = STARTING) -> str:
         """Return the URI of the database once an embedded server is up, whatever tables it has."""

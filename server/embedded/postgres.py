@@ -1,6 +1,5 @@
 """The embedded PostgreSQL: one user, one socket that nobody else can reach, durable, small."""
 
-import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ from typing import ClassVar
 from server.embedded import launch
 from server.embedded.binaries import CannotStart, PostgresBinaries
 from server.embedded.keeper import refused, started
-from server.embedded.sockets import socket_folder
+from server.embedded.sockets import answers, socket_folder
 
 USER, DATABASE = "tieout", "postgres"
 SOCKET = ".s.PGSQL.5432"
@@ -92,10 +91,9 @@ class EmbeddedPostgres:
         unfinished.rename(self.folder / DATA)
 
     def answers(self) -> bool:
-        """Tell whether it takes connections, by what it writes for who looks."""
+        """Tell whether it takes connections: whether it says so to who looks, and listens."""
         try:
             lines = (self.folder / DATA / PID_FILE).read_text(encoding="utf-8").splitlines()
-            os.kill(int(lines[0]), 0)
-        except (OSError, IndexError, ValueError):
+        except OSError:
             return False
-        return len(lines) > STATUS and lines[STATUS].strip() == READY
+        return len(lines) > STATUS and lines[STATUS].strip() == READY and answers(self.sockets / SOCKET)

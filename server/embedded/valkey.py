@@ -1,17 +1,15 @@
 """The embedded Valkey: a cache in memory on one socket that nobody else can reach."""
 
 import re
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGTERM, Signals
 from typing import ClassVar
 
-from server.embedded.sockets import socket_folder
+from server.embedded.sockets import answers, socket_folder
 
 SOCKET = "valkey.sock"
-BRIEFLY = 0.5
 CONFIGURED = (
     *("--port", "0", "--unixsocketperm", "700"),
     *("--save", "", "--appendonly", "no"),
@@ -49,11 +47,4 @@ class EmbeddedValkey:
 
     def answers(self) -> bool:
         """Tell whether it takes connections."""
-        with socket.socket(socket.AF_UNIX) as asking:
-            asking.settimeout(BRIEFLY)
-            try:
-                asking.connect(str(self.socket))
-                asking.sendall(b"PING\r\n")
-                return asking.recv(7) == b"+PONG\r\n"
-            except OSError:
-                return False
+        return answers(self.socket, b"PING\r\n", b"+PONG\r\n")

@@ -13,6 +13,7 @@ from engine.feeds import Binding, LoadStatus
 from engine.parameters import numbered
 from server.ingest.files import PIECE
 from server.ingest.rejects import CONNECT, EXTRACT, LoadFailed, Part, located
+from server.redaction import redacted
 
 CONNECT_SECONDS = 10
 READ_ONLY = "set default_transaction_read_only = on"
@@ -45,7 +46,8 @@ def failing(status: LoadStatus, what: str, uri: str) -> Iterator[None]:
     try:
         yield
     except (DatabaseError, pa.ArrowException, OSError) as fault:
-        raise LoadFailed(status, f"{what}: {without(uri, fault)}") from None  # its text may hold the URI
+        said = redacted(first_line(fault), (uri, timed(uri)))
+        raise LoadFailed(status, f"{what}: {said}") from None  # the fault's own text may hold the URI
 
 
 def gathered(reader: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
@@ -77,10 +79,6 @@ def timed(uri: str) -> str:
     return f"{uri}{joint}connect_timeout={CONNECT_SECONDS}"
 
 
-def without(uri: str, fault: Exception) -> str:
-    """Return what a driver says, without the URI and the parts of it that could be secret."""
-    said = str(fault).strip().split("\n", 1)[0]
-    secret = uri.rsplit("@", 1)[0].rpartition(":")[2] if "@" in uri else ""
-    for part in filter(None, (uri, timed(uri), secret)):
-        said = said.replace(part, "…")
-    return said
+def first_line(fault: Exception) -> str:
+    """Return the first line of what a driver says."""
+    return str(fault).strip().split("\n", 1)[0]

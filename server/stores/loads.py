@@ -1,6 +1,6 @@
 """The history of loads in the platform database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, LiteralString
 
@@ -34,12 +34,22 @@ cross join lateral (
     where binding = asked.feed
     and (%(target)s::text is null or target = %(target)s)
     and status = any(%(statuses)s)
-    and (%(last)s::date is null or first_day is null or (first_day <= %(last)s and last_day >= %(first)s))
+    and (
+        %(last)s::date is null or first_day is null or (first_day <= %(last)s and last_day >= %(first)s)
+        or (periods is null and binding = any(%(cut)s))
+    )
     order by ordinal desc
     limit %(limit)s
 ) as latest
 order by ordinal desc
 limit %(limit)s
+"""
+LATEST: LiteralString = """
+select latest.*
+from unnest(%(bindings)s::text[]) as asked (feed)
+cross join lateral (
+    select * from load_attempts where binding = asked.feed and status = any(%(statuses)s) order by ordinal desc limit 1
+) as latest
 """
 GET: LiteralString = "select * from load_attempts where load_id = %(load_id)s"
 RUNNING: LiteralString = "select * from load_attempts where status = 'running' order by ordinal"
@@ -63,7 +73,8 @@ class PostgresLoads:
     def find(self, asked: LoadsAsked) -> Sequence[LoadAttempt]:
         """Return attempts, the latest first."""
         parameters = {
-            "bindings": [storable(binding) for binding in set(asked.bindings)],
+            "bindings": storables(asked.bindings),
+            "cut": storables(asked.cut),
             "target": storable(asked.target),
             "first": asked.span and asked.span.first,
             "last": asked.span and asked.span.last,
@@ -75,6 +86,11 @@ class PostgresLoads:
     def get(self, load_id: str) -> LoadAttempt | None:
         """Return one attempt, None where there is none."""
         return next(iter(self._read(GET, {"load_id": storable(load_id)})), None)
+
+    def latest(self, bindings: Collection[str], statuses: Collection[LoadStatus]) -> Sequence[LoadAttempt]:
+        """Return of each of some feeds the attempt that began last among those that stand so."""
+        parameters = {"bindings": storables(bindings), "statuses": [status.value for status in statuses]}
+        return self._read(LATEST, parameters)
 
     def running(self) -> Sequence[LoadAttempt]:
         """Return the attempts that have not ended."""
@@ -117,6 +133,11 @@ def attempt_of(row: Mapping[str, Any]) -> LoadAttempt:
         status=LoadStatus(row["status"]),
         span=None if row["first_day"] is None else Span(row["first_day"], row["last_day"]),
     )
+
+
+def storables(texts: Collection[str]) -> list[str | None]:
+    """Return some texts, each once, as PostgreSQL takes them."""
+    return [storable(text) for text in set(texts)]
 
 
 def storable(text: str | None) -> str | None:

@@ -1,6 +1,6 @@
 """Stores in memory: for one process, and gone with it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from threading import Lock
 
@@ -37,6 +37,11 @@ class MemoryLoads:
         """Return one attempt, None where there is none."""
         return self._attempts.get(load_id)
 
+    def latest(self, bindings: Collection[str], statuses: Collection[LoadStatus]) -> Sequence[LoadAttempt]:
+        """Return of each of some feeds the attempt that began last among those that stand so."""
+        found = {attempt.binding: attempt for attempt in self._attempts.values() if attempt.status in statuses}
+        return [attempt for binding, attempt in found.items() if binding in bindings]
+
     def running(self) -> Sequence[LoadAttempt]:
         """Return the attempts that have not ended."""
         return [attempt for attempt in self._attempts.values() if attempt.status is LoadStatus.RUNNING]
@@ -53,8 +58,13 @@ def holds(asked: LoadsAsked, attempt: LoadAttempt) -> bool:
         attempt.binding in asked.bindings
         and asked.target in (None, attempt.target)
         and attempt.status in asked.statuses
-        and may_touch(attempt.span, asked.span)
+        and may_touch(told_days(asked, attempt), asked.span)
     )
+
+
+def told_days(asked: LoadsAsked, attempt: LoadAttempt) -> Span | None:
+    """Return the days of an attempt as far as they are told, None where they are not."""
+    return None if attempt.periods is None and attempt.binding in asked.cut else attempt.span
 
 
 def may_touch(span: Span | None, asked: Span | None) -> bool:

@@ -71,6 +71,10 @@ def paragraphs(reader: Reader, own: str) -> Iterator[str]:
         "not seen or cannot be asked, a 0 was. Read the notes and the freshness of each result before drawing "
         "conclusions: they say which periods are open, which lines repeat an aggregate, and what was left out."
     )
+    yield (
+        "When data is late or in doubt: list_load_history and get_load_status tell how loads went, list_bindings and "
+        "get_binding which feeds there are and when they are due."
+    )
 
 
 def fiscal_words(catalogue: Catalogue) -> str:

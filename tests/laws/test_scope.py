@@ -225,8 +225,8 @@ def answered(plan: Any) -> Any:
         return refusal.as_data()
     for scenarios in result["freshness"].values():
         for known in scenarios.values():
-            known.pop("load_id")
-            known.pop("loaded_at")
+            for name in ("load_id", "loaded_at", "earliest_loaded_at"):
+                known.pop(name, None)
     return {key: part for key, part in result.items() if key not in ("catalogue_version", "data_version")}
 
 

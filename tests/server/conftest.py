@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.books import load_instance
+from tests.support.postgres import SeparateServer, postgres, schema_of, separate_server
 from tests.support.serving import ERAS, McpBooks, Server, connected, serving
 from tests.support.small import write_instance
 
@@ -80,3 +81,29 @@ def books(request: pytest.FixtureRequest, small_server: Server) -> Iterator[McpB
     """A client of the small books, in each era."""
     with connected(small_server.url, request.param) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URI of an embedded PostgreSQL."""
+    with postgres(tmp_path_factory.mktemp("pg")) as uri:
+        yield uri
+
+
+@pytest.fixture(scope="session")
+def database_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeparateServer]:
+    """A separate PostgreSQL that wants a password."""
+    with separate_server(tmp_path_factory.mktemp("separate")) as server:
+        yield server
+
+
+@pytest.fixture(params=["embedded", "server"])
+def empty_database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URI of a schema without tables, in each PostgreSQL."""
+    uri = (
+        request.getfixturevalue("embedded_server")
+        if request.param == "embedded"
+        else request.getfixturevalue("database_server").uri()
+    )
+    with schema_of(uri) as schema:
+        yield schema

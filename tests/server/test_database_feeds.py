@@ -161,7 +161,7 @@ def test_a_source_that_is_down_and_one_that_does_not_take_the_password(
 ) -> None:
     instance, secret = ledger(tmp_path), "correct horse/battery"
     with postgres(tmp_path / "password") as uri:
-        run(uri, f"alter role postgres password '{secret}'")
+        run(uri, f"alter role current_user password '{secret}'")
         with dbapi.connect(uri, autocommit=True) as connection, connection.cursor() as cursor:
             cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
             cursor.execute("select setting from pg_settings where name = 'hba_file'")
@@ -169,7 +169,7 @@ def test_a_source_that_is_down_and_one_that_does_not_take_the_password(
             Path(rules).write_text("local all all scram-sha-256\n")
             cursor.execute("select pg_reload_conf()")
             cursor.fetchall()
-        with_password = uri.replace("postgres@", "postgres:wrong%2Fsecret@")
+        with_password = uri.replace("@", ":wrong%2Fsecret@", 1)
         monkeypatch.setenv("ERP_DATABASE_URI", with_password)
         with pytest.raises(
             BindingFailed, match=r"source erp cannot be reached: .*password authentication failed"

@@ -16,8 +16,10 @@ from engine.instance.read import read_instance
 from engine.requests import NothingAsked
 from server.caller import Caller, Callers
 from server.dispatch import CallerGone, Dispatch, Outcome
+from server.feeds import Feeds
 from server.principal import Principal
 from server.settings import Settings
+from server.stores.memory import MemoryLoads
 from server.toolbox import TOOLS, Tool
 from server.wire.answer import Answer
 
@@ -53,7 +55,9 @@ def dispatch_of(small: tuple[Path, Path], tools: Mapping[str, Tool], **settings:
     """Return a dispatch over the small books."""
     folder, state = small
     instance = read_instance(folder)
-    callers = Callers(instance, Shelf(instance.catalogue, state / "store"), 10_000, 10_000)
+    callers = Callers(
+        instance, Shelf(instance.catalogue, state / "store"), Feeds.of({}, MemoryLoads(), {}), 10_000, 10_000
+    )
     return Dispatch(callers, replace(Settings(instance=folder, state=state), **settings), tools)
 
 

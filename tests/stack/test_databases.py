@@ -9,54 +9,51 @@ import psycopg
 import pytest
 from psycopg import conninfo
 
+from server.embedded.binaries import known_binaries
 from tests.support.books import ROOT
-from tests.support.postgres import PACKAGE, postgres
+from tests.support.postgres import SeparateServer, separate_server
 
 SCRIPT = ROOT / "deploy" / "database" / "databases.sql"
-PSQL = PACKAGE / "pginstall" / "bin" / "psql"
-AWKWARD = """it's "awkward" \\ $1; drop role identity"""
-OWNERS = ("tieout", "identity")
+PASSWORDS = {"tieout": """it's "awkward" \\ $1; drop role identity""", "identity": "other"}
+OWNERS = list(PASSWORDS)
 
 
 @pytest.fixture(scope="module")
-def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeparateServer]:
     """A server whose first start ran the script, as the image's entry point does."""
-    with postgres(tmp_path_factory.mktemp("databases")) as uri:
-        passwords = {"TIEOUT_DATABASE_PASSWORD": AWKWARD, "IDENTITY_DATABASE_PASSWORD": "other"}
-        subprocess.run(
-            [PSQL, "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--quiet", "--dbname", uri, "--file", SCRIPT],
-            env={**os.environ, **passwords},
-            check=True,
-        )
-        yield uri
+    psql = next(known_binaries()).program("psql")
+    given = {f"{owner.upper()}_DATABASE_PASSWORD": password for owner, password in PASSWORDS.items()}
+    with separate_server(tmp_path_factory.mktemp("databases")) as server:
+        command = [psql, "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--quiet", "--dbname", server.uri(), "--file", SCRIPT]
+        subprocess.run(command, env={**os.environ, **given}, check=True)
+        yield server
+
+
+def uri_of(server: SeparateServer, owner: str, database: str) -> str:
+    """Return how an owner connects to a database."""
+    return conninfo.make_conninfo(server.uri(), user=owner, password=PASSWORDS[owner], dbname=database)
 
 
 @pytest.mark.parametrize("owner", OWNERS)
-def test_each_owner_has_a_database_of_its_own_and_may_make_tables_in_it(uri: str, owner: str) -> None:
-    with psycopg.connect(conninfo.make_conninfo(uri, user=owner, dbname=owner)) as connection:
+def test_each_owner_has_a_database_of_its_own_and_may_make_tables_in_it(server: SeparateServer, owner: str) -> None:
+    with psycopg.connect(uri_of(server, owner, owner)) as connection:
         connection.execute("create table something (id bigint primary key)")
         assert connection.execute("show server_encoding").fetchone() == ("UTF8",)
 
 
 @pytest.mark.parametrize(("owner", "other"), [("tieout", "identity"), ("identity", "tieout"), ("tieout", "postgres")])
-def test_no_owner_reaches_the_database_of_another(uri: str, owner: str, other: str) -> None:
+def test_no_owner_reaches_the_database_of_another(server: SeparateServer, owner: str, other: str) -> None:
     with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
-        psycopg.connect(conninfo.make_conninfo(uri, user=owner, dbname=other))
+        psycopg.connect(uri_of(server, owner, other))
 
 
-def test_text_sorts_as_in_the_embedded_database(uri: str) -> None:
-    with psycopg.connect(conninfo.make_conninfo(uri, dbname="tieout")) as connection:
+def test_text_sorts_as_in_the_embedded_database(server: SeparateServer) -> None:
+    with psycopg.connect(uri_of(server, "tieout", "tieout")) as connection:
         assert connection.execute("select datcollate from pg_database where datname = 'tieout'").fetchone() == ("C",)
 
 
-def test_passwords_are_taken_as_text_and_kept_as_hashes(uri: str) -> None:
-    with psycopg.connect(uri) as connection:
-        kept = connection.execute("select rolname, rolpassword from pg_authid where rolname in ('tieout', 'identity')")
-        assert {name: secret.partition("$")[0] for name, secret in kept} == dict.fromkeys(OWNERS, "SCRAM-SHA-256")
-
-
-def test_the_owner_of_the_services_database_may_do_all_that_migrations_need(uri: str) -> None:
-    environment = {**os.environ, "DATABASE_URL": conninfo.make_conninfo(uri, user="tieout", dbname="tieout")}
+def test_the_owner_of_the_services_database_may_do_all_that_migrations_need(server: SeparateServer) -> None:
+    environment = {**os.environ, "DATABASE_URL": uri_of(server, "tieout", "tieout")}
     migrate = [sys.executable, ROOT / "scripts" / "migrate.py", "--scope", "open"]
     subprocess.run(migrate, env=environment, check=True, capture_output=True)
     told = subprocess.run([*migrate, "--status"], env=environment, check=True, capture_output=True, text=True)

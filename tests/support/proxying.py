@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import re
 import shutil
 import socket
@@ -19,12 +20,21 @@ from typing import Any
 import httpx2
 
 from tests.support.books import ROOT
-from tests.support.postgres import unprivileged
 from tests.support.serving import DEADLINE, free_port, wait_for
 
 TEMPLATE = ROOT / "deploy" / "proxy" / "nginx.conf.template"
 PLACES = f"{os.environ['PATH']}:/usr/sbin"  # where Debian has nginx, though not everybody looks there
 NGINX, OPENSSL = (shutil.which(name, path=PLACES) or "" for name in ("nginx", "openssl"))
+
+
+def unprivileged(folder: Path) -> dict[str, Any]:
+    """Return how to start a process as nobody, who is given a folder, where this is root: as the stack does."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
 @dataclass(frozen=True)

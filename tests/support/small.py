@@ -38,6 +38,7 @@ def write_instance(
     calendar: str = "",
     profiles: str = "",
     bindings: Mapping[str, Mapping[str, Any]] | None = None,
+    sources: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
     """Write an instance whose facts and tables are CSV files in its data folder.
 
@@ -56,7 +57,8 @@ def write_instance(
         feeds[name] = {"source": "files", "target": f"live.{name}", "file": f"{name}.csv", **takes}
     for name, more in (bindings or {}).items():
         feeds[name] = {**feeds.get(name, {}), **more}
-    integrations = {"sources": {"files": {"kind": "folder", "path": "data"}}, "bindings": feeds}
+    files = {"files": {"kind": "folder", "path": "data"}}
+    integrations = {"sources": {**files, **(sources or {})}, "bindings": feeds}
     (folder / "integrations.yaml").write_text(yaml.safe_dump(integrations))
     time = "calendar: calendar.csv" if calendar else f"fiscal_year: {fiscal_year}"
     (folder / "instance.yaml").write_text(f"name: Small\ncurrency: USD\n{time}\n")

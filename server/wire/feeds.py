@@ -1,0 +1,137 @@
+"""Feeds and loads on their way out; what is not known of one, or not shown, is left out."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from engine.feeds import Binding, Conversion, Filling, LoadAttempt, LoadMode, Schedule, SourceKind
+from server.feeds import LastLoads
+from server.ingest.schedule import next_slot
+from server.wire.answer import Json
+from server.wire.fitting import Left, split
+
+
+def load_json(attempt: LoadAttempt) -> Json:
+    """Return one attempt to load."""
+    seconds = (attempt.finished_at - attempt.started_at).total_seconds() if attempt.finished_at else None
+    parts = {
+        "load_id": attempt.load_id,
+        "binding_id": attempt.binding,
+        "dataset_id": attempt.target,
+        "source_id": attempt.source,
+        "status": attempt.status.value,
+        "started_at": time(attempt.started_at),
+        "finished_at": time(attempt.finished_at),
+        "seconds": None if seconds is None else max(0, round(seconds)),  # clocks can be set back
+        "mode": attempt.mode.value,
+        "periods": attempt.periods,
+        "days": f"{attempt.span.first}..{attempt.span.last}" if attempt.span else None,
+        "due_at": time(attempt.due_at),
+        "rows_read": attempt.rows_read,
+        "rows_landed": attempt.rows_landed,
+        "rows_rejected": attempt.rows_rejected,
+        "rejects_file": attempt.rejects_file,
+        "error": attempt.message,
+    }
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def binding_json(feed: Binding, last: LastLoads, now: datetime) -> Json:
+    """Return one feed: where from, where to, when it is due, and how it was loaded last."""
+    parts = {
+        "binding_id": feed.key,
+        "source_id": feed.source.key,
+        "target": feed.target,
+        "dataset_id": feed.target,
+        "scenario": feed.scenario,
+        "mode": feed.mode.value,
+        "schedule": feed.schedule and schedule_json(feed.schedule, now),
+        "last_attempt": short_json(last.attempt, "started_at"),
+        "last_success": short_json(last.success, "finished_at"),
+    }
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def schedule_json(schedule: Schedule, now: datetime) -> Json:
+    """Return when a feed is loaded."""
+    due = next_slot(schedule, now)
+    local = due and due.astimezone(ZoneInfo(schedule.timezone))
+    return {"cron": schedule.cron, "timezone": schedule.timezone, **({"next_due": time(local)} if local else {})}
+
+
+def short_json(attempt: LoadAttempt | None, when: str) -> Json | None:
+    """Return which load it was, how it ended, and when it began or finished."""
+    if attempt is None:
+        return None
+    return {"load_id": attempt.load_id, "status": attempt.status.value, when: time(getattr(attempt, when))}
+
+
+def time(at: datetime | None) -> str | None:
+    """Return a time to the second."""
+    return None if at is None else at.isoformat(timespec="seconds")
+
+
+def configuration_axes(feed: Binding) -> dict[str, int]:
+    """Return how much of a feed's configuration could be left out, what goes first first."""
+    return {
+        "mapped_values": sum(len(filling.values or {}) for filling in feed.fillings.values()),
+        "mapping": len(feed.fillings),
+        "parameters": len(feed.parameters),
+        "extract_characters": len(feed.extract),
+    }
+
+
+def configuration_json(feed: Binding, left: Left) -> Json:
+    """Return what a feed reads, and what becomes of it, so much of it left out."""
+    folder = feed.source.kind is SourceKind.FOLDER
+    parts: Json = {
+        "source_kind": feed.source.kind.value,
+        "source_variable": feed.source.environment,
+        "file" if folder else "extract": feed.extract[: len(feed.extract) - left["extract_characters"]],
+        "sheet": feed.sheet,
+        "parameters": first(feed.parameters, left["parameters"]),
+        "mapping": first(mapping_json(feed.fillings, left["mapped_values"]), left["mapping"]),
+        "conversion": feed.conversion and conversion_json(feed.conversion),
+    }
+    if feed.mode is LoadMode.REPLACE_PERIODS:
+        parts |= {"period_column": feed.period_column, "recent_periods": feed.recent_periods}
+    return {
+        **{name: part for name, part in parts.items() if part},
+        "rejects": {"allow": feed.rejects_allowed} if feed.rejects_allowed else "fail",
+        "unknown_members": "extend" if feed.extends_members else "reject",
+        "allow_empty": feed.allows_empty,
+    }
+
+
+def first(parts: Mapping[str, object], left: int) -> Json:
+    """Return all but the last so many of some parts."""
+    return dict(list(parts.items())[: len(parts) - left])
+
+
+def mapping_json(fillings: Mapping[str, Filling], left: int) -> Json:
+    """Return what fills each column, the meanings of so many values left out."""
+    shares = split(left, [len(filling.values or {}) for filling in fillings.values()])
+    return {
+        column: filling_json(filling, fewer) for (column, filling), fewer in zip(fillings.items(), shares, strict=True)
+    }
+
+
+def filling_json(filling: Filling, left: int) -> Json | str:
+    """Return what fills one column: the name of a column of the extract, or more than that."""
+    values = first(filling.values or {}, left)
+    parts = {"column": filling.column, "constant": filling.constant, "format": filling.format, "values": values}
+    said = {name: part for name, part in parts.items() if part}
+    return filling.column if filling.column and len(said) == 1 else said
+
+
+def conversion_json(conversion: Conversion) -> Json:
+    """Return how a feed converts amounts."""
+    parts = {
+        "rates": conversion.rates,
+        "kind": conversion.kind,
+        "from": conversion.currency,
+        "on": conversion.on,
+        "measure": conversion.measure,
+        "into": conversion.into,
+    }
+    return {name: part for name, part in parts.items() if part is not None}

@@ -1,0 +1,358 @@
+"""The law of feeds: what a caller is told of feeds and loads follows from the profile alone.
+
+Which feeds may be seen, and which whole, an oracle says that enumerates the rows there can be. What may not be seen is
+then taken away, or said otherwise, and not one byte of any answer or refusal changes.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.books import Shelf
+from engine.calendar.periods import Span
+from engine.cuts import Cut
+from engine.errors import Refusal
+from engine.feeds import Binding, Conversion, Filling, LoadAttempt, LoadMode, LoadStatus, Source, SourceKind
+from engine.instance.read import Instance, read_instance
+from engine.profiles import Grant, Names, Profile
+from server.caller import Callers
+from server.feeds import Feeds
+from server.stores.memory import MemoryLoads
+from server.toolbox import TOOLS
+from server.wire.answer import as_text
+from server.wire.read import read_request
+from tests.support.books import load_feeds
+from tests.support.feeding import BEGIN, SOMEBODY
+from tests.support.feeding import given as granted_to_somebody
+from tests.support.small import write_instance
+
+Named = tuple[bool, tuple[str, ...]]  # whether denied, names
+GrantAsked = tuple[Named | None, dict[str, Named], tuple[str, ...]]  # domains, dimensions, open domains
+ProfileAsked = tuple[bool, dict[str, GrantAsked]]  # operations, grants by scenario key
+
+PRODUCTS, REGIONS, CUSTOMERS = ("A", "B", "C", "D"), ("EU", "US"), ("X", "Y")
+TREE = {"North": ("A", "B"), "South": ("C",)}  # D is in no node
+MEMBERS = {"product": PRODUCTS, "region": REGIONS, "customer": CUSTOMERS}
+LEAVES = {"gl": ("product", "region"), "people": ("region",), "sales": ("product", "customer")}
+NOBODY, NEW = "", "?"  # of a row without a member, and of one whose member is not loaded yet
+KINDS = {"actual": "actual", "budget": "budget", "board": "plan"}
+SCENARIOS = "\n".join(f"{key}: {{alias: {key}, kind: {kind}}}" for key, kind in KINDS.items())
+BRINGS: dict[str, tuple[str, tuple[str, ...]]] = {  # feed of facts: its domain, the scenarios that it may bring
+    "ga": ("gl", ("actual",)),
+    "gb": ("gl", ("budget",)),
+    "gp": ("gl", ("board",)),
+    "gc": ("gl", ("budget",)),  # by a constant
+    "gv": ("gl", ("actual", "board")),  # by what the values of a column mean
+    "gx": ("gl", tuple(KINDS)),
+    "ha": ("people", ("actual",)),
+    "hx": ("people", tuple(KINDS)),
+    "sb": ("sales", ("budget",)),
+}
+READS = {"mp": ("live.product", "product"), "nt": ("live.tree", "product"), "mc": ("live.customer", "customer")}
+CONVERTED: dict[str, tuple[str, ...]] = {"r1": ("gp", "gv"), "r2": ("ga", "gb"), "r3": ("gx",), "r4": ()}
+FEEDS = (*BRINGS, *READS, *CONVERTED)
+
+domains = st.none() | st.tuples(
+    st.booleans(), st.lists(st.sampled_from(sorted(LEAVES)), min_size=1, max_size=2, unique=True).map(tuple)
+)
+restricted = st.dictionaries(
+    st.sampled_from(("product", "tree", "region", "customer")),
+    st.tuples(st.booleans(), st.integers(1, 15)),
+    max_size=2,
+)
+opened = st.lists(st.sampled_from(sorted(LEAVES)), max_size=2, unique=True).map(tuple)
+keys = st.sampled_from(("actual", "budget", "board", "kind:plan", "*"))
+
+
+@st.composite
+def grants(draw: st.DrawFn) -> GrantAsked:
+    """Draw what a profile grants of some scenarios."""
+    dimensions = {}
+    for dimension, (deny, bits) in draw(restricted).items():
+        known = tuple(TREE) if dimension == "tree" else MEMBERS[dimension]
+        named = tuple(name for at, name in enumerate(known) if bits >> at & 1)
+        dimensions[dimension] = (deny, named or known[:1])
+    return draw(domains), dimensions, draw(opened)
+
+
+profiles = st.lists(
+    st.tuples(st.integers(0, 4).map(lambda drawn: drawn == 0), st.dictionaries(keys, grants(), max_size=3)),
+    min_size=1,
+    max_size=2,
+)
+
+
+def grant_of(asked: ProfileAsked, scenario: str) -> GrantAsked | None:
+    """Return the grant of the most specific key."""
+    return next((asked[1][key] for key in (scenario, f"kind:{KINDS[scenario]}", "*") if key in asked[1]), None)
+
+
+def holds(named: Named, member: str, dimension: str) -> bool:
+    """Tell whether a member is inside a restriction."""
+    deny, names = named
+    if dimension != "tree" or member == NEW:
+        return (member in names) is not deny
+    below = {leaf for node in names for leaf in TREE[node]}
+    placed = {leaf for leaves in TREE.values() for leaf in leaves}
+    return (member in placed and member not in below) if deny else member in below
+
+
+def shows(grant: GrantAsked, row: Mapping[str, str], domain: str) -> bool:
+    """Tell whether a grant alone shows a row."""
+    names, dimensions, open_domains = grant
+    if names is not None and (domain in names[1]) is names[0]:
+        return False
+    lacking = [known for known in dimensions if leaf_of(known) not in row]
+    if lacking and domain not in open_domains:
+        return False
+    return not any(hides(row, known, named) for known, named in dimensions.items())
+
+
+def denies(grant: GrantAsked, row: Mapping[str, str], domain: str) -> bool:
+    """Tell whether a deny of a grant hides a row, whoever else shows it."""
+    names, dimensions, _ = grant
+    if names is not None and names[0] and domain in names[1]:
+        return True
+    return any(named[0] and hides(row, known, named) for known, named in dimensions.items())
+
+
+def hides(row: Mapping[str, str], dimension: str, named: Named) -> bool:
+    """Tell whether a restriction hides a row; one of a dimension that the row lacks does not."""
+    leaf = leaf_of(dimension)
+    return leaf in row and not holds(named, row[leaf], dimension)
+
+
+def leaf_of(dimension: str) -> str:
+    """Return the leaf dimension of a dimension."""
+    return "product" if dimension == "tree" else dimension
+
+
+def every_row(domain: str) -> Iterator[dict[str, str]]:
+    """Yield every row that a domain can have."""
+    for members in product(*((*MEMBERS[leaf], NOBODY, NEW) for leaf in LEAVES[domain])):
+        yield dict(zip(LEAVES[domain], members, strict=True))
+
+
+def rows_seen(asked: list[ProfileAsked], scenario: str, domain: str) -> list[dict[str, str]]:
+    """Return the rows of a scenario that profiles show, by the words of figures.md."""
+    held = [grant for profile in asked if (grant := grant_of(profile, scenario))]
+    return [
+        row
+        for row in every_row(domain)
+        if any(shows(grant, row, domain) for grant in held) and not any(denies(grant, row, domain) for grant in held)
+    ]
+
+
+def expected(asked: list[ProfileAsked]) -> dict[str, bool]:
+    """Return the feeds that profiles show, and whether whole."""
+    seen = {(scenario, domain): rows_seen(asked, scenario, domain) for scenario in KINDS for domain in LEAVES}
+    told: dict[str, bool] = {}
+    for feed, (domain, scenarios) in BRINGS.items():
+        parts = [seen[scenario, domain] for scenario in scenarios]
+        if any(parts):
+            told[feed] = all(len(rows) == len(list(every_row(domain))) for rows in parts)
+    for feed, (_, leaf) in READS.items():
+        members = {row[leaf] for rows in seen.values() for row in rows if leaf in row}
+        if members:
+            told[feed] = members == {*MEMBERS[leaf], NOBODY, NEW}
+    for feed, facts in CONVERTED.items():
+        if known := [told[fact] for fact in facts if fact in told]:
+            told[feed] = all(known)
+    return {feed: whole or any(operations for operations, _ in asked) for feed, whole in told.items()}
+
+
+def profile_of(asked: ProfileAsked, key: str) -> Profile:
+    """Return a profile as the service knows it."""
+    operations, grants = asked
+    return Profile(
+        key=key,
+        operations=operations,
+        grants=tuple(
+            (
+                scenario,
+                Grant(
+                    domains=Names((), deny=True) if names is None else Names(names[1], deny=names[0]),
+                    dimensions=tuple(Cut(known, named, deny=deny) for known, (deny, named) in dimensions.items()),
+                    open_domains=open_domains,
+                ),
+            )
+            for scenario, (names, dimensions, open_domains) in grants.items()
+        ),
+    )
+
+
+def binding_of(feed: str, secret: str) -> Binding:
+    """Return a feed whose extract, parameter, constants and values hold a word that only some may read."""
+    fillings = {"amount": Filling(column="booked", values={secret: f"{secret}-means"})}
+    domain, scenarios = BRINGS.get(feed, ("", ()))
+    if feed == "gc":
+        fillings["scenario"] = Filling(constant=scenarios[0])
+    elif feed == "gv":
+        fillings["scenario"] = Filling(
+            column="version", values={f"{secret}{at}": key for at, key in enumerate(scenarios)}
+        )
+    rates = [key for key, facts in CONVERTED.items() if feed in facts]
+    return Binding(
+        key=f"feed-{feed}",
+        source=Source(key=f"source-{feed}", kind=SourceKind.POSTGRESQL, environment=f"URI_{secret}"),
+        target=f"live.{domain}" if domain else READS[feed][0] if feed in READS else f"live.{feed}",
+        extract=f"select {secret}",
+        sheet=f"sheet {secret}",
+        scenario=scenarios[0] if len(scenarios) == 1 and feed != "gc" else None,
+        fillings={**fillings, "text": Filling(constant=secret)},
+        parameters={"company": secret},
+        rejects_allowed=0,
+        extends_members=False,
+        allows_empty=False,
+        fills_rates=feed in CONVERTED,
+        conversion=Conversion(
+            rates=f"live.{rates[0]}", kind=None, currency="currency", on="date", measure="amount", into="amount_group"
+        )
+        if rates
+        else None,
+    )
+
+
+def attempts_of(feed: str, binding: Binding, secret: str) -> list[LoadAttempt]:
+    """Return loads of a feed, of all and of a period, with counts, days and words that only some may read."""
+    number = sum(map(ord, secret))
+    begun = {
+        "binding": binding.key,
+        "source": binding.source.key,
+        "target": binding.target,
+        "mode": LoadMode.FULL,
+        "started_at": BEGIN,
+        "rows_read": 70_000_000 + number,
+        "rows_landed": 80_000_000 + number,
+        "rows_rejected": 90_000_000 + number,
+        "rejects_file": f"{secret}.csv",
+    }
+    came = Span(date(2021, 1, 1) + timedelta(days=number % 300), date(2022, 12, 31))
+    asked = Span(date(2021, 2, 1), date(2021, 2, 28))
+    return [
+        LoadAttempt(load_id=f"load-{feed}-1", status=LoadStatus.SUCCESS, span=came, message=None, **begun),
+        LoadAttempt(
+            load_id=f"load-{feed}-2",
+            status=LoadStatus.FAILED_VALIDATE,
+            periods="2021-02",
+            span=asked,
+            message=f"failed at {secret}",
+            **begun,
+        ),
+    ]
+
+
+class Told:
+    """Everything that the tools tell a caller, asked for everything there is."""
+
+    def __init__(self, instance: Instance, shelf: Shelf, secrets: Mapping[str, str]) -> None:
+        loads = MemoryLoads()
+        bindings = {}
+        for feed, secret in secrets.items():
+            binding = binding_of(feed, secret)
+            bindings[binding.key] = binding
+            for attempt in attempts_of(feed, binding, secret):
+                loads.begin(replace(attempt, status=LoadStatus.RUNNING))
+                loads.finish(attempt)
+        feeds = Feeds.of(bindings, loads, {})
+        self.caller = Callers(instance, shelf, feeds, 1_000_000, 1).of(SOMEBODY, lambda: None)
+
+    def ask(self, tool: str, /, **asked: Any) -> tuple[dict[str, Any], str]:
+        """Return what a call answers or refuses, as an object and as text."""
+        try:
+            result = TOOLS[tool].run(self.caller, read_request(TOOLS[tool].shape, asked)).result
+        except Refusal as refusal:
+            result = refusal.as_data()
+        return result, as_text(result)
+
+    def everything(self) -> Iterator[str]:
+        """Yield every answer and refusal."""
+        calls: list[tuple[str, dict[str, Any]]] = [("list_bindings", {}), ("list_load_history", {"limit": 200})]
+        targets = {binding_of(feed, "").target for feed in FEEDS}
+        for name in (*(f"feed-{feed}" for feed in FEEDS), "feed-zz"):
+            calls += [("get_binding", {"binding_id": name}), ("list_load_history", {"binding_id": name})]
+        for name in (*(f"load-{feed}-{number}" for feed in FEEDS for number in (1, 2)), "load-zz-1"):
+            calls.append(("get_load_status", {"load_id": name}))
+        for name in (*(f"source-{feed}" for feed in FEEDS), "source-zz"):
+            calls.append(("list_bindings", {"source_id": name}))
+        for name in (*sorted(targets), "live.zz"):
+            calls += [("list_bindings", {"target": name}), ("list_load_history", {"dataset_id": name})]
+        calls += [("list_load_history", {"period": period, "limit": 200}) for period in ("2021-02", "2021-07", "2019")]
+        calls += [("list_load_history", {"status": status}) for status in ("success", "failed_*", "running")]
+        return (self.ask(tool, **asked)[1] for tool, asked in calls)
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory) -> tuple[Instance, Shelf]:
+    """Books with members, nodes and a row of each region, nothing of which any profile of the law is granted for."""
+    home = tmp_path_factory.mktemp("feeds")
+    edges = [f"{node} -" for node in TREE] + [f"{leaf} {node}" for node, leaves in TREE.items() for leaf in leaves]
+    folder = write_instance(
+        home / "small",
+        facts={
+            "gl": "date scenario product region amount amount_group\n"
+            + "\n".join(f"2021-01-05 board A {region} 1 1" for region in REGIONS)
+        },
+        domains={
+            domain: f"time: {{column: date}}\ndimensions: {{{', '.join(f'{leaf}: {leaf}' for leaf in leaves)}}}\n"
+            "measures: {amount: {places: 2}, amount_group: {places: 8}}\n"
+            f"metrics: {{total_{domain}: {{measure: amount}}}}\n"
+            for domain, leaves in LEAVES.items()
+        },
+        dimensions="""
+            product: {kind: leaf, members: live.product}
+            tree: {kind: ragged, leaf_dimension: product, nodes: live.tree}
+            region: {kind: leaf}
+            customer: {kind: leaf, members: live.customer}
+        """,
+        tables={
+            "product": "id\n" + "\n".join(PRODUCTS),
+            "customer": "id\n" + "\n".join(CUSTOMERS),
+            "tree": "node parent\n" + "\n".join(edges),
+        },
+        scenarios=SCENARIOS,
+    )
+    load_feeds(folder, home / "state")
+    instance = read_instance(folder)
+    return instance, Shelf(instance.catalogue, home / "state" / "store")
+
+
+@given(asked=profiles)
+def test_what_is_told_of_feeds_and_loads_follows_from_the_profile_alone(
+    books: tuple[Instance, Shelf], asked: list[ProfileAsked]
+) -> None:
+    instance, shelf = books
+    instance = granted_to_somebody(instance, tuple(profile_of(one, f"p{at}") for at, one in enumerate(asked)))
+    seen = expected(asked)
+    secrets = {feed: f"zq{feed}zq" for feed in FEEDS}
+    told = Told(instance, shelf, secrets)
+
+    listed, _ = told.ask("list_bindings")
+    assert {feed["binding_id"] for feed in listed["bindings"]} == {f"feed-{feed}" for feed in seen}
+    history, _ = told.ask("list_load_history", limit=200)
+    assert {load["load_id"] for load in history["loads"]} == {f"load-{feed}-{at}" for feed in seen for at in (1, 2)}
+    for feed, whole in seen.items():
+        described, text = told.ask("get_binding", binding_id=f"feed-{feed}")
+        hidden = {"extract", "sheet", "parameters", "source_variable"}
+        assert hidden & set(described) == (hidden if whole else set())
+        assert (secrets[feed] in text) is whole
+        for number in (1, 2):
+            load, text = told.ask("get_load_status", load_id=f"load-{feed}-{number}")
+            assert {"rows_read", "rows_landed", "rows_rejected", "rejects_file"} <= set(load) or not whole
+            assert (secrets[feed] in text) is whole
+            assert ("days" in load) is (whole or number == 2)
+
+    answers = list(told.everything())
+    assert not any(secrets[feed] in text for feed in FEEDS if not seen.get(feed) for text in answers)
+    without = Told(instance, shelf, {feed: secret for feed, secret in secrets.items() if feed in seen})
+    assert list(without.everything()) == answers
+    otherwise = Told(
+        instance, shelf, {feed: secret if seen.get(feed) else f"xj{feed}" for feed, secret in secrets.items()}
+    )
+    assert list(otherwise.everything()) == answers

@@ -1,0 +1,167 @@
+"""Freshness: of every scenario of a domain, the loads that brought the days its figures are made of."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.answers.figures import answer
+from engine.door import Door, open_books
+from engine.report.report import Report
+from engine.store.layout import current_version, manifest_file
+from tests.support.books import load_feeds
+from tests.support.small import csv, write_instance
+
+A = {"A": "actual"}
+MONTHS = [f"2021-{month:02}" for month in range(1, 7)]
+BALANCES = {"balance": "2021-03", "opening": "2021-02", "to_date": "2021-01..2021-03", "known": "2021-01..2021-03"}
+
+
+def rows(scenario: str = "actual", products: str = "A", months: Iterable[str] = MONTHS) -> str:
+    """Return a row a month for each of some products."""
+    return "\n".join(f"{month}-10 {scenario} {product} 10" for month in months for product in products)
+
+
+class Feeds:
+    """A ledger whose feed replaces periods, and what its loads are called here: by when they were published."""
+
+    def __init__(self, folder: Path, facts: str, profiles: str = "") -> None:
+        self.state = folder / "state"
+        self.folder = write_instance(
+            folder / "small",
+            facts={"gl": f"date scenario product amount\n{facts}"},
+            domains={
+                "gl": """
+                time: {column: date}
+                dimensions: {product: product}
+                measures: {amount: {places: 2}}
+                metrics:
+                  revenue: {measure: amount}
+                  balance: {measure: amount, over_time: closing}
+                  opening: {measure: amount, over_time: opening}
+                  to_date: {measure: amount, over_time: {to_date: books}}
+                  known: {measure: amount, over_time: {last_known: always}}
+                """
+            },
+            dimensions="product: {kind: leaf}",
+            scenarios="""
+                actual:   {alias: Actuals, kind: actual, closed_through: 2021-03}
+                forecast: {alias: Forecast, kind: forecast}
+            """,
+            profiles=profiles,
+            bindings={"gl": {"load": "replace_periods", "rejects": {"allow": 100}}},  # rows of other periods
+        )
+        self.names: dict[str, str] = {}
+
+    def load(self, periods: str, facts: str | None = None, at: str = "") -> Door:
+        """Load some periods, at the time that the loader's clock shows, and return the books."""
+        if facts is not None:
+            (self.folder / "data" / "gl.csv").write_text(csv(f"date scenario product amount\n{facts}"))
+        (loaded,) = load_feeds(self.folder, self.state, periods=periods)
+        self.names[loaded.load] = f"L{len(self.names) + 1}"
+        if at:
+            self.set_clock(loaded.load, at)
+        return open_books(self.folder, state=self.state)
+
+    def set_clock(self, load: str, at: str) -> None:
+        """Write the time of a load as a clock that showed it would have."""
+        file = manifest_file(self.state / "store", current_version(self.state / "store"))
+        manifest = json.loads(file.read_text())
+        manifest["loads"][load]["loaded_at"] = at
+        file.write_text(json.dumps(manifest))
+
+    def told(self, report: Report, scenario: str = "actual") -> tuple[str | None, str | None]:
+        """Return which load a result names, and when it says that the first of several was."""
+        known = report.freshness["gl"][scenario]
+        return self.names.get(known.load_id or ""), known.earliest_loaded_at
+
+
+JANUARY, FEBRUARY = "2021-02-01T05:00:00+00:00", "2021-03-01T05:00:00+00:00"
+
+
+@pytest.fixture
+def twice(tmp_path: Path) -> tuple[Feeds, Door]:
+    """January to June loaded on 1 February, March again on 1 March."""
+    feeds = Feeds(tmp_path, rows())
+    feeds.load("2021-01..2021-06", at=JANUARY)
+    return feeds, feeds.load("2021-03", at=FEBRUARY)
+
+
+def test_each_month_is_as_fresh_as_the_load_that_brought_it(twice: tuple[Feeds, Door]) -> None:
+    feeds, books = twice
+    told = {month: books.metric("revenue", scenarios=A, period=month) for month in MONTHS}
+    assert {month: feeds.told(report)[0] for month, report in told.items()} == {
+        month: "L2" if month == "2021-03" else "L1" for month in MONTHS
+    }
+    assert {report.freshness["gl"]["actual"].loaded_at for report in told.values()} == {JANUARY, FEBRUARY}
+    assert {feeds.told(report)[1] for report in told.values()} == {None}
+
+
+def test_of_several_loads_the_latest_is_named_and_when_the_first_was(twice: tuple[Feeds, Door]) -> None:
+    feeds, books = twice
+    assert feeds.told(books.metric("revenue", scenarios=A, period="2021-Q1")) == ("L2", JANUARY)
+    assert feeds.told(books.metric("revenue", scenarios=A, period="2021-Q1", dimensions=["period"])) == ("L2", JANUARY)
+
+
+def test_the_answer_says_so_only_where_there_are_several(twice: tuple[Feeds, Door]) -> None:
+    _, books = twice
+    one, several = (books.metric("revenue", scenarios=A, period=period) for period in ("2021-03", "2021-Q1"))
+    assert "earliest_loaded_at" not in answer(one, 10_000)["freshness"]["gl"]["actual"]
+    assert answer(several, 10_000)["freshness"]["gl"]["actual"]["earliest_loaded_at"] == JANUARY
+
+
+def test_the_latest_load_is_the_one_published_last_whatever_the_clock_showed(tmp_path: Path) -> None:
+    feeds = Feeds(tmp_path, rows())
+    feeds.load("2021-01..2021-06", at=FEBRUARY)
+    books = feeds.load("2021-03", at=JANUARY)
+    assert feeds.told(books.metric("revenue", scenarios=A, period="2021-Q1")) == ("L2", FEBRUARY)
+
+
+def test_where_no_row_is_read_the_latest_load_of_all_is_named(twice: tuple[Feeds, Door]) -> None:
+    feeds, books = twice
+    assert feeds.told(books.metric("revenue", scenarios=A, period="2020")) == ("L2", None)
+
+
+@pytest.mark.parametrize("metric", BALANCES)
+def test_a_balance_is_as_fresh_as_the_days_it_reads(tmp_path: Path, metric: str) -> None:
+    feeds = Feeds(tmp_path, rows())
+    for month in MONTHS[:3]:
+        books = feeds.load(month)
+    first, _, last = BALANCES[metric].partition("..")
+    latest, earliest = feeds.told(books.metric(metric, scenarios=A, period="2021-03"))
+    assert latest == f"L{int((last or first)[-1])}"
+    assert (earliest is not None) is bool(last)
+
+
+def test_a_shifted_view_and_a_variance_read_the_days_of_both_years(tmp_path: Path) -> None:
+    years = [f"{year}-03" for year in (2020, 2021)]
+    feeds = Feeds(tmp_path, rows(months=years))
+    for month in years:
+        books = feeds.load(month, at=JANUARY)
+    assert feeds.told(books.metric("revenue", scenarios={"PY": "actual@py"}, period="2021-03")) == ("L1", None)
+    growth = {"V": "var(actual,actual@py)"}
+    assert feeds.told(books.metric("revenue", scenarios=growth, period="2021-03")) == ("L2", JANUARY)
+
+
+def test_a_blend_reads_each_scenario_on_its_own_days(tmp_path: Path) -> None:
+    feeds = Feeds(tmp_path, f"{rows()}\n{rows('forecast')}")
+    for month in MONTHS:
+        books = feeds.load(month)
+    outlook = books.metric("revenue", scenarios={"Outlook": "actual+forecast"}, period=("2021-03", "2021-04"))
+    assert feeds.told(outlook)[0] == "L3"  # closed through March
+    assert feeds.told(outlook, "forecast") == ("L4", None)
+
+
+def test_a_load_of_rows_that_are_hidden_is_not_told_from_none(tmp_path: Path) -> None:
+    profiles = "seen: {scenarios: {actual: {dimensions: {product: {allow: [A]}}}}}"
+    feeds = Feeds(tmp_path, rows(months=MONTHS[:2]), profiles)
+    feeds.load("2021-01..2021-02", at=JANUARY)
+    whole = feeds.load("2021-03", rows(products="B"))
+    seen = open_books(feeds.folder, state=feeds.state, profile="seen")
+    asked: dict[str, Any] = {"scenarios": A, "period": ("2021-02", "2021-03")}
+    assert feeds.told(whole.metric("revenue", **asked)) == ("L2", JANUARY)
+    assert feeds.told(seen.metric("revenue", **asked)) == ("L1", None)
+    hidden, empty = (seen.metric("revenue", scenarios=A, period=period) for period in ("2021-03", "2021-04"))
+    assert feeds.told(hidden) == feeds.told(empty)

@@ -1,0 +1,47 @@
+"""A process that uses a platform until it is told to end: `python -m tests.support.keeping STATE`."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from server.embedded.platform import platform
+from server.settings import Settings
+from tests.support.books import ROOT
+
+DEADLINE = 30.0
+
+
+@contextmanager
+def using(state: Path, *before: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a process that uses the platform of a state folder; `before` is what starts it."""
+    command = [*before, sys.executable, "-m", "tests.support.keeping", str(state)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(DEADLINE)
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    """Return the next line that the process prints, waiting for it."""
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def main() -> None:
+    """Use a platform until told to end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with platform(Settings(state=Path(sys.argv[1]))) as opened:
+        opened.wait()
+        opened.cache.ping()
+        print("up", flush=True)  # noqa: T201 - what the test waits for
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()
