@@ -48,9 +48,13 @@ constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
 RESOLVE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --upgrade --quiet \
 	--custom-compile-command "make constraints"
 
+APT := apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends
+
 ci-deps:  ## what the tests take beyond pip and npm, from Debian
-	(command -v npm && command -v nginx && command -v openssl) >/dev/null || \
-		(apt-get update && apt-get install -y --no-install-recommends nodejs npm nginx-light openssl)
+	command -v npm >/dev/null || ($(APT) nodejs npm)
+	(command -v nginx && command -v openssl) >/dev/null || ($(APT) nginx-light openssl)
+	command -v redis-server >/dev/null || ($(APT) redis-server)
+	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 
 clean:
 	rm -rf $(VENV) $(SUITE)/node_modules $(SUITE)/node.done $(DEMO)/.tieout $(DEMO)/data

@@ -50,6 +50,16 @@ class Books:
         self._lock = Lock()
         self.facts: FactStore = ArrowFacts(root, pin.manifest, catalogue.domains)
 
+    @property
+    def files(self) -> Sequence[Path]:
+        """The files that this version needs."""
+        return [self._root / file for file in self._pin.manifest.files()]
+
+    @property
+    def published_at(self) -> datetime | None:
+        """When the latest load of this version was made, None where there is none."""
+        return max((load.loaded_at for load in self._pin.manifest.loads.values()), default=None)
+
     def memo(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
         """Return what was made under a key before, or make and keep it; `size` is about how many members it holds."""
         with self._lock:

@@ -1,28 +1,43 @@
 """The ASGI application and the process that serves it."""
 
+import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
+from threading import Lock, Thread
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from engine.books import Shelf
 from engine.instance.read import Instance
 from server.caller import Callers
 from server.dispatch import Dispatch
+from server.embedded.platform import Platform
 from server.feeds import Feeds
+from server.ingest.watching import reread
 from server.mcp_app import endpoint
+from server.ops.checks import ArtifactsFolder, StoredBooks, tell_of_loads, use_database
+from server.ops.listener import health_of, operated
+from server.ops.readiness import Check, Readiness
 from server.ports import Loads
-from server.routes import Authenticated, CancelOnDisconnect, health
-from server.settings import LOOPBACK, Settings
+from server.routes import Authenticated, CancelOnDisconnect, Identified
+from server.settings import LOOPBACK, BadSetting, Settings
+from server.signals import on_hangup
+from server.telemetry.calls import Telemetry
+from server.telemetry.metrics import Metrics
 from server.tokens import DevKey
 
+BACKLOG = 2048
+log = logging.getLogger("tieout")
 
-def application(dispatch: Dispatch, key: DevKey, port: int) -> Starlette:
+
+def application(dispatch: Dispatch, key: DevKey, port: int, readiness: Readiness) -> Starlette:
     """Return the application of the single-user server on a port of this machine."""
     hosts = [f"[{host}]" if ":" in host else host for host in LOOPBACK]
     manager = endpoint(dispatch, version("tieout"), [f"{host}:{port}" for host in hosts])
@@ -35,42 +50,102 @@ def application(dispatch: Dispatch, key: DevKey, port: int) -> Starlette:
 
     mcp = Authenticated(CancelOnDisconnect(manager.handle_request), key.principal)
     return Starlette(
-        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health, methods=["GET"])],
+        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(readiness))],
+        middleware=[Middleware(Identified)],
         lifespan=lifespan,
     )
 
 
-class PortTaken(OSError):
+class PortTaken(BadSetting):
     """Somebody else listens where this server should."""
 
 
 def listen(settings: Settings) -> socket.socket:
-    """Return a socket bound where the settings say; PortTaken where that is not free."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    """Return a socket that listens where the settings say for clients; PortTaken where that is not free."""
+    return socket_at(settings.host, settings.port, "SVC_PORT")
+
+
+def listen_to_operators(settings: Settings) -> socket.socket:
+    """Return a socket that listens where the settings say for operators; PortTaken where that is not free."""
+    return socket_at(*settings.ops_address, "SVC_OPS_BIND")
+
+
+def socket_at(host: str, port: int, variable: str) -> socket.socket:
+    """Return a socket that listens; PortTaken names the setting that takes another place."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio turns Nagle's algorithm off only where a socket names TCP; with it on, answers wait 40 ms for an ACK
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((settings.host, settings.port))
+        opened.bind((host, port))
+        opened.listen(BACKLOG)  # at once: until then another could bind to the same place
     except OSError as fault:
-        listening.close()
-        words = (
-            f"cannot listen on {settings.host}:{settings.port} ({fault.strerror}); choose another port with SVC_PORT"
-        )
+        opened.close()
+        words = f"cannot listen on {host}:{port} ({fault.strerror}); choose another port with {variable}"
         raise PortTaken(words) from fault
-    return listening
+    return opened
 
 
-def serve(settings: Settings, instance: Instance, key: DevKey, listening: socket.socket, loads: Loads) -> None:
-    """Serve on a bound socket until told to stop."""
+def serve(
+    settings: Settings,
+    instance: Instance,
+    key: DevKey,
+    platform: Platform,
+    for_clients: socket.socket,
+    for_operators: socket.socket,
+) -> None:
+    """Serve on bound sockets until told to stop."""
+    release = version("tieout")
+    metrics = Metrics(release)
+    readiness = readiness_of(settings, instance, platform, metrics)
     shelf = Shelf(instance.catalogue, settings.store)
-    feeds = Feeds.of(instance.bindings, loads, os.environ)
-    dispatch = Dispatch(Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap), settings)
+    feeds = Feeds.of(instance.bindings, platform.loads, os.environ)
+    callers = Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap)
+    dispatch = Dispatch(callers, settings, Telemetry(metrics))
+    on_hangup(rereading(callers, settings, platform.loads))
     config = uvicorn.Config(
-        application(dispatch, key, settings.port),
+        application(dispatch, key, settings.port, readiness),
         http="h11",  # strips white space around header values, which httptools does not
+        log_config=None,
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    with operated(for_operators, readiness, metrics):
+        log.info("serving", extra={"url": settings.base_url, "operators": settings.ops_bind, "release": release})
+        try:
+            uvicorn.Server(config).run(sockets=[for_clients])
+        finally:
+            log.info("stopped")
+
+
+def readiness_of(settings: Settings, instance: Instance, platform: Platform, metrics: Metrics) -> Readiness:
+    """Return the readiness of everything that the server stands on."""
+    files = ArtifactsFolder(settings.files, settings.free_megabytes)
+    books = StoredBooks(instance.catalogue, settings.store, metrics.books)
+    checks = [
+        Check(name="relational_database", run=partial(use_database, platform.database)),
+        Check(name="analytical_store", run=books.use),
+        Check(name="cache_store", run=platform.cache.ping),
+        Check(name="artifacts", run=files.use),
+    ]
+    history = Check(name="load_history", run=partial(tell_of_loads, platform.loads, instance.bindings, metrics))
+    return Readiness(checks, metrics, beside=[history])
+
+
+def rereading(callers: Callers, settings: Settings, loads: Loads) -> Callable[[], None]:
+    """Return what reads an instance's files anew, in the background, for the calls to come.
+
+    Files with faults are not taken; the log has each fault.
+    """
+    one_at_a_time = Lock()
+
+    def take() -> None:
+        with one_at_a_time:
+            instance = reread(settings.instance)
+            if instance is not None:
+                feeds = Feeds.of(instance.bindings, loads, os.environ)
+                callers.take(instance, Shelf(instance.catalogue, settings.store), feeds)
+                log.info("the files of %s were read anew: catalogue %s", settings.instance, instance.catalogue.version)
+
+    return lambda: Thread(target=take, daemon=True).start()

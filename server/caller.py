@@ -23,21 +23,33 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Callers:
-    """Makes the caller of each call, pinned to the current version of the books."""
+class Standing:
+    """The files of an instance as they were read, and the books that they describe."""
 
     instance: Instance
     shelf: Shelf
     feeds: Feeds
-    answer_tokens: int
-    row_cap: int
+
+
+class Callers:
+    """Makes the caller of each call, pinned to the current version of the books."""
+
+    def __init__(self, instance: Instance, shelf: Shelf, feeds: Feeds, answer_tokens: int, row_cap: int) -> None:
+        self._standing = Standing(instance, shelf, feeds)
+        self._answer_tokens = answer_tokens
+        self._row_cap = row_cap
+
+    def take(self, instance: Instance, shelf: Shelf, feeds: Feeds) -> None:
+        """Go by other files from the next call on; a call in flight ends by those that it began with."""
+        self._standing = Standing(instance, shelf, feeds)
 
     def of(self, principal: Principal, stop: Callable[[], None]) -> Caller:
         """Return the caller that a principal is."""
-        held = profiles_of(principal, self.instance)
-        reader = Reader(self.shelf.current(), held)
-        feeds = CallerFeeds(self.feeds, reader, operates=any(profile.operations for profile in held))
-        return Caller(reader, feeds, self.answer_tokens, self.row_cap, stop)
+        standing = self._standing
+        held = profiles_of(principal, standing.instance)
+        reader = Reader(standing.shelf.current(), held)
+        feeds = CallerFeeds(standing.feeds, reader, operates=any(profile.operations for profile in held))
+        return Caller(reader, feeds, self._answer_tokens, self._row_cap, stop)
 
 
 def profiles_of(principal: Principal, instance: Instance) -> Sequence[Profile]:

@@ -5,32 +5,35 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 
 from engine.instance.documents import InstanceFaults
-from server.app import PortTaken
-from server.commands import check, load, migrate, serve
 from server.commands.console import FAULTY, INTERRUPTED, TERMINATED, err
 from server.ports import StoreDown
 from server.settings import BadSetting, read_settings
 
-COMMANDS = {
-    "serve": (serve, "serve an instance to MCP clients on this machine"),
-    "check": (check, "print every fault of an instance's files"),
-    "load": (load, "load feeds into the books, all of them or nothing"),
-    "migrate": (migrate, "make the tables of the platform database, or tell how it stands"),
+COMMANDS = {  # each a module of server.commands, imported where it is asked for: a load needs no web server
+    "serve": "serve an instance to MCP clients on this machine",
+    "check": "print every fault of an instance's files",
+    "provision": "put the books in order for what the files say, and tell what they hold",
+    "load": "load feeds into the books, all of them or nothing",
+    "daemon": "load every feed that has a schedule, in its turn",
+    "loads": "print the history of loads",
+    "migrate": "make the tables of the platform database, or tell how it stands",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    asked = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    asked = parser(given).parse_args(given)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that whatever is open is closed
     try:
         settings = read_settings()
         if asked.instance is not None:
             settings = replace(settings, instance=asked.instance)
         return int(asked.run(asked, settings))
-    except (InstanceFaults, BadSetting, PortTaken, StoreDown) as faults:
+    except (InstanceFaults, BadSetting, StoreDown) as faults:
         err.print(str(faults), markup=False)
         return FAULTY
     except KeyboardInterrupt:
@@ -38,14 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+def parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of a command line."""
     top = argparse.ArgumentParser(
         prog="tieout", description="Financial reporting for MCP clients: every figure ties out."
     )
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    for name, (command, help_) in COMMANDS.items():
+    for name, help_ in COMMANDS.items():
         subparser = commands.add_parser(name, help=help_)
-        command.add(subparser)
-        subparser.set_defaults(run=command.run)
+        if name in given[:1]:
+            command = import_module(f"server.commands.{name}")
+            command.add(subparser)
+            subparser.set_defaults(run=command.run)
     return top

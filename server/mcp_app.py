@@ -19,7 +19,6 @@ from starlette.requests import Request
 from server.dispatch import Dispatch
 from server.principal import Principal
 from server.toolbox import Tool
-from server.wire.answer import as_text
 
 NAME, TITLE = "tieout", "Tieout"
 INSTRUCTIONS = (
@@ -40,7 +39,7 @@ def endpoint(dispatch: Dispatch, version: str, allowed_hosts: Sequence[str]) -> 
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         outcome = await dispatch.call(asked.name, asked.arguments or {}, principal_of(context))
         return types.CallToolResult(
-            content=[types.TextContent(text=as_text(outcome.result))],
+            content=[types.TextContent(text=outcome.text)],
             structured_content=outcome.result,
             is_error=outcome.is_error,
             _meta={RENDER_BLOCK: outcome.render_block} if outcome.render_block else None,

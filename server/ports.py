@@ -25,6 +25,16 @@ class LoadsAsked:
     limit: int = 50
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadTally:
+    """How many attempts of a feed are of one status, and when the latest of them ended."""
+
+    binding: str
+    status: LoadStatus
+    attempts: int
+    latest: datetime | None
+
+
 class Loads(Protocol):
     """The history of loads."""
 
@@ -45,6 +55,9 @@ class Loads(Protocol):
 
     def running(self) -> Sequence[LoadAttempt]:
         """Return the attempts that have not ended, as far as is known."""
+
+    def tally(self) -> Sequence[LoadTally]:
+        """Return the attempts of every feed, counted by status."""
 
     def last_due(self, binding: str) -> datetime | None:
         """Return the latest slot of a feed's schedule that some attempt answered, None where none did."""

@@ -1,15 +1,41 @@
-"""The HTTP edge around the MCP endpoint: who is calling, whether they still wait, and health."""
+"""The HTTP edge around the MCP endpoint: which request this is, who is calling, and whether they still wait."""
 
 from collections.abc import Awaitable, Callable
 
 import anyio
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.principal import Principal
+from server.telemetry.logs import bound
+from server.telemetry.requests import request_id_of
 
+REQUEST_ID = "X-Request-ID"
 Known = Callable[[str], Principal | None]
+
+
+class Identified:
+    """Gives every request an id, the sent one where it is sane: on what is logged meanwhile, and in the response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run one request under its id."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = request_id_of(Headers(scope=scope).get(REQUEST_ID))
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+            await send(message)
+
+        with bound(request_id=request_id):
+            await self._app(scope, receive, send_with_id)
 
 
 class Authenticated:
@@ -71,8 +97,3 @@ async def watch(
         pass
     gone.set()
     cancel()
-
-
-async def health(_: Request) -> JSONResponse:
-    """Answer ok while the process serves."""
-    return JSONResponse({"status": "ok"})

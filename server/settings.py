@@ -12,6 +12,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SHORTEST_KEY = 32
 SHORTEST_ANSWER = 2000  # what tools say of themselves takes about half of it
 LOG_FORMATS = ("text", "json")
+LAST_PORT = 65_535
 Default = TypeVar("Default")
 
 
@@ -82,6 +83,12 @@ class Settings:
         return self.user_data or self.state_folder / "files"
 
     @property
+    def ops_address(self) -> tuple[str, int]:
+        """The address and port of the operators' listener."""
+        host, _, port = self.ops_bind.rpartition(":")
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+    @property
     def base_url(self) -> str:
         """The origin that clients reach."""
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -123,6 +130,6 @@ def hold(settings: Settings) -> None:
         raise BadSetting(f"MCP_DEV_KEY has {len(settings.dev_key)} characters; it takes at least {SHORTEST_KEY}")
     if settings.log_format not in LOG_FORMATS:
         raise BadSetting(f"SVC_LOG_FORMAT is '{settings.log_format}'; it takes {' or '.join(LOG_FORMATS)}")
-    host, colon, port = settings.ops_bind.rpartition(":")
-    if not colon or not host or not port.isascii() or not port.isdigit():
+    host, _, port = settings.ops_bind.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= LAST_PORT:
         raise BadSetting(f"SVC_OPS_BIND is '{settings.ops_bind}'; it takes an address and a port, as 127.0.0.1:8769")

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.books import ABSENT, ADVENTUREWORKS, ROOT, edited_copy, load_instance, needs
+from server.embedded.platform import platform
+from server.settings import Settings
+from tests.support.books import ABSENT, ADVENTUREWORKS, ROOT, edited_copy, load_feeds, load_instance, needs
 from tests.support.demo import DEMO, ROWS, generate
 from tests.support.serving import ERAS, McpBooks, Server, connected, serving
 
@@ -36,11 +38,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the demo with its data, loaded into its own state folder."""
+    """A copy of the demo with its data, loaded into its own state folder, its loads remembered there."""
     copy = edited_copy(DEMO, tmp_path_factory.mktemp("demo"), {})
     made = generate(copy / "data", ROWS)
     assert made.returncode == 0, made.stderr
-    load_instance(copy, copy / ".tieout")
+    with platform(Settings(instance=copy)) as opened:
+        opened.wait()
+        load_feeds(copy, copy / ".tieout", loads=opened.loads)
     return copy
 
 

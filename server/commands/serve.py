@@ -3,15 +3,23 @@
 import argparse
 import json
 import logging
+import sys
+from contextlib import suppress
 
 from engine.books import Shelf
+from engine.checks import data_faults
 from engine.instance.read import Instance, read_instance
-from server.app import listen, serve
-from server.commands.console import DONE, err, out, takes_instance, tell_data_faults
+from server.app import listen, listen_to_operators, serve
+from server.commands.console import DONE, out, takes_instance
 from server.embedded.platform import platform
+from server.ops.checks import NO_BOOKS
 from server.settings import Settings
-from server.stores.memory import MemoryLoads
+from server.telemetry.logs import log_to
+from server.telemetry.redaction import password_of
+from server.telemetry.traces import traced
 from server.tokens import DevKey, dev_key
+
+log = logging.getLogger("tieout")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -21,19 +29,24 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(_: argparse.Namespace, settings: Settings) -> int:
     """Serve until told to stop."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    logging.getLogger("mcp").setLevel(logging.WARNING)  # it tells of every request
     instance = read_instance(settings.instance)
     key = dev_key(settings.dev_key, settings.state_folder)
-    with listen(settings) as listening, platform(settings) as opened:
+    log_to(sys.stderr, settings.log_format, [key.key, *password_of(settings.database_url)])
+    if settings.user_data is None:
+        with suppress(OSError):  # readiness says what is wrong with it
+            settings.files.mkdir(parents=True, exist_ok=True)
+    with (
+        listen(settings) as for_clients,
+        listen_to_operators(settings) as for_operators,
+        traced(),
+        platform(settings) as opened,
+    ):
         opened.start()  # beside opening the books
         books = Shelf(instance.catalogue, settings.store).current()
-        if books.version == 0:
-            err.print("No books are loaded yet; run: tieout load", markup=False)
-        else:
-            tell_data_faults(books)
+        for fault in data_faults(books) if books.version else [NO_BOOKS]:
+            log.warning(fault)
         announce(settings, instance, key)
-        serve(settings, instance, key, listening, MemoryLoads())
+        serve(settings, instance, key, opened, for_clients, for_operators)
     return DONE
 
 

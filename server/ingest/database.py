@@ -16,6 +16,7 @@ from server.ingest.rejects import CONNECT, EXTRACT, LoadFailed, Part, located
 from server.redaction import redacted
 
 CONNECT_SECONDS = 10
+CANCELLED = "canceling statement due to user request"
 READ_ONLY = "set default_transaction_read_only = on"
 Parameter = str | date
 
@@ -46,6 +47,8 @@ def failing(status: LoadStatus, what: str, uri: str) -> Iterator[None]:
     try:
         yield
     except (DatabaseError, pa.ArrowException, OSError) as fault:
+        if CANCELLED in str(fault):
+            raise KeyboardInterrupt from None  # the driver takes an interrupt for itself, and ends its query
         said = redacted(first_line(fault), (uri, timed(uri)))
         raise LoadFailed(status, f"{what}: {said}") from None  # the fault's own text may hold the URI
 

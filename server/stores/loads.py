@@ -9,7 +9,7 @@ from psycopg.sql import SQL, Composed, Identifier, Placeholder
 
 from engine.calendar.periods import Span
 from engine.feeds import LoadAttempt, LoadMode, LoadStatus
-from server.ports import LoadsAsked
+from server.ports import LoadsAsked, LoadTally
 from server.stores.postgres import Database
 
 TEXTS = ("load_id", "binding", "source", "target", "periods", "message", "rejects_file")
@@ -53,6 +53,7 @@ cross join lateral (
 """
 GET: LiteralString = "select * from load_attempts where load_id = %(load_id)s"
 RUNNING: LiteralString = "select * from load_attempts where status = 'running' order by ordinal"
+TALLY = "select binding, status, count(*), max(finished_at) from load_attempts group by binding, status"
 LAST_DUE = "select max(due_at) from load_attempts where binding = %s"
 
 
@@ -95,6 +96,14 @@ class PostgresLoads:
     def running(self) -> Sequence[LoadAttempt]:
         """Return the attempts that have not ended."""
         return self._read(RUNNING, {})
+
+    def tally(self) -> Sequence[LoadTally]:
+        """Return the attempts of every feed, counted by status."""
+        with self._database.transaction() as connection:
+            return [
+                LoadTally(binding=binding, status=LoadStatus(status), attempts=attempts, latest=latest)
+                for binding, status, attempts, latest in connection.execute(TALLY)
+            ]
 
     def last_due(self, binding: str) -> datetime | None:
         """Return the latest slot of a feed's schedule that some attempt answered."""

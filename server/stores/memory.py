@@ -6,7 +6,7 @@ from threading import Lock
 
 from engine.calendar.periods import Span
 from engine.feeds import LoadAttempt, LoadStatus
-from server.ports import LoadsAsked
+from server.ports import LoadsAsked, LoadTally
 
 
 class MemoryLoads:
@@ -45,6 +45,16 @@ class MemoryLoads:
     def running(self) -> Sequence[LoadAttempt]:
         """Return the attempts that have not ended."""
         return [attempt for attempt in self._attempts.values() if attempt.status is LoadStatus.RUNNING]
+
+    def tally(self) -> Sequence[LoadTally]:
+        """Return the attempts of every feed, counted by status."""
+        ended: dict[tuple[str, LoadStatus], list[datetime | None]] = {}
+        for attempt in self._attempts.values():
+            ended.setdefault((attempt.binding, attempt.status), []).append(attempt.finished_at)
+        return [
+            LoadTally(binding=binding, status=status, attempts=len(ends), latest=max(filter(None, ends), default=None))
+            for (binding, status), ends in ended.items()
+        ]
 
     def last_due(self, binding: str) -> datetime | None:
         """Return the latest slot of a feed's schedule that some attempt answered."""

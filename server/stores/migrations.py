@@ -105,6 +105,12 @@ def standings(uri: str) -> Sequence[Status]:
         return statuses(connection, read_migrations())
 
 
+def applied_to(uri: str) -> Mapping[str, str]:
+    """Return the name and digest of every migration that was applied to a database."""
+    with connected(uri) as connection:
+        return dict(history(connection).values())
+
+
 def statuses(connection: psycopg.Connection[TupleRow], migrations: Sequence[Migration]) -> Sequence[Status]:
     """Return how a database stands to each migration, and to those that only it knows; changes nothing."""
     held_to(connection)
@@ -168,10 +174,13 @@ def hold(found: Sequence[Status]) -> Sequence[str]:
 def check(uri: str) -> None:
     """Return where every migration is applied to a database; MigrationFault says what to do where not."""
     with connected(uri) as connection:
-        if pending := hold(statuses(connection, read_migrations())):
-            raise MigrationFault(
-                f"migrations of the platform database are pending ({', '.join(pending)}); run {COMMAND}"
-            )
+        held_to_migrations(connection)
+
+
+def held_to_migrations(connection: psycopg.Connection[TupleRow]) -> None:
+    """Return where every migration is applied to the database of a connection; MigrationFault where not."""
+    if pending := hold(statuses(connection, read_migrations())):
+        raise MigrationFault(f"migrations of the platform database are pending ({', '.join(pending)}); run {COMMAND}")
 
 
 def migrate(uri: str, migrations: Sequence[Migration], tell: Callable[[str], None]) -> None:

@@ -21,6 +21,7 @@ BORROWING = 3.0  # seconds until a connection must be there, a restart of the se
 CONNECTING = 2
 STATEMENT = 5.0  # until the server gives a statement up
 UNANSWERED = 6.0  # until the client gives the server up: it may be paused, or cut off
+CHECKED = 1.0  # the same, of a connection that was idle
 LARGEST = 8  # connections at once
 IDLE = 300.0  # seconds until one that nobody uses is closed
 DEFAULTS = {
@@ -61,10 +62,12 @@ EXPECTED = (psycopg.OperationalError, *(kind for kind, _ in TOLD))
 class Impatient(psycopg.Connection[TupleRow]):
     """A connection that gives up on a server that says nothing."""
 
+    patience = UNANSWERED
+
     def wait(self, gen: PQGen[Returned], interval: float = 0.1, timeout: float | None = None) -> Returned:
         """Consume a generator of the protocol, for so long at most; then this connection is of no use any more."""
         try:
-            return super().wait(gen, interval, UNANSWERED if timeout is None else timeout)
+            return super().wait(gen, interval, self.patience if timeout is None else timeout)
         except psycopg.OperationalError:
             if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
                 self.close()
@@ -116,8 +119,10 @@ class Database:
         self._pool.close()
 
     def _check(self, connection: Impatient) -> None:
+        connection.patience = CHECKED
         try:
             ConnectionPool.check_connection(connection)
+            connection.patience = UNANSWERED
         except psycopg.OperationalError:
             self._pool.drain()  # the others are as old: the next is a new one
             raise

@@ -69,7 +69,8 @@ class Inspected:
 def served(command: Sequence[str | Path], books: Environment, folder: Path) -> Iterator[Served]:
     """Serve loaded books on a free port until the block ends."""
     server = Served(free_port(), token_urlsafe(32), folder)
-    environment = {**books, "SVC_PORT": str(server.port), "MCP_DEV_KEY": server.key}
+    ports = {"SVC_PORT": str(server.port), "SVC_OPS_BIND": f"127.0.0.1:{free_port()}"}
+    environment = {**books, **ports, "MCP_DEV_KEY": server.key}
     with started(command, environment, folder) as process:
         until(server.answers, process, folder)
         yield server

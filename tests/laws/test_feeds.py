@@ -28,8 +28,8 @@ from server.toolbox import TOOLS
 from server.wire.answer import as_text
 from server.wire.read import read_request
 from tests.support.books import load_feeds
-from tests.support.feeding import BEGIN, SOMEBODY
-from tests.support.feeding import given as granted_to_somebody
+from tests.support.fed import BEGIN, SOMEBODY
+from tests.support.fed import given as granted_to_somebody
 from tests.support.small import write_instance
 
 Named = tuple[bool, tuple[str, ...]]  # whether denied, names

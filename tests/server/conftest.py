@@ -1,15 +1,23 @@
-"""A server of small books, for what a caller can do to it."""
+"""A server of small books, for what a caller can do to it; and the log of this process."""
 
-from collections.abc import Iterator
+import io
+import logging
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from server.stores.migrations import migrate, read_migrations
+from server.telemetry.logs import log_to
 from tests.support.books import load_instance
 from tests.support.postgres import SeparateServer, postgres, schema_of, separate_server
 from tests.support.serving import ERAS, McpBooks, Server, connected, serving
 from tests.support.small import write_instance
 
+Lines = Callable[[], list[str]]
+LOGGED_KEY = "k3y-of-the-developer-0123456789abcdef"
+LOGGED_PASSWORD = "sw0rd/f@sh two"  # noqa: S105 - planted, to be looked for
 PROFILES = """
 everyone: {operations: true, scenarios: {'*': {}}}
 assign: [{subject: dev, profile: everyone}]
@@ -83,6 +91,19 @@ def books(request: pytest.FixtureRequest, small_server: Server) -> Iterator[McpB
         yield client
 
 
+@pytest.fixture(params=["text", "json"])
+def lines(request: pytest.FixtureRequest) -> Iterator[Lines]:
+    """What this process logs, in either format; it logs as before afterwards."""
+    root, hook = logging.getLogger(), threading.excepthook
+    before = (root.level, root.handlers[:])
+    said = io.StringIO()
+    log_to(said, request.param, [LOGGED_KEY, LOGGED_PASSWORD])
+    yield lambda: said.getvalue().splitlines()
+    logging.captureWarnings(capture=False)
+    threading.excepthook = hook
+    root.level, root.handlers[:] = before
+
+
 @pytest.fixture(scope="session")
 def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URI of an embedded PostgreSQL."""
@@ -106,4 +127,13 @@ def empty_database(request: pytest.FixtureRequest) -> Iterator[str]:
         else request.getfixturevalue("database_server").uri()
     )
     with schema_of(uri) as schema:
+        yield schema
+
+
+@pytest.fixture
+def history(embedded_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URI of an empty history of loads, which is that of every command of the test."""
+    with schema_of(embedded_server) as schema:
+        migrate(schema, read_migrations(), lambda _: None)
+        monkeypatch.setenv("DATABASE_URL", schema)
         yield schema

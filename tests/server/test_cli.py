@@ -100,11 +100,21 @@ def test_answers_do_not_wait_for_acknowledgements() -> None:
         ({"SVC_HOST": "0.0.0.0"}, "listens on loopback only"),  # noqa: S104 - refused
         ({"MCP_DEV_KEY": "short"}, "it takes at least 32"),
         ({"SVC_ANSWER_TOKENS": "500"}, "it takes at least 2000"),
+        ({"SVC_LOG_FORMAT": "xml"}, "it takes text or json"),
+        *(
+            ({"SVC_OPS_BIND": bind}, "it takes an address and a port, as 127.0.0.1:8769")
+            for bind in ("8769", ":8769", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:0")
+        ),
     ],
 )
 def test_settings_that_do_not_hold(environment: dict[str, str], says: str) -> None:
     with pytest.raises(BadSetting, match=says):
         read_settings(environment)
+
+
+def test_where_operators_are_answered_may_be_an_address_of_either_family() -> None:
+    assert read_settings({}).ops_address == ("127.0.0.1", 8769)
+    assert read_settings({"SVC_OPS_BIND": "[::1]:9000"}).ops_address == ("::1", 9000)
 
 
 def test_the_dev_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ import uvicorn
 
 from server.app import application, listen
 from server.dispatch import Dispatch
+from server.ops.readiness import Readiness
 from server.settings import Settings
+from server.telemetry.metrics import Metrics
 from server.tokens import DevKey
 from server.toolbox import TOOLS
 from tests.server.test_dispatch import DEADLINE, Gate, dispatch_of, tool
@@ -34,7 +36,7 @@ def served(dispatch: Dispatch) -> Iterator[str]:
     """Serve a dispatch from a thread of this process."""
     settings = Settings(port=free_port())
     with listen(settings) as listening:
-        app = application(dispatch, DevKey(KEY), settings.port)
+        app = application(dispatch, DevKey(KEY), settings.port, Readiness([], Metrics()))
         server = uvicorn.Server(uvicorn.Config(app, http="h11", log_level="warning"))
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -20,6 +20,8 @@ from server.feeds import Feeds
 from server.principal import Principal
 from server.settings import Settings
 from server.stores.memory import MemoryLoads
+from server.telemetry.calls import Telemetry
+from server.telemetry.metrics import Metrics
 from server.toolbox import TOOLS, Tool
 from server.wire.answer import Answer
 
@@ -51,14 +53,16 @@ def tool(run: Any, *, heavy: bool = False) -> Tool:
     )
 
 
-def dispatch_of(small: tuple[Path, Path], tools: Mapping[str, Tool], **settings: int) -> Dispatch:
+def dispatch_of(
+    small: tuple[Path, Path], tools: Mapping[str, Tool], metrics: Metrics | None = None, **settings: int
+) -> Dispatch:
     """Return a dispatch over the small books."""
     folder, state = small
     instance = read_instance(folder)
-    callers = Callers(
-        instance, Shelf(instance.catalogue, state / "store"), Feeds.of({}, MemoryLoads(), {}), 10_000, 10_000
-    )
-    return Dispatch(callers, replace(Settings(instance=folder, state=state), **settings), tools)
+    feeds = Feeds.of({}, MemoryLoads(), {})
+    callers = Callers(instance, Shelf(instance.catalogue, state / "store"), feeds, 10_000, 10_000)
+    known = replace(Settings(instance=folder, state=state), **settings)
+    return Dispatch(callers, known, Telemetry(metrics or Metrics()), tools)
 
 
 async def until(event: Event) -> None:

@@ -17,7 +17,7 @@ from server.stores.memory import MemoryLoads
 from server.stores.postgres import Database
 from server.toolbox import TOOLS
 from tests.support.books import load_feeds
-from tests.support.feeding import BEGIN, FEEDS, Fed, attempt_of, days, fed_instance
+from tests.support.fed import BEGIN, FEEDS, Fed, attempt_of, days, fed_instance
 
 EVERYTHING = "all: {scenarios: {'*': {}}}\nassign: [{subject: somebody, profile: all}]"
 URI = "postgresql://reader:s3cr3t%40home@db.example/books"

@@ -17,7 +17,7 @@ from server.embedded.platform import Platform, platform
 from server.embedded.postgres import EmbeddedPostgres
 from server.ports import StoreDown
 from server.settings import Settings
-from tests.support.keeping import said, using
+from tests.support.keeping import alive, children, postmaster, said, using
 from tests.support.serving import wait_for
 
 
@@ -25,25 +25,6 @@ from tests.support.serving import wait_for
 def state(tmp_path: Path) -> Path:
     """A state folder that is not there yet."""
     return tmp_path / "state"
-
-
-def postmaster(state: Path) -> int:
-    """Return the process id of the embedded PostgreSQL."""
-    return int((state / "postgres" / "data" / "postmaster.pid").read_text().split()[0])
-
-
-def children(process: int) -> list[int]:
-    """Return the processes that a process has started."""
-    tasks = Path(f"/proc/{process}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
-
-
-def alive(process: int) -> bool:
-    """Tell whether a process is running, and no zombie."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def keep(opened: Platform, text: str) -> None:

@@ -136,6 +136,35 @@ def test_filters_hold_together(loads: Loads) -> None:
     assert ids(loads.find(LoadsAsked(bindings=()))) == []
 
 
+def test_of_a_feed_that_is_cut_only_the_days_asked_for_are_told(loads: Loads) -> None:
+    september, october = (Span(date(2025, month, 1), date(2025, month, 30)) for month in (9, 10))
+    loads.begin(attempt("1", span=september, periods="2025-09"))
+    loads.begin(attempt("2", span=september))  # the days of the rows that came
+    loads.begin(attempt("3", "people", span=september))
+    feeds = ("gl", "people")
+    assert ids(loads.find(asked(*feeds, span=october))) == []
+    assert ids(loads.find(asked(*feeds, span=october, cut=("gl",)))) == ["2"]
+    assert ids(loads.find(asked(*feeds, span=september, cut=feeds))) == ["3", "2", "1"]
+
+
+def test_the_last_attempt_of_each_feed(loads: Loads) -> None:
+    for number, (binding, status) in enumerate(
+        [
+            ("gl", LoadStatus.SUCCESS),
+            ("people", LoadStatus.SUCCESS),
+            ("gl", LoadStatus.SUCCESS),
+            ("gl", LoadStatus.FAILED_CONNECT),
+            ("sales", LoadStatus.FAILED_STAGE),
+        ]
+    ):
+        loads.begin(attempt(str(number), binding, started_at=NOON - timedelta(hours=number)))
+        loads.finish(attempt(str(number), binding, status=status, finished_at=NOON))
+    feeds = ("gl", "sales", "nothing")
+    assert set(ids(loads.latest(feeds, tuple(LoadStatus)))) == {"3", "4"}
+    assert set(ids(loads.latest(feeds, (LoadStatus.SUCCESS,)))) == {"2"}
+    assert ids(loads.latest((), tuple(LoadStatus))) == ids(loads.latest(feeds, ())) == []
+
+
 def test_the_last_slot_that_a_feed_answered(loads: Loads) -> None:
     assert loads.last_due("gl") is None
     in_paris = NOON.astimezone(timezone(timedelta(hours=2)))
@@ -187,6 +216,7 @@ ATTEMPTS = st.builds(
     FEEDS,
     target=TARGETS,
     span=SPANS,
+    periods=st.none() | st.just("2025-01"),
     due_at=st.none() | TIMES,
     started_at=TIMES,
 )
@@ -194,6 +224,7 @@ STEPS = st.lists(st.tuples(ATTEMPTS, st.sampled_from(LoadStatus)), max_size=12)
 QUESTIONS = st.builds(
     LoadsAsked,
     bindings=st.sets(FEEDS),
+    cut=st.sets(FEEDS),
     target=st.none() | TARGETS,
     span=SPANS,
     statuses=st.sets(st.sampled_from(LoadStatus)).map(tuple),
@@ -228,6 +259,8 @@ def test_the_database_answers_as_the_memory_does(
                 loads.finish(replace(begun, status=status, finished_at=NOON))
     for question in questions:
         assert list(kept.find(question)) == list(remembered.find(question))
+        latest = [one.latest(question.bindings, question.statuses) for one in (kept, remembered)]
+        assert sorted(latest[0], key=str) == sorted(latest[1], key=str)
     assert list(kept.running()) == list(remembered.running())
     for feed in "abc":
         assert kept.last_due(feed) == remembered.last_due(feed)

@@ -24,6 +24,10 @@ NAMES = [
     "list_inspection_sources",
     "get_inspection_schema",
     "inspect_rows",
+    "list_load_history",
+    "get_load_status",
+    "list_bindings",
+    "get_binding",
 ]
 REPORT_KEYS = {
     "label",
@@ -64,6 +68,19 @@ def test_the_example_in_a_description_works(demo: McpBooks, name: str) -> None:
     called = demo.call(name, **example)
     assert not called.is_error, called.result
     assert all(note["code"] != "unknown_member" for note in called.result.get("notes", []))
+
+
+def test_the_load_behind_a_figure_is_described_and_in_the_history(demo: McpBooks) -> None:
+    result = demo.ask("run_statement_data", statement="pnl", period_start="2026-09")
+    load = demo.ask("get_load_status", load_id=result["freshness"]["gl"]["actual"]["load_id"])
+    assert (load["binding_id"], load["dataset_id"], load["status"]) == ("gl", "live.gl", "success")
+    assert load["served_now"] is True
+    assert load["rows_read"] == load["rows_landed"] > 0
+    history = demo.ask("list_load_history", dataset_id="live.gl", period="2026-09")
+    assert [known["load_id"] for known in history["loads"]] == [load["load_id"]]
+    feeds = {feed["binding_id"]: feed for feed in demo.ask("list_bindings")["bindings"]}
+    assert feeds["gl"]["last_success"]["load_id"] == load["load_id"]
+    assert all(feed["last_attempt"]["status"] == "success" for feed in feeds.values())
 
 
 @pytest.mark.parametrize("name", ["run_statement", "run_metric"])

@@ -21,6 +21,8 @@ LISTS: dict[str, Call] = {
     "metrics": ("list_kpis", {}),
     "dimensions": ("list_dimensions", {}),
     "inspection sources": ("list_inspection_sources", {}),
+    "load history": ("list_load_history", {"limit": 200}),
+    "feeds": ("list_bindings", {}),
 }
 DEMO: dict[str, Call] = {
     **LISTS,

@@ -1,159 +1,135 @@
-"""Small books fed from files and from a database that is never asked, and the tools over them in this process."""
+"""Books with feeds, and a daemon that loads them in a process of its own."""
 
-import asyncio
-import json
-from collections.abc import Mapping
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
-from engine.books import Shelf
-from engine.calendar.periods import Span
-from engine.feeds import LoadAttempt, LoadMode, LoadStatus
-from engine.instance.read import Instance, read_instance
-from engine.profiles import Assignment, Profile
-from server.caller import Callers
-from server.dispatch import Dispatch
-from server.feeds import Feeds
-from server.ports import Loads
-from server.principal import Principal
-from server.settings import Settings
-from server.stores.memory import MemoryLoads
-from server.wire.answer import as_text
+from engine.feeds import LoadAttempt
+from engine.instance.read import read_instance
+from server.embedded.platform import Platform, platform
+from server.ingest.attempts import settle
+from server.ingest.daemon import Daemon, Order
+from server.ingest.history import History
+from server.ingest.place import Place
+from server.ingest.schedule import Backoff
+from server.ingest.watching import Watched
+from server.ports import Loads, LoadsAsked
+from server.settings import read_settings
+from tests.support.serving import DEADLINE, wait_for
 from tests.support.small import write_instance
 
-BEGIN = datetime(2021, 3, 1, 5, tzinfo=UTC)
-SOMEBODY = Principal("somebody")
-FEEDS: dict[str, dict[str, Any]] = {
-    "gl": {"scenario": "actual", "load": "replace_periods", "schedule": "15 5 * * *", "timezone": "Europe/Paris"},
-    "budget": {"source": "files", "target": "live.gl", "file": "budget/*.csv", "scenario": "budget"},
-    "ledger": {
-        "source": "erp",
-        "target": "live.gl",
-        "scenario": "forecast",
-        "load": "replace_periods",
-        "extract": "select * from ledger where day >= :period_start and day < :period_end_exclusive and of = :company",
-        "parameters": {"company": "4711"},
-        "map": {
-            "date": {"column": "day", "format": "%d.%m.%Y"},
-            "product": {"column": "article", "values": {"A1": "A", "B1": "B"}},
-            "region": {"constant": "EU"},
-            "amount": "booked",
-            "currency": "booked_in",
-        },
-        "convert": {"rates": "live.fx", "from": "currency", "kind": "average", "into": "amount_group"},
-        "rejects": {"allow": 7},
-        "unknown_members": "extend",
-    },
-}
-DOMAINS = {
-    "gl": """
+TIEOUT = Path(sys.executable).with_name("tieout")
+DOMAIN = """
     time: {column: date}
-    dimensions: {product: product, region: region}
-    measures: {amount: {places: 2}, amount_group: {places: 8}}
-    metrics: {revenue: {measure: amount}}
-    """,
-    "people": """
-    time: {column: date, grain: month}
-    dimensions: {region: region}
-    measures: {heads: {type: number, places: 0}}
-    metrics: {headcount: {measure: heads, over_time: closing}}
-    """,
-}
+    dimensions: {account: account}
+    measures: {amount: {places: 2}}
+    metrics:
+      revenue: {measure: amount}
+"""
+ROWS = "date scenario account amount\n2021-01-05 actual 10 5"
+ONCE_A_YEAR = "0 0 1 1 *"  # always due where it was never answered, and then not again while a test runs
 
 
-def fed_instance(folder: Path, **parts: Any) -> Path:
-    """Write books of a ledger and of people: feeds of facts, members, nodes and rates."""
-    instance = write_instance(
-        folder,
-        facts={
-            "gl": "date product region amount amount_group\n2021-01-05 A EU 10 10\n2021-02-05 B US 20 20",
-            "people": "date scenario region heads\n2021-01 actual EU 6",
-        },
-        domains=DOMAINS,
-        dimensions="""
-            product: {kind: leaf, members: live.product}
-            tree: {kind: ragged, leaf_dimension: product, nodes: live.tree}
-            region: {kind: leaf}
-        """,
-        tables={
-            "product": "id name\nA Ale\nB Beer",
-            "tree": "node parent\nAll -\nA All\nB All",
-            "fx": "currency date kind rate\nEUR 2021 average 1.25",
-        },
-        sources={"erp": {"kind": "postgresql", "uri_env": "ERP_URI"}},
-        bindings=parts.pop("bindings", FEEDS),
-        **parts,
+def books_with(folder: Path, facts: str = ROWS, **feeds: dict[str, Any]) -> Path:
+    """Write an instance of one ledger and its accounts; `feeds` say more of theirs, or are others."""
+    return write_instance(
+        folder / "small",
+        facts={"gl": facts},
+        tables={"account": "id name\n10 Ten"},
+        dimensions="account: {kind: leaf, members: live.account}",
+        domains={"gl": DOMAIN},
+        bindings=feeds,
     )
-    (instance / "data" / "budget").mkdir()
-    return instance
 
 
-class Fed:
-    """The tools over fed books, as a caller with some profiles meets them."""
+@dataclass(frozen=True)
+class Process:
+    """A command that runs on some books."""
 
-    def __init__(
-        self,
-        folder: Path,
-        state: Path,
-        *profiles: Profile,
-        loads: Loads | None = None,
-        environment: Mapping[str, str] | None = None,
-        answer_tokens: int = 10_000,
-    ) -> None:
-        self.loads = loads or MemoryLoads()
-        instance = read_instance(folder)
-        self.instance = given(instance, profiles) if profiles else instance
-        shelf = Shelf(self.instance.catalogue, state / "store")
-        feeds = Feeds.of(self.instance.bindings, self.loads, environment or {})
-        callers = Callers(self.instance, shelf, feeds, answer_tokens, 10_000)
-        self.dispatch = Dispatch(callers, Settings(instance=folder, state=state))
+    process: subprocess.Popen[str]
+    log: Path
 
-    def call(self, tool: str, /, **arguments: Any) -> tuple[bool, dict[str, Any], str]:
-        """Call a tool; return whether it refused, the JSON object, and its text."""
-        outcome = asyncio.run(self.dispatch.call(tool, arguments, SOMEBODY))
-        text = as_text(outcome.result)
-        return outcome.is_error, json.loads(text), text
+    def said(self, words: str) -> bool:
+        """Tell whether it printed something."""
+        return words in self.log.read_text()
 
-    def ask(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """Call a tool that must answer."""
-        refused, result, text = self.call(tool, **arguments)
-        assert not refused, text
-        return result
+    def wait_for(self, words: str) -> None:
+        """Wait until it printed something."""
 
-    def refused(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """Call a tool that must refuse."""
-        refused, result, text = self.call(tool, **arguments)
-        assert refused, text
-        assert result["error_type"] != "internal"
-        return result
+        def there() -> bool:
+            assert self.process.poll() is None or self.said(words), self.log.read_text()
+            return self.said(words)
 
-    def remember(self, *attempts: LoadAttempt) -> None:
-        """Write attempts into the history, as loaders do."""
-        for attempt in attempts:
-            self.loads.begin(replace(attempt, status=LoadStatus.RUNNING))
-            if attempt.status is not LoadStatus.RUNNING:
-                self.loads.finish(attempt)
+        wait_for(there)
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send it a signal and return how it ended."""
+        self.process.send_signal(number)
+        return self.process.wait(timeout=DEADLINE)
 
 
-def given(instance: Instance, profiles: tuple[Profile, ...]) -> Instance:
-    """Return an instance in which somebody has some profiles."""
-    assignments = [Assignment(profile=profile.key, subject=SOMEBODY.subject) for profile in profiles]
-    return replace(instance, profiles={profile.key: profile for profile in profiles}, assignments=assignments)
+@contextmanager
+def running(instance: Path, state: Path, *command: str, **environment: str) -> Iterator[Process]:
+    """Run a command on an instance until the block ends."""
+    known = {**os.environ, "SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state), "TERM": "dumb", **environment}
+    state.mkdir(exist_ok=True)
+    log = state / f"{command[0]}-{len(list(state.glob('*.log')))}.log"
+    with log.open("w") as sink:
+        process = subprocess.Popen([TIEOUT, *command], env=known, stdout=sink, stderr=sink, text=True)
+    try:
+        yield Process(process, log)
+    finally:
+        process.terminate()
+        process.wait(timeout=DEADLINE)
 
 
-def attempt_of(load_id: str, binding: str = "gl", status: LoadStatus = LoadStatus.SUCCESS, **parts: Any) -> LoadAttempt:
-    """Return an attempt that began as many hours later as the number in its id says."""
-    started = BEGIN + timedelta(hours=int("".join(filter(str.isdigit, load_id)) or 0))
-    known: dict[str, Any] = {"source": "files", "target": "live.gl", "mode": LoadMode.FULL, "started_at": started}
-    if status is not LoadStatus.RUNNING:
-        known["finished_at"] = started + timedelta(seconds=90)
-    if status is LoadStatus.SUCCESS:
-        known |= {"rows_read": 1000, "rows_landed": 990, "rows_rejected": 10}
-    return LoadAttempt(load_id=load_id, binding=binding, status=status, **known | parts)
+@contextmanager
+def platform_of(instance: Path, state: Path) -> Iterator[Platform]:
+    """Open the platform of some books."""
+    with platform(replace(read_settings(), instance=instance, state=state)) as opened:
+        opened.wait()
+        yield opened
 
 
-def days(first: str, last: str) -> Span:
-    """Return a span of days."""
-    return Span(datetime.fromisoformat(first).date(), datetime.fromisoformat(last).date())
+SOON = Backoff(first=timedelta(seconds=0.2), longest=timedelta(seconds=1))
+
+
+def daemon_of(instance: Path, state: Path, loads: Loads, *command: str, backoff: Backoff = SOON) -> Daemon:
+    """Return a daemon of some books that does not wait long; `command` is that of a load."""
+    place = Place(catalogue=read_instance(instance).catalogue, folder=instance, state=state)
+    known = ("env", f"SVC_STATE_DIR={state}", sys.executable, "-P", "-m", "server", "load", "--instance", str(instance))
+    return Daemon(
+        watched=Watched(instance),
+        history=History(loads, lambda: settle(place, loads)),
+        command=command or known,
+        at_once=2,
+        inbox=SimpleQueue(),
+        backoff=backoff,
+    )
+
+
+@contextmanager
+def at_work(daemon: Daemon) -> Iterator[Daemon]:
+    """Let a daemon run beside the block."""
+    thread = Thread(target=daemon.run)
+    thread.start()
+    try:
+        yield daemon
+    finally:
+        daemon.inbox.put(Order.STOP)
+        thread.join()
+
+
+def attempts(instance: Path, state: Path) -> list[LoadAttempt]:
+    """Return every attempt to load some books, the latest first."""
+    with platform_of(instance, state) as opened:
+        return list(opened.loads.find(LoadsAsked(bindings=list(read_instance(instance).bindings), limit=1000)))

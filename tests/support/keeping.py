@@ -1,4 +1,4 @@
-"""A process that uses a platform until it is told to end: `python -m tests.support.keeping STATE`."""
+"""A process that uses a platform until it is told to end, `python -m tests.support.keeping STATE`; its servers."""
 
 import os
 import signal
@@ -31,6 +31,25 @@ def said(process: subprocess.Popen[str]) -> str:
     """Return the next line that the process prints, waiting for it."""
     assert process.stdout is not None
     return process.stdout.readline().strip()
+
+
+def postmaster(state: Path) -> int:
+    """Return the process id of the embedded PostgreSQL."""
+    return int((state / "postgres" / "data" / "postmaster.pid").read_text().split()[0])
+
+
+def children(process: int) -> list[int]:
+    """Return the processes that a process has started."""
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def alive(process: int) -> bool:
+    """Tell whether a process is running, and no zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def main() -> None:

@@ -112,7 +112,8 @@ def separate_server(folder: Path) -> Iterator[SeparateServer]:
 def schema_of(uri: str) -> Iterator[str]:
     """Make a schema of its own in a database; yield a URI whose tables are in it."""
     name = f"t{token_hex(6)}"
-    with psycopg.connect(uri, autocommit=True) as connection:
+    with closing(psycopg.connect(uri, autocommit=True)) as connection:
         connection.execute(f'create schema "{name}"'.encode())
-        yield f"{uri}{'&' if '?' in uri else '?'}options=-csearch_path%3D{name}"
+    yield f"{uri}{'&' if '?' in uri else '?'}options=-csearch_path%3D{name}"
+    with closing(psycopg.connect(uri, autocommit=True)) as connection:  # the server may have been restarted since
         connection.execute(f'drop schema "{name}" cascade'.encode())

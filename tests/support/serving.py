@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ class Server:
     """A served instance."""
 
     url: str
+    ops: str  # of the operators' port
     process: subprocess.Popen[str]
     log: Path
 
@@ -40,37 +41,37 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(instance: Path, state: Path, **settings: str) -> Iterator[Server]:
-    """Serve an instance with `tieout serve` until the block ends."""
-    port = free_port()
+def serving(instance: Path, state: Path, *, healthy: bool = True, **settings: str) -> Iterator[Server]:
+    """Serve an instance with `tieout serve` until the block ends; `healthy` waits until all is well."""
+    port, ops = free_port(), f"127.0.0.1:{free_port()}"
     environment = {
         **os.environ,
         "SVC_INSTANCE": str(instance),
         "SVC_STATE_DIR": str(state),
         "SVC_PORT": str(port),
+        "SVC_OPS_BIND": ops,
         "MCP_DEV_KEY": KEY,
         **settings,
     }
     log = state / f"server-{port}.log"
-    with log.open("w") as sink:
-        process = subprocess.Popen(
-            [Path(sys.executable).with_name("tieout"), "serve"], env=environment, stdout=sink, stderr=sink, text=True
-        )
+    command = [Path(sys.executable).with_name("tieout"), "serve"]
+    with log.open("w") as sink, log.with_suffix(".out").open("w") as announced:
+        process = subprocess.Popen(command, env=environment, stdout=announced, stderr=sink, text=True)
     try:
-        wait_until_healthy(f"http://127.0.0.1:{port}/health", process, log)
-        yield Server(f"http://127.0.0.1:{port}/mcp", process, log)
+        wait_until_healthy(f"http://127.0.0.1:{port}/health", process, log, {200} if healthy else {200, 503})
+        yield Server(f"http://127.0.0.1:{port}/mcp", f"http://{ops}", process, log)
     finally:
         process.terminate()
         process.wait(timeout=DEADLINE)
 
 
-def wait_until_healthy(url: str, process: subprocess.Popen[str], log: Path) -> None:
+def wait_until_healthy(url: str, process: subprocess.Popen[str], log: Path, statuses: Collection[int] = (200,)) -> None:
     """Poll until the server answers; fail with its log where it does not."""
 
     def healthy() -> bool:
         assert process.poll() is None, f"the server did not start:\n{log.read_text()}"
         try:
-            return httpx2.get(url, timeout=1).status_code == 200
+            return httpx2.get(url, timeout=1).status_code in statuses
         except httpx2.TransportError:
             return False
 

@@ -1,0 +1,7 @@
+"""python -m server: the command line, as the daemon starts it."""
+
+import sys
+
+from server.cli import main
+
+sys.exit(main())

@@ -1,0 +1,245 @@
+"""The daemon: loads every scheduled feed in its turn, each load in a process of its own."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from queue import Empty, SimpleQueue
+from time import monotonic
+
+from engine.feeds import Binding, LoadAttempt, LoadStatus
+from server.ingest.child import Child, Ended
+from server.ingest.delivery import rank
+from server.ingest.history import History
+from server.ingest.schedule import Backoff, Turn, periods_of, turn_of
+from server.ingest.watching import Watched
+from server.ports import StoreDown
+
+TICK = 1.0  # seconds between two looks at the clock and at the files
+GRACE = 30.0  # seconds that loads have to end in once the daemon is told to
+log = logging.getLogger("tieout.daemon")
+
+
+class Order(Enum):
+    """What somebody tells the daemon."""
+
+    STOP = "stop"
+    REREAD = "reread"
+
+
+Inbox = SimpleQueue[Order | Ended]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A load under way."""
+
+    child: Child
+    binding: Binding
+    turn: Turn
+    rank: int
+    before: frozenset[str]  # the attempts known when it was started
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """Whose turn was worked out when, and from what: it holds until one of these changes."""
+
+    binding: Binding
+    attempts: Sequence[LoadAttempt]
+    at: datetime
+    turn: Turn | None
+
+    def holds(self, binding: Binding, attempts: Sequence[LoadAttempt], now: datetime) -> bool:
+        """Tell whether it would come out the same."""
+        before = self.turn is None or now < self.turn.at
+        return before and self.at <= now and self.binding is binding and self.attempts == attempts
+
+
+@dataclass(kw_only=True)
+class Daemon:
+    """Loads the feeds of one instance in their turns."""
+
+    watched: Watched
+    history: History
+    command: Sequence[str]  # that loads; the feed, its slot and its periods are added to it
+    at_once: int
+    inbox: Inbox
+    backoff: Backoff = field(default_factory=Backoff)
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    grace: float = GRACE
+    _running: dict[str, Running] = field(default_factory=dict)
+    _decided: dict[str, Decided] = field(default_factory=dict)
+    _said: dict[str, str] = field(default_factory=dict)
+    _failed: bool = False
+
+    def run(self, *, once: bool = False) -> bool:
+        """Load feeds in their turns until told to stop, or until none is due; tell whether no load failed."""
+        self._settle()
+        while True:
+            waiting = self._step()
+            if once and not waiting and not self._running:
+                break
+            try:
+                told = self.inbox.get(timeout=TICK)
+            except Empty:
+                continue
+            if told is Order.STOP:
+                self._stop()
+                break
+            self._heed(told)
+        return not self._failed
+
+    def _heed(self, told: Order | Ended) -> None:
+        if isinstance(told, Ended):
+            self._ended(told)
+        elif self.watched.reread():
+            log.info("the files of %s were read anew", self.watched.folder)
+
+    def _step(self) -> bool:
+        """Start the loads whose turn it is; tell whether others are due and wait."""
+        if self.watched.look():
+            log.info("the files of %s changed and were read anew", self.watched.folder)
+        try:
+            waiting = [binding for binding in self._due() if not self._begin(binding)]
+        except StoreDown as down:
+            self._failed = True
+            self._say("", f"the history of loads cannot be read: {down}; nothing starts until it can", logging.ERROR)
+            return False
+        return bool(waiting)
+
+    def _due(self) -> list[Binding]:
+        """Return the feeds whose turn it is, those that others need first."""
+        now, due = self.now(), []
+        for key, binding in self.watched.instance.bindings.items():
+            turn = None if key in self._running else self._turn(binding, now)
+            if turn is not None and turn.at <= now:
+                due.append((turn, binding))
+            elif turn is not None:
+                self._say(key, f"next load at {words(turn.at)}{tries(turn)}")
+        self._said.pop("", None)
+        return [binding for _, binding in sorted(due, key=lambda one: (self._rank(one[1]), one[0].at, one[1].key))]
+
+    def _turn(self, binding: Binding, now: datetime) -> Turn | None:
+        attempts, known = self.history.of(binding.key), self._decided.get(binding.key)
+        if known is None or not known.holds(binding, attempts, now):
+            turn = turn_of(binding, attempts, now, self.backoff)
+            known = self._decided[binding.key] = Decided(binding=binding, attempts=attempts, at=now, turn=turn)
+        return known.turn
+
+    def _begin(self, binding: Binding) -> bool:
+        """Start a load unless it has to wait; tell whether it had not."""
+        reason = self._obstacle(binding)
+        if reason is not None:
+            self._say(binding.key, f"due, and waits: {reason}")
+            return False
+        attempts, now = self.history.anew(binding.key), self.now()
+        turn = turn_of(binding, attempts, now, self.backoff)
+        if turn is not None and turn.at <= now:
+            self._start(binding, turn, attempts, now)
+        return True
+
+    def _start(self, binding: Binding, turn: Turn, attempts: Sequence[LoadAttempt], now: datetime) -> None:
+        periods = periods_of(binding, attempts, now, self.watched.instance.catalogue.calendar)
+        asked = f"{periods.start.code}..{periods.end.code}" if periods else None
+        command = [*self.command, binding.key, "--due", turn.slot.isoformat(), *(("--period", asked) if asked else ())]
+        of_slot = tries(turn) or f" for the slot of {words(turn.slot)}"
+        self._say(binding.key, f"starts{of_slot}{f', periods {asked}' if asked else ''}")
+        try:
+            child = Child(binding.key, command, self.inbox.put)
+        except OSError as fault:
+            self._tell_end(self.history.note(binding, turn.slot, now, f"cannot be started: {fault.strerror}"))
+            return
+        before = frozenset(attempt.load_id for attempt in attempts)
+        self._running[binding.key] = Running(
+            child=child, binding=binding, turn=turn, rank=self._rank(binding), before=before
+        )
+
+    def _obstacle(self, binding: Binding) -> str | None:
+        """Return why a feed that is due cannot start yet, None where it can."""
+        rank = self._rank(binding)
+        for key, other in self._running.items():
+            if other.binding.target == binding.target:
+                return f"{key} loads {binding.target}"
+            if other.rank < rank:
+                return f"{key} loads first, others need what it brings"
+        return f"{self.at_once} loads are under way" if len(self._running) >= self.at_once else None
+
+    def _rank(self, binding: Binding) -> int:
+        return rank(binding, self.watched.instance.catalogue)
+
+    def _ended(self, ended: Ended) -> None:
+        """Note how a load ended, by what it recorded."""
+        running = self._running.pop(ended.binding)
+        try:
+            attempt = self._recorded(running)
+        except StoreDown as down:
+            log.warning("%s: how its load ended cannot be read: %s", ended.binding, down)
+            attempt = None
+        if attempt is None:
+            said = ended.last_words or f"the load ended with exit status {ended.status} and recorded nothing"
+            attempt = self.history.note(running.binding, running.turn.slot, self.now(), said)
+        self._tell_end(attempt)
+
+    def _recorded(self, running: Running) -> LoadAttempt | None:
+        """Return the attempt that a load recorded, settled where the load did not live to say how it ended."""
+        key = running.binding.key
+        for attempts in (self.history.anew, self._settled):
+            new = next((one for one in attempts(key) if one.load_id not in running.before), None)
+            if new is None or new.status is not LoadStatus.RUNNING:
+                return new
+        return None
+
+    def _settled(self, key: str) -> Sequence[LoadAttempt]:
+        self.history.settle()
+        return self.history.of(key)
+
+    def _tell_end(self, attempt: LoadAttempt) -> None:
+        self._failed = self._failed or attempt.status.failed
+        rows = f", {attempt.rows_landed:,} rows landed" if attempt.rows_landed is not None else ""
+        rejected = f", {attempt.rows_rejected:,} rejected" if attempt.rows_rejected else ""
+        why = f": {attempt.message}" if attempt.message else ""
+        level = logging.ERROR if attempt.status.failed else logging.INFO
+        said = f"{attempt.status.value}{rows}{rejected}{why}"
+        self._say(attempt.binding, said, level, status=attempt.status.value, load_id=attempt.load_id)
+
+    def _settle(self) -> None:
+        try:
+            self.history.settle()
+        except StoreDown as down:
+            log.warning("interrupted loads cannot be settled yet: %s", down)
+
+    def _stop(self) -> None:
+        """End the loads under way, and wait until they have."""
+        log.info("stops; %s", f"ends {', '.join(self._running)}" if self._running else "no load is under way")
+        for running in self._running.values():
+            running.child.terminate()
+        deadline = monotonic() + self.grace
+        while self._running:
+            try:
+                told = self.inbox.get(timeout=max(0.0, deadline - monotonic()))
+            except Empty:
+                log.warning("%s did not end in %.0f s and is killed", ", ".join(self._running), self.grace)
+                for running in self._running.values():
+                    running.child.kill()
+                deadline = monotonic() + self.grace
+                continue
+            if isinstance(told, Ended):
+                self._ended(told)
+
+    def _say(self, key: str, decision: str, level: int = logging.INFO, **fields: str) -> None:
+        """Log a decision, once."""
+        if self._said.get(key) != decision:
+            self._said[key] = decision
+            log.log(level, "%s%s%s", key, ": " if key else "", decision, extra=fields)
+
+
+def words(instant: datetime) -> str:
+    """Return an instant for the log."""
+    return f"{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def tries(turn: Turn) -> str:
+    """Return which try of its slot a turn is, where it is not the first."""
+    return f", try {turn.failures + 1} for the slot of {words(turn.slot)}" if turn.failures else ""

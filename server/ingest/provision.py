@@ -1,0 +1,113 @@
+"""Provision: settles and sweeps what interrupted loads left, holds every file to its digest, tells what the books hold.
+
+Codes, members, trees, the days that hold rows and how large sums can get are made when a load publishes.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+
+from engine.catalogue import Catalogue, Domain
+from engine.store.files import DIGITS
+from engine.store.layout import UNDATED, Manifest, pin_current
+from server.ingest.attempts import settle
+from server.ingest.load import staging
+from server.ingest.locks import TargetBusy, holding
+from server.ingest.place import Place
+from server.ports import Loads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What the books hold of a domain."""
+
+    domain: str
+    rows: int
+    months: Sequence[str]  # that hold rows, in order
+    loads: int
+    members: int  # of all its dimensions together
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provisioned:
+    """What was put in order, what cannot be, and what the books hold then."""
+
+    settled: int  # loads
+    swept: int  # files
+    damaged: Sequence[str]
+    held: Sequence[Held]
+
+
+def provision(place: Place, loads: Loads) -> Provisioned:
+    """Put the books in order; StoreDown where the history of loads is out of reach."""
+    before = {attempt.load_id for attempt in loads.running()}
+    settle(place, loads)
+    settled = before - {attempt.load_id for attempt in loads.running()}
+    known = files_in(place)
+    sweep_spool(place)
+    with staging(place.store):  # sweeps as it ends
+        pass
+    swept = known - files_in(place)
+    pin = pin_current(place.store)
+    held = [held_of(domain, place, pin.manifest) for domain in place.catalogue.domains.values()]
+    damaged = list(damaged_files(place.store, pin.manifest))
+    pin.drop()
+    return Provisioned(settled=len(settled), swept=len(swept), damaged=damaged, held=held)
+
+
+def files_in(place: Place) -> set[Path]:
+    """Return the files of the store, and those on their way into it."""
+    return {path for folder in (place.store, place.spool) for path in folder.rglob("*.arrow*")}
+
+
+def sweep_spool(place: Place) -> None:
+    """Delete the rows that loads left on their way, but not those of loads under way."""
+    for folder in place.spool.glob("*"):
+        try:
+            with holding(place.state, [folder.name]):
+                shutil.rmtree(folder)
+        except TargetBusy:
+            continue
+
+
+def damaged_files(root: Path, manifest: Manifest) -> Iterator[str]:
+    """Yield every file that is not there or is not what was written, with the feed that brings it again."""
+    parts = [(part.file, part.load) for parts in manifest.facts.values() for part in parts]
+    tables = [(table.file, table.load) for table in manifest.tables.values()]
+    for file, load in (*parts, *tables, *((codes.file, None) for codes in manifest.codes.values())):
+        again = f"load {manifest.loads[load].binding} again" if load else "restore it from a backup, or load everything"
+        if not (root / file).is_file():
+            yield f"{file} is missing; {again}"
+        elif not is_whole(root / file):
+            yield f"{file} is not what was written; {again}"
+
+
+def is_whole(path: Path) -> bool:
+    """Tell whether a file is what its name says that it holds."""
+    with path.open("rb") as file:
+        return path.stem.endswith(f"-{file_digest(file, 'sha256').hexdigest()[:DIGITS]}")
+
+
+def held_of(domain: Domain, place: Place, manifest: Manifest) -> Held:
+    """Return what the books hold of a domain."""
+    parts = manifest.facts.get(domain.key, ())
+    codes = [manifest.codes[key] for key in domain.dimensions if key in manifest.codes]
+    tables = [manifest.tables[name] for name in tables_of(domain, place.catalogue) if name in manifest.tables]
+    files = {*(part.file for part in parts), *(code.file for code in codes), *(table.file for table in tables)}
+    return Held(
+        domain=domain.key,
+        rows=sum(part.rows for part in parts),
+        months=sorted({part.bucket for part in parts} - {UNDATED}),
+        loads=len({part.load for part in parts}),
+        members=sum(code.count - 1 for code in codes),  # one of them stands for no member
+        bytes=sum((place.store / file).stat().st_size for file in files if (place.store / file).exists()),
+    )
+
+
+def tables_of(domain: Domain, catalogue: Catalogue) -> set[str]:
+    """Return the live tables of members and nodes behind the dimensions of a domain."""
+    dimensions = [dim for dim in catalogue.dimensions.values() if dim.leaf in domain.dimensions]
+    return {name for dim in dimensions for name in (dim.members, dim.nodes) if name}

@@ -1,0 +1,135 @@
+"""The checks of readiness: each uses what it is named after the way that calls do."""
+
+import os
+import shutil
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from secrets import randbelow, token_hex
+
+import pyarrow as pa
+
+from engine.books import Books, Shelf
+from engine.catalogue import Catalogue
+from engine.errors import Unavailable
+from server.ports import Loads, StoreDown
+from server.stores.migrations import held_to_migrations
+from server.stores.postgres import Database
+from server.telemetry.metrics import Metrics
+
+MEGABYTE = 1 << 20
+BLOCK = 1 << 16
+NO_BOOKS = "no books are loaded yet; run: tieout load"
+
+
+def use_database(database: Database) -> None:
+    """Ask the platform database something, and hold it to the migrations of this version."""
+    with database.transaction() as connection:
+        held_to_migrations(connection)
+
+
+def tell_of_loads(loads: Loads, bindings: Collection[str], metrics: Metrics) -> None:
+    """Take note of what became of the loads of each feed."""
+    metrics.loads(loads.tally(), bindings)
+
+
+class ArtifactsFolder:
+    """The folder of files made for callers: written to the way that exports are, with room to spare."""
+
+    def __init__(self, folder: Path, free_megabytes: int) -> None:
+        self._folder = folder
+        self._free_megabytes = free_megabytes
+        self._name = f".readyz-{token_hex(4)}"  # of this process alone, whoever else has the folder
+
+    def use(self) -> None:
+        """Write, sync, rename, read and delete a file."""
+        try:
+            free = shutil.disk_usage(self._folder).free // MEGABYTE
+            if free < self._free_megabytes:
+                raise StoreDown(
+                    f"{self._folder} has {free} MB free, fewer than the {self._free_megabytes} of SVC_FREE_MEGABYTES; "
+                    "free space or enlarge its volume"
+                )
+            self._write_and_read()
+        except FileNotFoundError as fault:
+            raise StoreDown(
+                f"{self._folder} is not there; mount its volume or create it, or name another with USER_DATA_DIR"
+            ) from fault
+        except OSError as fault:
+            raise StoreDown(
+                f"cannot keep files in {self._folder} ({fault.strerror}); the server's user must be able to write there"
+            ) from fault
+
+    def _write_and_read(self) -> None:
+        staged, kept = self._folder / f"{self._name}.part", self._folder / self._name
+        written = os.urandom(16)
+        try:
+            with staged.open("wb") as file:
+                file.write(written)
+                file.flush()
+                os.fsync(file.fileno())
+            staged.rename(kept)
+            if kept.read_bytes() != written:
+                raise StoreDown(f"{self._folder} does not give back what is written to it; check its volume")
+        finally:
+            for path in (staged, kept):
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+
+
+class StoredBooks:
+    """The books as a server that starts now would find them; none at all are fine, for there must be a first load."""
+
+    def __init__(self, catalogue: Catalogue, root: Path, tell: Callable[[int, datetime | None], None]) -> None:
+        self._catalogue = catalogue
+        self._root = root
+        self._tell = tell
+        self._highest = 0  # version that this process has seen
+        self._whole = 0  # version whose files were all there
+        self._turn = 0
+
+    def use(self) -> str | None:
+        """Open the current version and read a block of one of its files, each time of the next one."""
+        try:
+            books = Shelf(self._catalogue, self._root).current()
+        except (OSError, ValueError, KeyError, TypeError, Unavailable) as fault:
+            raise StoreDown(
+                f"the current version of the books in {self._root} cannot be opened ({type(fault).__name__}); "
+                "restore the folder from a backup, or load its feeds again into an empty one"
+            ) from fault
+        self._tell(books.version, books.published_at)
+        if books.version < self._highest:
+            raise StoreDown(
+                f"{self._root} held version {self._highest} of the books and now says {books.version}; is its volume "
+                "mounted? Where an older backup was put back on purpose, restart the server"
+            )
+        self._highest = books.version
+        if not books.version:
+            return NO_BOOKS
+        self._read_some(books)
+        return None
+
+    def _read_some(self, books: Books) -> None:
+        files = books.files
+        if books.version != self._whole:  # what was lost while nobody looked, such as files that a restore left out
+            for path in files:
+                if not path.exists():
+                    raise lost(path, books, "it is not there")
+            self._whole = books.version
+        path = files[self._turn % len(files)]
+        try:
+            with pa.OSFile(str(path)) as file:
+                pa.ipc.open_file(file)
+                file.seek(randbelow(file.size()))
+                file.read(BLOCK)
+        except (OSError, pa.ArrowException) as fault:
+            raise lost(path, books, "it cannot be read") from fault
+        self._turn += 1  # which stays at a file that cannot be read, until it can
+
+
+def lost(path: Path, books: Books, how: str) -> StoreDown:
+    """Return what to say of a file that the books need and do not have."""
+    return StoreDown(
+        f"version {books.version} of the books needs {path} and {how}; restore it from a backup or load its feed again"
+    )

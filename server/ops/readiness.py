@@ -1,0 +1,156 @@
+"""Readiness: what the server stands on, each part truly used, none waited for longer than its limit."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from threading import Thread
+from time import monotonic
+from typing import Any
+
+from server.ports import StoreDown
+from server.telemetry.metrics import Metrics
+
+LIMIT_SECONDS = 1.0
+KEPT_SECONDS = 1.0  # that an answer stands for those who ask after it
+EVERY_SECONDS, SOON_SECONDS = 5.0, 1.0  # between two rounds, whether or not anybody asks; where one found fault
+STALE_SECONDS = 30.0  # after which the latest round says nothing any more
+OK, UNAVAILABLE, STARTING = "ok", "unavailable", "starting"
+Json = dict[str, Any]
+log = logging.getLogger("tieout.ops")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing the server stands on; `run` uses it and returns a remark where there is one to make.
+
+    It raises StoreDown with what is wrong, in words that an operator can act on and that hold no secret.
+    """
+
+    name: str
+    run: Callable[[], str | None]
+    limit: float = LIMIT_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a check found: why it does not hold where it does not, and how long it took."""
+
+    reason: str | None = None
+    remark: str | None = None
+    seconds: float = 0.0
+
+    def as_data(self) -> Json:
+        """Return it as /readyz shows it."""
+        status = OK if self.reason is None else UNAVAILABLE
+        said = {"reason": self.reason, "note": self.remark}
+        return {"status": status, "ms": round(self.seconds * 1000, 1), **{k: v for k, v in said.items() if v}}
+
+
+class Watched:
+    """A check in a thread of its own, one run at a time.
+
+    A run that hangs is left alone: nothing can end it but what it waits for, and a second would only hang beside it.
+    """
+
+    def __init__(self, check: Check) -> None:
+        self.check = check
+        self._begun = 0.0
+        self._running: Future[Finding] | None = None
+
+    async def find(self) -> Finding:
+        """Run the check, and wait for it no longer than its limit."""
+        if self._running is not None and not self._running.done():
+            waited = monotonic() - self._begun
+            return Finding(reason=f"it does not answer, for {waited:.0f} s by now", seconds=waited)
+        self._begun, self._running = monotonic(), Future()
+        self._running.set_running_or_notify_cancel()  # so that giving up waiting does not cancel it
+        Thread(target=self._run, args=(self._running,), name=f"check {self.check.name}", daemon=True).start()
+        done, _ = await asyncio.wait({asyncio.wrap_future(self._running)}, timeout=self.check.limit)
+        if not done:
+            return Finding(reason=f"it did not answer within {self.check.limit:g} s", seconds=self.check.limit)
+        return self._running.result()
+
+    def _run(self, running: Future[Finding]) -> None:
+        reason: str | None = "the check itself failed; the log of the server has the fault"
+        remark = None
+        try:
+            remark = self.check.run()
+            reason = None
+        except StoreDown as fault:
+            reason = str(fault)
+        finally:  # any other fault is in the log by the hook for threads, and must not leave anybody waiting
+            running.set_result(Finding(reason=reason, remark=remark, seconds=monotonic() - self._begun))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What one round of all checks found."""
+
+    findings: dict[str, Finding]
+    at: float
+
+    @property
+    def ready(self) -> bool:
+        """Whether every check holds."""
+        return all(finding.reason is None for finding in self.findings.values())
+
+    def as_data(self) -> Json:
+        """Return it as /readyz shows it."""
+        checks = {name: finding.as_data() for name, finding in self.findings.items()}
+        return {"status": OK if self.ready else UNAVAILABLE, "checks": checks}
+
+
+class Readiness:
+    """The checks of one process, and what they found last."""
+
+    def __init__(self, checks: Sequence[Check], metrics: Metrics, beside: Sequence[Check] = ()) -> None:
+        """`beside` is looked at as often and decides nothing."""
+        self._watched = [Watched(check) for check in checks]
+        self._beside = [Watched(check) for check in beside]
+        self._metrics = metrics
+        self._latest: Verdict | None = None
+        self._round = asyncio.Lock()
+
+    async def verdict(self) -> Verdict:
+        """Return what a round found a moment ago, else now; several who ask at once share a round."""
+        async with self._round:
+            if self._latest is None or monotonic() - self._latest.at > KEPT_SECONDS:
+                self._latest = await self._look()
+            return self._latest
+
+    async def watch(self) -> None:
+        """Make a round every few seconds, until cancelled."""
+        while True:
+            await asyncio.gather(self.verdict(), *(watched.find() for watched in self._beside))
+            await asyncio.sleep(EVERY_SECONDS if self.health()["status"] == OK else SOON_SECONDS)
+
+    def health(self) -> Json:
+        """Return whether all is well by the latest round; never waits for anything."""
+        latest = self._latest
+        if latest is None:
+            return {"status": STARTING}
+        if monotonic() - latest.at > STALE_SECONDS:
+            return {"status": UNAVAILABLE}
+        checks = {name: OK if finding.reason is None else UNAVAILABLE for name, finding in latest.findings.items()}
+        return {"status": OK if latest.ready else UNAVAILABLE, "checks": checks}
+
+    async def _look(self) -> Verdict:
+        found = await asyncio.gather(*(watched.find() for watched in self._watched))
+        findings = {watched.check.name: finding for watched, finding in zip(self._watched, found, strict=True)}
+        for name, finding in findings.items():
+            self._metrics.ready.labels(name).set(finding.reason is None)
+            self._metrics.check_seconds.labels(name).set(finding.seconds)
+            self._tell(name, finding)
+        return Verdict(findings=findings, at=monotonic())
+
+    def _tell(self, name: str, finding: Finding) -> None:
+        was = self._latest and self._latest.findings[name].reason
+        said = {"check": name, "reason": finding.reason}
+        if finding.reason and self._latest is None:
+            log.info("waiting for %s", name, extra=said)
+        elif finding.reason and not was:
+            log.warning("%s is unavailable", name, extra=said)
+        elif was and not finding.reason:
+            log.info("%s is available", name, extra=said)

@@ -1,0 +1,48 @@
+"""Signals: how a command is told to end and to read its files anew."""
+
+import os
+import signal
+from collections.abc import Callable
+from threading import Thread
+
+
+def interrupt_on_sigterm() -> None:
+    """Let SIGTERM do what an interrupt from the keyboard does.
+
+    It does so even while a query is waited for, whose driver heeds interrupts alone: a handler in Python would not run
+    before the query ends, so a thread of its own passes the signal on.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    Thread(target=pass_on, args=(reading,), daemon=True).start()
+
+
+def pass_on(reading: int) -> None:
+    """Interrupt this process at the first SIGTERM."""
+    while os.read(reading, 1)[0] != signal.SIGTERM:
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def on_hangup(reread: Callable[[], None]) -> None:
+    """Call something at SIGHUP; where that says that the terminal of the command is gone, end as at SIGTERM."""
+    had_terminal = has_terminal()
+
+    def heed(*_: object) -> None:
+        if had_terminal and not has_terminal():
+            signal.raise_signal(signal.SIGTERM)
+        else:
+            reread()
+
+    signal.signal(signal.SIGHUP, heed)
+
+
+def has_terminal() -> bool:
+    """Tell whether this process has a terminal that is there."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,90 @@
+"""A served instance whose files change: read anew at SIGHUP, kept as it was while they are faulty."""
+
+import os
+import pty
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.books import load_instance
+from tests.support.serving import KEY, McpBooks, Server, connected, free_port, serving, wait_for
+from tests.support.small import write_instance
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    """An instance of one amount, loaded into the folder beside it."""
+    instance = write_instance(
+        tmp_path / "small",
+        facts={"gl": "date scenario amount\n2021-01-05 actual 10"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount}
+            """
+        },
+        profiles="seen: {scenarios: {'*': {}}}\nassign: [{subject: dev, profile: seen}]",
+    )
+    load_instance(instance, tmp_path / "state")
+    return instance
+
+
+def name(books: McpBooks) -> str:
+    """Return what the books are called."""
+    return str(books.ask("svc_orientation")["name"])
+
+
+def hang_up(server: Server) -> None:
+    """Tell a server to read its files anew."""
+    server.process.send_signal(signal.SIGHUP)
+
+
+def test_a_served_instance_is_read_anew_at_sighup_and_kept_while_it_is_faulty(ledger: Path, tmp_path: Path) -> None:
+    instance, scenarios = ledger / "instance.yaml", (ledger / "scenarios.yaml").read_text()
+    with serving(ledger, tmp_path / "state") as server, connected(server.url, "auto") as books:
+        before = books.ask("svc_orientation")
+        instance.write_text("name: Renamed\ncurrency: USD\n")
+        (ledger / "scenarios.yaml").write_text(
+            "actual: {alias: A, kind: actual}\nactual: {alias: A}\nplan: {alias: B}\n"
+        )
+        hang_up(server)
+        wait_for(lambda: "were not taken; what was read before stays" in server.log.read_text())
+        assert "scenarios.yaml:2: says 'actual' twice" in server.log.read_text()
+        assert "scenarios.yaml:3: plan.kind is missing" in server.log.read_text()
+        assert name(books) == before["name"] == "Small"
+        (ledger / "scenarios.yaml").write_text(scenarios)
+        hang_up(server)
+        wait_for(lambda: name(books) == "Renamed")
+        after = books.ask("svc_orientation")
+    assert before["catalogue_version"] != after["catalogue_version"]
+    assert before["data_version"] == after["data_version"]
+
+
+def test_a_server_whose_terminal_is_closed_ends(ledger: Path, tmp_path: Path) -> None:
+    port = free_port()
+    known = {"SVC_INSTANCE": ledger, "SVC_STATE_DIR": tmp_path / "state", "SVC_PORT": port, "MCP_DEV_KEY": KEY}
+    environment = {**os.environ, **{name: str(value) for name, value in known.items()}}
+    terminal, other_end = pty.openpty()
+    # a shell of its own session has the terminal, and the server is what it runs there
+    command = ["setsid", "--ctty", "sh", "-c", f"{Path(sys.executable).with_name('tieout')} serve; exit $?"]
+    with subprocess.Popen(
+        command, env=environment, stdin=other_end, stdout=other_end, stderr=other_end, text=True
+    ) as shell:
+        os.close(other_end)
+        wait_for(lambda: listens(port))
+        os.close(terminal)
+        wait_for(lambda: shell.poll() is not None)
+    wait_for(lambda: not listens(port))
+
+
+def listens(port: int) -> bool:
+    """Tell whether somebody listens on a port of this machine."""
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
