@@ -8,7 +8,7 @@ ROWS ?= 150000
 NPM := $(shell command -v npm 2>/dev/null)
 SUITE := tests/conformance
 
-.PHONY: serve test test-deep test-mutations lint bench schemas constraints ci-deps clean
+.PHONY: serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
 .DELETE_ON_ERROR:
 
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
@@ -32,8 +32,14 @@ lint: $(VENV)/dev.done
 bench: $(VENV)/dev.done  ## the benches at their stated sizes; see benches/README.md
 	$(BIN)/python -m benches
 
+verify-upgrade: $(VENV)/runtime.done  ## verify the running stack step by step; ARGS="--help" tells what it takes
+	$(BIN)/python scripts/verify_upgrade.py $(ARGS)
+
 schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files for editors
 	$(BIN)/python scripts/schemas.py
+
+docs: schemas  ## write what the documentation takes out of the code
+	$(BIN)/python scripts/settings_table.py
 
 constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
 	$(BIN)/uv pip compile pyproject.toml --extra install $(RESOLVE) -o constraints/runtime.txt
@@ -46,6 +52,7 @@ APT := apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-
 
 ci-deps:  ## what the tests take beyond pip and npm, from Debian
 	command -v npm >/dev/null || ($(APT) nodejs npm)
+	(command -v nginx && command -v openssl) >/dev/null || ($(APT) nginx-light openssl)
 	command -v redis-server >/dev/null || ($(APT) redis-server)
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 
