@@ -105,6 +105,11 @@ class Books:
         """Tell whether a domain has facts."""
         return bool(self._pin.manifest.facts.get(domain))
 
+    def feeds(self, domain: str) -> set[str]:
+        """Return the feeds that brought the facts of a domain."""
+        manifest = self._pin.manifest
+        return {manifest.loads[part.load].binding for part in manifest.facts.get(domain, ())}
+
     def places(self, domain: str) -> Mapping[str, set[int]]:
         """Return the decimal places that the amounts of each measure of a domain were loaded to."""
         found: dict[str, set[int]] = {}

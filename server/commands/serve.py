@@ -43,7 +43,7 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
     ):
         opened.start()  # beside opening the books
         books = Shelf(instance.catalogue, settings.store).current()
-        for fault in data_faults(books) if books.version else [NO_BOOKS]:
+        for fault in data_faults(books, instance.bindings) if books.version else [NO_BOOKS]:
             log.warning(fault)
         announce(settings, instance, key)
         serve(settings, instance, key, opened, for_clients, for_operators)
