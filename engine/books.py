@@ -58,7 +58,8 @@ class Books:
     @property
     def published_at(self) -> datetime | None:
         """When the latest load of this version was made, None where there is none."""
-        return max((load.loaded_at for load in self._pin.manifest.loads.values()), default=None)
+        loads = self._pin.manifest.loads.values()
+        return max(loads, key=lambda load: load.sequence).loaded_at if loads else None
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
         """Return what was made under a key before, or make and keep it; `size` is about how many members it holds."""

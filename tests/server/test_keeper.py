@@ -17,7 +17,7 @@ from server.embedded.platform import Platform, platform
 from server.embedded.postgres import EmbeddedPostgres
 from server.ports import StoreDown
 from server.settings import Settings
-from tests.support.keeping import alive, children, postmaster, said, using
+from tests.support.keeping import alive, children, children_for, postmaster, said, using
 from tests.support.serving import wait_for
 
 
@@ -58,7 +58,7 @@ def test_both_servers_are_up_and_nobody_else_reaches_them(state: Path) -> None:
         assert works(opened)
         for folder in (state / "postgres", state / "postgres" / "data", state / "valkey"):
             assert folder.stat().st_mode & 0o777 == 0o700
-        servers = children(os.getpid())
+        servers = children_for(state)
         for server in servers:
             listening = Path(f"/proc/{server}/net/tcp").read_text()
             held = {str(link.readlink()) for link in Path(f"/proc/{server}/fd").iterdir()}
@@ -87,7 +87,7 @@ def test_a_server_that_is_killed_is_started_again(state: Path) -> None:
         opened.wait()
         opened.cache.ping()
         keep(opened, "before")
-        for server in children(os.getpid()):
+        for server in children_for(state):
             os.kill(server, signal.SIGKILL)
         wait_for(lambda: works(opened))
         assert kept(opened) == ["before"]
@@ -102,12 +102,12 @@ def test_whoever_is_left_takes_over_when_the_keeper_ends(state: Path, end: signa
         keep(opened, "before")
         first = postmaster(state)
         assert first in children(keeper.pid)
-        assert children(os.getpid()) == [keeper.pid]
+        assert children_for(state) == [keeper.pid]
         keeper.send_signal(end)
         keeper.wait()
         wait_for(lambda: not alive(first))
         wait_for(lambda: works(opened))
-        assert postmaster(state) in children(os.getpid())
+        assert postmaster(state) in children_for(state)
         assert kept(opened) == ["before"]
 
 

@@ -44,6 +44,11 @@ def children(process: int) -> list[int]:
     return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
+def children_for(state: Path) -> list[int]:
+    """Return the processes that this one has started for a state folder; other tests have servers of their own."""
+    return [child for child in children(os.getpid()) if str(state) in Path(f"/proc/{child}/cmdline").read_text()]
+
+
 def alive(process: int) -> bool:
     """Tell whether a process is running, and no zombie."""
     try:
