@@ -18,8 +18,9 @@ def data_faults(books: Books, feeds: Collection[str]) -> Iterator[str]:
         yield from fact_faults(books, domain)
         for feed in sorted(books.feeds(domain.key) - set(feeds)):
             yield (
-                f"{domain.table} ({domain.key}) holds rows of the feed '{feed}', which integrations.yaml lacks; they still "
-                f"count: give the feed its name back, or take them out with tieout provision --forget {feed}"
+                f"{domain.table} ({domain.key}) holds rows of the feed '{feed}', which integrations.yaml lacks; "
+                "they still count: give the feed its name back, or take them out with "
+                f"tieout provision --forget {feed}"
             )
     broken = set()
     for dimension in catalogue.dimensions.values():
