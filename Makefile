@@ -48,12 +48,14 @@ constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
 RESOLVE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --upgrade --quiet \
 	--custom-compile-command "make constraints"
 
-APT := apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends
+# RUNLEVEL=1 keeps Debian from starting the servers that it installs: the tests start their own
+APT := apt-get update && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends
 
 ci-deps:  ## what the tests take beyond pip and npm, from Debian
 	command -v npm >/dev/null || ($(APT) nodejs npm)
 	(command -v nginx && command -v openssl) >/dev/null || ($(APT) nginx-light openssl)
 	command -v redis-server >/dev/null || ($(APT) redis-server)
+	command -v faketime >/dev/null || ($(APT) faketime)
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 
 clean:

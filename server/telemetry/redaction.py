@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 REDACTED = "[redacted]"
 SHORTEST_SECRET = 8  # shorter ones are words that would be struck out everywhere; their shape still gives them away
 LONGEST = 8000  # characters of one value: more would make container runtimes split the line
+SCANNED = 8 * LONGEST  # of these characters secrets are looked for; the rest is not said anyway
 SECRET_FIELD = re.compile(
     r"(^|[_-])(authorization|tokens?|passw(or)?d|pwd|secrets?|credentials?|cookie|signature|dsn|(dev|signing|api)_key)$",
     re.IGNORECASE,
@@ -19,9 +20,9 @@ SECRET_FIELD = re.compile(
 SHAPES = re.compile(
     r"""(?ix)
       (?P<link>/api/artifacts/)[^\s"'<>]+                        # a transfer link: its signature opens the file
-    | (?P<uri>\b[a-z][a-z0-9+.-]*://)[^\s"'<>]*@                 # a URI with credentials, up to the last @ of it
+    | (?P<uri>\b[a-z][a-z0-9+.-]{0,30}://)[^\s"'<>]{0,2000}@   # a URI with credentials, up to the last @ of it
     | (?P<header>\bauthorization["']?\s*[:=]\s*["']?(?:\w+\s+)?|\bbearer\s+)[^\s"',;]+
-    | \beyJ[\w-]{6,}\.[\w-]+(?:\.[\w-]*)?                        # a JSON Web Token
+    | \beyJ[\w-]{6,2000}\.[\w-]+(?:\.[\w-]*)?                  # a JSON Web Token
     | (?P<named>(?:\b|_)(?:passw(?:or)?d|pwd|secret|token|signature|sig|(?:dev|signing|api)_key)
         ["']?\s*[=:]\s*)(?:"[^"]*"|'[^']*'|[^\s"'&,;)}\]]+)      # password=…, "token": "…", &signature=…
     """
@@ -56,11 +57,12 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """Return a text without secrets, and not too long for a line."""
+        said = text[:SCANNED]
         if self._known is not None:
-            text = self._known.sub(REDACTED, text)
-        if not text.isalnum():  # as every shape is
-            text = SHAPES.sub(struck, text)
-        return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)"
+            said = self._known.sub(REDACTED, said)
+        if not said.isalnum():  # which nothing with the shape of a secret is
+            said = SHAPES.sub(struck, said)
+        return said if len(said) <= LONGEST else f"{said[:LONGEST]}… ({len(text)} characters)"
 
 
 def struck(found: re.Match[str]) -> str:

@@ -172,6 +172,15 @@ def test_a_value_that_would_not_fit_a_line_is_cut(lines: Lines) -> None:
     assert f"({10 * LONGEST} characters)" in line
 
 
+@pytest.mark.parametrize(
+    "hostile",
+    ["a." * 10**6, "x://" * 10**6, "-eyJ" + "a" * 10**6, "-eyJaaaaaaa" * 10**5, "password=" * 10**5, 'token="' * 10**5],
+)
+def test_no_text_takes_long_to_look_through(hostile: str) -> None:
+    program = "import sys; from server.telemetry.redaction import Redaction; Redaction().text(sys.stdin.read())"
+    subprocess.run([sys.executable, "-c", program], input=hostile, text=True, check=True, timeout=20)
+
+
 def test_the_password_of_a_uri_is_found() -> None:
     assert set(password_of("postgresql://u:a%20b@h/db")) == {"a%20b", "a b"}
     for uri in (None, "", "postgresql://u@h/db", "postgresql:///db?host=x"):
