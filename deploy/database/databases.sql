@@ -5,4 +5,4 @@ create role tieout login password :'tieout_password';
 create role identity login password :'identity_password';
 create database tieout owner tieout encoding 'UTF8' locale 'C' template template0;  -- as the embedded one
 create database identity owner identity encoding 'UTF8' template template0;
-revoke connect, temporary on database tieout, identity, postgres from public;
+revoke connect, temporary on database tieout, identity from public;

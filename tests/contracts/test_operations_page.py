@@ -75,6 +75,11 @@ def test_every_path_that_the_proxy_forwards_is_named() -> None:
         assert f"`{stem}`" in rules, path
 
 
+@pytest.mark.parametrize("file", sorted(set(re.findall(r"`(?:tests/)?([a-z_]+/test_\w+\.py)`", TEXT))))
+def test_the_tests_that_it_names_are_there(file: str) -> None:
+    assert (ROOT / "tests" / file).exists()
+
+
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]*)(?:#([\w-]+))?\)", TEXT))
 def test_its_links_lead_somewhere(link: tuple[str, str]) -> None:
     file, heading = link

@@ -43,7 +43,7 @@ def filled() -> dict[str, str]:
 @pytest.fixture(scope="session")
 def stack(filled: dict[str, str]) -> dict[str, Any]:
     """The whole model, as `docker compose config` prints it."""
-    read = compose(filled, "config", "--format", "json")
+    read = compose(filled, "--profile", "backup", "config", "--format", "json")
     assert read.returncode == 0, read.stderr
     model: dict[str, Any] = json.loads(read.stdout)
     return model

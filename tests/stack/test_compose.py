@@ -14,7 +14,7 @@ from tests.support.books import ROOT
 Services = dict[str, dict[str, Any]]
 SECRETS = {name for name in variables() if re.search("KEY$|PASSWORD$", name) and not name.startswith("TLS_")}
 EXACT = re.compile(r".+:(\d+\.\d+\.\d+|\d+\.\d+)(-\w+)?(@sha256:[0-9a-f]{64})?")
-DONE_OR_RESTARTED = {"migrate", "daemon"}  # the one ends, the other has no port to ask
+DONE_OR_RESTARTED = {"migrate", "backup", "daemon"}  # two end, the other has no port to ask
 
 
 def dockerfile_of(service: dict[str, Any]) -> str:
@@ -24,7 +24,8 @@ def dockerfile_of(service: dict[str, Any]) -> str:
 
 
 def test_every_service_of_the_issue_is_there(services: Services) -> None:
-    assert set(services) == {"server", "daemon", "migrate", "database", "cache", "identity", "proxy"}
+    assert set(services) == {"server", "daemon", "migrate", "backup", "database", "cache", "identity", "proxy"}
+    assert [name for name, service in services.items() if "profiles" in service] == ["backup"]  # when it is asked for
 
 
 def test_every_image_is_pinned_to_an_exact_version(services: Services) -> None:
@@ -34,7 +35,7 @@ def test_every_image_is_pinned_to_an_exact_version(services: Services) -> None:
 @pytest.mark.parametrize("tag", ["0.3.0", f"0.3.0@{DIGEST}"])
 def test_svc_mcp_tag_selects_the_image_of_the_service(filled: dict[str, str], tag: str) -> None:
     listed = compose({**filled, "SVC_MCP_TAG": tag}, "config", "--images").stdout.split()
-    assert listed.count(f"tieout:{tag}") == 3
+    assert listed.count(f"tieout:{tag}") == 3  # server, daemon, migrate
 
 
 def test_nobody_is_root_and_nothing_is_writable_or_privileged(services: Services) -> None:
@@ -94,7 +95,7 @@ def test_database_and_cache_stand_on_networks_that_lead_nowhere(stack: dict[str,
     }
     assert {name for name, network in stack["networks"].items() if network.get("internal")} == {"back", "cache"}
     assert on["cache"] == {"server", "cache"}  # which has no password
-    assert on["back"] == {"server", "daemon", "migrate", "database", "identity"}
+    assert on["back"] == {"server", "daemon", "migrate", "backup", "database", "identity"}
     assert on["front"] == {"proxy", "server", "daemon", "identity"}
 
 
@@ -109,14 +110,21 @@ def test_files_books_and_database_are_volumes_of_their_own(services: Services) -
         ("database", "database"): False,
         ("daemon", "books"): False,
         ("server", "books"): True,
+        ("backup", "books"): True,
+        ("backup", "files"): True,
         ("server", "files"): False,
     }
     assert services["server"]["environment"]["USER_DATA_DIR"] == "/var/lib/tieout/files"
 
 
-def test_whatever_else_is_mounted_cannot_be_written(services: Services) -> None:
-    for name, service in services.items():
-        assert all(volume.get("read_only") for volume in service.get("volumes", []) if volume["type"] == "bind"), name
+def test_whatever_else_is_mounted_cannot_be_written_but_for_backups(services: Services) -> None:
+    writable = {
+        (name, volume["target"])
+        for name, service in services.items()
+        for volume in service.get("volumes", [])
+        if volume["type"] == "bind" and not volume.get("read_only")
+    }
+    assert writable == {("backup", "/backups")}
 
 
 def test_no_variable_of_the_example_may_be_left_out_and_each_is_used(filled: dict[str, str]) -> None:
@@ -134,7 +142,7 @@ def test_an_instance_that_is_not_there_is_not_made(services: Services) -> None:
         for volume in service.get("volumes", [])
         if volume["target"] == "/srv/instance"
     ]
-    assert [volume["bind"] for volume in mounted] == [{"create_host_path": False}] * 2
+    assert [volume["bind"] for volume in mounted] == [{"create_host_path": False}] * 3
 
 
 def test_secrets_have_no_default_and_reach_only_who_needs_them(services: Services, filled: dict[str, str]) -> None:
@@ -148,7 +156,7 @@ def test_secrets_have_no_default_and_reach_only_who_needs_them(services: Service
         "IDENTITY_ADMIN_PASSWORD": {"identity"},
         "IDENTITY_DATABASE_PASSWORD": {"identity", "database"},
         "POSTGRES_PASSWORD": {"database"},
-        "TIEOUT_DATABASE_PASSWORD": {"server", "daemon", "migrate", "database"},
+        "TIEOUT_DATABASE_PASSWORD": {"server", "daemon", "migrate", "backup", "database"},
     }
     for name, service in services.items():
         elsewhere = str({key: value for key, value in service.items() if key != "environment"})

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.support.books import ROOT
-from tests.support.serving import KEY, Server, free_port
+from tests.support.serving import KEY, Server, free_port, serving
 
 SCRIPT = ROOT / "scripts" / "verify_upgrade.py"
 STEP = re.compile(r"(ok|FAILED|not applicable) +([\w ]+): (.+)")
@@ -72,14 +72,13 @@ def verify(url: str, *arguments: str, **environment: str) -> tuple[int, dict[str
     return done.returncode, {step: (how, told) for how, step, told in found}, done.stdout
 
 
-def the_rest_of(server: Server, ops: str) -> tuple[str, ...]:
-    """Return a server's address with operators' answers beside it."""
+def beside(server: Server, ops: str) -> tuple[str, ...]:
+    """Return a server's address with other operators' answers beside it."""
     return (server.url, "--ops-url", ops, "--migrations", f"{APPLIED[0]} '{APPLIED[1]}'")
 
 
 def test_every_step_of_the_list_says_how_it_went(served: Server) -> None:
-    with answering(200, READY) as ops:
-        status, steps, _ = verify(*the_rest_of(served, ops))
+    status, steps, _ = verify(served.url, "--ops-url", served.ops, SVC_STATE_DIR=str(served.log.parent))
     assert steps["readiness"] == ("ok", ", ".join(CHECKS))
     assert steps["migrations"] == ("ok", "008_artifacts.sql and all others are applied")
     assert steps["tools"][0] == "ok"
@@ -100,17 +99,17 @@ def test_every_step_of_the_list_says_how_it_went(served: Server) -> None:
 
 
 def test_a_stack_that_is_not_ready_is_reported_with_the_reason(served: Server) -> None:
-    down = {"status": "unavailable", "reason": "the cache store cannot be reached"}
-    body = {"status": "unavailable", "checks": {**READY["checks"], "cache_store": down}}
-    with answering(503, body) as ops:
-        status, steps, _ = verify(*the_rest_of(served, ops))
+    state, nothing = served.log.parent, f"127.0.0.1:{free_port()}"
+    with serving(state.parent / "small", state, healthy=False, CACHE_HOST=nothing) as server:
+        status, steps, _ = verify(*beside(server, server.ops))
     assert steps["readiness"] == ("FAILED", "cache_store: the cache store cannot be reached")
+    assert steps["tools"][0] == "ok"
     assert status == 1
 
 
 def test_a_check_that_is_missing_is_reported(served: Server) -> None:
     with answering(200, {"status": "ok", "checks": {"artifacts": {"status": "ok"}}}) as ops:
-        _, steps, _ = verify(*the_rest_of(served, ops))
+        _, steps, _ = verify(*beside(served, ops))
     assert steps["readiness"] == ("FAILED", "4 checks are expected, and it tells of artifacts")
 
 
@@ -141,7 +140,7 @@ def test_a_stack_that_is_not_there_fails_step_by_step() -> None:
 
 def test_a_token_that_is_refused_is_reported_and_not_printed(served: Server) -> None:
     with answering(200, READY) as ops:
-        _, steps, printed = verify(*the_rest_of(served, ops), SVC_TOKEN="wrong-token-of-this-test")  # noqa: S106 - wrong
+        _, steps, printed = verify(*beside(served, ops), SVC_TOKEN="wrong-token-of-this-test")  # noqa: S106 - wrong
     assert "refuses the token (401)" in steps["tools"][1]
     assert "wrong-token-of-this-test" not in printed
 
@@ -150,7 +149,7 @@ def test_an_expired_token_that_the_server_still_takes_is_reported(served: Server
     with answering(200, {"access_token": KEY, "expires_in": 1}) as issuer:
         credentials = {"SVC_OIDC_TOKEN_URL": issuer, "SVC_CLIENT_ID": "verifier", "SVC_CLIENT_SECRET": "its-secret"}
         with answering(200, READY) as ops:
-            _, steps, printed = verify(*the_rest_of(served, ops), "--lenience", "1", **credentials)
+            _, steps, printed = verify(*beside(served, ops), "--lenience", "1", **credentials)
     assert steps["tools"][0] == "ok"
     assert steps["expired access token"] == ("FAILED", "the server still takes a token 1 s after it expired")
     assert "its-secret" not in printed
@@ -169,7 +168,7 @@ def test_an_identity_provider_that_gives_no_usable_token_is_reported(
     served: Server, status: int, body: object, reason: str
 ) -> None:
     with answering(status, body) as issuer, answering(200, READY) as ops:
-        _, steps, _ = verify(*the_rest_of(served, ops), SVC_OIDC_TOKEN_URL=issuer)
+        _, steps, _ = verify(*beside(served, ops), SVC_OIDC_TOKEN_URL=issuer)
     assert steps["expired access token"][0] == "FAILED"
     assert reason in steps["expired access token"][1]
 
