@@ -22,7 +22,6 @@ from server.backup.bundle import (
     KEYS,
     REJECTS,
     STORE,
-    BundleFault,
     Contents,
     Writing,
     writing,
