@@ -8,7 +8,7 @@ ROWS ?= 150000
 NPM := $(shell command -v npm 2>/dev/null)
 SUITE := tests/conformance
 
-.PHONY: serve test test-deep test-mutations lint bench schemas constraints ci-deps clean
+.PHONY: serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
 .DELETE_ON_ERROR:
 
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
@@ -32,8 +32,14 @@ lint: $(VENV)/dev.done
 bench: $(VENV)/dev.done  ## the benches at their stated sizes; see benches/README.md
 	$(BIN)/python -m benches
 
+verify-upgrade: $(VENV)/runtime.done  ## verify the running stack step by step; ARGS="--help" tells what it takes
+	$(BIN)/python scripts/verify_upgrade.py $(ARGS)
+
 schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files for editors
 	$(BIN)/python scripts/schemas.py
+
+docs: schemas  ## write what the documentation takes out of the code
+	$(BIN)/python scripts/settings_table.py
 
 constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
 	$(BIN)/uv pip compile pyproject.toml --extra install $(RESOLVE) -o constraints/runtime.txt
@@ -42,11 +48,14 @@ constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
 RESOLVE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --upgrade --quiet \
 	--custom-compile-command "make constraints"
 
-APT := apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends
+# RUNLEVEL=1 keeps Debian from starting the servers that it installs: the tests start their own
+APT := apt-get update && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends
 
 ci-deps:  ## what the tests take beyond pip and npm, from Debian
 	command -v npm >/dev/null || ($(APT) nodejs npm)
+	(command -v nginx && command -v openssl) >/dev/null || ($(APT) nginx-light openssl)
 	command -v redis-server >/dev/null || ($(APT) redis-server)
+	command -v faketime >/dev/null || ($(APT) faketime)
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 
 clean:

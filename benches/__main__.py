@@ -3,9 +3,15 @@
 import argparse
 import sys
 
-from benches import overhead, search, statement, tokens
+from benches import load, overhead, search, statement, tokens
 
-BENCHES = {"statement": statement.main, "search": search.main, "overhead": overhead.main, "tokens": tokens.main}
+BENCHES = {
+    "statement": statement.main,
+    "load": load.main,
+    "search": search.main,
+    "overhead": overhead.main,
+    "tokens": tokens.main,
+}
 
 
 def main() -> int:

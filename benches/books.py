@@ -7,9 +7,10 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 from engine.instance.read import read_instance
+from server.embedded.platform import platform
 from server.ingest.load import load
 from server.ingest.place import Place
-from server.stores.memory import MemoryLoads
+from server.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "instances" / "demo"
@@ -33,5 +34,7 @@ def demo_books(rows: int) -> Books:
         subprocess.run([sys.executable, books.instance / "generate.py", "--rows", str(rows)], check=True)
         read = read_instance(books.instance)
         place = Place(catalogue=read.catalogue, folder=books.instance, state=books.state)
-        load(list(read.bindings.values()), place, MemoryLoads(), lambda *_: None)
+        with platform(Settings(instance=books.instance, state=books.state)) as opened:
+            opened.wait()
+            load(list(read.bindings.values()), place, opened.loads, lambda *_: None)
     return books

@@ -89,8 +89,14 @@ def measure(words: str, instance: Path, state: Path, calls: Mapping[str, asking.
             counted(tools),
         ]
         print(f"| {' | '.join(words)} | | | |")
-        for name, (tool, asked) in calls.items():
+        for name, (tool, asked) in {**calls, **last_load(books)}.items():
             print(line(name, f"`{tool}`", books.call(tool, **asked), whole.call(tool, **asked)))
+
+
+def last_load(books: McpBooks) -> dict[str, asking.Call]:
+    """Return the call that describes the last load, where any is remembered: its id is of these books alone."""
+    loads = books.ask("list_load_history", limit=1)["loads"]
+    return {"the last load": ("get_load_status", {"load_id": loads[0]["load_id"]})} if loads else {}
 
 
 def main(_: int) -> None:

@@ -117,6 +117,7 @@ class Domain:
     stock_groups: Mapping[str, StockGroup]
     inspect_enabled: bool
     inspect_columns: tuple[str, ...]
+    rollups: tuple[tuple[str, ...], ...] = ()  # dimensions, sorted, that sums are kept by beside the facts
 
     def carries(self, grain: Grain) -> bool:
         """Tell whether its facts can be asked at a grain."""

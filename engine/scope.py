@@ -128,6 +128,11 @@ class Cell:
         return iter(self.parts)
 
     @property
+    def dimensions(self) -> frozenset[str]:
+        """The leaf dimensions that some part of it restricts."""
+        return frozenset(dimension for part in self.parts for dimension, _ in part.by_dimension)
+
+    @property
     def is_everything(self) -> bool:
         """Tell whether nothing is cut off."""
         return len(self.parts) == 1 and not self.parts[0].by_dimension

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.principal import Principal
 from server.telemetry.logs import bound
-from server.telemetry.requests import request_id_of
+from server.telemetry.request_ids import request_id_of
 
 REQUEST_ID = "X-Request-ID"
 Known = Callable[[str], Principal | None]

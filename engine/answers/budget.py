@@ -11,7 +11,7 @@ from pydantic_core import to_json
 Json = dict[str, Any]
 DIGITS = b"0123456789"
 TOKENS_PER_DIGIT = 0.75
-TOKENS_PER_BYTE = 0.3  # of anything else; together 4 to 25 % above what tokenizers take: docs/tokens.md
+TOKENS_PER_BYTE = 0.3  # of anything else; together 2 to 26 % above what tokenizers take: docs/tokens.md
 
 
 def tokens(result: Json) -> int:

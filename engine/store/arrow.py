@@ -1,11 +1,13 @@
 """Facts in memory-mapped Arrow partitions, pruned before the plan.
 
 Which partitions a question touches is decided from the manifest; each gets its own filter and aggregate, and the
-small results are concatenated. A partition is mapped once, on first use, and shared by every later question.
+small results are concatenated. Where a rollup of a partition holds all that is asked, it is summed instead. A file is
+mapped once, on first use, and shared by every later question.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import cache, reduce
 from operator import and_, attrgetter, or_
@@ -21,9 +23,10 @@ from engine.slices import DATE, ROWS, SPAN, Aggregate, How, Presence, RowSlice, 
 from engine.store.files import mapped
 from engine.store.layout import UNDATED, Manifest, Partition
 from engine.store.presence import ArrowPresence
+from engine.store.rollup import INT64_LIMIT, answering, needed, without_undeclared
 
 LAST_DAY = attrgetter("last")
-INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
+INT128_LIMIT = 2**127
 
 
 class SumTooLarge(OverflowError):
@@ -40,6 +43,14 @@ def columns_of(asked: Slice) -> tuple[str, ...]:
     return tuple(aggregate.column for aggregate in asked.aggregates)
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a partition is summed from: rows of facts or of a rollup, and how many rows of facts they stand for."""
+
+    frame: pl.LazyFrame
+    rows: pl.Expr
+
+
 @cache
 def at_span(position: int) -> pl.Expr:
     """Return the literal that marks the rows of a span; making one anew costs more than the plan around it."""
@@ -54,9 +65,10 @@ class ArrowFacts:
         self._domains = domains
         self._types = {dimension: code_type(codes.count) for dimension, codes in manifest.codes.items()}
         self._partitions: dict[tuple[str, str], list[Partition]] = {}
-        for domain, partitions in manifest.facts.items():
-            for partition in sorted(partitions, key=lambda part: (part.bucket, part.file)):
-                self._partitions.setdefault((domain, partition.scenario), []).append(partition)
+        for key, partitions in manifest.facts.items():
+            for part in sorted(partitions, key=lambda part: (part.bucket, part.file)):
+                known = without_undeclared(part, domains[key]) if key in domains else part
+                self._partitions.setdefault((key, part.scenario), []).append(known)
         self._frames: dict[str, pl.DataFrame] = {}
 
     def partitions(self, domain: str, scenario: str) -> Sequence[Partition]:
@@ -69,9 +81,9 @@ class ArrowFacts:
         aggregates = [
             self.aggregated(asked, aggregate, [part for part, _ in touched]) for aggregate in asked.aggregates
         ]
-        predicate = self.predicate(within)
+        predicate, dimensions = self.predicate(within), needed(asked, within)
         parts = [
-            self.summed(self.frame(asked.domain, part).lazy(), spans, asked, aggregates, predicate)
+            self.summed(self.source(asked.domain, part, spans, dimensions), spans, asked, aggregates, predicate)
             for part, spans in touched
         ]
         if not parts:
@@ -90,18 +102,27 @@ class ArrowFacts:
             raise SumTooLarge(f"sums of {asked.domain} could pass 128 bits")
         return (amounts if magnitude < INT64_LIMIT else amounts.cast(pl.Int128)).sum()
 
+    def source(
+        self, domain: str, part: Partition, spans: Sequence[tuple[int, Span, bool]], dimensions: frozenset[str] | None
+    ) -> Source:
+        """Return what a partition is summed from: the smallest rollup that holds all that is asked, else its rows."""
+        takes_all = len(spans) == 1 and spans[0][2]
+        rollup = answering(part, dimensions) if takes_all and dimensions is not None else None
+        if rollup is None:
+            return Source(self.frame(domain, part).lazy(), pl.len().alias(ROWS))
+        return Source(self.frame(domain, part, rollup.file).lazy(), pl.col(ROWS).sum())
+
     def summed(
         self,
-        frame: pl.LazyFrame,
+        source: Source,
         spans: Sequence[tuple[int, Span, bool]],
         asked: Slice,
         aggregates: Sequence[pl.Expr],
         predicate: pl.Expr | None,
     ) -> pl.LazyFrame:
         """Return the aggregates of one partition: filter, then group by the keys, and by span where it has several."""
-        if predicate is not None:
-            frame = frame.filter(predicate)
-        counted = [*aggregates, pl.len().alias(ROWS)]
+        frame = source.frame if predicate is None else source.frame.filter(predicate)
+        counted = [*aggregates, source.rows]
         if len(spans) > 1:
             days = {day: position for position, span, _ in spans for day in days_of(span)}
             schema = {DATE: pl.Date, SPAN: pl.UInt32}
@@ -174,11 +195,12 @@ class ArrowFacts:
         parts = () if within.is_nothing else self.partitions(asked.domain, asked.scenario)
         return (part for part in parts if part.bucket != UNDATED)
 
-    def frame(self, domain: str, partition: Partition) -> pl.DataFrame:
-        """Return a partition, mapped; codes written narrower than the dimension is now are widened."""
-        frame = self._frames.get(partition.file)
+    def frame(self, domain: str, partition: Partition, file: str = "") -> pl.DataFrame:
+        """Return a partition or the rollup of a file, mapped; codes narrower than the dimension is now are widened."""
+        file = file or partition.file
+        frame = self._frames.get(file)
         if frame is None:
-            frame = mapped(self._root / partition.file)
+            frame = mapped(self._root / file)
             narrow = [
                 pl.col(name).cast(self._types[name])
                 for name, dtype in frame.schema.items()
@@ -186,9 +208,8 @@ class ArrowFacts:
             ]
             frame = frame.with_columns(narrow) if narrow else frame
             refuse_other_places(self._domains[domain], partition)
-            for key in self._domains[domain].sort[:1]:
-                frame = frame.with_columns(pl.col(key).set_sorted())
-            self._frames[partition.file] = frame
+            frame = frame.with_columns(pl.first().set_sorted())  # as it was written, whatever `sort:` says by now
+            self._frames[file] = frame
         return frame
 
     def predicate(self, within: Cell) -> pl.Expr | None:

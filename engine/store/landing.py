@@ -94,13 +94,17 @@ class Landing:
         return self._numbered[dimension].ids
 
     def merged(self, coded: Mapping[str, pl.DataFrame]) -> Iterator[tuple[str, str, pl.DataFrame]]:
-        """Yield scenario, month and sorted rows, month by month; `coded` gives each dimension's ids their codes."""
+        """Yield scenario, month and rows, month by month; `coded` gives each dimension's ids their codes.
+
+        Rows are sorted by their columns in turn, those of the domain's `sort` first.
+        """
         order = (*self._domain.sort, DATE)
         codes = {dimension: numbered.codes(coded[dimension]) for dimension, numbered in self._numbered.items()}
         for (scenario, month), pieces in sorted(self._pieces.items()):
             rows = pl.concat([mapped(piece.file, piece.first, piece.rows) for piece in pieces], rechunk=True)
             rows = rows.with_columns(codes[dimension].gather(rows[dimension]).alias(dimension) for dimension in codes)
-            yield scenario, month, rows.sort(*order, pl.exclude(order), maintain_order=True)
+            rows = rows.select(*order, pl.exclude(order))
+            yield scenario, month, rows.sort(rows.columns, maintain_order=True)
 
 
 class Fingerprint:

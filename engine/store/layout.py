@@ -3,6 +3,7 @@
     CURRENT                              number of the current version; publishing renames a new one over it
     manifests/000007.json                one version; readers hold a shared lock on it while they use its files
     facts/gl/actual/2025-01-DIGEST.arrow one scenario and calendar month of one load, sorted
+    rollups/gl/actual/2025-01-DIGEST.arrow the sums of such a partition by some dimensions
     tables/live.account-DIGEST.arrow     one table of members, nodes or rates
     codes/account-DIGEST.arrow           the ids of a leaf dimension in code order
 
@@ -35,6 +36,15 @@ class Load:
     rows_rejected: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollup:
+    """The sums of a partition by some of its dimensions."""
+
+    dimensions: tuple[str, ...]
+    file: str
+    rows: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Partition:
     """One scenario and calendar month of one load: where it is and what is known without reading it."""
@@ -47,12 +57,21 @@ class Partition:
     magnitudes: Mapping[str, int]  # measure -> sum of absolute amounts
     load: str
     places: Mapping[str, int] = field(default_factory=dict)  # measure -> decimal places of its amounts
+    rollups: tuple[Rollup, ...] = ()
 
     @cached_property
     def dates(self) -> tuple[date, ...]:
         """The days that hold rows, ascending."""
         year, _, month = self.bucket.partition("-")
         return tuple(date(int(year), int(month), day) for day in self.days)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "Partition":
+        """Return a stored partition."""
+        rollups = tuple(
+            Rollup(**{**rollup, "dimensions": tuple(rollup["dimensions"])}) for rollup in data.get("rollups", ())
+        )
+        return cls(**{**data, "days": tuple(data["days"]), "rollups": rollups})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +104,9 @@ class Manifest:
 
     def files(self) -> Iterator[str]:
         """Yield every file that this version needs."""
-        yield from (partition.file for partitions in self.facts.values() for partition in partitions)
+        for partition in (partition for partitions in self.facts.values() for partition in partitions):
+            yield partition.file
+            yield from (rollup.file for rollup in partition.rollups)
         yield from (table.file for table in self.tables.values())
         yield from (codes.file for codes in self.codes.values())
 
@@ -99,10 +120,7 @@ class Manifest:
         data: dict[str, Any] = json.loads(text)
         return cls(
             version=data["version"],
-            facts={
-                domain: tuple(Partition(**{**part, "days": tuple(part["days"])}) for part in partitions)
-                for domain, partitions in data["facts"].items()
-            },
+            facts={domain: tuple(map(Partition.from_data, partitions)) for domain, partitions in data["facts"].items()},
             tables={name: StoredTable(**table) for name, table in data["tables"].items()},
             codes={name: Codes(**codes) for name, codes in data["codes"].items()},
             loads={
@@ -179,7 +197,7 @@ def sweep(root: Path) -> None:
                     path.unlink()
                     continue
             kept.update(Manifest.from_json(file.read()).files())
-    for folder in ("facts", "tables", "codes"):
+    for folder in ("facts", "rollups", "tables", "codes"):
         for path in sorted((root / folder).rglob("*"), reverse=True):
             if path.is_dir():
                 if not any(path.iterdir()):

@@ -32,11 +32,13 @@ from engine.store.layout import (
     Load,
     Manifest,
     Partition,
+    Rollup,
     StoredTable,
     manifest_file,
     pin_current,
     sweep,
 )
+from engine.store.rollup import can_be_built, rolled_up, without_undeclared
 
 
 class BooksLocked(Exception):
@@ -115,7 +117,7 @@ class Stage:
             if fingerprint.hexdigest() in before:
                 return 0
             self._fingerprints[load.binding] = (*before, fingerprint.hexdigest())
-        kept = [part for part in self._kept(domain, load, mode, span) if part.rows]
+        kept = [without_undeclared(part, domain) for part in self._kept(domain, load, mode, span) if part.rows]
         self._facts[domain.key] = (*kept, *written)
         self._record(load)
         return landing.rows
@@ -133,7 +135,48 @@ class Stage:
         if not inside:
             return part
         rows = mapped(self._root / part.file).filter(~pl.col(DATE).is_between(span.first, span.last))
-        return self._partition(domain, part.scenario, part.bucket, rows, self._loads[part.load])
+        left = self._partition(domain, part.scenario, part.bucket, rows, self._loads[part.load])
+        return replace(left, places=part.places)  # as they were loaded, whatever the catalogue says by now
+
+    def forget(self, binding: str) -> int:
+        """Leave out all that a feed brought and return how many rows of facts that were."""
+        loads = {key for key, load in self._loads.items() if load.binding == binding}
+        rows = sum(part.rows for part in self._all_facts() if part.load in loads)
+        for key, parts in self._facts.items():
+            self._facts[key] = tuple(part for part in parts if part.load not in loads)
+        self._tables = {name: table for name, table in self._tables.items() if table.load not in loads}
+        self._loads = {key: load for key, load in self._loads.items() if key not in loads}
+        self._fingerprints.pop(binding, None)
+        return rows
+
+    def derive(self, domains: Mapping[str, Domain]) -> int:
+        """Build the rollups that domains declare and partitions lack, drop all others, and return how many were built.
+
+        What was loaded before a rollup was declared gets it here; loads build those of the partitions they write.
+        """
+        before = {rollup.file for part in self._all_facts() for rollup in part.rollups}
+        for key, parts in self._facts.items():
+            if key in domains:
+                self._facts[key] = tuple(self._derived(domains[key], part) for part in parts)
+        return len({rollup.file for part in self._all_facts() for rollup in part.rollups} - before)
+
+    def _derived(self, domain: Domain, part: Partition) -> Partition:
+        part = without_undeclared(part, domain)
+        if len(part.rollups) == len(domain.rollups):
+            return part
+        return self._rolled_up(domain, part, mapped(self._root / part.file))
+
+    def _rolled_up(self, domain: Domain, part: Partition, rows: pl.DataFrame) -> Partition:
+        """Return a partition with every rollup of its domain that it can have."""
+        held = {rollup.dimensions: rollup for rollup in part.rollups}
+        wanted = [dimensions for dimensions in domain.rollups if can_be_built(part, dimensions, rows)]
+        made = (held.get(dimensions) or self._rollup(domain, part, dimensions, rows) for dimensions in wanted)
+        return replace(part, rollups=tuple(made))
+
+    def _rollup(self, domain: Domain, part: Partition, dimensions: tuple[str, ...], rows: pl.DataFrame) -> Rollup:
+        sums = rolled_up(part, dimensions, rows)
+        file = self._written(f"rollups/{domain.key}/{part.scenario}/{part.bucket}", sums)
+        return Rollup(dimensions=dimensions, file=file, rows=sums.height)
 
     def publish(self) -> Manifest:
         """Make what was staged the current version, by one rename, and return its manifest.
@@ -160,29 +203,32 @@ class Stage:
         sync_folder(self._root)
         return manifest
 
+    def _all_facts(self) -> Iterator[Partition]:
+        return (part for parts in self._facts.values() for part in parts)
+
     def _record(self, load: Load) -> None:
         self._loads[load.id] = replace(load, sequence=self._base.version + 1)
 
     def _remembered(self) -> Mapping[str, Load]:
         """Return the loads that brought something that is still there, and the last of every feed."""
-        used = {part.load for parts in self._facts.values() for part in parts}
+        used = {part.load for part in self._all_facts()}
         used |= {table.load for table in self._tables.values()}
         latest = {load.binding: load.id for load in sorted(self._loads.values(), key=lambda load: load.sequence)}
         return {key: load for key, load in self._loads.items() if key in used or latest[load.binding] == key}
 
     def _partition(self, domain: Domain, scenario: str, bucket: str, rows: pl.DataFrame, load: Load) -> Partition:
-        first = [key for key in domain.sort if key in rows.columns]
         measures = [key for key in domain.measures if key in rows.columns]
-        return Partition(
+        part = Partition(
             scenario=scenario,
             bucket=bucket,
-            file=self._written(f"facts/{domain.key}/{scenario}/{bucket}", rows.select(*first, pl.exclude(first))),
+            file=self._written(f"facts/{domain.key}/{scenario}/{bucket}", rows),
             rows=rows.height,
             days=tuple(rows[DATE].dt.day().drop_nulls().unique().sort().to_list()),
             magnitudes=magnitudes(rows, measures),
             places={key: domain.measures[key].places for key in measures},
             load=load.id,
         )
+        return self._rolled_up(domain, part, rows)
 
     def _written(self, stem: str, frame: pl.DataFrame) -> str:
         return write_named(self._root, stem, frame)

@@ -58,8 +58,12 @@ def made_aside(folder: Path) -> Iterator[Path]:
         aside.mkdir(mode=0o700, parents=True)
     except FileExistsError as left:
         raise BundleFault(f"{aside} is left of a restore that was cut off; remove it first") from left
+    except OSError as fault:
+        raise BundleFault(f"the backup cannot be restored: {fault}") from fault
     try:
         yield aside
         aside.rename(folder)
+    except OSError as fault:
+        raise BundleFault(f"the backup cannot be restored: {fault}") from fault
     finally:
         shutil.rmtree(aside, ignore_errors=True)

@@ -24,32 +24,40 @@ BEGIN = SQL("insert into load_attempts ({names}) values ({values}) on conflict (
 FINISH = SQL(
     "update load_attempts set ({names}) = ({values}) where load_id = %(load_id)s and status = 'running'"
 ).format(**NAMED)
-# the latest of each feed are read from its own end of the index, however long ago that was
+# of each feed and status the latest are read from their own end of an index that holds all that is asked about them
 FIND: LiteralString = """
-select latest.*
-from unnest(%(bindings)s::text[]) as asked (feed)
-cross join lateral (
-    select *
-    from load_attempts
-    where binding = asked.feed
-    and (%(target)s::text is null or target = %(target)s)
-    and status = any(%(statuses)s)
-    and (
-        %(last)s::date is null or first_day is null or (first_day <= %(last)s and last_day >= %(first)s)
-        or (periods is null and binding = any(%(cut)s))
-    )
+select load_attempts.*
+from (
+    select latest.ordinal
+    from unnest(%(bindings)s::text[]) as asked (feed)
+    cross join unnest(%(statuses)s::text[]) as standing (so)
+    cross join lateral (
+        select ordinal
+        from load_attempts
+        where binding = asked.feed
+        and status = standing.so
+        and (%(target)s::text is null or target = %(target)s)
+        and (
+            %(last)s::date is null or first_day is null or (first_day <= %(last)s and last_day >= %(first)s)
+            or (periods is null and binding = any(%(cut)s))
+        )
+        order by ordinal desc
+        limit %(limit)s
+    ) as latest
     order by ordinal desc
     limit %(limit)s
-) as latest
+) as found
+join load_attempts using (ordinal)
 order by ordinal desc
-limit %(limit)s
 """
 LATEST: LiteralString = """
-select latest.*
+select distinct on (latest.binding) latest.*
 from unnest(%(bindings)s::text[]) as asked (feed)
+cross join unnest(%(statuses)s::text[]) as standing (so)
 cross join lateral (
-    select * from load_attempts where binding = asked.feed and status = any(%(statuses)s) order by ordinal desc limit 1
+    select * from load_attempts where binding = asked.feed and status = standing.so order by ordinal desc limit 1
 ) as latest
+order by latest.binding, latest.ordinal desc
 """
 GET: LiteralString = "select * from load_attempts where load_id = %(load_id)s"
 RUNNING: LiteralString = "select * from load_attempts where status = 'running' order by ordinal"
@@ -79,7 +87,7 @@ class PostgresLoads:
             "target": storable(asked.target),
             "first": asked.span and asked.span.first,
             "last": asked.span and asked.span.last,
-            "statuses": [status.value for status in asked.statuses],
+            "statuses": [status.value for status in set(asked.statuses)],
             "limit": asked.limit,
         }
         return self._read(FIND, parameters)
@@ -90,7 +98,7 @@ class PostgresLoads:
 
     def latest(self, bindings: Collection[str], statuses: Collection[LoadStatus]) -> Sequence[LoadAttempt]:
         """Return of each of some feeds the attempt that began last among those that stand so."""
-        parameters = {"bindings": storables(bindings), "statuses": [status.value for status in statuses]}
+        parameters = {"bindings": storables(bindings), "statuses": [status.value for status in set(statuses)]}
         return self._read(LATEST, parameters)
 
     def running(self) -> Sequence[LoadAttempt]:

@@ -77,10 +77,13 @@ class Impatient(psycopg.Connection[TupleRow]):
 class Database:
     """The platform database, connected to when it is first used."""
 
-    def __init__(self, uri: str, prepare: Callable[[], None] = lambda: None) -> None:
-        """`prepare` returns where the database can be used and raises StoreDown where it cannot yet."""
+    def __init__(
+        self, uri: str, prepare: Callable[[], None] = lambda: None, trouble: Callable[[], str | None] = lambda: None
+    ) -> None:
+        """`prepare` raises StoreDown where the database cannot be used yet, `trouble` tells what its keeper knows."""
         self.uri = uri
         self._prepare = prepare
+        self._trouble = trouble
         logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it writes hosts and users; StoreDown tells
         self._pool = ConnectionPool(
             connection_string(uri),
@@ -105,7 +108,7 @@ class Database:
             with self._pool.connection() as connection:
                 yield connection
         except PoolTimeout:
-            raise StoreDown(why_not(self.uri)) from None
+            raise StoreDown(self._trouble() or why_not(self.uri)) from None
         except EXPECTED as fault:
             raise StoreDown(broken(fault)) from None
 

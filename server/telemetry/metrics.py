@@ -72,9 +72,8 @@ class Metrics:
 
     def loads(self, tallies: Iterable[LoadTally], bindings: Collection[str]) -> None:
         """Take note of the history of loads; a feed that never succeeded did so at the beginning of time."""
-        attempts = {
-            (binding, status): 0 for binding in bindings for status in LoadStatus
-        }  # so that a first one is seen
+        # those of zero as well: otherwise the first failure of a feed would be no rise
+        attempts = {(binding, status): 0 for binding in bindings for status in LoadStatus}
         succeeded = dict.fromkeys(bindings, 0.0)
         for tally in tallies:
             attempts[tally.binding, tally.status] = tally.attempts

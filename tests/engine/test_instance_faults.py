@@ -158,6 +158,35 @@ def test_a_measure_whose_currency_cannot_hold(tmp_path: Path, measure: str, says
     assert str(fault) == f"domains/gl.yaml:5: {says}"
 
 
+@pytest.mark.parametrize(
+    ("rollups", "says"),
+    [
+        ("[[acount]]", "gl has no dimension or axis 'acount' — did you mean 'account'? known: account"),
+        ("[[tree]]", "'tree' is no leaf dimension — name the one it stands on, account"),
+        ("[[account, month]]", "'month' is time, and a rollup holds whole calendar months — leave it out"),
+        ("[[account, account]]", "this rollup names a dimension twice — name each once"),
+        ("[[account],\n  [account]]", "there is a rollup by account already — say each once"),
+        ("[[]]", "List should have at least 1 item"),
+    ],
+)
+def test_a_rollup_that_cannot_be_built(tmp_path: Path, rollups: str, says: str) -> None:
+    dimensions = FILES["dimensions.yaml"] + "month: {kind: leaf, grain: month}\n"
+    domain = FILES["domains/gl.yaml"].replace("metrics:", f"rollups: {rollups}\nmetrics:")
+    (fault,) = faults(tmp_path, domains_gl_yaml=domain, dimensions_yaml=dimensions)
+    line = 6 + rollups.count("\n")
+    assert str(fault).startswith(f"domains/gl.yaml:{line}: ")
+    assert says in str(fault)
+
+
+@pytest.mark.parametrize("name", ["date", "scenario", "rows", "span", "bucket"])
+def test_a_measure_or_dimension_named_like_a_column_that_all_facts_have(tmp_path: Path, name: str) -> None:
+    domain = FILES["domains/gl.yaml"].replace("amount: {places: 2}", f"amount: {{places: 2}}, {name}: {{places: 2}}")
+    domain = domain.replace("dimensions: {account: account}", f"dimensions: {{account: account, {name}: x}}")
+    found = said(faults(tmp_path, domains_gl_yaml=domain))
+    assert f"domains/gl.yaml:4: '{name}' is taken: all facts have a column of that name — none of date, scen" in found
+    assert f"domains/gl.yaml:5: '{name}' is taken: all facts have a column of that name" in found
+
+
 def test_a_circle_of_two_formulas_names_the_way(tmp_path: Path) -> None:
     domain = FILES["domains/gl.yaml"] + "  a: {formula: b + revenue}\n  b: {formula: a}\n"
     assert "formulas go round in a circle: a → b → a" in said(faults(tmp_path, domains_gl_yaml=domain))

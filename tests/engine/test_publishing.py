@@ -1,15 +1,19 @@
 """Publishing: what a load replaces, and that the same rows are the same files whoever brings them in whatever order."""
 
 import random
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from engine.calendar.periods import Span
+from engine.errors import Unavailable
 from engine.feeds import LoadMode
 from engine.scope import EVERYTHING
 from engine.slices import Slice
+from engine.store.arrow import ArrowFacts
+from engine.store.landing import Landing
 from engine.store.layout import current_version, pin_current
 from engine.store.writer import stage
 from tests.engine.test_store import AMOUNT, FIRST, GL, Fact, facts_of, landing_of, load_of, opened, publish
@@ -56,6 +60,20 @@ def test_periods_are_replaced_exactly_to_the_day(tmp_path: Path) -> None:
     assert dated(tmp_path, FEBRUARY) == 4
     loads = {part.load for part in pin_current(tmp_path).manifest.facts["gl"]}
     assert loads == {"load-gl-0", "load-other-1", "load-gl-2"}  # each row still knows the load that brought it
+
+
+def test_rows_left_of_a_month_keep_the_places_that_they_were_loaded_to(tmp_path: Path) -> None:
+    publish(tmp_path, [fact(FIRST, 100), fact(date(2021, 1, 20), 200)], load_of(at=0))
+    finer = replace(GL, measures={"amount": replace(GL.measures["amount"], places=3)})
+    with stage(tmp_path) as staged:
+        landing = Landing(tmp_path / "spool", finer)
+        staged.facts(finer, landing, load_of(at=1), REPLACE, Span(date(2021, 1, 15), date(2021, 1, 31)))
+        staged.publish()
+    manifest = pin_current(tmp_path).manifest
+    assert [part.places for part in manifest.facts["gl"]] == [{"amount": 2}]
+    asked = Slice(domain="gl", scenario="actual", spans=(JANUARY,), keys=(), aggregates=AMOUNT)
+    with pytest.raises(Unavailable, match="was loaded to 2 decimal places and the catalogue now says 3"):
+        ArrowFacts(tmp_path, manifest, {"gl": finer}).sums(asked, EVERYTHING)
 
 
 def test_a_period_that_came_back_empty_is_emptied(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from engine.calendar.periods import Grain, Span
 from engine.catalogue import Domain, Measure
+from engine.feeds import LoadMode
 from engine.formulas.figures import Kind
 from engine.scope import EVERYTHING, NOTHING, Allowed, Cell, CodeSet
 from engine.slices import ROWS, SPAN, Aggregate, RowSlice, Slice
@@ -235,6 +236,23 @@ def test_codes_outgrow_their_width_and_older_partitions_follow(tmp_path: Path) -
     found = dict(store.sums(asked, EVERYTHING).select("account", "amount").collect().iter_rows())
     assert found == {codes["account"][member]: 1 for member in ("A", *(fact[2] for fact in many))}
     assert codes["account"]["A"] == 1  # codes are never given anew
+
+
+def test_another_sort_in_the_file_of_the_domain_leaves_the_rows_that_are_loaded_as_they_are(tmp_path: Path) -> None:
+    facts = facts_of(1)
+    publish(tmp_path, facts, load_of())
+    resorted = replace(GL, sort=("centre", "account"))
+    gone, left = Span(FIRST, date(2021, 1, 15)), Span(date(2021, 1, 16), date(2021, 1, 31))
+    with stage(tmp_path) as staged, TemporaryDirectory() as folder:
+        staged.facts(resorted, Landing(Path(folder), resorted), load_of(at=1), LoadMode.REPLACE_PERIODS, gone)
+        staged.publish()
+    pin, _, codes = opened(tmp_path)
+    store = ArrowFacts(tmp_path, pin.manifest, {"gl": resorted})
+    asked = Slice(domain="gl", scenario="actual", spans=(Span(FIRST, left.last),), keys=(), aggregates=AMOUNT)
+    mine = [fact for fact in facts if fact[0] == "actual" and fact[1] and left.holds(fact[1])]
+    for centre, code in codes["centre"].items():
+        found = store.sums(asked, Cell.where("centre", CodeSet(frozenset({code})))).collect()
+        assert found["amount"].to_list() == [sum(fact[4] for fact in mine if fact[3] == centre)]
 
 
 def test_a_reader_keeps_its_version_while_newer_ones_are_published(tmp_path: Path) -> None:

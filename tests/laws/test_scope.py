@@ -24,6 +24,7 @@ from engine.report.inspection import inspect
 from engine.report.run import run
 from engine.requests import MetricRequest, RowsRequest, ScenarioAsked, SearchRequest, StatementRequest
 from engine.search.search import search
+from tests.laws.oracle.strategies import rollups_by
 from tests.support.books import load_instance
 from tests.support.small import write_instance
 
@@ -35,6 +36,7 @@ TREE = {"North": ("A", "B"), "South": ("C",)}  # D is in no node
 WEIGHTS = {"A": "1", "B": "-1", "C": ".5"}
 DATES = ("2020-01-15", "2020-02-15", "2021-01-15", "2021-02-15")
 Row = tuple[str, str, str, str, int]  # date, scenario, product, region, cents
+Rollups = tuple[tuple[str, ...], ...]
 
 rows = st.lists(
     st.tuples(
@@ -87,7 +89,13 @@ def profile_of(restriction: Mapping[str, tuple[bool, int]], scenarios: tuple[str
 
 
 def write(
-    folder: Path, facts: list[Row], products: list[str], nodes: list[tuple[str, str, str]], scenarios: str, profile: str
+    folder: Path,
+    facts: list[Row],
+    products: list[str],
+    nodes: list[tuple[str, str, str]],
+    scenarios: str,
+    profile: str,
+    rollups: Rollups = (),
 ) -> Door:
     """Write, load and open books as the profile `seen`, whole where it is not said."""
     text = "date scenario product region amount\n" + "\n".join(
@@ -98,22 +106,23 @@ def write(
         folder / "books",
         facts={"gl": text},
         domains={
-            "gl": """
-            time: {column: date}
-            dimensions: {product: product, region: region}
-            measures: {amount: {places: 2}}
-            balances: {all: {grain: month}}
+            "gl": f"""
+            rollups: {[list(keys) for keys in rollups]}
+            time: {{column: date}}
+            dimensions: {{product: product, region: region}}
+            measures: {{amount: {{places: 2}}}}
+            balances: {{all: {{grain: month}}}}
             inspect_enabled: true
             metrics:
-              revenue: {measure: amount, favourable: up}
-              north: {measure: amount, where: {tree: [North]}}
-              closing: {measure: amount, over_time: closing}
-              share: {formula: north / revenue, format: percent}
-              opening: {measure: amount, over_time: opening}
-              known: {measure: amount, over_time: {last_known: always}}
-              postings: {over_members: count}
-              regions: {over_members: {count_distinct: region}}
-              largest: {measure: amount, over_members: max}
+              revenue: {{measure: amount, favourable: up}}
+              north: {{measure: amount, where: {{tree: [North]}}}}
+              closing: {{measure: amount, over_time: closing}}
+              share: {{formula: north / revenue, format: percent}}
+              opening: {{measure: amount, over_time: opening}}
+              known: {{measure: amount, over_time: {{last_known: always}}}}
+              postings: {{over_members: count}}
+              regions: {{over_members: {{count_distinct: region}}}}
+              largest: {{measure: amount, over_members: max}}
             """
         },
         dimensions="""
@@ -230,9 +239,14 @@ def answered(plan: Any) -> Any:
     return {key: part for key, part in result.items() if key not in ("catalogue_version", "data_version")}
 
 
-@given(facts=rows, restriction=restrictions, granted=st.sampled_from([("actual",), ("actual", "budget")]))
+@given(
+    facts=rows,
+    restriction=restrictions,
+    granted=st.sampled_from([("actual",), ("actual", "budget")]),
+    rollups=rollups_by(("product", "region")),
+)
 def test_an_answer_through_a_profile_is_that_of_books_cut_to_it(
-    facts: list[Row], restriction: dict[str, tuple[bool, int]], granted: tuple[str, ...]
+    facts: list[Row], restriction: dict[str, tuple[bool, int]], granted: tuple[str, ...], rollups: Rollups
 ) -> None:
     assume(any(visible_product(member, restriction) for member in PRODUCTS[:4]))  # else nothing at all is granted
     with tempfile.TemporaryDirectory() as folder:
@@ -244,6 +258,7 @@ def test_an_answer_through_a_profile_is_that_of_books_cut_to_it(
             NODES,
             everything,
             profile_of(restriction, granted),
+            rollups,
         )
         whole = cut(Path(folder, "cut"), facts, restriction, granted)
         for mine, theirs in zip(answers(seen, granted), answers(whole, granted), strict=True):

@@ -103,6 +103,11 @@ def test_nothing_of_what_a_call_holds_stands_in_the_log(audited: Server, era: st
         books.call("list_kpis", **{marker: f"postgresql://tieout:{marker}@db/books"})
     wrong = httpx2.post(audited.url, json=body("list_kpis"), headers={**HEADERS, "Authorization": f"Bearer {marker}"})
     assert wrong.status_code == 401
+    for garbage in (marker, f'{{"{marker}": ', json.dumps({"jsonrpc": "2.0", "id": marker, "method": marker})):
+        httpx2.post(audited.url, content=garbage, headers={**HEADERS, "Content-Type": "application/json"})
+        httpx2.post(audited.url, content=garbage, headers={**HEADERS, "MCP-Protocol-Version": marker})
+    typed = {**body("list_kpis"), "params": {"name": {marker: marker}, "arguments": [marker]}}
+    assert httpx2.post(audited.url, json=typed, headers=HEADERS).status_code < 500
     said = audited.log.read_text()
     assert marker not in said
     assert KEY not in said

@@ -230,6 +230,11 @@ def test_nothing_that_is_there_is_overwritten(backed_up: Path, instance: Path, t
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith("Nothing was restored: ")
     assert "is there already; restore into a new folder, and switch to it afterwards" in refused.stderr
+    (tmp_path / "new.restoring").mkdir()
+    with pytest.raises(BundleFault, match=r"new\.restoring is left of a restore that was cut off; remove it first"):
+        restore(Settings(), backed_up, tmp_path / "new")
+    with pytest.raises(BundleFault, match=r"the backup cannot be restored: .*Not a directory"):
+        restore(Settings(), backed_up, backed_up / "new")
     before = backed_up.read_bytes()
     settings = Settings(instance=instance, state=tmp_path / "state")
     with pytest.raises(BundleFault, match="is there already; a backup never replaces another"):

@@ -18,6 +18,7 @@ from server.stores.postgres import Database
 from server.toolbox import TOOLS
 from tests.support.books import load_feeds
 from tests.support.fed import BEGIN, FEEDS, Fed, attempt_of, days, fed_instance
+from tests.support.serving import connected, free_port, serving
 
 EVERYTHING = "all: {scenarios: {'*': {}}}\nassign: [{subject: somebody, profile: all}]"
 URI = "postgresql://reader:s3cr3t%40home@db.example/books"
@@ -345,6 +346,24 @@ def test_without_the_history_feeds_are_told_and_loads_refused_for_now(home: Path
     for answer in (listed, fed.ask("get_binding", binding_id="gl")):
         assert [note["code"] for note in answer["notes"]] == ["history_unavailable"]
         assert "last_attempt" not in str(answer)
+
+
+def test_a_server_whose_database_is_out_of_reach_still_tells_its_feeds(home: Path, tmp_path: Path) -> None:
+    folder = fed_instance(tmp_path / "small", profiles=EVERYTHING.replace("somebody", "dev"))
+    nobody = f"postgresql://reader:s3cr3t@127.0.0.1:{free_port()}/books"
+    with (
+        serving(folder, home / "state", healthy=False, DATABASE_URL=nobody) as server,
+        connected(server.url, "auto") as books,
+    ):
+        refused = books.call("list_load_history")
+        assert (refused.is_error, refused.result["error_type"], refused.result["retryable"]) == (
+            True,
+            "unavailable",
+            True,
+        )
+        listed = books.ask("list_bindings")
+        assert [note["code"] for note in listed["notes"]] == ["history_unavailable"]
+        assert "s3cr3t" not in server.log.read_text() + refused.text
 
 
 def test_the_examples_in_the_descriptions_work(fed: Fed) -> None:

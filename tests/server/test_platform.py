@@ -16,7 +16,7 @@ from server.settings import Settings
 from server.stores.migrations import MigrationFault, migrate, read_migrations
 from server.stores.postgres import Database
 from tests.server.test_loads import attempt
-from tests.support.keeping import alive, children, postmaster
+from tests.support.keeping import alive, children, kept, postmaster
 from tests.support.postgres import SeparateServer, schema_of, separate_server
 from tests.support.serving import connected, serving, wait_for
 
@@ -201,7 +201,7 @@ def test_serve_has_both_servers_and_stops_them_when_it_is_told_to(
         with platform(Settings(state=state)) as opened:
             opened.wait()
             assert list(opened.loads.running()) == []
-        servers = children(server.process.pid)
+        servers = kept(state, server.process.pid)
         assert postmaster(state) in servers
         assert len(servers) == 2
     assert server.process.returncode == 143
@@ -225,8 +225,9 @@ def test_serve_refuses_a_database_with_pending_migrations(
 def test_serve_serves_figures_where_no_database_can_be_had(
     small_instance: tuple[Path, Path], own_server: SeparateServer, tmp_path: Path
 ) -> None:
+    refused = own_server.uri(password="wrong-one")  # noqa: S106 - of this test
     for settings, says in (
-        ({"DATABASE_URL": own_server.uri(password="wrong-one")}, "cannot be reached: it refuses the password"),  # noqa: S106
+        ({"DATABASE_URL": refused}, "cannot be reached: it refuses the password"),
         ({"PG_BIN_DIR": str(tmp_path)}, "which has no PostgreSQL 15 or newer"),
     ):
         with serving(*small_instance, **settings) as server, connected(server.url, "auto") as books:

@@ -20,6 +20,8 @@ from server.ports import Loads
 from server.principal import Principal
 from server.settings import Settings
 from server.stores.memory import MemoryLoads
+from server.telemetry.calls import Telemetry
+from server.telemetry.metrics import Metrics
 from server.wire.answer import as_text
 from tests.support.small import write_instance
 
@@ -108,7 +110,7 @@ class Fed:
         shelf = Shelf(self.instance.catalogue, state / "store")
         feeds = Feeds.of(self.instance.bindings, self.loads, environment or {})
         callers = Callers(self.instance, shelf, feeds, answer_tokens, 10_000)
-        self.dispatch = Dispatch(callers, Settings(instance=folder, state=state))
+        self.dispatch = Dispatch(callers, Settings(instance=folder, state=state), Telemetry(Metrics()))
 
     def call(self, tool: str, /, **arguments: Any) -> tuple[bool, dict[str, Any], str]:
         """Call a tool; return whether it refused, the JSON object, and its text."""

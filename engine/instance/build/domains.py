@@ -16,6 +16,7 @@ from engine.instance.files.parts import Where
 
 DAY = {"day": Grain.DATE}
 SUMMED = "balances"  # the stock group of a domain that declares none
+TAKEN = ("date", "scenario", "rows", "span", "bucket")  # columns that facts and their sums have already
 
 
 def grain_of(name: str) -> Grain:
@@ -36,11 +37,21 @@ def build_domains(
         if file.table in tables:
             document.fault(["table"], f"{file.table} is the table of domain '{tables[file.table]}' already")
         tables[file.table] = file.domain
+        check_names(document, file)
         check_dimensions(document, file, dimensions)
         check_measures(document, file)
+        check_rollups(document, file, dimensions)
         add_axes(document, file, dimensions)
         built[file.domain] = build_domain(document, file, dimensions, calendar)
     return built
+
+
+def check_names(document: Document, file: DomainFile) -> None:
+    """Note dimensions, axes and measures named like a column that all facts have."""
+    for part, keys in (("dimensions", file.dimensions), ("axes", file.axes), ("measures", file.measures)):
+        for key in set(keys).intersection(TAKEN):
+            valid = f"none of {', '.join(TAKEN)}; the column may keep its name: {part} say key and column"
+            document.fault([part, key], f"'{key}' is taken: all facts have a column of that name", valid)
 
 
 def check_dimensions(document: Document, file: DomainFile, dimensions: Mapping[str, Dimension]) -> None:
@@ -52,6 +63,29 @@ def check_dimensions(document: Document, file: DomainFile, dimensions: Mapping[s
     for key in file.sort:
         if key not in file.dimensions and key not in file.axes:
             document.fault(["sort"], f"sort names '{key}'", known(key, [*file.dimensions, *file.axes]))
+
+
+def check_rollups(document: Document, file: DomainFile, dimensions: Mapping[str, Dimension]) -> None:
+    """Note rollups by what is no leaf dimension or axis of the domain, and those said twice."""
+    for at, keys in enumerate(file.rollups):
+        here: Location = ["rollups", at]
+        for key in keys:
+            if key not in file.dimensions and key not in file.axes:
+                document.fault(here, *no_rollup_by(key, file, dimensions))
+        if len(set(keys)) < len(keys):
+            document.fault(here, "this rollup names a dimension twice", "name each once")
+        if set(keys) in map(set, file.rollups[:at]):
+            document.fault(here, f"there is a rollup by {', '.join(keys)} already", "say each once")
+
+
+def no_rollup_by(key: str, file: DomainFile, dimensions: Mapping[str, Dimension]) -> tuple[str, str]:
+    """Return why the sums of a domain cannot be kept by something, and what can be said instead."""
+    dimension = dimensions.get(key)
+    if dimension is not None and dimension.grain is not None:
+        return f"'{key}' is time, and a rollup holds whole calendar months", "leave it out"
+    if dimension is not None and dimension.leaf in file.dimensions:
+        return f"'{key}' is no leaf dimension", f"name the one it stands on, {dimension.leaf}"
+    return f"{file.domain} has no dimension or axis '{key}'", known(key, [*file.dimensions, *file.axes])
 
 
 def check_measures(document: Document, file: DomainFile) -> None:
@@ -113,6 +147,7 @@ def build_domain(
         stock_groups=build_stock_groups(document, file, dimensions),
         inspect_enabled=file.inspect_enabled,
         inspect_columns=tuple(file.inspect_columns),
+        rollups=tuple(tuple(sorted(keys)) for keys in file.rollups),
     )
 
 

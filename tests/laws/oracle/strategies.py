@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
+from itertools import combinations
 
 from hypothesis import strategies as st
 
@@ -137,8 +138,15 @@ def random_books(draw: st.DrawFn) -> Books:
     )
     books = replace(books, scenarios=draw(scenarios_of(books)), groups=draw(groups_of(books)))
     books = replace(books, bases=draw(bases_of(books)))
+    books = replace(books, rollups={domain: draw(rollups_by(LEAVES[domain])) for domain in (GL, PEOPLE)})
     books = replace(books, formulas=draw(formulas_of(books.bases)))
     return replace(books, lines=draw(lines_of(books.bases)), rollup=draw(rollup_of(books)))
+
+
+def rollups_by(leaves: Sequence[str], least: int = 0) -> st.SearchStrategy[tuple[tuple[str, ...], ...]]:
+    """Return what draws the rollups that a domain declares."""
+    keys = [some for count in range(1, len(leaves) + 1) for some in combinations(leaves, count)]
+    return st.lists(st.sampled_from(keys), unique=True, min_size=least, max_size=2).map(tuple)
 
 
 @st.composite

@@ -112,6 +112,7 @@ def domain_of(books: Books, domain: str) -> str:
             key: {"where": where_part(group.where[0]), "grain": group.grain}
             for key, group in books.groups[domain].items()
         },
+        "rollups": [list(keys) for keys in books.rollups.get(domain, ())],
         "metrics": {**metrics, **formulas},
     }
     return "\n".join(f"{key}: {json.dumps(part)}" for key, part in parts.items())

@@ -1,0 +1,283 @@
+"""The steps that verify a stack, each against what a client or an operator sees of it."""
+
+import json
+import shlex
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import anyio
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+MIGRATION = "008_artifacts.sql"
+CHECKS = 4  # database, analytical store, cache store, artifacts
+RECEIVING = ("begin_file_upload", "complete_file_upload", "import_host_file")
+GIVING = ("export_dataset", "get_file_download")
+CHART = {"transform_code": "result = df", "chart_spec": {"type": "bar", "x": "label", "y": "value"}}
+TIMEOUT = 90.0  # seconds; longer than the deadline of a call
+LONGEST_LIFE = 900  # seconds that this waits for a token to expire
+REFUSED = 401
+Json = dict[str, Any]
+
+
+class Failed(Exception):
+    """A step that did not hold; says why."""
+
+
+class NotApplicable(Exception):
+    """A step that this stack has no use for; says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """A client of the identity provider that gets tokens in its own name."""
+
+    token_url: str
+    client_id: str
+    secret: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Verification:
+    """The steps against one stack; each returns what it found, or raises Failed or NotApplicable."""
+
+    base_url: str
+    ops_url: str
+    migrations: Sequence[str]
+    token: str = ""
+    credentials: Credentials | None = None
+    trust: ssl.SSLContext | bool = True
+    lenience: int = 60  # seconds that a server may go on taking a token that expired
+    tools: frozenset[str] = frozenset()
+    data_ref: str = ""
+    files: dict[str, str] = field(default_factory=dict)  # format to file id
+
+    async def readiness(self) -> str:
+        """All four checks report ok."""
+        answer = await self.get(f"{self.ops_url}/readyz")
+        checks = answer.json().get("checks", {}) if answer.headers.get("content-type") == "application/json" else {}
+        bad = [
+            f"{name}: {told.get('reason', told['status'])}" for name, told in checks.items() if told["status"] != "ok"
+        ]
+        if bad or answer.status_code != httpx2.codes.OK:
+            raise Failed("; ".join(bad) or f"{self.ops_url}/readyz answered {answer.status_code}")
+        if len(checks) < CHECKS:
+            raise Failed(f"{CHECKS} checks are expected, and it tells of {', '.join(checks) or 'none'}")
+        return ", ".join(checks)
+
+    async def migrated(self) -> str:
+        """The migration of the artifact tables is applied."""
+        told = await anyio.to_thread.run_sync(lambda: run(self.migrations))
+        standing = {line.split()[-1]: " ".join(line.split()[:-1]) for line in told.splitlines() if line.strip()}
+        if standing.get(MIGRATION) != "applied":
+            raise Failed(f"{MIGRATION} is {standing.get(MIGRATION, 'not listed')}")
+        others = [f"{name} is {how}" for name, how in standing.items() if name.endswith(".sql") and how != "applied"]
+        if others:
+            raise Failed("; ".join(others))
+        return f"{MIGRATION} and all others are applied"
+
+    async def listed(self) -> str:
+        """The token is taken and tools are listed."""
+        if self.credentials and not self.token:
+            self.token, _ = await self.fresh_token()
+        if not self.token:
+            raise Failed("there is no token: set SVC_TOKEN, MCP_DEV_KEY or the client's credentials")
+        if await self.refuses(self.token):
+            raise Failed(f"{self.base_url}/mcp refuses the token (401)")
+        async with self.client() as client:
+            self.tools = frozenset(tool.name for tool in (await client.list_tools()).tools)
+        return f"{len(self.tools)} tools"
+
+    async def queried(self) -> str:
+        """A query is answered with a reference to its data."""
+        domain = first(await self.ask("list_kpis"), "domains")
+        metric = first(domain, "metrics")["key"]
+        if not domain.get("loaded_through"):
+            raise Failed("no scenario that the caller sees holds rows; is anything loaded?")
+        scenario, period = next(iter(domain["loaded_through"].items()))
+        asked = {"metrics": [metric], "scenarios": [{"scenario": scenario, "alias": "Verified"}]}
+        answer = await self.ask("run_metric_data", {**asked, "period_start": period, "period_end": period})
+        if "data_ref" not in answer:
+            raise Failed("run_metric_data gave no data_ref, so that nothing can be exported; is the cache store ready?")
+        self.data_ref = answer["data_ref"]
+        return f"{metric} of {scenario} in {period}"
+
+    async def exported(self, form: str) -> str:
+        """The query is exported in a format and the link opens."""
+        self.needs("export_dataset")
+        made = await self.ask("export_dataset", {"data_ref": self.reference(), "format": form})
+        content = await self.download(made)
+        if form == "json":
+            json.loads(content)
+        elif not content.startswith(b"PK"):
+            raise Failed("what the link gave is no workbook")
+        self.files[form] = made["file_id"]
+        return f"{len(content):,} bytes"
+
+    async def renewed(self) -> str:
+        """The link of a file is renewed and opens."""
+        self.needs("get_file_download")
+        if not self.files:
+            raise Failed("nothing was exported")
+        content = await self.download(await self.ask("get_file_download", {"file_id": next(iter(self.files.values()))}))
+        return f"{len(content):,} bytes"
+
+    async def charted(self) -> str:
+        """A chart is made of the query."""
+        self.needs("eval_chart_transform")
+        await self.ask("eval_chart_transform", {"data_refs": [self.reference()], **CHART})
+        return "a bar chart"
+
+    async def closed_to_uploads(self) -> str:
+        """While uploads are disabled, the tools that receive files are absent and direct calls are rejected."""
+        if shown := [name for name in RECEIVING if name in self.tools]:
+            raise NotApplicable(f"uploads are enabled: {', '.join(shown)}")
+        self.needs()
+        for name in RECEIVING:
+            answer = await self.call(name, {})
+            if answer.get("error_type") not in ("tool_disabled", "unknown_name"):
+                raise Failed(f"a direct call of {name} was not rejected")
+        return "absent and rejected"
+
+    async def open_to_downloads(self) -> str:
+        """Exports and downloads stay enabled."""
+        self.needs(*GIVING)
+        return ", ".join(GIVING)
+
+    async def outlives_a_token(self) -> str:
+        """With OAuth, a call succeeds after the access token expired: with a fresh one, and not with the old."""
+        if self.credentials is None:
+            raise NotApplicable("no client credentials are given, so there is no OAuth to verify")
+        old, life = await self.fresh_token()
+        if life > LONGEST_LIFE:
+            raise Failed(f"tokens live {life} s; name a client whose tokens live {LONGEST_LIFE} s at most")
+        print(f"{'':<16}waiting {life} s for an access token to expire", flush=True)
+        await anyio.sleep(life)
+        for _ in range(self.lenience):
+            if await self.refuses(old):
+                break
+            await anyio.sleep(1)
+        else:
+            raise Failed(f"the server still takes a token {self.lenience} s after it expired")
+        self.token, _ = await self.fresh_token()
+        await self.ask("list_scenarios")
+        return "the old token is refused and a fresh one taken"
+
+    def needs(self, *names: str) -> None:
+        """Raise Failed where no tools are known or one of these is missing."""
+        if not self.tools:
+            raise Failed("no tools were listed")
+        if missing := [name for name in names if name not in self.tools]:
+            raise Failed(f"there is no tool {' and no '.join(missing)}")
+
+    def reference(self) -> str:
+        """Return the reference to the data of the query."""
+        if not self.data_ref:
+            raise Failed("the query gave no data_ref")
+        return self.data_ref
+
+    async def ask(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Json:
+        """Call a tool that must answer."""
+        self.needs(tool)
+        answer = await self.call(tool, arguments or {})
+        if "error_type" in answer:
+            raise Failed(f"{tool}: {answer['error']} ({answer['error_type']})")
+        return answer
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Json:
+        """Call a tool and return what it answered, an error or not."""
+        async with self.client() as client:
+            answer = await client.call_tool(tool, dict(arguments))
+        return dict(answer.structured_content or {"error": "no structured content", "error_type": "internal"})
+
+    async def download(self, artifact: Json) -> bytes:
+        """Return what a link gives to who has nothing but the link."""
+        url = str(artifact.get("download_url", ""))
+        if not url.startswith(("https://", "http://127.0.0.1:", "http://[::1]:", "http://localhost:")):
+            raise Failed("the answer has no https download_url")
+        answer = await self.get(url)
+        if answer.status_code != httpx2.codes.OK:
+            raise Failed(f"the link answered {answer.status_code}")
+        return answer.content
+
+    async def fresh_token(self) -> tuple[str, int]:
+        """Return an access token of the client and how many seconds it lives."""
+        asked = self.credentials
+        assert asked is not None  # noqa: S101 - who has none does not come here
+        form = {"grant_type": "client_credentials", "client_id": asked.client_id, "client_secret": asked.secret}
+        async with self.http() as http:
+            answer = await http.post(asked.token_url, data={**form, "resource": f"{self.base_url}/mcp"})
+        if answer.status_code != httpx2.codes.OK:
+            raise Failed(f"{asked.token_url} gave no token ({answer.status_code})")
+        return answer.json()["access_token"], int(answer.json()["expires_in"])
+
+    async def refuses(self, token: str) -> bool:
+        """Tell whether the server answers 401 to a token."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+        accepts = {"Accept": "application/json, text/event-stream"}
+        async with self.http() as http:
+            headers = {"Authorization": f"Bearer {token}", **accepts}
+            answer = await http.post(f"{self.base_url}/mcp", json=body, headers=headers)
+        return answer.status_code == REFUSED
+
+    async def get(self, url: str) -> httpx2.Response:
+        """Return what an address answers, without a token."""
+        try:
+            async with self.http() as http:
+                return await http.get(url)
+        except httpx2.TransportError as fault:  # names no path: a link is a key to its file
+            raise Failed(f"{httpx2.URL(url).copy_with(raw_path=b'/')} does not answer: {fault}") from fault
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[Client]:
+        """Lend an MCP client."""
+        async with (
+            self.http({"Authorization": f"Bearer {self.token}"}) as http,
+            Client(streamable_http_client(f"{self.base_url}/mcp", http_client=http)) as client,
+        ):
+            yield client
+
+    def http(self, headers: Mapping[str, str] | None = None) -> httpx2.AsyncClient:
+        """Return an HTTP client that trusts what the caller said."""
+        return httpx2.AsyncClient(verify=self.trust, timeout=TIMEOUT, headers=headers)
+
+
+def first(answer: Json, section: str) -> Json:
+    """Return the first entry of a section of an answer."""
+    if not answer.get(section):
+        raise Failed(f"the caller sees no {section}; does its profile grant any?")
+    return dict(answer[section][0])
+
+
+def run(command: Sequence[str]) -> str:
+    """Return what a command prints."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the operator's own
+    except OSError as fault:
+        raise Failed(f"{shlex.join(command)}: {fault.strerror}") from fault
+    if done.returncode != 0:
+        raise Failed(f"{shlex.join(command)} ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
+def steps(verification: Verification) -> Sequence[tuple[str, Callable[[], Awaitable[str]]]]:
+    """Return the steps in their order."""
+    return (
+        ("readiness", verification.readiness),
+        ("migrations", verification.migrated),
+        ("tools", verification.listed),
+        ("query", verification.queried),
+        ("export to json", partial(verification.exported, "json")),
+        ("export to xlsx", partial(verification.exported, "xlsx")),
+        ("renewed link", verification.renewed),
+        ("chart", verification.charted),
+        ("uploads disabled", verification.closed_to_uploads),
+        ("exports and downloads enabled", verification.open_to_downloads),
+        ("expired access token", verification.outlives_a_token),
+    )

@@ -1,0 +1,1 @@
+"""The stack for many users: compose.yaml and what it is made of."""

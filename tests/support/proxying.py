@@ -1,0 +1,171 @@
+"""The stack's reverse proxy in a process of its own, and servers behind it that remember what they were asked."""
+
+import json
+import os
+import pwd
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tests.support.books import ROOT
+from tests.support.serving import DEADLINE, free_port, wait_for
+
+TEMPLATE = ROOT / "deploy" / "proxy" / "nginx.conf.template"
+PLACES = f"{os.environ['PATH']}:/usr/sbin"  # where Debian has nginx, though not everybody looks there
+NGINX, OPENSSL = (shutil.which(name, path=PLACES) or "" for name in ("nginx", "openssl"))
+
+
+def unprivileged(folder: Path) -> dict[str, Any]:
+    """Return how to start a process as nobody, who is given a folder, where this is root: as the stack does."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a server behind the proxy was asked."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    size: int
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """A server that answers everything with 200 and remembers what it was asked."""
+
+    port: int
+    heard: list[Heard] = field(default_factory=list)
+
+
+@contextmanager
+def recording() -> Iterator[Recorder]:
+    """Run a recorder until the block ends."""
+    heard: list[Heard] = []
+
+    class Answers(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            heard.append(Heard(self.command, self.path, dict(self.headers), len(self.body())))
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(b"ok")
+
+        do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the library's names
+
+        def body(self) -> bytes:
+            if self.headers.get("Transfer-Encoding") != "chunked":
+                return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            parts = []
+            while size := int(self.rfile.readline(), 16):
+                parts.append(self.rfile.read(size))
+                self.rfile.readline()
+            self.rfile.readline()
+            return b"".join(parts)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield Recorder(server.server_port, heard)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A proxy that runs."""
+
+    port: int
+    trust: ssl.SSLContext
+    log: Path
+
+    def client(self) -> httpx2.Client:
+        """Return a client that trusts the proxy's certificate."""
+        return httpx2.Client(base_url=f"https://127.0.0.1:{self.port}", verify=self.trust, timeout=DEADLINE)
+
+    def send(self, request: bytes) -> bytes:
+        """Send bytes that no client would; return how the answer begins, nothing where the proxy hung up first."""
+        with (
+            socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE) as plain,
+            self.trust.wrap_socket(plain, server_hostname="127.0.0.1") as sent,
+            suppress(ssl.SSLEOFError, ConnectionError),
+        ):
+            sent.sendall(request)
+            return sent.recv(64)
+        return b""
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return the access log."""
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+
+
+@contextmanager
+def proxying(server: int, identity: int) -> Iterator[Proxy]:
+    """Run nginx with the template filled in as its image does, before servers on ports of this machine."""
+    with tempfile.TemporaryDirectory(
+        prefix="tieout-proxy-"
+    ) as name:  # not below a folder of pytest's: nginx drops root
+        folder, port = Path(name), free_port()
+        pair = ["-keyout", folder / "key.pem", "-out", folder / "certificate.pem"]
+        names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+        made = [OPENSSL, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", *names]
+        subprocess.run([*made, *pair], check=True, capture_output=True)
+        values = {
+            "PROXY_LISTEN": f"127.0.0.1:{port}",
+            "PROXY_CERTIFICATE": str(folder / "certificate.pem"),
+            "PROXY_CERTIFICATE_KEY": str(folder / "key.pem"),
+            "PROXY_SERVER": f"127.0.0.1:{server}",
+            "PROXY_IDENTITY": f"127.0.0.1:{identity}",
+        }
+        text = re.sub(r"\$\{(PROXY_\w+)\}", lambda name: values[name[1]], TEMPLATE.read_text(encoding="utf-8"))
+        (folder / "nginx.conf").write_text(text, encoding="utf-8")
+        log = folder / "log"
+        log.touch()
+        trust = ssl.create_default_context(cafile=folder / "certificate.pem")
+        command = [NGINX, "-e", "stderr", "-p", folder, "-c", folder / "nginx.conf", "-g", "daemon off;"]
+        with log.open("a") as sink:
+            process = subprocess.Popen(command, stdout=sink, stderr=sink, **unprivileged(folder))
+        proxy = Proxy(port, trust, log)
+        try:
+            wait_for(lambda: listens(proxy, process))
+            yield proxy
+        finally:
+            process.terminate()
+            process.wait(timeout=DEADLINE)
+
+
+def listens(proxy: Proxy, process: "subprocess.Popen[bytes]") -> bool:
+    """Tell whether the proxy answers; fail with its log where it ended."""
+    assert process.poll() is None, proxy.log.read_text()
+    try:
+        with proxy.client() as client:
+            client.get("/")
+    except httpx2.TransportError:
+        return False
+    return True
