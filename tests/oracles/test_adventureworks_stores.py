@@ -66,7 +66,7 @@ def test_the_same_books_out_of_a_database_and_out_of_files_are_the_same_bytes(
     adventureworks_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs(ADVENTUREWORKS)
-    with postgres(tmp_path / "adventureworks") as uri:
+    with postgres(tmp_path / "erp") as uri:
         fill(uri)
         monkeypatch.setenv("ERP_DATABASE_URI", uri)
         load_instance(out_of_database(tmp_path), tmp_path / "state")
