@@ -58,7 +58,8 @@ class Books:
     @property
     def published_at(self) -> datetime | None:
         """When the latest load of this version was made, None where there is none."""
-        return max((load.loaded_at for load in self._pin.manifest.loads.values()), default=None)
+        loads = self._pin.manifest.loads.values()
+        return max(loads, key=lambda load: load.sequence).loaded_at if loads else None
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
         """Return what was made under a key before, or make and keep it; `size` is about how many members it holds."""
@@ -104,6 +105,11 @@ class Books:
     def holds(self, domain: str) -> bool:
         """Tell whether a domain has facts."""
         return bool(self._pin.manifest.facts.get(domain))
+
+    def feeds(self, domain: str) -> set[str]:
+        """Return the feeds that brought the facts of a domain."""
+        manifest = self._pin.manifest
+        return {manifest.loads[part.load].binding for part in manifest.facts.get(domain, ())}
 
     def places(self, domain: str) -> Mapping[str, set[int]]:
         """Return the decimal places that the amounts of each measure of a domain were loaded to."""

@@ -1,6 +1,6 @@
 """Checks of the files against what is loaded: tables, columns, members and trees that the catalogue speaks of."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from engine.books import Books
 from engine.catalogue import Base, Domain, RollupLine
@@ -11,11 +11,17 @@ from engine.members.tree import HierarchyFault
 from engine.queries.filters import joined_leaves
 
 
-def data_faults(books: Books) -> Iterator[str]:
-    """Yield everything in the catalogue that the loaded books cannot answer."""
+def data_faults(books: Books, feeds: Collection[str]) -> Iterator[str]:
+    """Yield everything in the catalogue that the loaded books cannot answer, and facts that none of some feeds owns."""
     catalogue = books.catalogue
     for domain in catalogue.domains.values():
         yield from fact_faults(books, domain)
+        for feed in sorted(books.feeds(domain.key) - set(feeds)):
+            yield (
+                f"{domain.table} ({domain.key}) holds rows of the feed '{feed}', which integrations.yaml lacks; "
+                "they still count: give the feed its name back, or take them out with "
+                f"tieout provision --forget {feed}"
+            )
     broken = set()
     for dimension in catalogue.dimensions.values():
         if dimension.grain:

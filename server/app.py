@@ -97,10 +97,10 @@ def serve(
     """Serve on bound sockets until told to stop."""
     release = version("tieout")
     metrics = Metrics(release)
-    readiness = readiness_of(settings, instance, platform, metrics)
     shelf = Shelf(instance.catalogue, settings.store)
     feeds = Feeds.of(instance.bindings, platform.loads, os.environ)
     callers = Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap)
+    readiness = readiness_of(settings, callers, platform, metrics)
     dispatch = Dispatch(callers, settings, Telemetry(metrics))
     on_hangup(rereading(callers, settings, platform.loads))
     config = uvicorn.Config(
@@ -119,18 +119,18 @@ def serve(
             log.info("stopped")
 
 
-def readiness_of(settings: Settings, instance: Instance, platform: Platform, metrics: Metrics) -> Readiness:
+def readiness_of(settings: Settings, callers: Callers, platform: Platform, metrics: Metrics) -> Readiness:
     """Return the readiness of everything that the server stands on."""
     files = ArtifactsFolder(settings.files, settings.free_megabytes)
-    books = StoredBooks(instance.catalogue, settings.store, metrics.books)
+    books = StoredBooks(callers.instance.catalogue, settings.store, metrics.books)
     checks = [
         Check(name="relational_database", run=partial(use_database, platform.database)),
         Check(name="analytical_store", run=books.use),
         Check(name="cache_store", run=platform.cache.ping),
         Check(name="artifacts", run=files.use),
     ]
-    history = Check(name="load_history", run=partial(tell_of_loads, platform.loads, instance.bindings, metrics))
-    return Readiness(checks, metrics, beside=[history])
+    tell = partial(tell_of_loads, platform.loads, lambda: callers.instance.bindings, metrics)
+    return Readiness(checks, metrics, beside=[Check(name="load_history", run=tell)])
 
 
 def rereading(callers: Callers, settings: Settings, loads: Loads) -> Callable[[], None]:

@@ -39,6 +39,11 @@ class Callers:
         self._answer_tokens = answer_tokens
         self._row_cap = row_cap
 
+    @property
+    def instance(self) -> Instance:
+        """The files that the next call goes by."""
+        return self._standing.instance
+
     def take(self, instance: Instance, shelf: Shelf, feeds: Feeds) -> None:
         """Go by other files from the next call on; a call in flight ends by those that it began with."""
         self._standing = Standing(instance, shelf, feeds)

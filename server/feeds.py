@@ -33,9 +33,7 @@ class Feeds:
     @classmethod
     def of(cls, bindings: Mapping[str, Binding], loads: Loads, environment: Mapping[str, str]) -> "Feeds":
         """Return feeds without the secrets that the environment holds for their sources."""
-        secrets = secrets_of(
-            {binding.source.key: binding.source for binding in bindings.values()}.values(), environment
-        )
+        secrets = secrets_of((binding.source for binding in bindings.values()), environment)
         return cls({key: without_secrets(binding, secrets) for key, binding in bindings.items()}, loads, secrets)
 
 

@@ -60,9 +60,9 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
     view = View(domain.key, (Portion(Part(plan.reader.catalogue.scenarios[scenario])),))
     presence = plan.presences.of(view)
     through, loads = presence.through(), loads_read(plan, domain.key, scenario)
-    windows = (
+    windows = [
         reading.windows[-1] for reading in readings(plan) for part in reading.side.parts if part.scenario.id == scenario
-    )
+    ]
     opened = [span for window in windows if (span := plan.presences.open_span(view, window))]
     codes = ""
     if opened:

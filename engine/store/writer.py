@@ -138,6 +138,17 @@ class Stage:
         left = self._partition(domain, part.scenario, part.bucket, rows, self._loads[part.load])
         return replace(left, places=part.places)  # as they were loaded, whatever the catalogue says by now
 
+    def forget(self, binding: str) -> int:
+        """Leave out all that a feed brought and return how many rows of facts that were."""
+        loads = {key for key, load in self._loads.items() if load.binding == binding}
+        rows = sum(part.rows for part in self._all_facts() if part.load in loads)
+        for key, parts in self._facts.items():
+            self._facts[key] = tuple(part for part in parts if part.load not in loads)
+        self._tables = {name: table for name, table in self._tables.items() if table.load not in loads}
+        self._loads = {key: load for key, load in self._loads.items() if key not in loads}
+        self._fingerprints.pop(binding, None)
+        return rows
+
     def derive(self, domains: Mapping[str, Domain]) -> int:
         """Build the rollups that domains declare and partitions lack, drop all others, and return how many were built.
 

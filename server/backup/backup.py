@@ -15,7 +15,17 @@ from engine.instance.files.books import InstanceFile
 from engine.instance.read import FILES as YAML
 from engine.instance.read import Reading
 from engine.store.layout import CURRENT, manifest_file, pin_current
-from server.backup.bundle import DATABASE, FILES, INSTANCE, KEYS, REJECTS, STORE, Contents, Writing, writing
+from server.backup.bundle import (
+    DATABASE,
+    FILES,
+    INSTANCE,
+    KEYS,
+    REJECTS,
+    STORE,
+    Contents,
+    Writing,
+    writing,
+)
 from server.embedded.binaries import postgres_tools
 from server.embedded.platform import platform
 from server.settings import Settings, variable_of
@@ -73,9 +83,10 @@ def add_store(bundle: Writing, root: Path) -> int:
 def instance_files(folder: Path) -> Iterator[str]:
     """Yield the files of an instance that people wrote; the data that its feeds bring are none of them."""
     _, instance = Reading(folder, []).one("instance.yaml", InstanceFile)
-    calendar = [instance.calendar] if instance is not None and instance.calendar else []
-    for pattern in (*YAML, PROSE, *calendar):
+    for pattern in (*YAML, PROSE):
         yield from (path.relative_to(folder).as_posix() for path in sorted(folder.glob(pattern)))
+    if instance is not None and instance.calendar:
+        yield instance.calendar
 
 
 def key_ids(settings: Settings) -> Mapping[str, str]:

@@ -19,7 +19,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Print every fault of an instance."""
     instance = read_instance(settings.instance)
     catalogue = instance.catalogue
-    if asked.data and tell_data_faults(Shelf(catalogue, settings.store).current()):
+    if asked.data and tell_data_faults(Shelf(catalogue, settings.store).current(), instance):
         return FAULTY
     counts = {
         "domains": catalogue.domains,

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from engine.books import Books
 from engine.checks import data_faults
+from engine.instance.read import Instance
 
 DONE, FAULTY, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 INSTANCE = "folder of the instance (default: SVC_INSTANCE, else instances/demo)"
@@ -18,9 +19,9 @@ def takes_instance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--instance", type=Path, help=INSTANCE)
 
 
-def tell_data_faults(books: Books) -> bool:
+def tell_data_faults(books: Books, instance: Instance) -> bool:
     """Print what the catalogue speaks of and the books do not hold; tell whether there is any."""
-    faults = list(data_faults(books))
+    faults = list(data_faults(books, instance.bindings))
     for fault in faults:
         err.print(fault, markup=False)
     return bool(faults)

@@ -17,7 +17,6 @@ from server.ingest.watching import Watched
 from server.settings import Settings
 from server.signals import on_hangup
 from server.telemetry.logs import log_to
-from server.telemetry.redaction import password_of
 
 log = logging.getLogger("tieout.daemon")
 
@@ -30,7 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Load feeds in their turns until told to stop."""
-    log_to(sys.stderr, settings.log_format, password_of(settings.database_url))
+    log_to(sys.stderr, settings.log_format, [settings.database_url or ""])
     inbox: Inbox = SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: inbox.put(Order.STOP))

@@ -15,7 +15,6 @@ from server.embedded.platform import platform
 from server.ops.checks import NO_BOOKS
 from server.settings import Settings
 from server.telemetry.logs import log_to
-from server.telemetry.redaction import password_of
 from server.telemetry.traces import traced
 from server.tokens import DevKey, dev_key
 
@@ -31,7 +30,7 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
     """Serve until told to stop."""
     instance = read_instance(settings.instance)
     key = dev_key(settings.dev_key, settings.state_folder)
-    log_to(sys.stderr, settings.log_format, [key.key, *password_of(settings.database_url)])
+    log_to(sys.stderr, settings.log_format, [key.key, settings.database_url or ""])
     if settings.user_data is None:
         with suppress(OSError):  # readiness says what is wrong with it
             settings.files.mkdir(parents=True, exist_ok=True)
@@ -43,7 +42,7 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
     ):
         opened.start()  # beside opening the books
         books = Shelf(instance.catalogue, settings.store).current()
-        for fault in data_faults(books) if books.version else [NO_BOOKS]:
+        for fault in data_faults(books, instance.bindings) if books.version else [NO_BOOKS]:
             log.warning(fault)
         announce(settings, instance, key)
         serve(settings, instance, key, opened, for_clients, for_operators)

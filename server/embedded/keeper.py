@@ -35,6 +35,7 @@ ASKING, QUEUEING = 0.02, 0.1  # seconds between two looks at a server, at a lock
 STEADY = 5.0  # a server that ran so long is started again at once
 SOONEST, LATEST = 0.1, 10.0  # seconds until one is that did not
 STOPPING = 20.0  # until one that does not stop is killed
+ROOM = 1 << 20  # bytes: with less a server does not start
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}  # nothing of ours: it may hold secrets
 
 
@@ -99,8 +100,14 @@ class Keeper:
             raise StoreDown(f"the embedded {self._program.name} cannot be started: {failure}") from failure
         while not self._program.answers():
             if self._thread is None or not self._thread.is_alive() or monotonic() > deadline:
-                raise StoreDown(f"the embedded {self._program.name} {self._failure or 'is not up yet'}")
+                raise StoreDown(self.trouble() or f"the embedded {self._program.name} is not up yet")
             self._stop.wait(ASKING)
+
+    def trouble(self) -> str | None:
+        """Return why the server is not up, None where it is or where this process does not know."""
+        if self._failure is None or self._program.answers():
+            return None
+        return f"the embedded {self._program.name} {self._failure}"
 
     def close(self) -> None:
         """Stop the server if this process keeps it; return when it is gone."""
@@ -163,8 +170,7 @@ class Keeper:
                 status = self._server.wait()
             if status == launch.REFUSED:
                 raise refused(last_words(folder))
-            said = self._program.complaint.findall((folder / LOG).read_text(encoding="utf-8", errors="replace"))
-            self._failure = f"ended: {said[-1] if said else f'exit status {status}'}"
+            self._failure = f"ended: {why_ended(self._program, status)}"
             pause = 0.0 if monotonic() - began > STEADY else min(max(SOONEST, 2 * pause), LATEST)
             first = False
 
@@ -193,6 +199,16 @@ def log_of(folder: Path) -> Iterator[IO[bytes]]:
         (folder / LOG).replace(folder / LAST_LOG)
     with (folder / LOG).open("wb") as log:
         yield log
+
+
+def why_ended(program: Program, status: int) -> str:
+    """Return why a server ended."""
+    said = program.complaint.findall((program.folder / LOG).read_text(encoding="utf-8", errors="replace"))
+    if said:
+        return str(said[-1])
+    if shutil.disk_usage(program.folder).free < ROOM:  # there was none for its log, either
+        return f"no space is left in {program.folder}; free some, and it is started again"
+    return f"exit status {status}; see {program.folder / LOG}"
 
 
 def last_words(folder: Path) -> str:

@@ -44,7 +44,7 @@ class Platform:
             self._valkey, address = Keeper(valkey), str(valkey.socket)
         self._checking = Lock()
         self._checked = self._cached = self._closed = False  # what needs no second look
-        self.database = Database(uri, self._prepare_database)
+        self.database = Database(uri, self._prepare_database, self._trouble)
         self.loads: Loads = PostgresLoads(self.database)
         self.cache = Cache(address, self._prepare_cache)
 
@@ -109,6 +109,9 @@ class Platform:
             else:  # nobody else would
                 migrate(uri, read_migrations(), partial(log.info, "applied %s"))
             self._checked = True
+
+    def _trouble(self) -> str | None:
+        return None if self._postgres is None else self._postgres.trouble()
 
     def _prepare_cache(self) -> None:
         if self._valkey is not None and not self._cached:

@@ -34,6 +34,7 @@ CONFIGURED = {
     "log_timezone": "UTC",
 }
 IO_METHOD_SINCE = 18
+FAULT = re.compile(r"(?:error|FATAL|PANIC):\s+(.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class EmbeddedPostgres:
     name: ClassVar[str] = "PostgreSQL"
     ending: ClassVar[Signals] = SIGINT  # ends sessions, writes a checkpoint
     unprivileged: ClassVar[bool] = True
-    complaint: ClassVar[re.Pattern[str]] = re.compile(r"(?:FATAL|PANIC):\s+(.+)")
+    complaint: ClassVar[re.Pattern[str]] = FAULT
 
     @property
     def sockets(self) -> Path:
@@ -87,7 +88,8 @@ class EmbeddedPostgres:
         if initdb.returncode == launch.REFUSED:
             raise refused(said)
         if initdb.returncode != 0:
-            raise OSError(f"initdb: {said.splitlines()[-1] if said else initdb.returncode}")
+            why = FAULT.findall(said)
+            raise OSError(f"initdb: {why[-1] if why else f'exit status {initdb.returncode}'}")
         unfinished.rename(self.folder / DATA)
 
     def answers(self) -> bool:

@@ -172,21 +172,18 @@ class Daemon:
     def _ended(self, ended: Ended) -> None:
         """Note how a load ended, by what it recorded."""
         running = self._running.pop(ended.binding)
+        said = ended.last_words or f"the load ended with exit status {ended.status} and recorded nothing"
         try:
             attempt = self._recorded(running)
         except StoreDown as down:
-            log.warning("%s: how its load ended cannot be read: %s", ended.binding, down)
-            attempt = None
-        if attempt is None:
-            said = ended.last_words or f"the load ended with exit status {ended.status} and recorded nothing"
-            attempt = self.history.note(running.binding, running.turn.slot, self.now(), said)
-        self._tell_end(attempt)
+            attempt, said = None, f"how the load ended cannot be read: {down}"
+        self._tell_end(attempt or self.history.note(running.binding, running.turn.slot, self.now(), said))
 
     def _recorded(self, running: Running) -> LoadAttempt | None:
         """Return the attempt that a load recorded, settled where the load did not live to say how it ended."""
-        key = running.binding.key
         for attempts in (self.history.anew, self._settled):
-            new = next((one for one in attempts(key) if one.load_id not in running.before), None)
+            answers = [one for one in attempts(running.binding.key) if one.due_at == running.turn.slot]
+            new = next((one for one in answers if one.load_id not in running.before), None)
             if new is None or new.status is not LoadStatus.RUNNING:
                 return new
         return None

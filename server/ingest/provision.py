@@ -1,6 +1,7 @@
-"""Provision: settles and sweeps what interrupted loads left, holds every file to its digest, tells what the books hold.
+"""Provision: builds what is derived from the facts, clears what loads left, holds every file to its digest.
 
-Codes, members, trees, the days that hold rows and how large sums can get are made when a load publishes.
+Codes, members, trees, the days that hold rows, how large sums can get, and the rollups of what it brings are made when
+a load publishes; provision builds the rollups that were declared later.
 """
 
 import shutil
@@ -35,27 +36,33 @@ class Held:
 class Provisioned:
     """What was put in order, what cannot be, and what the books hold then."""
 
+    forgotten: int  # rows of the feed that was to be forgotten
+    built: int  # rollups
     settled: int  # loads
     swept: int  # files
     damaged: Sequence[str]
     held: Sequence[Held]
 
 
-def provision(place: Place, loads: Loads) -> Provisioned:
-    """Put the books in order; StoreDown where the history of loads is out of reach."""
+def provision(place: Place, loads: Loads, *, forget: str | None = None) -> Provisioned:
+    """Put the books in order, without what one feed brought; StoreDown where the history of loads is out of reach."""
     before = {attempt.load_id for attempt in loads.running()}
     settle(place, loads)
     settled = before - {attempt.load_id for attempt in loads.running()}
     known = files_in(place)
     sweep_spool(place)
-    with staging(place.store):  # sweeps as it ends
-        pass
+    with staging(place.store) as staged:  # sweeps as it ends
+        forgotten = staged.forget(forget) if forget else 0
+        built = staged.derive(place.catalogue.domains)
+        staged.publish()
     swept = known - files_in(place)
     pin = pin_current(place.store)
     held = [held_of(domain, place, pin.manifest) for domain in place.catalogue.domains.values()]
     damaged = list(damaged_files(place.store, pin.manifest))
     pin.drop()
-    return Provisioned(settled=len(settled), swept=len(swept), damaged=damaged, held=held)
+    return Provisioned(
+        forgotten=forgotten, built=built, settled=len(settled), swept=len(swept), damaged=damaged, held=held
+    )
 
 
 def files_in(place: Place) -> set[Path]:

@@ -101,7 +101,6 @@ def turn_of(binding: Binding, attempts: Sequence[LoadAttempt], now: datetime, ba
 
     Of the slots that passed unanswered only the latest is made up for. A slot is answered once an attempt for it, or
     for a later one, was made: it is tried again after failures that may pass by themselves, until the next slot comes.
-    `attempts` are the latest first.
     """
     if binding.schedule is None:
         return None
@@ -116,8 +115,8 @@ def turn_of(binding: Binding, attempts: Sequence[LoadAttempt], now: datetime, ba
     tries = [attempt for attempt in answers if attempt.due_at == slot]
     if any(attempt.status not in RETRIED for attempt in tries):
         return ahead
-    finished = tries[0].finished_at or tries[0].started_at
-    again = finished + backoff.after(len(tries), tries[0].load_id)
+    finished, load_id = max((attempt.finished_at or attempt.started_at, attempt.load_id) for attempt in tries)
+    again = finished + backoff.after(len(tries), load_id)
     return Turn(at=again, slot=slot, failures=len(tries)) if upcoming is None or again < upcoming else ahead
 
 

@@ -29,9 +29,9 @@ def use_database(database: Database) -> None:
         held_to_migrations(connection)
 
 
-def tell_of_loads(loads: Loads, bindings: Collection[str], metrics: Metrics) -> None:
+def tell_of_loads(loads: Loads, bindings: Callable[[], Collection[str]], metrics: Metrics) -> None:
     """Take note of what became of the loads of each feed."""
-    metrics.loads(loads.tally(), bindings)
+    metrics.loads(loads.tally(), bindings())
 
 
 class ArtifactsFolder:

@@ -5,6 +5,7 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.sql import SQL, Identifier
 
@@ -56,8 +57,12 @@ def new_database(uri: str) -> None:
     """Make a database where there is none of its name; NotEmpty where there is one that holds tables."""
     name = str(conninfo_to_dict(connection_string(uri)).get("dbname", MAINTENANCE))
     with closing(connect(make_conninfo(uri, dbname=MAINTENANCE))) as server:
-        if server.execute("select from pg_database where datname = %s", (name,)).fetchone() is None:
-            server.execute(SQL("create database {}").format(Identifier(name)))
+        try:
+            if server.execute("select from pg_database where datname = %s", (name,)).fetchone() is None:
+                server.execute(SQL("create database {}").format(Identifier(name)))
+        except psycopg.Error as fault:
+            said = fault.diag.message_primary or "the connection was lost"
+            raise StoreDown(f"the new database cannot be made ({said}); make it, empty, and restore into it") from None
     with closing(connect(uri)) as database:
         if database.execute(TABLES).fetchone() != (0,):
             raise NotEmpty("the database to restore into holds tables; name a new one, and switch to it afterwards")

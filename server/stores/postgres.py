@@ -32,6 +32,8 @@ DEFAULTS = {
     "keepalives_count": "3",
 }
 WORDS = (  # what libpq says, what is told of it: names of hosts, users and databases stay out
+    ("bad value", "its URI has a parameter without a valid value"),
+    ("invalid integer", "its URI has a parameter without a valid value"),
     ("password authentication failed", "it refuses the password"),
     ("no password supplied", "it wants a password"),
     ("pg_hba.conf", "it does not let this user in from here"),
@@ -77,10 +79,13 @@ class Impatient(psycopg.Connection[TupleRow]):
 class Database:
     """The platform database, connected to when it is first used."""
 
-    def __init__(self, uri: str, prepare: Callable[[], None] = lambda: None) -> None:
-        """`prepare` returns where the database can be used and raises StoreDown where it cannot yet."""
+    def __init__(
+        self, uri: str, prepare: Callable[[], None] = lambda: None, trouble: Callable[[], str | None] = lambda: None
+    ) -> None:
+        """`prepare` raises StoreDown where the database cannot be used yet, `trouble` tells what its keeper knows."""
         self.uri = uri
         self._prepare = prepare
+        self._trouble = trouble
         logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it writes hosts and users; StoreDown tells
         self._pool = ConnectionPool(
             connection_string(uri),
@@ -105,7 +110,7 @@ class Database:
             with self._pool.connection() as connection:
                 yield connection
         except PoolTimeout:
-            raise StoreDown(why_not(self.uri)) from None
+            raise StoreDown(self._trouble() or why_not(self.uri)) from None
         except EXPECTED as fault:
             raise StoreDown(broken(fault)) from None
 
@@ -155,7 +160,7 @@ def connect(uri: str) -> psycopg.Connection[TupleRow]:
     """Return a connection of one's own, each statement a transaction, without limits of time; StoreDown where not."""
     try:
         return psycopg.connect(connection_string(uri), autocommit=True)
-    except psycopg.OperationalError as fault:
+    except psycopg.Error as fault:
         raise StoreDown(unreachable(fault)) from None
 
 
@@ -163,12 +168,12 @@ def why_not(uri: str) -> str:
     """Return why no connection can be had."""
     try:
         psycopg.connect(connection_string(uri)).close()
-    except psycopg.OperationalError as fault:
+    except psycopg.Error as fault:
         return unreachable(fault)
     return "the platform database is busy: every connection to it is in use"
 
 
-def unreachable(fault: psycopg.OperationalError) -> str:
+def unreachable(fault: psycopg.Error) -> str:
     """Return why a connection failed, without what it was made with."""
     said = str(fault)
     known = next((told for text, told in WORDS if text in said), None)

@@ -116,4 +116,4 @@ def readable(name: object) -> str:
 def rows_of(result: Json) -> int | None:
     """Return how many rows an answer has, None where it is none of rows."""
     rows = result.get("row_count", result.get("rows"))
-    return len(rows) if isinstance(rows, list) else rows
+    return len(rows) if isinstance(rows, list) else rows if isinstance(rows, int) else None

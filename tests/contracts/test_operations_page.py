@@ -9,6 +9,7 @@ import yaml
 
 from scripts.settings_table import PAGE, described, written
 from server.settings import Settings
+from server.telemetry.metrics import Metrics
 from tests.support.books import ROOT
 
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -30,6 +31,12 @@ def test_the_table_of_settings_is_current() -> None:
 
 def test_every_setting_says_what_it_decides() -> None:
     assert {name for name, words in described().items() if words} == set(Settings.__dataclass_fields__)
+
+
+def test_its_metrics_are_those_there_are() -> None:
+    there = set(re.findall(r"^# TYPE (tieout_\w+)", Metrics().page().decode(), re.MULTILINE))
+    table = section("### Metrics").partition("```")[0]
+    assert set(re.findall(r"`(tieout_\w+)`", table)) == there
 
 
 def test_its_make_commands_are_targets() -> None:

@@ -131,7 +131,7 @@ def test_amounts_do_not_depend_on_the_number_of_rows(tables: duckdb.DuckDBPyConn
 def test_the_files_hold_together_and_against_the_data(folder: Path) -> None:
     instance = read_instance(folder)
     shelf = Shelf(instance.catalogue, folder / ".tieout" / "store")
-    assert list(data_faults(shelf.current())) == []
+    assert list(data_faults(shelf.current(), instance.bindings)) == []
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)

@@ -18,11 +18,11 @@ import pytest
 
 from engine.door import open_books
 from engine.feeds import LoadAttempt
-from server.backup.backup import back_up
+from server.backup.backup import back_up, instance_files
 from server.backup.bundle import BundleFault
 from server.backup.restore import restore
 from server.embedded.platform import platform
-from server.ports import LoadsAsked
+from server.ports import LoadsAsked, StoreDown
 from server.settings import Settings
 from server.stores.migrations import migrate, read_migrations
 from server.tokens import dev_key
@@ -139,6 +139,12 @@ def test_a_drill_on_a_separate_server(instance: Path, tmp_path: Path, database_s
 
         kept = script("restore.py", bundle, tmp_path / "new", DATABASE_URL=uri)
         assert "the database to restore into holds tables; name a new one, and switch to it afterwards" in kept.stderr
+        connection.execute(f"create role reader_{new} login password 'reads-only'".encode())
+        reading = database_server.uri(new, "reads-only").replace("platform:", f"reader_{new}:")
+        with pytest.raises(
+            StoreDown, match=r"cannot be made \(permission denied .*make it, empty, and restore into it"
+        ):
+            restore(Settings(database_url=reading), bundle, tmp_path / "new")
         shutil.rmtree(state)
         connection.execute(f"drop database {old}".encode())
         restored = script("restore.py", bundle, tmp_path / "new", DATABASE_URL=database_server.uri(new))
@@ -242,6 +248,13 @@ def test_nothing_that_is_there_is_overwritten(backed_up: Path, instance: Path, t
     assert backed_up.read_bytes() == before
     with pytest.raises(BundleFault, match=r"the backup cannot be written: .*No such file or directory"):
         back_up(settings, tmp_path / "nowhere" / "backup.tar", with_keys=False)
+
+
+def test_a_calendar_table_is_a_file_that_people_wrote(tmp_path: Path) -> None:
+    (tmp_path / "calendar.csv").write_text("code,first,last,quarter,year\n")
+    (tmp_path / "rates.csv").write_text("data of a feed\n")
+    (tmp_path / "instance.yaml").write_text("name: Books\ncurrency: EUR\ncalendar: calendar.csv\n")
+    assert list(instance_files(tmp_path)) == ["instance.yaml", "calendar.csv"]
 
 
 def test_a_backup_is_made_beside_a_server_that_runs(instance: Path, tmp_path: Path) -> None:

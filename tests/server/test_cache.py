@@ -16,7 +16,7 @@ from server.embedded.platform import Platform, platform
 from server.ports import StoreDown
 from server.settings import BadSetting, Settings
 from server.stores.valkey import Cache
-from tests.support.keeping import children
+from tests.support.keeping import kept
 from tests.support.serving import free_port, wait_for
 
 SERVERS = {"valkey": valkey_binary(), "redis": shutil.which("redis-server")}  # Debian has the second
@@ -123,7 +123,7 @@ def test_the_embedded_server_holds_the_same_and_forgets_leases_last(tmp_path: Pa
             assert client.keys() == []
             told = client.config_get("maxmemory*")
             assert (told["maxmemory"], told["maxmemory-policy"]) == (str(256 << 20), "volatile-lru")
-        (server,) = children(os.getpid())
+        (server,) = kept(tmp_path / "state")
         os.kill(server, signal.SIGSTOP)
         with pytest.raises(StoreDown):
             opened.cache.ping()

@@ -153,7 +153,7 @@ def test_provision_tells_what_the_books_hold_and_what_they_lack(monthly: Path) -
     assert (done.returncode, done.stderr) == (0, "")
     told = done.stdout.splitlines()
     assert told[0].startswith("gl: 3 rows, 3 months from 2021-01 to 2021-03, 1 loads, 1 members, 0.0 MB")
-    assert told[1] == "interrupted loads settled: 0; files swept that nothing names: 0"
+    assert told[1] == "interrupted loads settled: 0; rollups built: 0; files swept that nothing names: 0"
     assert told[2].endswith("A server that runs takes changed files at SIGHUP or a restart.")
 
 
@@ -190,5 +190,39 @@ def test_provision_settles_and_sweeps_what_a_killed_load_left(
     (state / "spool" / "live.gl" / "gl" / "000000.arrow").write_text("on its way")
     done = tieout("provision", "--instance", monthly)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "interrupted loads settled: 1; files swept that nothing names: 2" in done.stdout
+    assert "interrupted loads settled: 1; rollups built: 0; files swept that nothing names: 2" in done.stdout
     assert next(one.status for one in attempts(monthly, state)) is LoadStatus.FAILED_INTERRUPTED
+
+
+def test_rows_of_a_feed_that_was_renamed_are_named_and_can_be_taken_out(monthly: Path) -> None:
+    brought(monthly, "account")
+    brought(monthly, "gl", periods="2021-01..2021-03")
+    path = monthly / "integrations.yaml"
+    integrations = yaml.safe_load(path.read_text())
+    integrations["bindings"]["ledger"] = integrations["bindings"].pop("gl")
+    path.write_text(yaml.safe_dump(integrations))
+    brought(monthly, "ledger", periods="2021-01")
+    checked = tieout("check", "--data", monthly)
+    assert checked.returncode == 1
+    assert "live.gl (gl) holds rows of the feed 'gl', which integrations.yaml lacks; they still count" in (
+        checked.stderr
+    )
+    assert "take them out with tieout provision --forget gl" in checked.stderr
+    kept = tieout("provision", "--forget", "ledger", "--instance", monthly)
+    assert (kept.returncode, kept.stderr.strip()) == (
+        1,
+        "ledger is a feed of integrations.yaml: remove it there first",
+    )
+    done = tieout("provision", "--forget", "gl", "--instance", monthly)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "gl: 3 rows taken out")
+    assert "gl: 1 rows" in done.stdout
+    assert tieout("check", "--data", monthly).returncode == 0
+
+
+def test_provision_builds_the_rollups_that_were_declared_after_the_load(monthly: Path) -> None:
+    brought(monthly, "account")
+    brought(monthly, "gl", periods="2021-01..2021-03")
+    domain = monthly / "domains" / "gl.yaml"
+    domain.write_text(f"{domain.read_text()}\nrollups: [[account]]\n")
+    assert "rollups built: 3;" in tieout("provision", "--instance", monthly).stdout
+    assert "rollups built: 0;" in tieout("provision", "--instance", monthly).stdout

@@ -251,7 +251,7 @@ def test_a_source_that_was_down_is_loaded_from_once_it_is_up(
         monkeypatch.setenv("ERP_DATABASE_URI", uri)
     instance, state = slow_books(tmp_path, 0), tmp_path / "state"
     with platform_of(instance, state) as opened, at_work(daemon_of(instance, state, opened.loads)):
-        wait_for(lambda: "gl: next load at" in caplog.text and "try 3 for the slot" in caplog.text)
+        wait_for(lambda: "gl: starts, try 3 for the slot" in caplog.text)
         assert current_version(state / "store") == 0
         with postgres(tmp_path):
             wait_for(lambda: current_version(state / "store") == 1)
@@ -282,14 +282,14 @@ def test_a_load_that_cannot_even_be_recorded_is_tried_again_ever_later(
     with at_work(daemon_of(instance, tmp_path / "state", MemoryLoads(), *command)):
         wait_for(lambda: made.exists() and made.read_text().count("x") >= 3)
     assert "gl: failed_interrupted: the disk is gone" in caplog.text
-    assert "try 3 for the slot" in caplog.text
+    assert "gl: starts, try 3 for the slot" in caplog.text
 
 
 def test_a_load_that_cannot_be_started_is_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     instance = books_with(tmp_path, gl=SCHEDULED)
     with at_work(daemon_of(instance, tmp_path / "state", MemoryLoads(), str(tmp_path / "nothing"))):
-        wait_for(lambda: "try 3 for the slot" in caplog.text)
+        wait_for(lambda: "gl: starts, try 3 for the slot" in caplog.text)
     assert "gl: failed_interrupted: cannot be started: No such file or directory" in caplog.text
 
 

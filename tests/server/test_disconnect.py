@@ -37,7 +37,7 @@ def served(dispatch: Dispatch) -> Iterator[str]:
     settings = Settings(port=free_port())
     with listen(settings) as listening:
         app = application(dispatch, DevKey(KEY), settings.port, Readiness([], Metrics()))
-        server = uvicorn.Server(uvicorn.Config(app, http="h11", log_level="warning"))
+        server = uvicorn.Server(uvicorn.Config(app, http="h11", log_config=None, log_level="warning"))
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

@@ -308,8 +308,9 @@ def test_books_loaded_to_other_places_are_not_read(tmp_path: Path) -> None:
     run(instance, tmp_path / "state")
     domain = instance / "domains" / "gl.yaml"
     domain.write_text(domain.read_text().replace("places: 2", "places: 4"))
-    catalogue = read_instance(instance).catalogue
-    (fault,) = data_faults(Shelf(catalogue, tmp_path / "state" / "store").current())
+    read = read_instance(instance)
+    books = Shelf(read.catalogue, tmp_path / "state" / "store").current()
+    (fault,) = data_faults(books, read.bindings)
     assert fault == "live.gl (gl) holds amount to 2 places, not 4; load it again"
     with pytest.raises(Unavailable, match="was loaded to 2 decimal places and the catalogue now says 4"):
         by_account(instance, tmp_path / "state")

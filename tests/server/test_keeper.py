@@ -17,7 +17,7 @@ from server.embedded.platform import Platform, platform
 from server.embedded.postgres import EmbeddedPostgres
 from server.ports import StoreDown
 from server.settings import Settings
-from tests.support.keeping import alive, children, postmaster, said, using
+from tests.support.keeping import alive, kept, postmaster, said, using
 from tests.support.serving import wait_for
 
 
@@ -27,14 +27,14 @@ def state(tmp_path: Path) -> Path:
     return tmp_path / "state"
 
 
-def keep(opened: Platform, text: str) -> None:
+def write(opened: Platform, text: str) -> None:
     """Write something down."""
     with opened.database.transaction() as connection:
         connection.execute("create table if not exists kept (text text)")
         connection.execute("insert into kept values (%s)", (text,))
 
 
-def kept(opened: Platform) -> list[str]:
+def written(opened: Platform) -> list[str]:
     """Read what was written down."""
     with opened.database.transaction() as connection:
         return [text for (text,) in connection.execute("select text from kept")]
@@ -58,7 +58,7 @@ def test_both_servers_are_up_and_nobody_else_reaches_them(state: Path) -> None:
         assert works(opened)
         for folder in (state / "postgres", state / "postgres" / "data", state / "valkey"):
             assert folder.stat().st_mode & 0o777 == 0o700
-        servers = children(os.getpid())
+        servers = kept(state)
         for server in servers:
             listening = Path(f"/proc/{server}/net/tcp").read_text()
             held = {str(link.readlink()) for link in Path(f"/proc/{server}/fd").iterdir()}
@@ -77,20 +77,20 @@ def test_what_was_committed_is_there_at_the_next_start(state: Path) -> None:
     for text in ("first", "second"):
         with platform(Settings(state=state)) as opened:
             opened.wait()
-            keep(opened, text)
+            write(opened, text)
     with platform(Settings(state=state)) as opened:
-        assert kept(opened) == ["first", "second"]  # the first use starts it
+        assert written(opened) == ["first", "second"]  # the first use starts it
 
 
 def test_a_server_that_is_killed_is_started_again(state: Path) -> None:
     with platform(Settings(state=state)) as opened:
         opened.wait()
         opened.cache.ping()
-        keep(opened, "before")
-        for server in children(os.getpid()):
+        write(opened, "before")
+        for server in kept(state):
             os.kill(server, signal.SIGKILL)
         wait_for(lambda: works(opened))
-        assert kept(opened) == ["before"]
+        assert written(opened) == ["before"]
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
@@ -99,16 +99,16 @@ def test_whoever_is_left_takes_over_when_the_keeper_ends(state: Path, end: signa
         assert said(keeper) == "up"
         opened.wait()
         assert works(opened)
-        keep(opened, "before")
+        write(opened, "before")
         first = postmaster(state)
-        assert first in children(keeper.pid)
-        assert children(os.getpid()) == [keeper.pid]
+        assert first in kept(state, keeper.pid)
+        assert kept(state) == []
         keeper.send_signal(end)
         keeper.wait()
         wait_for(lambda: not alive(first))
         wait_for(lambda: works(opened))
-        assert postmaster(state) in children(os.getpid())
-        assert kept(opened) == ["before"]
+        assert postmaster(state) in kept(state)
+        assert written(opened) == ["before"]
 
 
 def test_who_ends_without_being_the_keeper_stops_nothing(state: Path) -> None:
@@ -124,7 +124,7 @@ def test_who_ends_without_being_the_keeper_stops_nothing(state: Path) -> None:
 def test_several_that_start_at_once_make_the_data_once(state: Path) -> None:
     with using(state) as one, using(state) as two, using(state) as three:
         assert [said(one), said(two), said(three)] == ["up", "up", "up"]
-        keepers = [process.pid for process in (one, two, three) if postmaster(state) in children(process.pid)]
+        keepers = [process.pid for process in (one, two, three) if postmaster(state) in kept(state, process.pid)]
         assert len(keepers) == 1
 
 
@@ -141,13 +141,13 @@ def test_data_that_were_half_made_are_made_anew(state: Path) -> None:
 def test_a_number_left_behind_that_another_process_has_by_now_is_no_obstacle(state: Path) -> None:
     with platform(Settings(state=state)) as opened:
         opened.wait()
-        keep(opened, "before")
+        write(opened, "before")
         left = (state / "postgres" / "data" / "postmaster.pid").read_text().splitlines()
     path = state / "postgres" / "data" / "postmaster.pid"
     path.write_text("\n".join([str(os.getpid()), *left[1:]]) + "\n")  # what a machine that lost its power leaves
     with platform(Settings(state=state)) as opened:
         opened.wait()
-        assert kept(opened) == ["before"]
+        assert written(opened) == ["before"]
 
 
 @pytest.mark.parametrize("name", ["x" * 120, "spaced out, 50%"])

@@ -283,7 +283,8 @@ def test_no_message_holds_a_password(database_server: SeparateServer) -> None:
         f"postgresql://u:{secret}@nowhere.invalid/x": "cannot be reached: its host name is not known",
         f"postgresql://u:{secret} x@127.0.0.1/x": no_uri,
         f"mysql://u:{secret}@127.0.0.1/x": no_uri,
-        f"postgresql://u:{secret}@127.0.0.1:5432x/x": "",
+        f"postgresql://u:{secret}@127.0.0.1:5432x/x": "its URI has a parameter without a valid value",
+        f"postgresql://u:{secret}@127.0.0.1/x?connect_timeout=a": "its URI has a parameter without a valid value",
     }.items():
         with pytest.raises((StoreDown, BadSetting)) as refused:
             apply(uri)

@@ -16,7 +16,7 @@ from server.settings import Settings
 from server.stores.migrations import MigrationFault, migrate, read_migrations
 from server.stores.postgres import Database
 from tests.server.test_loads import attempt
-from tests.support.keeping import alive, children, postmaster
+from tests.support.keeping import alive, children, kept, postmaster
 from tests.support.postgres import SeparateServer, schema_of, separate_server
 from tests.support.serving import connected, serving, wait_for
 
@@ -201,7 +201,7 @@ def test_serve_has_both_servers_and_stops_them_when_it_is_told_to(
         with platform(Settings(state=state)) as opened:
             opened.wait()
             assert list(opened.loads.running()) == []
-        servers = children(server.process.pid)
+        servers = kept(state, server.process.pid)
         assert postmaster(state) in servers
         assert len(servers) == 2
     assert server.process.returncode == 143

@@ -207,6 +207,15 @@ def test_failures_that_may_pass_are_tried_again_ever_later(status: LoadStatus) -
         assert whole / 2 <= wait <= whole
 
 
+def test_the_last_failure_decides_when_it_is_tried_again_in_whatever_order_they_are_known() -> None:
+    slot = utc("2026-11-21T05:15")
+    tries = [attempt(slot, FAILED, slot), attempt(slot, FAILED, slot + timedelta(minutes=5))]
+    turns = [turn_of(feed(), known, slot + timedelta(minutes=5), BACKOFF) for known in (tries, tries[::-1])]
+    assert turns[0] == turns[1]
+    assert turns[0] is not None
+    assert turns[0].at > slot + timedelta(minutes=5)
+
+
 def test_the_next_slot_puts_an_end_to_trying_again() -> None:
     hourly = feed(Schedule(cron="0 * * * *", timezone="UTC"))
     last = attempt("2026-11-21T05:00", FAILED, utc("2026-11-21T05:59:50"))

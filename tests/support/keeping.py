@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from server.embedded.platform import platform
@@ -42,6 +42,16 @@ def children(process: int) -> list[int]:
     """Return the processes that a process has started."""
     tasks = Path(f"/proc/{process}/task").iterdir()
     return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def kept(state: Path, process: int | None = None) -> list[int]:
+    """Return the servers of a state folder that a process keeps, this one where none is named."""
+    found = []
+    for child in children(os.getpid() if process is None else process):
+        with suppress(FileNotFoundError):
+            if Path(f"/proc/{child}/cwd").readlink().is_relative_to(state):
+                found.append(child)
+    return found
 
 
 def alive(process: int) -> bool:
