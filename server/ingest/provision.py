@@ -12,7 +12,7 @@ from pathlib import Path
 
 from engine.catalogue import Catalogue, Domain
 from engine.store.files import DIGITS
-from engine.store.layout import UNDATED, Manifest, pin_current
+from engine.store.layout import UNDATED, Manifest, Partition, pin_current
 from server.ingest.attempts import settle
 from server.ingest.load import staging
 from server.ingest.locks import TargetBusy, holding
@@ -82,7 +82,7 @@ def sweep_spool(place: Place) -> None:
 
 def damaged_files(root: Path, manifest: Manifest) -> Iterator[str]:
     """Yield every file that is not there or is not what was written, with the feed that brings it again."""
-    parts = [(part.file, part.load) for parts in manifest.facts.values() for part in parts]
+    parts = [(file, part.load) for parts in manifest.facts.values() for part in parts for file in files_of(part)]
     tables = [(table.file, table.load) for table in manifest.tables.values()]
     for file, load in (*parts, *tables, *((codes.file, None) for codes in manifest.codes.values())):
         again = f"load {manifest.loads[load].binding} again" if load else "restore it from a backup, or load everything"
@@ -90,6 +90,11 @@ def damaged_files(root: Path, manifest: Manifest) -> Iterator[str]:
             yield f"{file} is missing; {again}"
         elif not is_whole(root / file):
             yield f"{file} is not what was written; {again}"
+
+
+def files_of(part: Partition) -> list[str]:
+    """Return the files of a partition: its rows and its rollups."""
+    return [part.file, *(rollup.file for rollup in part.rollups)]
 
 
 def is_whole(path: Path) -> bool:
@@ -103,7 +108,11 @@ def held_of(domain: Domain, place: Place, manifest: Manifest) -> Held:
     parts = manifest.facts.get(domain.key, ())
     codes = [manifest.codes[key] for key in domain.dimensions if key in manifest.codes]
     tables = [manifest.tables[name] for name in tables_of(domain, place.catalogue) if name in manifest.tables]
-    files = {*(part.file for part in parts), *(code.file for code in codes), *(table.file for table in tables)}
+    files = {
+        *(file for part in parts for file in files_of(part)),
+        *(code.file for code in codes),
+        *(table.file for table in tables),
+    }
     return Held(
         domain=domain.key,
         rows=sum(part.rows for part in parts),

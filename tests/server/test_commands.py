@@ -158,10 +158,14 @@ def test_provision_tells_what_the_books_hold_and_what_they_lack(monthly: Path) -
 
 
 def test_provision_names_damaged_files_and_the_feed_that_brings_them_again(monthly: Path) -> None:
+    with (monthly / "domains" / "gl.yaml").open("a") as domain:
+        domain.write("rollups: [[account]]\n")
     brought(monthly, "account")
     brought(monthly, "gl", periods="2021-01..2021-02")
     store = monthly / ".tieout" / "store"
     first, second = sorted((store / "facts" / "gl" / "actual").iterdir())
+    (rollup, _) = sorted((store / "rollups" / "gl" / "actual").iterdir())
+    rollup.unlink()
     content = bytearray(first.read_bytes())
     content[len(content) // 2] ^= 1
     first.write_bytes(content)
@@ -170,6 +174,7 @@ def test_provision_names_damaged_files_and_the_feed_that_brings_them_again(month
     assert damaged.returncode == 1
     assert f"facts/gl/actual/{first.name} is not what was written; load gl again" in damaged.stderr
     assert f"facts/gl/actual/{second.name} is missing; load gl again" in damaged.stderr
+    assert f"rollups/gl/actual/{rollup.name} is missing; load gl again" in damaged.stderr
     brought(monthly, "gl", periods="2021-01..2021-02")
     assert tieout("provision", "--instance", monthly).returncode == 0
 
