@@ -128,9 +128,18 @@ class Fingerprint:
 
 def plain(column: pl.Series) -> Iterator[bytes]:
     """Yield what a column holds as bytes that no other column of its kind has: where it is null, lengths, values."""
-    yield column.is_null().to_numpy().tobytes()
+    yield raw(column.is_null().cast(pl.UInt8))
     if column.dtype == pl.String:
-        yield column.str.len_bytes().fill_null(0).to_numpy().tobytes()
+        yield raw(column.str.len_bytes().fill_null(0))
         yield (column.fill_null("").str.join("").item() or "").encode()
     else:
-        yield column.to_physical().cast(pl.Int64).fill_null(0).to_numpy().tobytes()
+        yield raw(column.to_physical().cast(pl.Int64).fill_null(0))
+
+
+def raw(column: pl.Series) -> bytes:
+    """Return whole numbers without nulls as the bytes that they are in memory."""
+    if column.is_empty():
+        return b""
+    numbers = column.rechunk().to_arrow()
+    width = numbers.type.bit_width // 8
+    return bytes(numbers.buffers()[1].slice(numbers.offset * width, len(numbers) * width))

@@ -230,7 +230,7 @@ def test_serve_serves_figures_where_no_database_can_be_had(
         ({"DATABASE_URL": refused}, "cannot be reached: it refuses the password"),
         ({"PG_BIN_DIR": str(tmp_path)}, "which has no PostgreSQL 15 or newer"),
     ):
-        with serving(*small_instance, **settings) as server, connected(server.url, "auto") as books:
+        with serving(*small_instance, healthy=False, **settings) as server, connected(server.url, "auto") as books:
             asked = {"metrics": ["revenue"], "scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
             assert not books.call("run_metric_data", **asked).is_error
             wait_for(lambda: says in server.log.read_text())  # noqa: B023 - called before the next round

@@ -1,6 +1,7 @@
 """Stores that pause, die or were never there: said within a bounded time, and well again once they are."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +20,12 @@ STORES = {"relational_database": "postgres", "cache_store": "valkey-server"}
 
 
 @pytest.fixture(scope="module")
-def operated(small_instance: tuple[Path, Path]) -> Iterator[Server]:
-    """A server with embedded stores."""
-    with serving(*small_instance, SVC_LOG_FORMAT="json") as server:
+def operated(small_instance: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with embedded stores that no other uses."""
+    instance, state = small_instance
+    own = tmp_path_factory.mktemp("down")
+    shutil.copytree(state / "store", own / "store")
+    with serving(instance, own, SVC_LOG_FORMAT="json") as server:
         yield server
 
 

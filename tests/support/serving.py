@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 KEY = token_urlsafe(32)  # of this run, so that no other server can be mistaken for ours
 ERAS = ("auto", "legacy")  # the newest protocol, and the one before it
 DEADLINE = 30.0
+STARTING = 90.0  # of a server and of the stores that it keeps, on a machine that does more besides
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,12 @@ def wait_until_healthy(url: str, process: subprocess.Popen[str], log: Path, stat
         except httpx2.TransportError:
             return False
 
-    wait_for(healthy)
+    wait_for(healthy, STARTING)
 
 
-def wait_for(happened: Callable[[], bool]) -> None:
+def wait_for(happened: Callable[[], bool], seconds: float = DEADLINE) -> None:
     """Poll until something has happened; fail at the deadline."""
-    deadline = time.monotonic() + DEADLINE
+    deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.02)
