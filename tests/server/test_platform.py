@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -225,12 +226,17 @@ def test_serve_refuses_a_database_with_pending_migrations(
 def test_serve_serves_figures_where_no_database_can_be_had(
     small_instance: tuple[Path, Path], own_server: SeparateServer, tmp_path: Path
 ) -> None:
+    instance, state = small_instance
+    shutil.copytree(state / "store", tmp_path / "own" / "store")  # where no other server keeps a database
     refused = own_server.uri(password="wrong-one")  # noqa: S106 - of this test
     for settings, says in (
         ({"DATABASE_URL": refused}, "cannot be reached: it refuses the password"),
         ({"PG_BIN_DIR": str(tmp_path)}, "which has no PostgreSQL 15 or newer"),
     ):
-        with serving(*small_instance, healthy=False, **settings) as server, connected(server.url, "auto") as books:
+        with (
+            serving(instance, tmp_path / "own", healthy=False, **settings) as server,
+            connected(server.url, "auto") as books,
+        ):
             asked = {"metrics": ["revenue"], "scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
             assert not books.call("run_metric_data", **asked).is_error
             wait_for(lambda: says in server.log.read_text())  # noqa: B023 - called before the next round
