@@ -27,20 +27,19 @@ from server.ops.listener import health_of, operated
 from server.ops.readiness import Check, Readiness
 from server.ports import Loads
 from server.routes import Authenticated, CancelOnDisconnect, Identified
-from server.settings import LOOPBACK, BadSetting, Settings
+from server.settings import BadSetting, Settings
 from server.signals import on_hangup
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
-from server.tokens import DevKey
+from server.tokens.authority import Authority
 
 BACKLOG = 2048
 log = logging.getLogger("tieout")
 
 
-def application(dispatch: Dispatch, key: DevKey, port: int, readiness: Readiness) -> Starlette:
-    """Return the application of the single-user server on a port of this machine."""
-    hosts = [f"[{host}]" if ":" in host else host for host in LOOPBACK]
-    manager = endpoint(dispatch, version("tieout"), [f"{host}:{port}" for host in hosts])
+def application(dispatch: Dispatch, authority: Authority, settings: Settings, readiness: Readiness) -> Starlette:
+    """Return the application that clients reach."""
+    manager = endpoint(dispatch, version("tieout"), settings.origins)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -48,7 +47,7 @@ def application(dispatch: Dispatch, key: DevKey, port: int, readiness: Readiness
             yield
         dispatch.close()
 
-    mcp = Authenticated(CancelOnDisconnect(manager.handle_request), key.principal)
+    mcp = Authenticated(CancelOnDisconnect(manager.handle_request), authority)
     return Starlette(
         routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(readiness))],
         middleware=[Middleware(Identified)],
@@ -89,7 +88,7 @@ def socket_at(host: str, port: int, variable: str) -> socket.socket:
 def serve(
     settings: Settings,
     instance: Instance,
-    key: DevKey,
+    authority: Authority,
     platform: Platform,
     for_clients: socket.socket,
     for_operators: socket.socket,
@@ -104,7 +103,7 @@ def serve(
     dispatch = Dispatch(callers, settings, Telemetry(metrics))
     on_hangup(rereading(callers, settings, platform.loads))
     config = uvicorn.Config(
-        application(dispatch, key, settings.port, readiness),
+        application(dispatch, authority, settings, readiness),
         http="h11",  # strips white space around header values, which httptools does not
         log_config=None,
         log_level="warning",

@@ -30,8 +30,8 @@ RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
 Context = ServerRequestContext[Any]
 
 
-def endpoint(dispatch: Dispatch, version: str, allowed_hosts: Sequence[str]) -> StreamableHTTPSessionManager:
-    """Return the session manager that serves /mcp."""
+def endpoint(dispatch: Dispatch, version: str, origins: Sequence[str]) -> StreamableHTTPSessionManager:
+    """Return the session manager that serves /mcp at some origins."""
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[advertised(tool) for tool in dispatch.tools.values()])
@@ -77,8 +77,8 @@ def endpoint(dispatch: Dispatch, version: str, allowed_hosts: Sequence[str]) -> 
         json_response=True,
         stateless=True,
         security_settings=TransportSecuritySettings(
-            allowed_hosts=list(allowed_hosts),
-            allowed_origins=[f"http://{host}" for host in allowed_hosts],
+            allowed_hosts=[origin.partition("://")[2] for origin in origins],
+            allowed_origins=list(origins),
         ),
     )
 

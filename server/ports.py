@@ -35,6 +35,24 @@ class LoadTally:
     latest: datetime | None
 
 
+class CapReached(Exception):
+    """Too many calls are in flight: of the caller's own, or of all."""
+
+    def __init__(self, cap: str) -> None:
+        super().__init__(cap)
+        self.cap = cap  # caller or all
+
+
+class Leases(Protocol):
+    """Places for calls in flight, of each caller and of all, over every process that shares them."""
+
+    async def take(self, subject: str) -> str:
+        """Take a place and return the lease on it; CapReached, at once, where there is none."""
+
+    async def give_back(self, lease: str) -> None:
+        """Give a place back; one that was lost already is none to give."""
+
+
 class Loads(Protocol):
     """The history of loads."""
 

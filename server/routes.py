@@ -8,12 +8,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.principal import Principal
 from server.telemetry.logs import bound
 from server.telemetry.request_ids import request_id_of
+from server.tokens.authority import Authority, TokenRefused
 
 REQUEST_ID = "X-Request-ID"
-Known = Callable[[str], Principal | None]
 
 
 class Identified:
@@ -41,25 +40,28 @@ class Identified:
 class Authenticated:
     """Lets calls with a known bearer token through, with their principal; answers 401 to the others."""
 
-    def __init__(self, app: ASGIApp, known: Known) -> None:
+    def __init__(self, app: ASGIApp, authority: Authority) -> None:
         self._app = app
-        self._known = known
+        self._authority = authority
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Look at the token of one request."""
         scheme, _, token = Request(scope).headers.get("authorization", "").partition(" ")
-        principal = self._known(token.strip()) if scheme.lower() == "bearer" and token else None
-        if principal is None:
-            await unauthorized(had_token=bool(token))(scope, receive, send)
+        if scheme.lower() != "bearer" or not token:
+            await unauthorized("Send the key as a bearer token.", had_token=bool(token))(scope, receive, send)
+            return
+        try:
+            principal = await self._authority.principal(token.strip())
+        except TokenRefused as refused:
+            await unauthorized(str(refused), had_token=True)(scope, receive, send)
             return
         scope.setdefault("state", {})["principal"] = principal
         await self._app(scope, receive, send)
 
 
-def unauthorized(*, had_token: bool) -> JSONResponse:
+def unauthorized(words: str, *, had_token: bool) -> JSONResponse:
     """Return the answer to a missing or wrong token."""
     challenge = 'Bearer realm="tieout"' + (', error="invalid_token"' if had_token else "")
-    words = "The bearer token is not known." if had_token else "Send the key as a bearer token."
     return JSONResponse({"error": words}, status_code=401, headers={"WWW-Authenticate": challenge})
 
 

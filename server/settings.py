@@ -5,13 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeVar, get_type_hints
+from urllib.parse import urlsplit
 
 from engine.door import STATE, STORE
+from server.redaction import passwords, redacted
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SHORTEST_KEY = 32
 SHORTEST_ANSWER = 2000  # what tools say of themselves takes about half of it
 LOG_FORMATS = ("text", "json")
+PROFILES = ("file", "database")
+DISCOVERY = "/.well-known/openid-configuration"
 LAST_PORT = 65_535
 Default = TypeVar("Default")
 
@@ -35,11 +39,29 @@ class Settings:
     state: Path | None = setting("SVC_STATE_DIR", None)
     """Folder of the fact store, the keys and the embedded servers; left out, `.tieout` in the instance."""
     host: str = setting("SVC_HOST", "127.0.0.1")
-    """Address to listen on; the single-user server refuses any but loopback."""
+    """Address to listen on; without an identity provider, loopback alone."""
     port: int = setting("SVC_PORT", 8768)
     """Port to listen on."""
     ops_bind: str = setting("SVC_OPS_BIND", "127.0.0.1:8769")
     """Address and port of `/readyz`, `/health` and `/metrics`; never reachable from outside the host."""
+    public_url: str | None = setting("SVC_BASE_URL", None)
+    """Public https origin, without a path; tokens are for it and /mcp. Left out, the port of this machine."""
+    oidc_issuer: str | None = setting("SVC_OIDC_ISSUER", None)
+    """Issuer of the tokens of many users, as it stands in them; left out, this is the server of one user."""
+    oidc_discovery: str | None = setting("SVC_OIDC_DISCOVERY", None)
+    """Where the issuer's metadata is read; left out, its own /.well-known/openid-configuration."""
+    oidc_scope: str = setting("SVC_OIDC_SCOPE", "mcp:read")
+    """Scope that a token must have."""
+    oidc_types: str = setting("SVC_OIDC_TYPES", "at+jwt")
+    """Types (`typ`) that tokens may be of, separated by commas; add JWT for a provider that knows no other."""
+    profiles: str = setting("SVC_PROFILES", "file")
+    """Where profiles are read, and read anew within 5 seconds: file (profiles.yaml) or database."""
+    signing_key: str | None = setting("ARTIFACT_SIGNING_KEY", None)
+    """Key that signs links to files, 32 random bytes as hex digits; left out, made once for one user."""
+    proxies: str = setting("SVC_PROXIES", "127.0.0.1")
+    """Addresses or networks of the proxies whose word on a caller's address is believed, separated by commas; or *."""
+    workers: int = setting("SVC_WORKERS", 1)
+    """Processes that answer calls, behind one port."""
     dev_key: str | None = setting("MCP_DEV_KEY", None)
     """Key of the single-user server, at least 32 characters; left out, made once and kept."""
     database_url: str | None = setting("DATABASE_URL", None)
@@ -89,10 +111,36 @@ class Settings:
         return host.removeprefix("[").removesuffix("]"), int(port)
 
     @property
+    def many_users(self) -> bool:
+        """Whether callers come with tokens of an identity provider."""
+        return self.oidc_issuer is not None
+
+    @property
     def base_url(self) -> str:
         """The origin that clients reach."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return (self.public_url or f"http://{bracketed(self.host)}:{self.port}").rstrip("/")
+
+    @property
+    def resource(self) -> str:
+        """What tokens are for."""
+        return f"{self.base_url}/mcp"
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The origins that requests may be sent to and come from."""
+        if self.many_users:
+            return (self.base_url,)
+        return tuple(f"http://{bracketed(host)}:{self.port}" for host in LOOPBACK)
+
+    @property
+    def discovery(self) -> str:
+        """Where the metadata of the identity provider is read."""
+        return self.oidc_discovery or f"{self.oidc_issuer}".rstrip("/") + DISCOVERY
+
+
+def bracketed(host: str) -> str:
+    """Return a host as URLs write it."""
+    return f"[{host}]" if ":" in host else host
 
 
 def variable_of(name: str) -> str:
@@ -122,14 +170,60 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
 def hold(settings: Settings) -> None:
     """Raise BadSetting where a setting does not hold."""
-    if settings.host not in LOOPBACK:
-        raise BadSetting(f"SVC_HOST is '{settings.host}'; the single-user server listens on loopback only")
+    (hold_for_many if settings.many_users else hold_for_one)(settings)
     if settings.answer_tokens < SHORTEST_ANSWER:
         raise BadSetting(f"SVC_ANSWER_TOKENS is '{settings.answer_tokens}'; it takes at least {SHORTEST_ANSWER}")
-    if settings.dev_key is not None and len(settings.dev_key) < SHORTEST_KEY:
-        raise BadSetting(f"MCP_DEV_KEY has {len(settings.dev_key)} characters; it takes at least {SHORTEST_KEY}")
+    for variable, key in (("MCP_DEV_KEY", settings.dev_key), ("ARTIFACT_SIGNING_KEY", settings.signing_key)):
+        if key is not None and len(key) < SHORTEST_KEY:
+            raise BadSetting(f"{variable} has {len(key)} characters; it takes at least {SHORTEST_KEY}")
+    if settings.signing_key is not None and settings.signing_key in (
+        settings.dev_key,
+        *passwords(settings.database_url or ""),
+    ):
+        raise BadSetting("ARTIFACT_SIGNING_KEY is used for something else as well; it takes a key of its own")
+    if settings.profiles not in PROFILES:
+        raise BadSetting(f"SVC_PROFILES is '{settings.profiles}'; it takes {' or '.join(PROFILES)}")
     if settings.log_format not in LOG_FORMATS:
         raise BadSetting(f"SVC_LOG_FORMAT is '{settings.log_format}'; it takes {' or '.join(LOG_FORMATS)}")
     host, _, port = settings.ops_bind.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= LAST_PORT:
         raise BadSetting(f"SVC_OPS_BIND is '{settings.ops_bind}'; it takes an address and a port, as 127.0.0.1:8769")
+
+
+def hold_for_one(settings: Settings) -> None:
+    """Raise BadSetting where a setting does not go with a server of one user."""
+    if settings.host not in LOOPBACK:
+        raise BadSetting(
+            f"SVC_HOST is '{settings.host}'; without an identity provider (SVC_OIDC_ISSUER) the server has one user, "
+            "and listens on loopback only"
+        )
+
+
+def hold_for_many(settings: Settings) -> None:
+    """Raise BadSetting where a setting does not go with a server of many users."""
+    if not is_origin(settings.public_url, "https"):
+        raise BadSetting(
+            f"SVC_BASE_URL is '{redacted(settings.public_url or '')}'; with SVC_OIDC_ISSUER it takes the public https "
+            "origin, without a path"
+        )
+    if not is_url(settings.oidc_issuer, "https") and urlsplit(f"{settings.oidc_issuer}").hostname not in LOOPBACK:
+        raise BadSetting(f"SVC_OIDC_ISSUER is '{redacted(settings.oidc_issuer or '')}'; it takes an https URL")
+    if not is_url(settings.discovery, "http", "https"):
+        raise BadSetting(f"SVC_OIDC_DISCOVERY is '{redacted(settings.discovery)}'; it takes a URL")
+    if settings.dev_key is not None:
+        raise BadSetting("MCP_DEV_KEY is the key of one user; take it out, or SVC_OIDC_ISSUER")
+    if settings.signing_key is None:
+        raise BadSetting("ARTIFACT_SIGNING_KEY is missing; make one with: openssl rand -hex 32")
+
+
+def is_origin(url: str | None, *schemes: str) -> bool:
+    """Tell whether a text is an origin of one of some schemes."""
+    return is_url(url, *schemes) and not urlsplit(f"{url}").path.strip("/")
+
+
+def is_url(url: str | None, *schemes: str) -> bool:
+    """Tell whether a text is a URL of one of some schemes, of a place and not of somebody's login there."""
+    parts = urlsplit(url or "")
+    return (
+        parts.scheme in schemes and bool(parts.hostname) and not (parts.query or parts.fragment or "@" in parts.netloc)
+    )

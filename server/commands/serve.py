@@ -16,7 +16,7 @@ from server.ops.checks import NO_BOOKS
 from server.settings import Settings
 from server.telemetry.logs import log_to
 from server.telemetry.traces import traced
-from server.tokens import DevKey, dev_key
+from server.tokens.dev import DevKey, dev_key
 
 log = logging.getLogger("tieout")
 

@@ -25,7 +25,7 @@ from server.embedded.platform import platform
 from server.ports import LoadsAsked, StoreDown
 from server.settings import Settings
 from server.stores.migrations import migrate, read_migrations
-from server.tokens import dev_key
+from server.tokens.dev import dev_key
 from tests.support.books import ROOT, load_feeds
 from tests.support.keeping import said, using
 from tests.support.postgres import SeparateServer

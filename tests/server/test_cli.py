@@ -1,6 +1,8 @@
 """The command line as an operator meets it."""
 
+import asyncio
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -9,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from server.app import listen
+from server.principal import DEVELOPER, Principal
 from server.settings import BadSetting, Settings, read_settings
-from server.tokens import dev_key
+from server.tokens.authority import TokenRefused
+from server.tokens.dev import dev_key
 from tests.support.serving import free_port
 from tests.support.small import write_instance
 
@@ -122,6 +126,45 @@ def test_the_dev_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> Non
     assert len(made.key) >= 32
     assert dev_key(None, tmp_path / "state") == made
     assert (tmp_path / "state" / "dev.key").stat().st_mode & 0o777 == 0o600
-    assert made.principal(made.key) is not None
-    assert made.principal(made.key + "x") is None
-    assert made.principal("\N{SNOWMAN}") is None
+    assert asyncio.run(made.principal(made.key)) == Principal(DEVELOPER)
+    for wrong in (made.key + "x", "\N{SNOWMAN}", ""):
+        with pytest.raises(TokenRefused, match="not known"):
+            asyncio.run(made.principal(wrong))
+
+
+MANY = {
+    "SVC_OIDC_ISSUER": "https://id.example.com/realms/tieout",
+    "SVC_BASE_URL": "https://reports.example.com",
+    "ARTIFACT_SIGNING_KEY": "0123456789abcdef" * 4,
+    "SVC_HOST": "0.0.0.0",  # noqa: S104 - a server of many users stands behind a proxy
+}
+
+
+def test_a_server_of_many_users_may_listen_beyond_this_machine() -> None:
+    settings = read_settings(MANY)
+    assert settings.resource == "https://reports.example.com/mcp"
+    assert settings.discovery == "https://id.example.com/realms/tieout/.well-known/openid-configuration"
+    assert read_settings({**MANY, "SVC_OIDC_ISSUER": "http://127.0.0.1:9000"}).many_users
+    assert not read_settings({}).many_users
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"SVC_BASE_URL": ""}, "SVC_BASE_URL is ''"),
+        ({"SVC_BASE_URL": "http://reports.example.com"}, "takes the public https origin"),
+        ({"SVC_BASE_URL": "https://reports.example.com/tieout"}, "without a path"),
+        ({"SVC_OIDC_ISSUER": "http://id.example.com"}, "it takes an https URL"),
+        ({"SVC_OIDC_ISSUER": "id.example.com"}, "it takes an https URL"),
+        ({"SVC_OIDC_DISCOVERY": "ftp://id.example.com"}, "SVC_OIDC_DISCOVERY is"),
+        ({"ARTIFACT_SIGNING_KEY": ""}, "ARTIFACT_SIGNING_KEY is missing"),
+        ({"ARTIFACT_SIGNING_KEY": "short"}, "ARTIFACT_SIGNING_KEY has 5 characters"),
+        ({"DATABASE_URL": f"postgresql://me:{MANY['ARTIFACT_SIGNING_KEY']}@db/x"}, "takes a key of its own"),
+        ({"MCP_DEV_KEY": "k" * 40}, "MCP_DEV_KEY is the key of one user"),
+        ({"SVC_OIDC_ISSUER": ""}, "SVC_HOST is '0.0.0.0'"),
+        ({"SVC_PROFILES": "ldap"}, "takes file or database"),
+    ],
+)
+def test_a_server_of_many_users_does_not_start_without_secrets_and_https(changed: dict[str, str], words: str) -> None:
+    with pytest.raises(BadSetting, match=re.escape(words)):
+        read_settings({**MANY, **changed})

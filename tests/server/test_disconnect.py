@@ -14,7 +14,7 @@ from server.dispatch import Dispatch
 from server.ops.readiness import Readiness
 from server.settings import Settings
 from server.telemetry.metrics import Metrics
-from server.tokens import DevKey
+from server.tokens.dev import DevKey
 from server.toolbox import TOOLS
 from tests.server.test_dispatch import DEADLINE, Gate, dispatch_of, tool
 from tests.support.serving import KEY, free_port, wait_for
@@ -36,7 +36,7 @@ def served(dispatch: Dispatch) -> Iterator[str]:
     """Serve a dispatch from a thread of this process."""
     settings = Settings(port=free_port())
     with listen(settings) as listening:
-        app = application(dispatch, DevKey(KEY), settings.port, Readiness([], Metrics()))
+        app = application(dispatch, DevKey(KEY), settings, Readiness([], Metrics()))
         server = uvicorn.Server(uvicorn.Config(app, http="h11", log_config=None, log_level="warning"))
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -1,7 +1,4 @@
-"""Tokens: from a bearer token to a principal.
-
-The single-user server has one token, its dev key, made once and kept for its owner alone.
-"""
+"""The dev key: the single-user server's one token, made once and kept for its owner alone."""
 
 import hmac
 import os
@@ -10,6 +7,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 
 from server.principal import DEVELOPER, Principal
+from server.tokens.authority import TokenRefused
 
 KEY_FILE = "dev.key"
 
@@ -20,9 +18,11 @@ class DevKey:
 
     key: str
 
-    def principal(self, token: str) -> Principal | None:
-        """Return the developer where the token is the key, None where it is not."""
-        return Principal(DEVELOPER) if hmac.compare_digest(token.encode(), self.key.encode()) else None
+    async def principal(self, token: str) -> Principal:
+        """Return the developer where the token is the key; TokenRefused where it is not."""
+        if not hmac.compare_digest(token.encode(), self.key.encode()):
+            raise TokenRefused("The bearer token is not known.")
+        return Principal(DEVELOPER)
 
 
 def dev_key(configured: str | None, state: Path) -> DevKey:
