@@ -98,7 +98,7 @@ def serve(
     metrics = Metrics(release)
     shelf = Shelf(instance.catalogue, settings.store)
     feeds = Feeds.of(instance.bindings, platform.loads, os.environ)
-    callers = Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap)
+    callers = Callers(instance, shelf, feeds, platform.snapshots, settings.answer_tokens, settings.row_cap)
     readiness = readiness_of(settings, callers, platform, metrics)
     dispatch = Dispatch(callers, settings, Telemetry(metrics))
     on_hangup(rereading(callers, settings, platform.loads))

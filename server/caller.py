@@ -7,16 +7,19 @@ from engine.books import Shelf
 from engine.instance.read import Instance
 from engine.profiles import Profile
 from engine.reader import Reader
+from server.datasets import CallerDatasets
 from server.feeds import CallerFeeds, Feeds
+from server.ports import Snapshots
 from server.principal import Principal
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One call's capabilities: the books and feeds as its principal sees them, its budget, and when to stop."""
+    """One call's capabilities: books and feeds as its principal sees them, what it keeps, its budget, when to stop."""
 
     reader: Reader
     feeds: CallerFeeds
+    datasets: CallerDatasets
     answer_tokens: int
     row_cap: int
     stop: Callable[[], None]
@@ -34,8 +37,17 @@ class Standing:
 class Callers:
     """Makes the caller of each call, pinned to the current version of the books."""
 
-    def __init__(self, instance: Instance, shelf: Shelf, feeds: Feeds, answer_tokens: int, row_cap: int) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        shelf: Shelf,
+        feeds: Feeds,
+        snapshots: Snapshots,
+        answer_tokens: int,
+        row_cap: int,
+    ) -> None:
         self._standing = Standing(instance, shelf, feeds)
+        self._snapshots = snapshots
         self._answer_tokens = answer_tokens
         self._row_cap = row_cap
 
@@ -54,7 +66,8 @@ class Callers:
         held = profiles_of(principal, standing.instance)
         reader = Reader(standing.shelf.current(), held)
         feeds = CallerFeeds(standing.feeds, reader, operates=any(profile.operations for profile in held))
-        return Caller(reader, feeds, self._answer_tokens, self._row_cap, stop)
+        datasets = CallerDatasets(principal.subject, self._snapshots, reader)
+        return Caller(reader, feeds, datasets, self._answer_tokens, self._row_cap, stop)
 
 
 def profiles_of(principal: Principal, instance: Instance) -> Sequence[Profile]:

@@ -53,6 +53,16 @@ class Leases(Protocol):
         """Give a place back; one that was lost already is none to give."""
 
 
+class Snapshots(Protocol):
+    """Bytes kept for their owners under references that nobody can guess, until they are left alone or too old."""
+
+    def keep(self, owner: str, data: bytes) -> str:
+        """Keep bytes and return the reference to them; StoreDown where they cannot be kept now."""
+
+    def open(self, owner: str, reference: str) -> bytes | None:
+        """Return what an owner keeps under a reference, None where nothing is there for them; StoreDown."""
+
+
 class Loads(Protocol):
     """The history of loads."""
 

@@ -1,12 +1,18 @@
 """Stores in memory: for one process, and gone with it."""
 
-from collections.abc import Collection, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
+from time import monotonic
 
 from engine.calendar.periods import Span
 from engine.feeds import LoadAttempt, LoadStatus
 from server.ports import LoadsAsked, LoadTally
+from server.stores.references import new_reference
+
+MOST_BYTES = 256 << 20  # of all snapshots together
 
 
 class MemoryLoads:
@@ -60,6 +66,54 @@ class MemoryLoads:
         """Return the latest slot of a feed's schedule that some attempt answered."""
         slots = (attempt.due_at for attempt in self._attempts.values() if attempt.binding == binding)
         return max((slot for slot in slots if slot), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBytes:
+    """A snapshot and its ends."""
+
+    owner: str
+    data: bytes
+    idle: float  # when it is gone unless it is opened
+    ends: float  # when it is gone anyhow
+
+
+class MemorySnapshots:
+    """Snapshots of one process; where they are too many, those that nobody opened for longest go."""
+
+    def __init__(self, idle_seconds: float, seconds: float, clock: Callable[[], float] = monotonic) -> None:
+        self._idle = idle_seconds
+        self._longest = seconds
+        self._clock = clock
+        self._kept: OrderedDict[str, KeptBytes] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def keep(self, owner: str, data: bytes) -> str:
+        """Keep bytes and return the reference to them."""
+        reference, now = new_reference(), self._clock()
+        with self._lock:
+            ends = now + self._longest
+            self._kept[reference] = KeptBytes(owner, data, min(now + self._idle, ends), ends)
+            self._bytes += len(data)
+            while self._bytes > MOST_BYTES:
+                self._drop(next(iter(self._kept)))
+        return reference
+
+    def open(self, owner: str, reference: str) -> bytes | None:
+        """Return what an owner keeps under a reference, None where nothing is there for them."""
+        with self._lock:
+            kept, now = self._kept.get(reference), self._clock()
+            if kept is not None and now >= kept.idle:
+                self._drop(reference)
+            elif kept is not None and kept.owner == owner:
+                self._kept[reference] = KeptBytes(owner, kept.data, min(now + self._idle, kept.ends), kept.ends)
+                self._kept.move_to_end(reference)
+                return kept.data
+        return None
+
+    def _drop(self, reference: str) -> None:
+        self._bytes -= len(self._kept.pop(reference).data)
 
 
 def holds(asked: LoadsAsked, attempt: LoadAttempt) -> bool:

@@ -23,7 +23,7 @@ from engine.instance.read import Instance, read_instance
 from engine.profiles import Grant, Names, Profile
 from server.caller import Callers
 from server.feeds import Feeds
-from server.stores.memory import MemoryLoads
+from server.stores.memory import MemoryLoads, MemorySnapshots
 from server.toolbox import TOOLS
 from server.wire.answer import as_text
 from server.wire.read import read_request
@@ -263,7 +263,7 @@ class Told:
                 loads.begin(replace(attempt, status=LoadStatus.RUNNING))
                 loads.finish(attempt)
         feeds = Feeds.of(bindings, loads, {})
-        self.caller = Callers(instance, shelf, feeds, 1_000_000, 1).of(SOMEBODY, lambda: None)
+        self.caller = Callers(instance, shelf, feeds, MemorySnapshots(60, 60), 1_000_000, 1).of(SOMEBODY, lambda: None)
 
     def ask(self, tool: str, /, **asked: Any) -> tuple[dict[str, Any], str]:
         """Return what a call answers or refuses, as an object and as text."""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from server.stores.references import is_reference
 from server.toolbox import TOOLS
 from tests.support.drilling import calls, exactly
 from tests.support.serving import McpBooks
@@ -232,8 +233,8 @@ def test_a_report_says_how_far_it_can_be_trusted(demo: McpBooks) -> None:
     known = result["freshness"]["gl"]["actual"]
     assert (known["through"][:7], known["open"]) == ("2026-10", "2026-10")
     assert {"loaded_at", "load_id"} <= set(known)
-    assert result["dataset_available"] is False
-    assert "data_ref" not in result
+    assert result["dataset_available"] is True
+    assert is_reference(result["data_ref"])
     assert [column["name"] for column in result["dataset"]["columns"]][-3:] == ["value", "exact", "unit"]
 
 

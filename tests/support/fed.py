@@ -19,7 +19,7 @@ from server.feeds import Feeds
 from server.ports import Loads
 from server.principal import Principal
 from server.settings import Settings
-from server.stores.memory import MemoryLoads
+from server.stores.memory import MemoryLoads, MemorySnapshots
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.wire.answer import as_text
@@ -109,7 +109,7 @@ class Fed:
         self.instance = given(instance, profiles) if profiles else instance
         shelf = Shelf(self.instance.catalogue, state / "store")
         feeds = Feeds.of(self.instance.bindings, self.loads, environment or {})
-        callers = Callers(self.instance, shelf, feeds, answer_tokens, 10_000)
+        callers = Callers(self.instance, shelf, feeds, MemorySnapshots(60, 60), answer_tokens, 10_000)
         self.dispatch = Dispatch(callers, Settings(instance=folder, state=state), Telemetry(Metrics()))
 
     def call(self, tool: str, /, **arguments: Any) -> tuple[bool, dict[str, Any], str]:
