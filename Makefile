@@ -55,6 +55,7 @@ ci-deps:  ## what the tests take beyond pip and npm, from Debian
 	command -v npm >/dev/null || ($(APT) nodejs npm)
 	(command -v nginx && command -v openssl) >/dev/null || ($(APT) nginx-light openssl)
 	command -v redis-server >/dev/null || ($(APT) redis-server)
+	command -v soffice >/dev/null || ($(APT) libreoffice-calc-nogui)
 	command -v faketime >/dev/null || ($(APT) faketime)
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 
