@@ -9,7 +9,7 @@ from time import monotonic
 
 from engine.calendar.periods import Span
 from engine.feeds import LoadAttempt, LoadStatus
-from server.ports import LoadsAsked, LoadTally
+from server.ports import File, LoadsAsked, LoadTally, Seen
 from server.stores.references import new_reference
 
 MOST_BYTES = 256 << 20  # of all snapshots together
@@ -114,6 +114,58 @@ class MemorySnapshots:
 
     def _drop(self, reference: str) -> None:
         self._bytes -= len(self._kept.pop(reference).data)
+
+
+class MemoryFiles:
+    """What is known of files, as long as this process lives."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, File] = {}
+        self._lock = Lock()
+
+    def add(self, file: File, quota: int) -> bool:
+        """Take note of a file; False where its owner's files would be more than a quota of bytes."""
+        with self._lock:
+            held = sum(known.size_bytes for known in self._files.values() if known.owner == file.owner)
+            if held + file.size_bytes > quota:
+                return False
+            self._files[file.file_id] = file
+        return True
+
+    def get(self, file_id: str, now: datetime) -> File | None:
+        """Return a file that has not expired, None where there is none."""
+        file = self._files.get(file_id)
+        return file if file is not None and file.expires_at > now else None
+
+    def expire(self, now: datetime) -> Sequence[str]:
+        """Take note of which files have expired and return their ids, each once."""
+        with self._lock:
+            over = [file_id for file_id, file in self._files.items() if file.expires_at <= now]
+            for file_id in over:
+                del self._files[file_id]
+        return over
+
+    def known(self, file_ids: Collection[str]) -> Collection[str]:
+        """Return those of some ids under which a file is available."""
+        return [file_id for file_id in file_ids if file_id in self._files]
+
+
+class MemoryPrincipals:
+    """What each caller's token said last, as long as this process lives."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, Seen] = {}
+        self._lock = Lock()
+
+    def record(self, subject: str, seen: Seen) -> None:
+        """Take note of what a token said, unless another said something later."""
+        with self._lock:
+            if subject not in self._seen or self._seen[subject].at <= seen.at:
+                self._seen[subject] = seen
+
+    def last(self, subject: str) -> Seen | None:
+        """Return what a caller's token said last, None where none was seen."""
+        return self._seen.get(subject)
 
 
 def holds(asked: LoadsAsked, attempt: LoadAttempt) -> bool:
