@@ -1,6 +1,6 @@
 """Callers: what one principal can reach, as capabilities."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.books import Shelf
@@ -59,6 +59,4 @@ class Callers:
 
 def profiles_of(principal: Principal, instance: Instance) -> Sequence[Profile]:
     """Return the profiles assigned to a principal; none sees nothing."""
-    claims: Mapping[str, Sequence[str]] = principal.claims
-    names = {known.profile for known in instance.assignments if known.holds(principal.subject, claims)}
-    return [profile for name, profile in instance.profiles.items() if name in names]
+    return instance.profiles.held_by(principal.subject, principal.claims)

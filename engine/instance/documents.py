@@ -15,6 +15,7 @@ import yaml
 
 DEEPEST = 100  # levels of parts in parts; the parser itself knows no bound
 MOST_PARTS = 5_000_000  # each as often as aliases repeat it
+FRAME = (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentStartEvent, yaml.DocumentEndEvent)
 
 Tree = dict[str, "Tree"] | list["Tree"] | str | None
 Location = Sequence[str | int]
@@ -79,9 +80,19 @@ def parse_document(file: str, content: bytes) -> Document:
     except yaml.MarkedYAMLError as fault:
         line = fault.problem_mark.line + 1 if fault.problem_mark else 1
         document.faults.append(Fault(file, line, f"is no YAML: {fault.problem or fault}"))
+    except Misread as fault:
+        document.faults.append(Fault(file, fault.line, f"is no YAML that can be read: {fault}"))
     except yaml.YAMLError as fault:
         document.faults.append(Fault(file, 1, f"is no YAML: {fault}"))
     return document
+
+
+class Misread(ValueError):
+    """What the parser takes and a document does not."""
+
+    def __init__(self, problem: str, event: yaml.Event) -> None:
+        super().__init__(problem)
+        self.line = line_of(event)
 
 
 @dataclass(slots=True)
@@ -98,37 +109,37 @@ class Growing:
         tree: Tree = None
         for number, event in enumerate(event for event in self.events if not isinstance(event, FRAME)):
             if number:
-                raise misread("has a second document", event)
+                raise Misread("has a second document", event)
             tree = self.part(event, ())
         return tree
 
     def part(self, event: yaml.Event, at: tuple[str | int, ...]) -> Tree:
         """Return the part that begins with an event."""
-        before = self.parts
+        before, anchor = self.parts, event.anchor if isinstance(event, yaml.NodeEvent) else None
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchored:
-                raise misread(f"has no '&{event.anchor}' that is whole above its '*{event.anchor}'", event)
+                raise Misread(f"has no '&{event.anchor}' that is whole above its '*{event.anchor}'", event)
             tree, parts = self.anchored[event.anchor]
             self.parts += parts
         self.parts += 1
         if len(at) > DEEPEST or self.parts > MOST_PARTS:
-            raise misread("has too many parts, or too many in each other", event)
-        self.document.lines.setdefault(at, event.start_mark.line + 1)
+            raise Misread("has too many parts, or too many in each other", event)
+        self.document.lines.setdefault(at, line_of(event))
         if isinstance(event, yaml.MappingStartEvent):
             tree = self.branch(at)
         elif isinstance(event, yaml.SequenceStartEvent):
             tree = [self.part(item, (*at, place)) for place, item in enumerate(self.until(yaml.SequenceEndEvent))]
         elif isinstance(event, yaml.ScalarEvent):
             tree = str(event.value)
-        if event.anchor:
-            self.anchored[event.anchor] = tree, self.parts - before
+        if anchor:
+            self.anchored[anchor] = tree, self.parts - before
         return tree
 
     def branch(self, at: tuple[str | int, ...]) -> dict[str, Tree]:
         """Return a mapping that has begun."""
         branch: dict[str, Tree] = {}
         for event in self.until(yaml.MappingEndEvent):
-            line = event.start_mark.line + 1
+            line = line_of(event)
             name = str(self.part(event, (*at, "")))
             here = (*at, name)
             twice = name in branch
@@ -147,12 +158,9 @@ class Growing:
             yield event
 
 
-FRAME = (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentStartEvent, yaml.DocumentEndEvent)
-
-
-def misread(problem: str, event: yaml.Event) -> yaml.MarkedYAMLError:
-    """Return what ends the reading of a document."""
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+def line_of(event: yaml.Event) -> int:
+    """Return the line that an event begins on."""
+    return event.start_mark.line + 1 if event.start_mark else 1
 
 
 def read_table(folder: Path, file: str) -> Document:

@@ -251,7 +251,7 @@ def test_several_profiles_widen_as_whole_grants_and_every_deny_narrows(tmp_path:
     few = "{scenarios: {'*': {dimensions: {product: {allow: [A, B]}}}}}"
     most = "{scenarios: {'*': {dimensions: {product: {deny: [B]}}}}}"
     door = books_of(tmp_path, rows, "{'*': {}}", more_profiles=f"few: {few}\nmost: {most}\n")
-    profiles = read_instance(tmp_path / "small").profiles
+    profiles = read_instance(tmp_path / "small").profiles.by_key
 
     def seen(*keys: str) -> Decimal | None:
         reader = Reader(door.reader._books, [profiles[key] for key in keys])
