@@ -20,25 +20,30 @@ LARGEST = 16 << 20  # bytes
 
 def read_profiles(folder: Path) -> Document:
     """Return what profiles.yaml says; nothing where an instance has none."""
+    return profiles_document(read_content(folder))
+
+
+def read_content(folder: Path) -> bytes | str | None:
+    """Return the bytes of profiles.yaml, or why they cannot be read; None where an instance has none."""
     try:
         with (folder / FILE).open("rb") as file:
-            return profiles_document(file.read(LARGEST + 1))
+            content = file.read(LARGEST + 1)
     except FileNotFoundError:
-        return Document(FILE, tree={})
+        return None
     except OSError as fault:
-        document = Document(FILE)
-        document.fault([], f"cannot be read: {fault.strerror}")
-        return document
+        return f"cannot be read: {fault.strerror}"
+    return content if len(content) <= LARGEST else f"is larger than {LARGEST >> 20} MB: keep so many in the database"
 
 
-def profiles_document(content: bytes) -> Document:
-    """Return what a text of profiles.yaml says."""
-    if len(content) > LARGEST:
-        document = Document(FILE)
-        document.fault([], f"is larger than {LARGEST >> 20} MB", "keep so many profiles in the database: SVC_PROFILES")
+def profiles_document(content: bytes | str | None) -> Document:
+    """Return what the content of profiles.yaml says."""
+    if isinstance(content, bytes):
+        document = parse_document(FILE, content)
+        document.tree = {} if document.tree is None and not document.faults else document.tree
         return document
-    document = parse_document(FILE, content)
-    document.tree = {} if document.tree is None and not document.faults else document.tree
+    document = Document(FILE, tree={})
+    if content is not None:
+        document.fault([], content)
     return document
 
 

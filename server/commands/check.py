@@ -5,7 +5,7 @@ from pathlib import Path
 
 from engine.books import Shelf
 from engine.instance.read import read_instance
-from server.commands.console import DONE, FAULTY, INSTANCE, out, tell_data_faults
+from server.commands.console import DONE, FAULTY, INSTANCE, err, out, tell_data_faults
 from server.settings import Settings
 
 
@@ -19,6 +19,10 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Print every fault of an instance."""
     instance = read_instance(settings.instance)
     catalogue = instance.catalogue
+    for fault in instance.profiles.faults:
+        err.print(fault, markup=False)
+    if instance.profiles.faults:
+        return FAULTY
     if asked.data and tell_data_faults(Shelf(catalogue, settings.store).current(), instance):
         return FAULTY
     counts = {
