@@ -128,13 +128,17 @@ class Profiles:
 
     def held_by(self, subject: str, claims: Mapping[str, Sequence[str]]) -> tuple[Profile, ...]:
         """Return the profiles of a caller; without any, nothing may be seen."""
+        assigned = self.assigned_to(subject, claims)
+        if self.shut or not self.by_key.keys() >= set(assigned):
+            return ()
+        return tuple(self.by_key[key] for key in assigned)
+
+    def assigned_to(self, subject: str, claims: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """Return the names of what is assigned to a caller, whether there are such profiles or not."""
         carried = {(name, value) for name, values in claims.items() for value in values}
         keys: Iterable[str | Claimed] = (subject, *carried)
         candidates = (known for key in keys for known in self.assigned.get(key, ()))
-        held = {known.profile for known in candidates if known.holds(subject, claims)}
-        if self.shut or not held <= self.by_key.keys():
-            return ()
-        return tuple(self.by_key[key] for key in sorted(held))
+        return sorted({known.profile for known in candidates if known.holds(subject, claims)})
 
 
 def permission(profiles: Sequence[Profile], scenario: Scenario, domain: Domain, resolve: Resolve) -> Cell:
