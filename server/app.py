@@ -3,12 +3,13 @@
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 from threading import Lock, Thread
 
+import anyio
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -16,40 +17,56 @@ from starlette.routing import Route
 
 from engine.books import Shelf
 from engine.instance.read import Instance
-from server.caller import Callers
+from server.caller import Callers, Keeping
+from server.challenges import Challenges
 from server.dispatch import Dispatch
 from server.embedded.platform import Platform
 from server.feeds import Feeds
+from server.files import archive_of, swept
 from server.ingest.watching import reread
 from server.mcp_app import endpoint
 from server.ops.checks import ArtifactsFolder, StoredBooks, tell_of_loads, use_database
 from server.ops.listener import health_of, operated
 from server.ops.readiness import Check, Readiness
 from server.ports import Loads
+from server.profiles import LiveProfiles, followed
+from server.recording import Recorder, recorded
 from server.routes import Authenticated, CancelOnDisconnect, Identified
 from server.settings import BadSetting, Settings
 from server.signals import on_hangup
+from server.stores.profiles import source_of
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.tokens.authority import Authority
+from server.transfers import Transfers
 
 BACKLOG = 2048
 log = logging.getLogger("tieout")
 
 
-def application(dispatch: Dispatch, authority: Authority, settings: Settings, readiness: Readiness) -> Starlette:
-    """Return the application that clients reach."""
-    manager = endpoint(dispatch, version("tieout"), settings.origins)
+def application(
+    dispatch: Dispatch,
+    authority: Authority,
+    settings: Settings,
+    readiness: Readiness,
+    metrics: Metrics,
+    beside: Sequence[Route] = (),
+) -> Starlette:
+    """Return the application that clients reach; `beside` are routes that need no token."""
+    manager = endpoint(dispatch, version("tieout"), settings.hosts, settings.origins)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with manager.run():
+        async with manager.run(), anyio.create_task_group() as watching:
+            watching.start_soon(authority.watch)
             yield
+            watching.cancel_scope.cancel()
         dispatch.close()
 
-    mcp = Authenticated(CancelOnDisconnect(manager.handle_request), authority)
+    mcp = Authenticated(CancelOnDisconnect(manager.handle_request), authority, settings, metrics)
+    metadata = Challenges(settings).metadata_routes()
     return Starlette(
-        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(readiness))],
+        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(readiness)), *metadata, *beside],
         middleware=[Middleware(Identified)],
         lifespan=lifespan,
     )
@@ -98,19 +115,25 @@ def serve(
     metrics = Metrics(release)
     shelf = Shelf(instance.catalogue, settings.store)
     feeds = Feeds.of(instance.bindings, platform.loads, os.environ)
-    callers = Callers(instance, shelf, feeds, platform.snapshots, settings.answer_tokens, settings.row_cap)
-    readiness = readiness_of(settings, callers, platform, metrics)
+    profiles = LiveProfiles(source_of(settings, platform.database), instance.catalogue)
+    archive = archive_of(settings, platform.database)
+    recorder = Recorder(archive.principals)
+    keeping = Keeping(platform.snapshots, archive, recorder)
+    callers = Callers(instance, shelf, feeds, keeping, settings.answer_tokens, settings.row_cap, profiles)
+    readiness = readiness_of(settings, callers, profiles, platform, metrics)
     dispatch = Dispatch(callers, settings, Telemetry(metrics))
     on_hangup(rereading(callers, settings, platform.loads))
     config = uvicorn.Config(
-        application(dispatch, authority, settings, readiness),
+        application(dispatch, authority, settings, readiness, metrics, Transfers(callers, archive).routes()),
+        proxy_headers=settings.many_users,  # of one user there is no proxy, and no word of one is believed
+        forwarded_allow_ips=settings.proxies,
         http="h11",  # strips white space around header values, which httptools does not
         log_config=None,
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    with operated(for_operators, readiness, metrics):
+    with followed(profiles), recorded(recorder), swept(archive), operated(for_operators, readiness, metrics):
         log.info("serving", extra={"url": settings.base_url, "operators": settings.ops_bind, "release": release})
         try:
             uvicorn.Server(config).run(sockets=[for_clients])
@@ -118,7 +141,9 @@ def serve(
             log.info("stopped")
 
 
-def readiness_of(settings: Settings, callers: Callers, platform: Platform, metrics: Metrics) -> Readiness:
+def readiness_of(
+    settings: Settings, callers: Callers, profiles: LiveProfiles, platform: Platform, metrics: Metrics
+) -> Readiness:
     """Return the readiness of everything that the server stands on."""
     files = ArtifactsFolder(settings.files, settings.free_megabytes)
     books = StoredBooks(callers.instance.catalogue, settings.store, metrics.books)
@@ -129,7 +154,11 @@ def readiness_of(settings: Settings, callers: Callers, platform: Platform, metri
         Check(name="artifacts", run=files.use),
     ]
     tell = partial(tell_of_loads, platform.loads, lambda: callers.instance.bindings, metrics)
-    return Readiness(checks, metrics, beside=[Check(name="load_history", run=tell)])
+    beside = [
+        Check(name="load_history", run=tell),
+        Check(name="profiles", run=lambda: metrics.profiles(len(profiles.faults), profiles.age)),
+    ]
+    return Readiness(checks, metrics, beside)
 
 
 def rereading(callers: Callers, settings: Settings, loads: Loads) -> Callable[[], None]:

@@ -1,6 +1,6 @@
 """Callers: what one principal can reach, as capabilities."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.books import Shelf
@@ -9,8 +9,11 @@ from engine.profiles import Profile
 from engine.reader import Reader
 from server.datasets import CallerDatasets
 from server.feeds import CallerFeeds, Feeds
+from server.files import Archive, CallerFiles
 from server.ports import Snapshots
 from server.principal import Principal
+from server.profiles import LiveProfiles
+from server.recording import Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,7 @@ class Caller:
     reader: Reader
     feeds: CallerFeeds
     datasets: CallerDatasets
+    files: CallerFiles
     answer_tokens: int
     row_cap: int
     stop: Callable[[], None]
@@ -34,6 +38,15 @@ class Standing:
     feeds: Feeds
 
 
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where callers keep results for a while, and files; and where it is kept who called."""
+
+    snapshots: Snapshots
+    archive: Archive
+    callers: Recorder
+
+
 class Callers:
     """Makes the caller of each call, pinned to the current version of the books."""
 
@@ -42,12 +55,15 @@ class Callers:
         instance: Instance,
         shelf: Shelf,
         feeds: Feeds,
-        snapshots: Snapshots,
+        keeping: Keeping,
         answer_tokens: int,
         row_cap: int,
+        profiles: LiveProfiles | None = None,
     ) -> None:
+        """`profiles` are followed; left out, they are those of the instance as it was read."""
         self._standing = Standing(instance, shelf, feeds)
-        self._snapshots = snapshots
+        self._keeping = keeping
+        self._profiles = profiles
         self._answer_tokens = answer_tokens
         self._row_cap = row_cap
 
@@ -58,20 +74,27 @@ class Callers:
 
     def take(self, instance: Instance, shelf: Shelf, feeds: Feeds) -> None:
         """Go by other files from the next call on; a call in flight ends by those that it began with."""
+        if self._profiles:
+            self._profiles.fit(instance.catalogue)
         self._standing = Standing(instance, shelf, feeds)
 
     def of(self, principal: Principal, stop: Callable[[], None]) -> Caller:
-        """Return the caller that a principal is."""
+        """Return the caller that a principal is; Unavailable where nobody can say what they may see."""
+        self._keeping.callers.note(principal)
         standing = self._standing
-        held = profiles_of(principal, standing.instance)
+        held = self._held_by(principal, standing)
         reader = Reader(standing.shelf.current(), held)
         feeds = CallerFeeds(standing.feeds, reader, operates=any(profile.operations for profile in held))
-        datasets = CallerDatasets(principal.subject, self._snapshots, reader)
-        return Caller(reader, feeds, datasets, self._answer_tokens, self._row_cap, stop)
+        datasets = CallerDatasets(principal.subject, self._keeping.snapshots, reader)
+        files = CallerFiles(principal, self._keeping.archive, reader)
+        return Caller(reader, feeds, datasets, files, self._answer_tokens, self._row_cap, stop)
 
+    def reader_of(self, principal: Principal) -> Reader:
+        """Return the books as a principal sees them who does not call just now: a link carries no token."""
+        standing = self._standing
+        return Reader(standing.shelf.current(), self._held_by(principal, standing))
 
-def profiles_of(principal: Principal, instance: Instance) -> Sequence[Profile]:
-    """Return the profiles assigned to a principal; none sees nothing."""
-    claims: Mapping[str, Sequence[str]] = principal.claims
-    names = {known.profile for known in instance.assignments if known.holds(principal.subject, claims)}
-    return [profile for name, profile in instance.profiles.items() if name in names]
+    def _held_by(self, principal: Principal, standing: Standing) -> Sequence[Profile]:
+        catalogue = standing.instance.catalogue
+        profiles = self._profiles.of(catalogue) if self._profiles else standing.instance.profiles
+        return profiles.held_by(principal.subject, principal.claims)

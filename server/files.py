@@ -1,11 +1,14 @@
 """Files made for callers: written whole, within a quota, opened by links for as long as their grants hold."""
 
+import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from secrets import token_hex
+from threading import Event, Thread
 
 from engine.errors import QuotaExceeded, Unavailable, UnknownFile
 from engine.exports.about import Made
@@ -14,14 +17,21 @@ from engine.exports.workbook import write_workbook
 from engine.reader import Reader
 from engine.snapshots.permission import permission_from, permission_json, still_allows
 from engine.snapshots.snapshots import Kept
+from server.kept_keys import kept_key
 from server.links import Links, Purpose
 from server.ports import File, Files, Principals, Seen, StoreDown
 from server.principal import Principal
+from server.settings import Settings
 from server.stores.disk import Volume
+from server.stores.files import PostgresFiles, PostgresPrincipals
+from server.stores.postgres import Database
 
 RETRY_AFTER_MS = 2000
+KEY_FILE = "signing.key"
+SWEPT_SECONDS = 300.0
 MEGABYTE = 1 << 20
 LONGEST_NAME = 80
+log = logging.getLogger("tieout")
 UNNAMEABLE = re.compile(r"[^\w.-]+")
 
 
@@ -65,6 +75,41 @@ class Archive:
         names = list(self.volume.forgotten())
         known = set(self.files.known(names))
         self.volume.drop([name for name in names if name not in known])
+
+
+def archive_of(settings: Settings, database: Database) -> Archive:
+    """Return the files of a deployment, known in its database."""
+    return Archive(
+        files=PostgresFiles(database),
+        principals=PostgresPrincipals(database),
+        volume=Volume(settings.files, settings.free_megabytes),
+        links=Links(settings.base_url, settings.signing_key or kept_key(settings.state_folder / KEY_FILE)),
+        terms=Terms(
+            file_seconds=settings.file_seconds,
+            link_seconds=settings.link_seconds,
+            quota_megabytes=settings.quota_megabytes,
+            claims_max_age=settings.claims_max_age,
+        ),
+    )
+
+
+@contextmanager
+def swept(archive: Archive) -> Iterator[None]:
+    """Delete what has expired, now and then, while the block runs."""
+    ends = Event()
+
+    def sweep() -> None:
+        while not ends.wait(SWEPT_SECONDS):
+            try:
+                archive.sweep()
+            except (StoreDown, OSError) as fault:
+                log.info("expired files are not deleted now: %s", fault)
+
+    Thread(target=sweep, name="sweeping of files", daemon=True).start()
+    try:
+        yield
+    finally:
+        ends.set()
 
 
 @dataclass(frozen=True, slots=True)

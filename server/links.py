@@ -6,7 +6,7 @@ read is none to write. It names its owner by a digest: whose file it is, is held
 
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
@@ -46,9 +46,10 @@ class Links:
         query = urlencode({**signed, "signature": self._sign(purpose, file_id, signed)})
         return f"{self.base_url}{PATH}{file_id}?{query}"
 
-    def read(self, purpose: Purpose, file_id: str, query: Mapping[str, str], now: float) -> str:
+    def read(self, purpose: Purpose, file_id: str, asked: Sequence[tuple[str, str]], now: float) -> str:
         """Return the mark of the owner of a link that is good; BadLink or LinkExpired where it is not."""
-        if set(query) != {"owner", "ends", "signature"} or not FILE_ID.fullmatch(file_id):
+        query = dict(asked)
+        if sorted(name for name, _ in asked) != ["ends", "owner", "signature"] or not FILE_ID.fullmatch(file_id):
             raise BadLink
         if not END.fullmatch(query["ends"]):
             raise BadLink

@@ -18,7 +18,7 @@ from starlette.requests import Request
 
 from server.dispatch import Dispatch
 from server.principal import Principal
-from server.toolbox import Tool
+from server.tool import Effect, Tool
 
 NAME, TITLE = "tieout", "Tieout"
 INSTRUCTIONS = (
@@ -30,8 +30,10 @@ RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
 Context = ServerRequestContext[Any]
 
 
-def endpoint(dispatch: Dispatch, version: str, origins: Sequence[str]) -> StreamableHTTPSessionManager:
-    """Return the session manager that serves /mcp at some origins."""
+def endpoint(
+    dispatch: Dispatch, version: str, hosts: Sequence[str], origins: Sequence[str]
+) -> StreamableHTTPSessionManager:
+    """Return the session manager that serves /mcp at some hosts, to pages of some origins."""
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[advertised(tool) for tool in dispatch.tools.values()])
@@ -77,7 +79,7 @@ def endpoint(dispatch: Dispatch, version: str, origins: Sequence[str]) -> Stream
         json_response=True,
         stateless=True,
         security_settings=TransportSecuritySettings(
-            allowed_hosts=[origin.partition("://")[2] for origin in origins],
+            allowed_hosts=list(hosts),
             allowed_origins=list(origins),
         ),
     )
@@ -91,7 +93,11 @@ def advertised(tool: Tool) -> types.Tool:
         description=tool.words,
         input_schema=tool.schema,
         annotations=types.ToolAnnotations(
-            title=tool.title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+            title=tool.title,
+            read_only_hint=tool.effect is Effect.NONE,
+            destructive_hint=False,
+            idempotent_hint=tool.effect is Effect.NONE,
+            open_world_hint=False,
         ),
     )
 

@@ -49,6 +49,9 @@ class Metrics:
         )
         self.in_flight = Gauge("tieout_calls_in_flight", "Calls that hold a slot.", registry=registry)
         self.busy = Counter("tieout_busy", "Calls refused because a cap was reached.", ["cap"], registry=registry)
+        self.refused_tokens = Counter(
+            "tieout_refused_tokens", "Requests that no token let in.", ["reason"], registry=registry
+        )
         self.ready = Gauge("tieout_ready", "Whether a check of readiness holds.", ["check"], registry=registry)
         self.check_seconds = Gauge("tieout_check_seconds", "How long it took last.", ["check"], registry=registry)
         self.books_version = Gauge("tieout_books_version", "Version of the books, 0 without any.", registry=registry)
@@ -63,6 +66,12 @@ class Metrics:
             "When a feed last loaded, 0 where it never did.",
             ["binding"],
             registry=registry,
+        )
+        self.profile_faults = Gauge(
+            "tieout_profile_faults", "Faults of profiles, each of which closes something.", registry=registry
+        )
+        self.profile_age = Gauge(
+            "tieout_profiles_age_seconds", "How long ago the source of profiles last answered.", registry=registry
         )
         Gauge("tieout_info", "The version that runs.", ["version"], registry=registry).labels(version).set(1)
 
@@ -83,6 +92,11 @@ class Metrics:
             self.load_attempts.labels(binding, status.value).set(number)
         for binding, at in succeeded.items():
             self.load_success.labels(binding).set(at)
+
+    def profiles(self, faults: int, age: float) -> None:
+        """Take note of how profiles stand."""
+        self.profile_faults.set(faults)
+        self.profile_age.set(age)
 
     def books(self, version: int, published_at: datetime | None) -> None:
         """Take note of the current version of the books."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,13 +24,14 @@ from engine.instance.read import Instance, read_instance
 from engine.profiles import Grant, Names, Profile
 from server.caller import Callers
 from server.feeds import Feeds
-from server.stores.memory import MemoryLoads, MemorySnapshots
+from server.stores.memory import MemoryLoads
 from server.toolbox import TOOLS
 from server.wire.answer import as_text
 from server.wire.read import read_request
 from tests.support.books import load_feeds
 from tests.support.fed import BEGIN, SOMEBODY
 from tests.support.fed import given as granted_to_somebody
+from tests.support.holding import keeping_in
 from tests.support.small import write_instance
 
 Named = tuple[bool, tuple[str, ...]]  # whether denied, names
@@ -263,7 +265,8 @@ class Told:
                 loads.begin(replace(attempt, status=LoadStatus.RUNNING))
                 loads.finish(attempt)
         feeds = Feeds.of(bindings, loads, {})
-        self.caller = Callers(instance, shelf, feeds, MemorySnapshots(60, 60), 1_000_000, 1).of(SOMEBODY, lambda: None)
+        callers = Callers(instance, shelf, feeds, keeping_in(Path("no-files")), 1_000_000, 1)
+        self.caller = callers.of(SOMEBODY, lambda: None)
 
     def ask(self, tool: str, /, **asked: Any) -> tuple[dict[str, Any], str]:
         """Return what a call answers or refuses, as an object and as text."""

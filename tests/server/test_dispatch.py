@@ -19,11 +19,12 @@ from server.dispatch import CallerGone, Dispatch, Outcome
 from server.feeds import Feeds
 from server.principal import Principal
 from server.settings import Settings
-from server.stores.memory import MemoryLoads, MemorySnapshots
+from server.stores.memory import MemoryLoads
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.toolbox import TOOLS, Tool
 from server.wire.answer import Answer
+from tests.support.holding import keeping_in
 
 ANN, BOB = Principal("ann"), Principal("bob")
 DEADLINE = 20.0
@@ -61,7 +62,7 @@ def dispatch_of(
     instance = read_instance(folder)
     feeds = Feeds.of({}, MemoryLoads(), {})
     callers = Callers(
-        instance, Shelf(instance.catalogue, state / "store"), feeds, MemorySnapshots(60, 60), 10_000, 10_000
+        instance, Shelf(instance.catalogue, state / "store"), feeds, keeping_in(state / "files"), 10_000, 10_000
     )
     known = replace(Settings(instance=folder, state=state), **settings)
     return Dispatch(callers, known, Telemetry(metrics or Metrics()), tools)

@@ -29,6 +29,8 @@ NAMES = [
     "get_load_status",
     "list_bindings",
     "get_binding",
+    "export_dataset",
+    "get_file_download",
 ]
 REPORT_KEYS = {
     "label",
@@ -52,7 +54,8 @@ def test_the_tools_are_listed_in_order_read_only_and_described(demo: McpBooks) -
     assert [tool.name for tool in tools] == NAMES
     for tool in tools:
         assert tool.title
-        assert tool.annotations.read_only_hint is True
+        assert tool.annotations.read_only_hint is (tool.name != "export_dataset")
+        assert tool.annotations.destructive_hint is False
         assert tool.output_schema is None
         Draft202012Validator.check_schema(tool.input_schema)
         assert tool.input_schema["additionalProperties"] is False
