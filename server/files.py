@@ -18,7 +18,7 @@ from engine.reader import Reader
 from engine.snapshots.permission import permission_from, permission_json, still_allows
 from engine.snapshots.snapshots import Kept
 from server.kept_keys import kept_key
-from server.links import Links, Purpose
+from server.links import FILE_ID, Links, Purpose
 from server.ports import File, Files, Principals, Seen, StoreDown
 from server.principal import Principal
 from server.settings import Settings
@@ -163,7 +163,7 @@ class CallerFiles:
     def link(self, file_id: str) -> Given:
         """Return a new link to a file of this caller's; UnknownFile where there is none that they may open."""
         try:
-            file = self.archive.files.get(file_id, now())
+            file = self.archive.files.get(file_id, now()) if FILE_ID.fullmatch(file_id) else None
             if file is None or file.owner != self.principal.subject or not may_open(file, self.reader):
                 raise UnknownFile.of(file_id)
             self.archive.principals.record(file.owner, Seen(claims=self.principal.claims, at=now()))
