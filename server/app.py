@@ -9,6 +9,7 @@ from functools import partial
 from importlib.metadata import version
 from threading import Lock, Thread
 
+import anyio
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -17,6 +18,7 @@ from starlette.routing import Route
 from engine.books import Shelf
 from engine.instance.read import Instance
 from server.caller import Callers
+from server.challenges import Challenges
 from server.dispatch import Dispatch
 from server.embedded.platform import Platform
 from server.feeds import Feeds
@@ -39,19 +41,24 @@ BACKLOG = 2048
 log = logging.getLogger("tieout")
 
 
-def application(dispatch: Dispatch, authority: Authority, settings: Settings, readiness: Readiness) -> Starlette:
+def application(
+    dispatch: Dispatch, authority: Authority, settings: Settings, readiness: Readiness, metrics: Metrics
+) -> Starlette:
     """Return the application that clients reach."""
-    manager = endpoint(dispatch, version("tieout"), settings.origins)
+    manager = endpoint(dispatch, version("tieout"), settings.hosts, settings.origins)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with manager.run():
+        async with manager.run(), anyio.create_task_group() as beside:
+            beside.start_soon(authority.watch)
             yield
+            beside.cancel_scope.cancel()
         dispatch.close()
 
-    mcp = Authenticated(CancelOnDisconnect(manager.handle_request), authority)
+    mcp = Authenticated(CancelOnDisconnect(manager.handle_request), authority, settings, metrics)
+    metadata = Challenges(settings).metadata_routes()
     return Starlette(
-        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(readiness))],
+        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(readiness)), *metadata],
         middleware=[Middleware(Identified)],
         lifespan=lifespan,
     )
@@ -106,7 +113,9 @@ def serve(
     dispatch = Dispatch(callers, settings, Telemetry(metrics))
     on_hangup(rereading(callers, settings, platform.loads))
     config = uvicorn.Config(
-        application(dispatch, authority, settings, readiness),
+        application(dispatch, authority, settings, readiness, metrics),
+        proxy_headers=settings.many_users,  # of one user there is no proxy, and no word of one is believed
+        forwarded_allow_ips=settings.proxies,
         http="h11",  # strips white space around header values, which httptools does not
         log_config=None,
         log_level="warning",

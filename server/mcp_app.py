@@ -30,8 +30,10 @@ RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
 Context = ServerRequestContext[Any]
 
 
-def endpoint(dispatch: Dispatch, version: str, origins: Sequence[str]) -> StreamableHTTPSessionManager:
-    """Return the session manager that serves /mcp at some origins."""
+def endpoint(
+    dispatch: Dispatch, version: str, hosts: Sequence[str], origins: Sequence[str]
+) -> StreamableHTTPSessionManager:
+    """Return the session manager that serves /mcp at some hosts, to pages of some origins."""
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[advertised(tool) for tool in dispatch.tools.values()])
@@ -77,7 +79,7 @@ def endpoint(dispatch: Dispatch, version: str, origins: Sequence[str]) -> Stream
         json_response=True,
         stateless=True,
         security_settings=TransportSecuritySettings(
-            allowed_hosts=[origin.partition("://")[2] for origin in origins],
+            allowed_hosts=list(hosts),
             allowed_origins=list(origins),
         ),
     )

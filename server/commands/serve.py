@@ -16,6 +16,7 @@ from server.ops.checks import NO_BOOKS
 from server.settings import Settings
 from server.telemetry.logs import log_to
 from server.telemetry.traces import traced
+from server.tokens.bearer import Bearer
 from server.tokens.dev import DevKey, dev_key
 
 log = logging.getLogger("tieout")
@@ -29,8 +30,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(_: argparse.Namespace, settings: Settings) -> int:
     """Serve until told to stop."""
     instance = read_instance(settings.instance)
-    key = dev_key(settings.dev_key, settings.state_folder)
-    log_to(sys.stderr, settings.log_format, [key.key, settings.database_url or ""])
+    key = None if settings.many_users else dev_key(settings.dev_key, settings.state_folder)
+    authority = key or Bearer.by(settings)
+    secrets = [key.key if key else "", settings.signing_key or "", settings.database_url or ""]
+    log_to(sys.stderr, settings.log_format, secrets)
     if settings.user_data is None:
         with suppress(OSError):  # readiness says what is wrong with it
             settings.files.mkdir(parents=True, exist_ok=True)
@@ -45,14 +48,16 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
         for fault in data_faults(books, instance.bindings) if books.version else [NO_BOOKS]:
             log.warning(fault)
         announce(settings, instance, key)
-        serve(settings, instance, key, opened, for_clients, for_operators)
+        serve(settings, instance, authority, opened, for_clients, for_operators)
     return DONE
 
 
-def announce(settings: Settings, instance: Instance, key: DevKey) -> None:
-    """Print where the server is and a client entry that reaches it."""
-    url = f"{settings.base_url}/mcp"
-    entry = {"tieout": {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {key.key}"}}}
-    out.print(f"{instance.catalogue.name} on {url}\nkey: {key.key}\n", markup=False)
+def announce(settings: Settings, instance: Instance, key: DevKey | None) -> None:
+    """Print where the server is and a client entry that reaches it; clients of many users log in by themselves."""
+    url = settings.resource
+    headers = {"headers": {"Authorization": f"Bearer {key.key}"}} if key else {}
+    entry = {"tieout": {"type": "http", "url": url, **headers}}
+    opens = f"key: {key.key}" if key else f"tokens: {settings.oidc_issuer}"
+    out.print(f"{instance.catalogue.name} on {url}\n{opens}\n", markup=False)
     out.print("mcp.json entry:", markup=False)
     out.print(json.dumps({"mcpServers": entry}, indent=2), markup=False)

@@ -49,6 +49,9 @@ class Metrics:
         )
         self.in_flight = Gauge("tieout_calls_in_flight", "Calls that hold a slot.", registry=registry)
         self.busy = Counter("tieout_busy", "Calls refused because a cap was reached.", ["cap"], registry=registry)
+        self.refused_tokens = Counter(
+            "tieout_refused_tokens", "Requests that no token let in.", ["reason"], registry=registry
+        )
         self.ready = Gauge("tieout_ready", "Whether a check of readiness holds.", ["check"], registry=registry)
         self.check_seconds = Gauge("tieout_check_seconds", "How long it took last.", ["check"], registry=registry)
         self.books_version = Gauge("tieout_books_version", "Version of the books, 0 without any.", registry=registry)

@@ -36,7 +36,7 @@ def served(dispatch: Dispatch) -> Iterator[str]:
     """Serve a dispatch from a thread of this process."""
     settings = Settings(port=free_port())
     with listen(settings) as listening:
-        app = application(dispatch, DevKey(KEY), settings, Readiness([], Metrics()))
+        app = application(dispatch, DevKey(KEY), settings, Readiness([], Metrics()), Metrics())
         server = uvicorn.Server(uvicorn.Config(app, http="h11", log_config=None, log_level="warning"))
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -124,24 +124,26 @@ class McpBooks:
 
 
 @asynccontextmanager
-async def client_of(url: str, era: str, key: str, bodies: list[bytes]) -> AsyncIterator[Client]:
+async def client_of(
+    url: str, era: str, key: str, bodies: list[bytes], headers: Mapping[str, str]
+) -> AsyncIterator[Client]:
     """Connect the SDK's client with a bearer token, keeping the raw bodies of its responses."""
 
     async def keep(response: httpx2.Response) -> None:
         bodies.append(await response.aread())
 
-    headers = {"Authorization": f"Bearer {key}"}
+    sent = {"Authorization": f"Bearer {key}", **headers}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=DEADLINE, event_hooks={"response": [keep]}) as http,
+        httpx2.AsyncClient(headers=sent, timeout=DEADLINE, event_hooks={"response": [keep]}) as http,
         Client(streamable_http_client(url, http_client=http), mode=era) as client,
     ):
         yield client
 
 
 @contextmanager
-def connected(url: str, era: str, key: str = KEY) -> Iterator[McpBooks]:
+def connected(url: str, era: str, key: str = KEY, **headers: str) -> Iterator[McpBooks]:
     """Connect a client in one era until the block ends."""
     bodies: list[bytes] = []
-    opened = client_of(url, era, key, bodies)
+    opened = client_of(url, era, key, bodies, headers)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as client:
         yield McpBooks(portal, client, bodies)
