@@ -32,6 +32,8 @@ from server.toolbox import TOOLS
 from server.wire.read import read_request
 from tests.support.books import load_instance
 from tests.support.demo import DEMO
+from tests.support.issuing import issuing
+from tests.support.many import HOST, serving_many, write_books
 from tests.support.operating import metric
 from tests.support.postgres import postgres, schema_of
 from tests.support.profiled import WrittenFile, WrittenTables
@@ -281,6 +283,31 @@ def test_a_profile_that_is_withdrawn_shows_nothing_within_seconds_on_open_connec
         (instance / "new").replace(instance / "profiles.yaml")
         wait_for(lambda: names(two) == ["doubled", "headcount", "revenue"], SEEN_WITHIN)
         assert total(one)["rows"][0]["values"] == before[0]
+
+
+def test_callers_with_tokens_are_told_apart_and_swapped_while_they_are_connected(tmp_path: Path) -> None:
+    books = write_books(tmp_path)
+    asked = {"metrics": ["revenue"], "scenarios": [{"scenario": "actual"}], "period_start": "2026-01"}
+    granted = "all: {scenarios: {'*': {}}}\nnorth: {scenarios: {'*': {dimensions: {region: {allow: [north]}}}}}\n"
+
+    def assign(first: str, second: str) -> None:
+        assigned = f"{{claim: {{groups: one}}, profile: {first}}}, {{claim: {{groups: two}}, profile: {second}}}"
+        WrittenFile(books[0]).write(f"{granted}assign: [{assigned}]")
+
+    def revenue(client: McpBooks) -> Any:
+        return client.ask("run_metric_data", **asked)["rows"][0]["values"][0]
+
+    assign("all", "north")
+    with (
+        issuing() as issuer,
+        serving_many(books, issuer.url) as server,
+        connected(server.url, "auto", issuer.token(sub="x", groups=["one"]), Host=HOST) as one,
+        connected(server.url, "auto", issuer.token(sub="x", groups=["two", "three"]), Host=HOST) as two,
+    ):
+        assert [revenue(client) for client in (one, two) * 5] == [120, 100] * 5
+        assign("north", "all")
+        wait_for(lambda: revenue(one) == 100, SEEN_WITHIN)
+        assert [revenue(client) for client in (one, two) * 5] == [100, 120] * 5
 
 
 def test_faults_of_profiles_close_and_never_stop_a_server(served: tuple[Path, Path]) -> None:
