@@ -28,9 +28,11 @@ from server.ops.checks import ArtifactsFolder, StoredBooks, tell_of_loads, use_d
 from server.ops.listener import health_of, operated
 from server.ops.readiness import Check, Readiness
 from server.ports import Loads
+from server.profiles import LiveProfiles, followed
 from server.routes import Authenticated, CancelOnDisconnect, Identified
 from server.settings import BadSetting, Settings
 from server.signals import on_hangup
+from server.stores.profiles import source_of
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.tokens.authority import Authority
@@ -105,8 +107,9 @@ def serve(
     metrics = Metrics(release)
     shelf = Shelf(instance.catalogue, settings.store)
     feeds = Feeds.of(instance.bindings, platform.loads, os.environ)
-    callers = Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap)
-    readiness = readiness_of(settings, callers, platform, metrics)
+    profiles = LiveProfiles(source_of(settings, platform.database), instance.catalogue)
+    callers = Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap, profiles)
+    readiness = readiness_of(settings, callers, profiles, platform, metrics)
     dispatch = Dispatch(callers, settings, Telemetry(metrics))
     on_hangup(rereading(callers, settings, platform.loads))
     config = uvicorn.Config(
@@ -119,7 +122,7 @@ def serve(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    with operated(for_operators, readiness, metrics):
+    with followed(profiles), operated(for_operators, readiness, metrics):
         log.info("serving", extra={"url": settings.base_url, "operators": settings.ops_bind, "release": release})
         try:
             uvicorn.Server(config).run(sockets=[for_clients])
@@ -127,7 +130,9 @@ def serve(
             log.info("stopped")
 
 
-def readiness_of(settings: Settings, callers: Callers, platform: Platform, metrics: Metrics) -> Readiness:
+def readiness_of(
+    settings: Settings, callers: Callers, profiles: LiveProfiles, platform: Platform, metrics: Metrics
+) -> Readiness:
     """Return the readiness of everything that the server stands on."""
     files = ArtifactsFolder(settings.files, settings.free_megabytes)
     books = StoredBooks(callers.instance.catalogue, settings.store, metrics.books)
@@ -138,7 +143,11 @@ def readiness_of(settings: Settings, callers: Callers, platform: Platform, metri
         Check(name="artifacts", run=files.use),
     ]
     tell = partial(tell_of_loads, platform.loads, lambda: callers.instance.bindings, metrics)
-    return Readiness(checks, metrics, beside=[Check(name="load_history", run=tell)])
+    beside = [
+        Check(name="load_history", run=tell),
+        Check(name="profiles", run=lambda: metrics.profiles(len(profiles.faults), profiles.age)),
+    ]
+    return Readiness(checks, metrics, beside)
 
 
 def rereading(callers: Callers, settings: Settings, loads: Loads) -> Callable[[], None]:

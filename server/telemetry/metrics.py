@@ -67,6 +67,12 @@ class Metrics:
             ["binding"],
             registry=registry,
         )
+        self.profile_faults = Gauge(
+            "tieout_profile_faults", "Faults of profiles, each of which closes something.", registry=registry
+        )
+        self.profile_age = Gauge(
+            "tieout_profiles_age_seconds", "How long ago the source of profiles last answered.", registry=registry
+        )
         Gauge("tieout_info", "The version that runs.", ["version"], registry=registry).labels(version).set(1)
 
     def page(self) -> bytes:
@@ -86,6 +92,11 @@ class Metrics:
             self.load_attempts.labels(binding, status.value).set(number)
         for binding, at in succeeded.items():
             self.load_success.labels(binding).set(at)
+
+    def profiles(self, faults: int, age: float) -> None:
+        """Take note of how profiles stand."""
+        self.profile_faults.set(faults)
+        self.profile_age.set(age)
 
     def books(self, version: int, published_at: datetime | None) -> None:
         """Take note of the current version of the books."""
