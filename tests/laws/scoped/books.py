@@ -116,7 +116,7 @@ METRICS = {
     GL: {
         "revenue": piece([GL], measure="amount", favourable="up", label="Revenue"),
         "north": piece([GL], measure="amount", where={"tree": ["G"]}, label="North of G"),
-        "several": piece([GL], measure="amount", where={"tree": ["N", "S"], "region": ["EU"]}),
+        "several": piece([GL], measure="amount", where={"product": ["P1", "P2", "N"], "region": ["EU"]}),
         "closing": piece([GL], measure="amount", over_time="closing"),
         "opening": piece([GL], measure="amount", over_time="opening"),
         "known": piece([GL], measure="amount", over_time={"last_known": "always"}),
