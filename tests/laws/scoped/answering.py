@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.errors import Refusal
 from engine.feeds import LoadStatus
+from server.caller import Caller
 from server.ports import LoadsAsked
 from server.toolbox import TOOLS
 from server.wire.answer import as_text
@@ -23,14 +24,21 @@ OF_THE_WHOLE = (  # of a feed and its loads: told only to who reads all that it 
 
 def asked(call: Call, opened: Opened, budget: int | None = None) -> Any:
     """Return what a call answers or refuses; loads are named by their feed."""
-    tool, names = TOOLS[call.tool], load_names(opened)
+    names = load_names(opened)
     arguments = json.loads(swapped(json.dumps(call.arguments), {name: load for load, name in names.items()}))
+    text = told(call.tool, arguments, opened.caller(budget or call.budget))
+    answer = json.loads(swapped(text, names))
+    return plain(answer) if "shown" in answer else refused(answer)
+
+
+def told(name: str, arguments: Mapping[str, Any], caller: Caller) -> str:
+    """Return what a tool answers, with the table beside it, or refuses, as text."""
+    tool = TOOLS[name]
     try:
-        answer = tool.run(opened.caller(budget or call.budget), read_request(tool.shape, arguments))
+        answer = tool.run(caller, read_request(tool.shape, arguments))
     except Refusal as refusal:
-        return refused(json.loads(swapped(as_text(refusal.as_data()), names)))
-    shown = [answer.result, answer.render_block() if tool.renders else None]
-    return plain(json.loads(swapped(as_text({"shown": shown}), names)))
+        return as_text(refusal.as_data())
+    return as_text({"shown": [answer.result, answer.render_block() if tool.renders else None]})
 
 
 def refused(error: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from engine.books import Shelf
 from engine.instance.read import Instance, read_instance
 from server.caller import Caller, Callers
 from server.feeds import Feeds
+from server.principal import Principal
 from server.stores.memory import MemoryLoads
 from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, Books, Row, Scenario
 from tests.laws.scoped.cutting import DIMENSIONS, axes_of, dimensions_of
@@ -17,6 +18,8 @@ from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY
 from tests.support.small import write_instance
 
+Held = Mapping[str, Sequence[ProfileAsked]]  # the profiles of each subject
+ROW_CAP = 1000
 EVERYTHING = ProfileAsked({"*": GrantAsked()})
 PLACES = {"amount": 2, "fte": 1, "value": 2, "sold": 0}
 ATTRIBUTES = {"product": ("code", "name", "band"), "customer": ("name",)}
@@ -36,23 +39,26 @@ DOMAINS: Mapping[str, Mapping[str, Any]] = {
 class Opened:
     """Loaded books as a caller with some profiles meets them, on a budget of tokens or another."""
 
-    def __init__(self, books: Books, profiles: Sequence[ProfileAsked], folder: Path) -> None:
-        self.books = books
+    def __init__(self, books: Books, held: Sequence[ProfileAsked] | Held, folder: Path) -> None:
         self.loads = MemoryLoads()
-        written = write(books, profiles, folder / "books")
+        written = write(books, held, folder / "books")
         load_feeds(written, folder / "state", loads=self.loads)
         self._instance: Instance = read_instance(written)
-        self._shelf = Shelf(self._instance.catalogue, folder / "state" / "store")
+        self._store = folder / "state" / "store"
         self._feeds = Feeds.of(self._instance.bindings, self.loads, {})
+        self.open()
 
-    def caller(self, answer_tokens: int, row_cap: int = 1000) -> Caller:
-        """Return the caller whose profiles these are."""
-        callers = Callers(self._instance, self._shelf, self._feeds, answer_tokens, row_cap)
-        return callers.of(SOMEBODY, lambda: None)
+    def open(self) -> None:
+        """Open the books anew, with nothing worked out before."""
+        self._shelf = Shelf(self._instance.catalogue, self._store)
+
+    def caller(self, answer_tokens: int, who: Principal = SOMEBODY) -> Caller:
+        """Return a caller with the profiles that they have."""
+        return Callers(self._instance, self._shelf, self._feeds, answer_tokens, ROW_CAP).of(who, lambda: None)
 
 
-def write(books: Books, profiles: Sequence[ProfileAsked], folder: Path) -> Path:
-    """Write books and the profiles of somebody."""
+def write(books: Books, held: Sequence[ProfileAsked] | Held, folder: Path) -> Path:
+    """Write books and the profiles that subjects have, or somebody has."""
     dimensions = dimensions_of(books)
     instance = write_instance(
         folder,
@@ -67,17 +73,20 @@ def write(books: Books, profiles: Sequence[ProfileAsked], folder: Path) -> Path:
             {key: scenario_part(key, books.scenarios[key]) for key in books.scenarios}
             | {"comparisons": list(books.comparisons)}
         ),
-        profiles=profiles_text(profiles),
+        profiles=profiles_text(held),
     )
     with (instance / "instance.yaml").open("a", encoding="utf-8") as more:
         more.write(f"default: {json.dumps(dict(books.default))}\n")
     return instance
 
 
-def profiles_text(profiles: Sequence[ProfileAsked]) -> str:
-    """Return the file of profiles that somebody has: p0, p1 and so on."""
-    named = {f"p{at}": profile_part(profile) for at, profile in enumerate(profiles)}
-    return json.dumps({**named, "assign": [{"subject": SOMEBODY.subject, "profile": name} for name in named]})
+def profiles_text(held: Sequence[ProfileAsked] | Held) -> str:
+    """Return the file of the profiles that subjects have, or somebody has: p0, p1 and so on."""
+    by_subject = held if isinstance(held, Mapping) else {SOMEBODY.subject: held}
+    owned = [(subject, profile) for subject, profiles in by_subject.items() for profile in profiles]
+    named = {f"p{at}": profile_part(profile) for at, (_, profile) in enumerate(owned)}
+    assigned = [{"subject": subject, "profile": f"p{at}"} for at, (subject, _) in enumerate(owned)]
+    return json.dumps({**named, "assign": assigned})
 
 
 def table(domain: str, rows: Sequence[Row]) -> str:
