@@ -5,7 +5,8 @@ from pathlib import Path
 
 from engine.books import Shelf
 from engine.instance.read import read_instance
-from server.commands.console import DONE, FAULTY, INSTANCE, out, tell_data_faults
+from server.commands.console import DONE, FAULTY, INSTANCE, out
+from server.commands.data_faults import tell_data_faults
 from server.settings import Settings
 
 
