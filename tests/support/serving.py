@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 KEY = token_urlsafe(32)  # of this run, so that no other server can be mistaken for ours
 ERAS = ("auto", "legacy")  # the newest protocol, and the one before it
+SERVE = (Path(sys.executable).with_name("tieout"), "serve")
 DEADLINE = 30.0
 STARTING = 90.0  # of a server and of the stores that it keeps, on a machine that does more besides
 
@@ -42,7 +43,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(instance: Path, state: Path, *, healthy: bool = True, **settings: str) -> Iterator[Server]:
+def serving(
+    instance: Path, state: Path, *, healthy: bool = True, command: Sequence[str | Path] = SERVE, **settings: str
+) -> Iterator[Server]:
     """Serve an instance with `tieout serve` until the block ends; `healthy` waits until all is well."""
     port, ops = int(settings.get("SVC_PORT", free_port())), f"127.0.0.1:{free_port()}"
     environment = {
@@ -55,7 +58,6 @@ def serving(instance: Path, state: Path, *, healthy: bool = True, **settings: st
         **settings,
     }
     log = state / f"server-{port}.log"
-    command = [Path(sys.executable).with_name("tieout"), "serve"]
     with log.open("w") as sink, log.with_suffix(".out").open("w") as announced:
         process = subprocess.Popen(command, env=environment, stdout=announced, stderr=sink, text=True)
     try:
