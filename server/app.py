@@ -24,6 +24,7 @@ from server.embedded.platform import Platform
 from server.feeds import Feeds
 from server.ingest.watching import reread
 from server.mcp_app import endpoint
+from server.messages import Messages
 from server.ops.checks import ArtifactsFolder, StoredBooks, tell_of_loads, use_database
 from server.ops.listener import health_of, operated
 from server.ops.readiness import Check, Readiness
@@ -55,7 +56,7 @@ def application(
             beside.cancel_scope.cancel()
         dispatch.close()
 
-    mcp = Authenticated(CancelOnDisconnect(manager.handle_request), authority, settings, metrics)
+    mcp = Authenticated(CancelOnDisconnect(Messages(manager.handle_request)), authority, settings, metrics)
     metadata = Challenges(settings).metadata_routes()
     return Starlette(
         routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(readiness)), *metadata],

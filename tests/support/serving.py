@@ -44,7 +44,7 @@ def free_port() -> int:
 @contextmanager
 def serving(instance: Path, state: Path, *, healthy: bool = True, **settings: str) -> Iterator[Server]:
     """Serve an instance with `tieout serve` until the block ends; `healthy` waits until all is well."""
-    port, ops = free_port(), f"127.0.0.1:{free_port()}"
+    port, ops = int(settings.get("SVC_PORT", free_port())), f"127.0.0.1:{free_port()}"
     environment = {
         **os.environ,
         "SVC_INSTANCE": str(instance),
