@@ -341,6 +341,19 @@ def test_rows_that_are_read_while_they_change_are_those_of_one_moment(
         assert known == {"a", "b"}
 
 
+def test_a_table_of_more_rows_than_can_be_held_closes_everybody(embedded_server: str, catalogue: Catalogue) -> None:
+    with tables(embedded_server) as (uri, database):
+        WrittenTables(uri, database).write(BOTH)
+        for most, keys, faults in (
+            (3, ["low"], []),
+            (2, [], ["the tables of profiles: one of them has more than 2 rows"]),
+        ):
+            live = LiveProfiles(PostgresProfiles(database, most), catalogue)
+            live.look()
+            assert [known.key for known in live.of(catalogue).held_by("bob", {})] == keys
+            assert list(live.faults) == faults
+
+
 def test_reading_is_all_that_the_user_of_a_server_has_to_be_granted(embedded_server: str, catalogue: Catalogue) -> None:
     with tables(embedded_server) as (uri, database):
         WrittenTables(uri, database).write(BOTH)
