@@ -1,4 +1,4 @@
-"""Profiles as their source says them now: looked at every second, kept for a minute where it cannot be asked."""
+"""Profiles as their source says them now: looked at twice a second, kept for a minute where it cannot be asked."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from engine.instance.profiles import profiles_of
 from engine.profiles import Profiles
 from server.ports import ProfileSource, StoreDown
 
-EVERY_SECONDS = 1.0
+EVERY_SECONDS = 0.5
 FIRST_SECONDS = 2.0  # that a start waits; from then on calls are refused until it is known who may see what
 KEPT_SECONDS = 60.0
 RETRY_AFTER_MS = 2000
@@ -90,7 +90,7 @@ class LiveProfiles:
         self._asked_at, self._down = begun, None
 
     def follow(self, looked: Event, ended: Event) -> None:
-        """Look now, and every second until told to stop."""
+        """Look now, and again and again until told to stop."""
         self.look()
         looked.set()
         while not ended.wait(EVERY_SECONDS):

@@ -89,7 +89,7 @@ class Seen:
         return [profile.key for profile in self.profiles.held_by(subject, claims)]
 
     def comes_to_hold(self, subject: str, keys: list[str]) -> None:
-        """Look, as a server does every second, until a caller holds these."""
+        """Look, as a server does all the time, until a caller holds these."""
 
         def holds() -> bool:
             self.live.look()
