@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from engine.books import Books, Loaded
+from engine.books import Books, Loaded, Size
 from engine.catalogue import (
     Base,
     Catalogue,
@@ -32,7 +32,7 @@ from engine.exact import ONE
 from engine.members.memberset import NULL_CODE, Leaves, MemberSet
 from engine.profiles import Profile, permission
 from engine.scenarios import Scenario
-from engine.scope import ALL_CODES, EVERYTHING, NOTHING, Cell, CodeSet
+from engine.scope import ALL_CODES, EVERYTHING, NOTHING, Cell, CodeSet, named_by
 from engine.slices import Presence, RowSlice, Slice
 
 Value = TypeVar("Value")
@@ -50,7 +50,7 @@ class Reader:
 
     @cached_property
     def _cells(self) -> Cells:
-        return self._books.memo(("cells", self._profiles), self._resolve_cells)
+        return self._books.memo(("cells", self._profiles), self._resolve_cells, named_by)
 
     def _resolve_cells(self) -> Cells:
         return {
@@ -181,20 +181,16 @@ class Reader:
         """Return how many codes a leaf dimension has."""
         return len(self._books.leaf(leaf).member_ids)
 
-    def worked_out_as_seen(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
+    def worked_out_as_seen(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
         """Return what was worked out before from what these profiles see of this version, or make and keep it."""
         return self._books.memo(("as seen", self._profiles, key), make, size)
 
     def sees(self, dimension: str, member: str) -> bool:
-        """Tell whether some readable scenario shows a leaf of an id; ids that do not exist are not seen.
-
-        `(unassigned)` always is an id, whether anything visible is unassigned or not.
-        """
+        """Tell whether an id exists and some readable scenario shows a leaf of it; `(unassigned)` always is one."""
         members = self.members(dimension)
         if member == UNASSIGNED or not members.has(member):
             return member == UNASSIGNED
-        visible = self._visible_codes(members.leaf)
-        return visible.is_all or any(code in visible for code in members.each_below(member))
+        return self.sees_all(dimension) or any(map(self.sees_leaf(dimension), members.each_below(member)))
 
     def visible_ids(self, dimension: str) -> Iterator[str]:
         """Yield the ids of a dimension that may be seen, in display order; the unassigned last, where there are any."""
@@ -208,18 +204,21 @@ class Reader:
 
     def visible(self, dimension: str) -> frozenset[str]:
         """Return the ids of a dimension that may be seen."""
-        return self.worked_out_as_seen(("visible", dimension), lambda: frozenset(self.visible_ids(dimension)))
+        return self.worked_out_as_seen(("visible", dimension), lambda: frozenset(self.visible_ids(dimension)), len)
 
     def weighs(self, dimension: str, leaves: Leaves) -> bool:
         """Tell whether some leaf of a dimension that may be seen counts other than once among some leaves."""
-        visible = self._visible_codes(self.members(dimension).leaf)
-        return any(weight != ONE and code in visible for code, weight in leaves.items())
+        sees = self.sees_leaf(dimension)
+        return any(weight != ONE and sees(code) for code, weight in leaves.items())
 
     def counts_all(self, dimension: str, leaves: Leaves) -> bool:
         """Tell whether every leaf of a dimension that may be seen counts once among some leaves."""
-        leaf = self.members(dimension).leaf
-        codes = self._visible_codes(leaf).among(self.leaf_count(leaf))
+        codes = self._visible_codes(leaf := self.members(dimension).leaf).among(self.leaf_count(leaf))
         return codes <= leaves.keys() and not self.weighs(dimension, leaves)
+
+    def sees_leaf(self, dimension: str) -> Callable[[int], bool]:
+        """Return what tells of each leaf code below a dimension whether some readable scenario shows it."""
+        return self._visible_codes(self.catalogue.dimensions[dimension].leaf).__contains__
 
     def sees_all(self, dimension: str) -> bool:
         """Tell whether every id of a dimension may be seen, whatever ids there are."""
@@ -227,7 +226,7 @@ class Reader:
 
     def _visible_codes(self, leaf: str) -> CodeSet:
         """Return the leaf codes that some readable scenario shows."""
-        return self.worked_out_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf))
+        return self.worked_out_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf), CodeSet.named)
 
     def _find_visible_codes(self, leaf: str) -> CodeSet:
         domains = self.catalogue.domains

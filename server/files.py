@@ -17,7 +17,7 @@ from engine.exports.workbook import write_workbook
 from engine.reader import Reader
 from engine.snapshots.permission import permission_from, permission_json, still_allows
 from engine.snapshots.snapshots import Kept
-from server.kept_keys import kept_key
+from server.kept_keys import made_once
 from server.links import FILE_ID, Links, Purpose
 from server.ports import File, Files, Principals, Seen, StoreDown
 from server.principal import Principal
@@ -83,7 +83,7 @@ def archive_of(settings: Settings, database: Database) -> Archive:
         files=PostgresFiles(database),
         principals=PostgresPrincipals(database),
         volume=Volume(settings.files, settings.free_megabytes),
-        links=Links(settings.base_url, settings.signing_key or kept_key(settings.state_folder / KEY_FILE)),
+        links=Links(settings.base_url, settings.signing_key or made_once(settings.state_folder / KEY_FILE)),
         terms=Terms(
             file_seconds=settings.file_seconds,
             link_seconds=settings.link_seconds,

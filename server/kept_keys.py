@@ -6,7 +6,7 @@ from pathlib import Path
 from secrets import token_hex, token_urlsafe
 
 
-def kept_key(path: Path) -> str:
+def made_once(path: Path) -> str:
     """Return the key that a file holds, made where there is none; several who ask at once are told the same."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

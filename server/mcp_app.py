@@ -16,7 +16,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from starlette.requests import Request
 
+from engine.errors import Refusal
 from server.dispatch import Dispatch
+from server.messages import FAULT
 from server.principal import Principal
 from server.tool import Effect, Tool
 
@@ -39,7 +41,8 @@ def endpoint(
         return types.ListToolsResult(tools=[advertised(tool) for tool in dispatch.tools.values()])
 
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        outcome = await dispatch.call(asked.name, asked.arguments or {}, principal_of(context))
+        principal, fault = principal_of(context), fault_of(context)
+        outcome = await dispatch.call(asked.name, asked.arguments or {}, principal, fault)
         return types.CallToolResult(
             content=[types.TextContent(text=outcome.text)],
             structured_content=outcome.result,
@@ -100,6 +103,12 @@ def advertised(tool: Tool) -> types.Tool:
             open_world_hint=False,
         ),
     )
+
+
+def fault_of(context: Context) -> Refusal | None:
+    """Return what is wrong with the arguments of a call, as the HTTP edge found out."""
+    fault = getattr(context.request.state, FAULT, None) if isinstance(context.request, Request) else None
+    return fault if isinstance(fault, Refusal) else None
 
 
 def principal_of(context: Context) -> Principal:

@@ -4,7 +4,7 @@ import hmac
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.kept_keys import kept_key
+from server.kept_keys import made_once
 from server.principal import DEVELOPER, Principal
 from server.tokens.authority import Reason, TokenRefused
 
@@ -29,6 +29,11 @@ class DevKey:
         """Do nothing: the key stays the same."""
 
 
+def kept_key(path: Path) -> DevKey:
+    """Return the key that is kept in a file."""
+    return DevKey(path.read_text(encoding="ascii").strip())
+
+
 def dev_key(configured: str | None, state: Path) -> DevKey:
     """Return the configured key, or the one kept in the state folder, made where there is none."""
-    return DevKey(configured or kept_key(state / KEY_FILE))
+    return DevKey(configured or made_once(state / KEY_FILE))

@@ -19,10 +19,11 @@ from server.dispatch import CallerGone, Dispatch, Outcome
 from server.feeds import Feeds
 from server.principal import Principal
 from server.settings import Settings
-from server.stores.memory import MemoryLoads
+from server.stores.memory import MemoryLeases, MemoryLoads
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
-from server.toolbox import TOOLS, Tool
+from server.tool import Tool
+from server.toolbox import TOOLS
 from server.wire.answer import Answer
 from tests.support.holding import keeping_in
 
@@ -65,7 +66,8 @@ def dispatch_of(
         instance, Shelf(instance.catalogue, state / "store"), feeds, keeping_in(state / "files"), 10_000, 10_000
     )
     known = replace(Settings(instance=folder, state=state), **settings)
-    return Dispatch(callers, known, Telemetry(metrics or Metrics()), tools)
+    leases = MemoryLeases(known.calls_per_caller, known.calls)
+    return Dispatch(callers, known, Telemetry(metrics or Metrics()), leases, tools)
 
 
 async def until(event: Event) -> None:

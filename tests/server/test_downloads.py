@@ -209,8 +209,11 @@ def test_nobody_opens_what_another_keeps(many: tuple[Server, Path], issuer: Issu
     ann, bob = issuer.token(sub="ann", **FINANCE), issuer.token(sub="bob", **FINANCE)
     reference, made = exported(server, ann)
     assert "reachable_from" not in made
-    assert ask(server, bob, "export_dataset", data_ref=reference, format="json")["error_type"] == "expired_reference"
-    assert ask(server, bob, "get_file_download", file_id=made["file_id"])["error_type"] == "unknown_file"
+    unknown = ask(server, bob, "export_dataset", data_ref=new_reference(), format="json")
+    assert unknown["error_type"] == "expired_reference"
+    assert ask(server, bob, "export_dataset", data_ref=reference, format="json") == unknown
+    refused = {**ask(server, bob, "get_file_download", file_id="f" * 32), "got": made["file_id"]}
+    assert ask(server, bob, "get_file_download", file_id=made["file_id"]) == refused
     assert ask(server, ann, "get_file_download", file_id=made["file_id"])["sha256"] == made["sha256"]
     assert get(here(server, made["download_url"])).status_code == 200
 

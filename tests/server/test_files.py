@@ -13,7 +13,7 @@ import pytest
 from server.ports import File, Files, Principals, Seen, StoreDown
 from server.stores.disk import FORGOTTEN, Volume
 from server.stores.files import PostgresFiles, PostgresPrincipals
-from server.stores.memory import MemoryFiles, MemoryPrincipals
+from server.stores.held import MemoryFiles, MemoryPrincipals
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
 from tests.support.holding import archive_in

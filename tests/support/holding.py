@@ -7,7 +7,7 @@ from server.files import Archive, Terms
 from server.links import Links
 from server.recording import Recorder
 from server.stores.disk import Volume
-from server.stores.memory import MemoryFiles, MemoryPrincipals, MemorySnapshots
+from server.stores.held import MemoryFiles, MemoryPrincipals, MemorySnapshots
 
 SIGNING_KEY = "0123456789abcdef" * 4
 TERMS = Terms(file_seconds=60, link_seconds=30, quota_megabytes=10, claims_max_age=60)

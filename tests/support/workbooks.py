@@ -1,6 +1,7 @@
 """Workbooks as others read them: fastexcel, the XML inside, and LibreOffice where it is on the machine."""
 
 import csv
+import io
 import shutil
 import subprocess
 import zipfile
@@ -21,9 +22,9 @@ def grid(path: Path, sheet: int = 0) -> list[list[Any]]:
     return [list(row) for row in read.to_polars().rows()]
 
 
-def parts(path: Path) -> dict[str, str]:
+def parts(workbook: Path | bytes) -> dict[str, str]:
     """Return the XML files inside."""
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(io.BytesIO(workbook) if isinstance(workbook, bytes) else workbook) as archive:
         assert archive.testzip() is None
         return {name: archive.read(name).decode() for name in archive.namelist() if name.endswith((".xml", ".rels"))}
 
