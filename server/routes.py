@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from server.challenges import Challenges
 from server.settings import Settings
 from server.telemetry.logs import bound
-from server.telemetry.metrics import Metrics
+from server.telemetry.metrics import CallMetrics
 from server.telemetry.request_ids import request_id_of
 from server.tokens.attempts import Attempts, place_of
 from server.tokens.authority import Authority, CannotVerify, Reason, TokenRefused
@@ -45,7 +45,7 @@ class Identified:
 class Authenticated:
     """Lets calls with a good bearer token through, with their principal; tells the others what they lack."""
 
-    def __init__(self, app: ASGIApp, authority: Authority, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, authority: Authority, settings: Settings, metrics: CallMetrics) -> None:
         self._app = app
         self._authority = authority
         self._challenges = Challenges(settings)

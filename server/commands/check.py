@@ -11,7 +11,8 @@ from engine.instance.read import Instance, read_instance
 from engine.profiles import Profiles
 from engine.reader import Reader
 from engine.scope import Cell
-from server.commands.console import DONE, FAULTY, INSTANCE, err, out, tell_data_faults
+from server.commands.console import DONE, FAULTY, INSTANCE, err, out
+from server.commands.data_faults import tell_data_faults
 from server.embedded.platform import platform
 from server.settings import Settings
 from server.stores.profiles import PostgresProfiles

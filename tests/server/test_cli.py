@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from server.app import listen
+from server.listening import listen
 from server.principal import DEVELOPER, Principal
 from server.settings import BadSetting, Settings, read_settings
 from server.tokens.authority import TokenRefused

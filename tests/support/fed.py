@@ -19,7 +19,7 @@ from server.feeds import Feeds
 from server.ports import Loads
 from server.principal import Principal
 from server.settings import Settings
-from server.stores.memory import MemoryLoads
+from server.stores.memory import MemoryLeases, MemoryLoads
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.wire.answer import as_text
@@ -110,7 +110,8 @@ class Fed:
         shelf = Shelf(self.instance.catalogue, state / "store")
         feeds = Feeds.of(self.instance.bindings, self.loads, environment or {})
         callers = Callers(self.instance, shelf, feeds, answer_tokens, 10_000)
-        self.dispatch = Dispatch(callers, Settings(instance=folder, state=state), Telemetry(Metrics()))
+        known = Settings(instance=folder, state=state)
+        self.dispatch = Dispatch(callers, known, Telemetry(Metrics()), MemoryLeases(16, 64))
 
     def call(self, tool: str, /, **arguments: Any) -> tuple[bool, dict[str, Any], str]:
         """Call a tool; return whether it refused, the JSON object, and its text."""

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 KEY = token_urlsafe(32)  # of this run, so that no other server can be mistaken for ours
 ERAS = ("auto", "legacy")  # the newest protocol, and the one before it
+SERVE = (Path(sys.executable).with_name("tieout"), "serve")
 DEADLINE = 30.0
 STARTING = 90.0  # of a server and of the stores that it keeps, on a machine that does more besides
 
@@ -42,7 +43,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(instance: Path, state: Path, *, healthy: bool = True, **settings: str) -> Iterator[Server]:
+def serving(
+    instance: Path, state: Path, *, healthy: bool = True, command: Sequence[str | Path] = SERVE, **settings: str
+) -> Iterator[Server]:
     """Serve an instance with `tieout serve` until the block ends; `healthy` waits until all is well."""
     port, ops = int(settings.get("SVC_PORT", free_port())), f"127.0.0.1:{free_port()}"
     environment = {
@@ -55,7 +58,6 @@ def serving(instance: Path, state: Path, *, healthy: bool = True, **settings: st
         **settings,
     }
     log = state / f"server-{port}.log"
-    command = [Path(sys.executable).with_name("tieout"), "serve"]
     with log.open("w") as sink, log.with_suffix(".out").open("w") as announced:
         process = subprocess.Popen(command, env=environment, stdout=announced, stderr=sink, text=True)
     try:
@@ -100,10 +102,15 @@ class Called:
 class McpBooks:
     """The tools of a server through the Python SDK's client."""
 
-    def __init__(self, portal: BlockingPortal, client: Client, bodies: list[bytes]) -> None:
+    def __init__(self, portal: BlockingPortal, client: Client, responses: list[bytes]) -> None:
         self._portal = portal
         self.client = client
-        self.bodies = bodies  # every response, as it came over the wire
+        self.responses = responses  # as they came over the wire: of each its headers, then its body
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """The bodies of all responses."""
+        return self.responses[1::2]
 
     def call(self, tool: str, /, **arguments: Any) -> Called:
         """Call a tool; its two copies of the result must be the same JSON."""
@@ -125,12 +132,13 @@ class McpBooks:
 
 @asynccontextmanager
 async def client_of(
-    url: str, era: str, key: str, bodies: list[bytes], headers: Mapping[str, str]
+    url: str, era: str, key: str, responses: list[bytes], headers: Mapping[str, str]
 ) -> AsyncIterator[Client]:
-    """Connect the SDK's client with a bearer token, keeping the raw bodies of its responses."""
+    """Connect the SDK's client with a bearer token, keeping the raw headers and bodies of its responses."""
 
     async def keep(response: httpx2.Response) -> None:
-        bodies.append(await response.aread())
+        head = b"\r\n".join(name + b": " + value for name, value in response.headers.raw)
+        responses.extend((head, await response.aread()))
 
     sent = {"Authorization": f"Bearer {key}", **headers}
     async with (
@@ -143,7 +151,7 @@ async def client_of(
 @contextmanager
 def connected(url: str, era: str, key: str = KEY, **headers: str) -> Iterator[McpBooks]:
     """Connect a client in one era until the block ends."""
-    bodies: list[bytes] = []
-    opened = client_of(url, era, key, bodies, headers)
+    responses: list[bytes] = []
+    opened = client_of(url, era, key, responses, headers)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as client:
-        yield McpBooks(portal, client, bodies)
+        yield McpBooks(portal, client, responses)
