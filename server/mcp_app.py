@@ -4,6 +4,7 @@ Stateless Streamable HTTP with JSON answers, in both protocol eras. The SDK neit
 exceptions in every era, so nothing reaches it unanswered: dispatch has done both.
 """
 
+from asyncio import to_thread
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from starlette.requests import Request
 from server.dispatch import Dispatch
 from server.principal import Principal
 from server.toolbox import Tool
+from server.wire.read import fault_of
 
 NAME, TITLE = "tieout", "Tieout"
 INSTRUCTIONS = (
@@ -37,6 +39,7 @@ def endpoint(dispatch: Dispatch, version: str, origins: Sequence[str]) -> Stream
         return types.ListToolsResult(tools=[advertised(tool) for tool in dispatch.tools.values()])
 
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
+        await refuse_unread(context)
         outcome = await dispatch.call(asked.name, asked.arguments or {}, principal_of(context))
         return types.CallToolResult(
             content=[types.TextContent(text=outcome.text)],
@@ -94,6 +97,14 @@ def advertised(tool: Tool) -> types.Tool:
             title=tool.title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         ),
     )
+
+
+async def refuse_unread(context: Context) -> None:
+    """Refuse a call of which the SDK would pass over a part, or hand on what is no text."""
+    if isinstance(context.request, Request):
+        fault = await to_thread(fault_of, await context.request.body())
+        if fault is not None:
+            raise MCPError(types.INVALID_PARAMS, fault)
 
 
 def principal_of(context: Context) -> Principal:
