@@ -65,7 +65,10 @@ def fed(folder: Path, grants: str, *, default: str = "", answer_tokens: int = 10
             tree: {kind: ragged, leaf_dimension: product, nodes: live.tree}
             team: {kind: leaf}
         """,
-        tables={"product": "id name code\nX Xenon 600\nY Yarrow 601\nZ Zinc 602\nW Wood 603\nV Void 604", "tree": NODES},
+        tables={
+            "product": "id name code\nX Xenon 600\nY Yarrow 601\nZ Zinc 602\nW Wood 603\nV Void 604",
+            "tree": NODES,
+        },
         statements={"pnl": "- {header: People}\n- {metric: headcount}\n- {header: Money}\n- {metric: revenue}"},
         scenarios=SCENARIOS,
         profiles=f"seen: {{scenarios: {grants}}}\nassign: [{{subject: {SOMEBODY.subject}, profile: seen}}]",
