@@ -1,150 +1,91 @@
-"""The ASGI application and the process that serves it."""
+"""The ASGI application, and the server that answers HTTP with it in one worker."""
 
-import logging
-import os
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from importlib.metadata import version
-from threading import Lock, Thread
+from socket import socket
+from time import monotonic
 
+import anyio
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from engine.books import Shelf
-from engine.instance.read import Instance
-from server.caller import Callers
-from server.dispatch import Dispatch
-from server.embedded.platform import Platform
-from server.feeds import Feeds
-from server.ingest.watching import reread
+from server.challenges import Challenges
+from server.dispatch import GRACE, Dispatch
 from server.mcp_app import endpoint
-from server.ops.checks import ArtifactsFolder, StoredBooks, tell_of_loads, use_database
-from server.ops.listener import health_of, operated
-from server.ops.readiness import Check, Readiness
-from server.ports import Loads
+from server.messages import Messages
+from server.ops.listener import health_of
+from server.ops.readiness import TellsHealth
 from server.routes import Authenticated, CancelOnDisconnect, Identified
-from server.settings import BadSetting, Settings
-from server.signals import on_hangup
-from server.telemetry.calls import Telemetry
-from server.telemetry.metrics import Metrics
+from server.settings import Settings
+from server.telemetry.metrics import CallMetrics
 from server.tokens.authority import Authority
 
-BACKLOG = 2048
-log = logging.getLogger("tieout")
+KEPT_ALIVE = 5  # seconds that a connection stays open without a request
+CLOSES = (b"connection", b"close")
 
 
-def application(dispatch: Dispatch, authority: Authority, settings: Settings, readiness: Readiness) -> Starlette:
+def application(
+    dispatch: Dispatch, authority: Authority, settings: Settings, health: TellsHealth, metrics: CallMetrics
+) -> Starlette:
     """Return the application that clients reach."""
-    manager = endpoint(dispatch, version("tieout"), settings.origins)
+    manager = endpoint(dispatch, version("tieout"), settings.hosts, settings.origins)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with manager.run():
+        async with manager.run(), anyio.create_task_group() as beside:
+            beside.start_soon(authority.watch)
             yield
+            beside.cancel_scope.cancel()
         dispatch.close()
 
-    mcp = Authenticated(CancelOnDisconnect(manager.handle_request), authority)
+    mcp = Authenticated(CancelOnDisconnect(Messages(manager.handle_request)), authority, settings, metrics)
+    metadata = Challenges(settings).metadata_routes()
     return Starlette(
-        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(readiness))],
+        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(health)), *metadata],
         middleware=[Middleware(Identified)],
         lifespan=lifespan,
     )
 
 
-class PortTaken(BadSetting):
-    """Somebody else listens where this server should."""
+class HttpServer(uvicorn.Server):
+    """Answers HTTP on a socket that others may share, until it is told to leave."""
 
+    def __init__(self, app: Starlette, settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                proxy_headers=settings.many_users,  # of one user there is no proxy, and no word of one is believed
+                forwarded_allow_ips=settings.proxies,
+                http="h11",  # strips white space around header values, which httptools does not
+                log_config=None,
+                log_level="warning",
+                server_header=False,
+                timeout_keep_alive=KEPT_ALIVE,
+                timeout_graceful_shutdown=int(settings.deadline_seconds + GRACE),
+            )
+        )
+        self._ready = ready
+        self._leaves_at: float | None = None
 
-def listen(settings: Settings) -> socket.socket:
-    """Return a socket that listens where the settings say for clients; PortTaken where that is not free."""
-    return socket_at(settings.host, settings.port, "SVC_PORT")
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Begin to take connections, and say so."""
+        await super().startup(sockets)
+        self._ready()
 
+    def leave(self, *, patiently: bool) -> None:
+        """Take no more connections and end when those that are open are answered; patiently: and closed."""
+        for listener in self.servers:
+            listener.close()
+        if patiently:
+            self.config.encoded_headers.append(CLOSES)
+            self.server_state.default_headers = [*self.server_state.default_headers, CLOSES]
+        self._leaves_at = monotonic() + (KEPT_ALIVE + 1 if patiently else 0)
 
-def listen_to_operators(settings: Settings) -> socket.socket:
-    """Return a socket that listens where the settings say for operators; PortTaken where that is not free."""
-    return socket_at(*settings.ops_address, "SVC_OPS_BIND")
-
-
-def socket_at(host: str, port: int, variable: str) -> socket.socket:
-    """Return a socket that listens; PortTaken names the setting that takes another place."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio turns Nagle's algorithm off only where a socket names TCP; with it on, answers wait 40 ms for an ACK
-    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        opened.bind((host, port))
-        opened.listen(BACKLOG)  # at once: until then another could bind to the same place
-    except OSError as fault:
-        opened.close()
-        words = f"cannot listen on {host}:{port} ({fault.strerror}); choose another port with {variable}"
-        raise PortTaken(words) from fault
-    return opened
-
-
-def serve(
-    settings: Settings,
-    instance: Instance,
-    authority: Authority,
-    platform: Platform,
-    for_clients: socket.socket,
-    for_operators: socket.socket,
-) -> None:
-    """Serve on bound sockets until told to stop."""
-    release = version("tieout")
-    metrics = Metrics(release)
-    shelf = Shelf(instance.catalogue, settings.store)
-    feeds = Feeds.of(instance.bindings, platform.loads, os.environ)
-    callers = Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap)
-    readiness = readiness_of(settings, callers, platform, metrics)
-    dispatch = Dispatch(callers, settings, Telemetry(metrics))
-    on_hangup(rereading(callers, settings, platform.loads))
-    config = uvicorn.Config(
-        application(dispatch, authority, settings, readiness),
-        http="h11",  # strips white space around header values, which httptools does not
-        log_config=None,
-        log_level="warning",
-        server_header=False,
-        timeout_graceful_shutdown=10,
-    )
-    with operated(for_operators, readiness, metrics):
-        log.info("serving", extra={"url": settings.base_url, "operators": settings.ops_bind, "release": release})
-        try:
-            uvicorn.Server(config).run(sockets=[for_clients])
-        finally:
-            log.info("stopped")
-
-
-def readiness_of(settings: Settings, callers: Callers, platform: Platform, metrics: Metrics) -> Readiness:
-    """Return the readiness of everything that the server stands on."""
-    files = ArtifactsFolder(settings.files, settings.free_megabytes)
-    books = StoredBooks(callers.instance.catalogue, settings.store, metrics.books)
-    checks = [
-        Check(name="relational_database", run=partial(use_database, platform.database)),
-        Check(name="analytical_store", run=books.use),
-        Check(name="cache_store", run=platform.cache.ping),
-        Check(name="artifacts", run=files.use),
-    ]
-    tell = partial(tell_of_loads, platform.loads, lambda: callers.instance.bindings, metrics)
-    return Readiness(checks, metrics, beside=[Check(name="load_history", run=tell)])
-
-
-def rereading(callers: Callers, settings: Settings, loads: Loads) -> Callable[[], None]:
-    """Return what reads an instance's files anew, in the background, for the calls to come.
-
-    Files with faults are not taken; the log has each fault.
-    """
-    one_at_a_time = Lock()
-
-    def take() -> None:
-        with one_at_a_time:
-            instance = reread(settings.instance)
-            if instance is not None:
-                feeds = Feeds.of(instance.bindings, loads, os.environ)
-                callers.take(instance, Shelf(instance.catalogue, settings.store), feeds)
-                log.info("the files of %s were read anew: catalogue %s", settings.instance, instance.catalogue.version)
-
-    return lambda: Thread(target=take, daemon=True).start()
+    async def on_tick(self, counter: int) -> bool:
+        """Tell whether it is time to end."""
+        if self._leaves_at is not None:
+            self.should_exit |= not self.server_state.connections or monotonic() > self._leaves_at
+        return await super().on_tick(counter)

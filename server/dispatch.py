@@ -1,18 +1,19 @@
 """Dispatch: one call from its arguments to its answer, with caps, lanes and a deadline.
 
-Calls over the cap are answered busy at once. Admitted ones run in one of two lanes of threads, first come first
-served: heavy calls in as many as there are cores, light ones beside them. A call whose client is gone or whose
-deadline has passed stops at the next frame it would collect; its slot is given back when its thread has ended.
+Calls over the cap are answered busy at once. Admitted ones run in one of two lanes of threads, callers in turn: heavy
+calls in as many as this process has cores to itself, light ones beside them. A call whose client is gone or whose
+deadline has passed never begins, or stops at the next frame it would collect; its slot is given back when its thread
+has ended. One that computes on nevertheless is told of: nothing but the end of the process ends it.
 """
 
 import asyncio
 import logging
 import os
-from collections import Counter
-from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from secrets import token_hex
 from threading import Event
 from time import monotonic
@@ -20,6 +21,8 @@ from typing import Any
 
 from engine.errors import Busy, DeadlineExceeded, Refusal, UnknownName
 from server.caller import Callers
+from server.lanes import Lane
+from server.ports import CapReached, Leases
 from server.principal import Principal
 from server.settings import Settings
 from server.telemetry.calls import Telemetry
@@ -30,6 +33,7 @@ from server.wire.schema import Json
 
 LIGHT_THREADS = 8
 RETRY_AFTER_MS = 250
+GRACE = 5.0  # seconds that a call may compute beyond its deadline
 log = logging.getLogger("tieout")
 
 
@@ -71,26 +75,42 @@ class Dispatch:
     """Runs the calls of all callers in one process."""
 
     def __init__(
-        self, callers: Callers, settings: Settings, telemetry: Telemetry, tools: Mapping[str, Tool] = TOOLS
+        self,
+        callers: Callers,
+        settings: Settings,
+        telemetry: Telemetry,
+        leases: Leases,
+        tools: Mapping[str, Tool] = TOOLS,
+        overrun: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`overrun` is given the name of the tool whose call does not end."""
         self.tools = tools
         self._callers = callers
-        self._settings = settings
+        self._deadline = settings.deadline_seconds
         self._telemetry = telemetry
+        self._leases = leases
+        self._overrun = overrun
         telemetry.expect(tools)
-        self._in_flight: Counter[str] = Counter()
-        self._heavy = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="heavy")
-        self._light = ThreadPoolExecutor(LIGHT_THREADS, thread_name_prefix="light")
+        self._in_flight: set[asyncio.Task[Outcome]] = set()
+        self._heavy = Lane("heavy", max(1, (os.cpu_count() or 1) // settings.workers))
+        self._light = Lane("light", LIGHT_THREADS)
 
     def close(self) -> None:
-        """Let running calls end and take no more."""
-        self._heavy.shutdown(cancel_futures=True)
-        self._light.shutdown(cancel_futures=True)
+        """Take no more calls."""
+        self._heavy.close()
+        self._light.close()
 
-    async def call(self, name: str, arguments: Mapping[str, Any], principal: Principal) -> Outcome:
-        """Return the answer of one call; what goes wrong is an answer too, and told of as any other."""
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], principal: Principal, fault: Refusal | None = None
+    ) -> Outcome:
+        """Return the answer of one call; what goes wrong is an answer too, and told of as any other.
+
+        `fault` is what was found wrong with its arguments before they came here.
+        """
         with self._telemetry.call(name, arguments, principal.subject, known=name in self.tools) as told:
             try:
+                if fault is not None:
+                    raise fault
                 outcome = await self._admitted(self._tool(name), arguments, principal)
             except Refusal as refusal:
                 outcome = Outcome.refused(refusal.as_data())
@@ -104,36 +124,44 @@ class Dispatch:
         return tool
 
     async def _admitted(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> Outcome:
-        self._take(principal)
-        loop, gone = asyncio.get_running_loop(), Event()
-        stop = Stopper(gone, monotonic() + self._settings.deadline_seconds)
-        lane = self._heavy if tool.heavy else self._light
-        running: Future[Outcome] = lane.submit(copy_context().run, self._run, tool, arguments, principal, stop)
-        running.add_done_callback(lambda _: loop.call_soon_threadsafe(self._give_back, principal))
+        deadline = monotonic() + self._deadline
+        lease = await self._take(principal)
+        stop = Stopper(Event(), deadline)
+        work = partial(copy_context().run, self._run, tool, arguments, principal, stop)
+        turn = (self._heavy if tool.heavy else self._light).submit(principal.subject, work)
+        ended = asyncio.create_task(self._until_ended(turn, lease, tool))
+        self._in_flight.add(ended)
+        ended.add_done_callback(self._out)
+        self._telemetry.in_flight(len(self._in_flight))
         try:
-            waiting = asyncio.wrap_future(running)
-            done, _ = await asyncio.wait({waiting}, timeout=self._settings.deadline_seconds)
+            done, _ = await asyncio.wait({ended}, timeout=deadline - monotonic())
         finally:
-            gone.set()
+            stop.gone.set()
+            turn.cancel()
         if not done:
             raise DeadlineExceeded("The call took longer than its deadline. Ask for less at once.")
-        return waiting.result()
+        return ended.result()
 
-    def _take(self, principal: Principal) -> None:
-        own, every = self._in_flight[principal.subject], self._in_flight.total()
-        if own >= self._settings.calls_per_caller or every >= self._settings.calls:
-            self._telemetry.busy("caller" if own >= self._settings.calls_per_caller else "all")
+    async def _take(self, principal: Principal) -> str:
+        try:
+            return await self._leases.take(principal.subject)
+        except CapReached as reached:
+            self._telemetry.busy(reached.cap)
             raise Busy(
                 "Too many calls are in flight. Call again shortly, a few at a time.", retry_after_ms=RETRY_AFTER_MS
-            )
-        self._in_flight[principal.subject] += 1
-        self._telemetry.in_flight(every + 1)
+            ) from None
 
-    def _give_back(self, principal: Principal) -> None:
-        self._in_flight[principal.subject] -= 1
-        if not self._in_flight[principal.subject]:
-            del self._in_flight[principal.subject]
-        self._telemetry.in_flight(self._in_flight.total())
+    async def _until_ended(self, turn: Future[Outcome], lease: str, tool: Tool) -> Outcome:
+        late = asyncio.get_running_loop().call_later(self._deadline + GRACE, self._overrun, tool.name)
+        try:
+            return await asyncio.wrap_future(turn)
+        finally:
+            late.cancel()
+            await self._leases.give_back(lease)
+
+    def _out(self, ended: asyncio.Task[Outcome]) -> None:
+        self._in_flight.remove(ended)
+        self._telemetry.in_flight(len(self._in_flight))
 
     def _run(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal, stop: Stopper) -> Outcome:
         try:
@@ -146,7 +174,9 @@ class Dispatch:
             return Outcome.refused(refusal.as_data())
         except CallerGone:
             return Outcome.refused({})
-        except Exception:  # the one place where anything else becomes an answer, and one that tells nothing
+        except (
+            BaseException
+        ):  # the one place where anything else, a panic of Polars too, becomes an answer that tells nothing
             error_id = token_hex(8)
             log.exception("call of %s failed, error_id=%s", tool.name, error_id)
             return Outcome.refused(internal(error_id))

@@ -1,7 +1,9 @@
 """Signals: how a command is told to end and to read its files anew."""
 
+import ctypes
 import os
 import signal
+import sys
 from collections.abc import Callable
 from threading import Thread
 
@@ -24,6 +26,16 @@ def pass_on(reading: int) -> None:
     while os.read(reading, 1)[0] != signal.SIGTERM:
         pass
     os.kill(os.getpid(), signal.SIGINT)
+
+
+PR_SET_PDEATHSIG = 1
+
+
+def end_with(parent: int) -> bool:
+    """Have this process killed when its parent is; tell whether that parent is still there."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    return os.getppid() == parent
 
 
 def on_hangup(reread: Callable[[], None]) -> None:

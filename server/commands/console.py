@@ -1,13 +1,9 @@
-"""The console: where commands print, what they return, and what several of them tell."""
+"""The console: where commands print, and what they take and return."""
 
 import argparse
 from pathlib import Path
 
 from rich.console import Console
-
-from engine.books import Books
-from engine.checks import data_faults
-from engine.instance.read import Instance
 
 DONE, FAULTY, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 INSTANCE = "folder of the instance (default: SVC_INSTANCE, else instances/demo)"
@@ -17,11 +13,3 @@ out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highli
 def takes_instance(parser: argparse.ArgumentParser) -> None:
     """Let a command name the folder of its instance."""
     parser.add_argument("--instance", type=Path, help=INSTANCE)
-
-
-def tell_data_faults(books: Books, instance: Instance) -> bool:
-    """Print what the catalogue speaks of and the books do not hold; tell whether there is any."""
-    faults = list(data_faults(books, instance.bindings))
-    for fault in faults:
-        err.print(fault, markup=False)
-    return bool(faults)

@@ -4,7 +4,8 @@ import argparse
 
 from engine.books import Shelf
 from engine.instance.read import read_instance
-from server.commands.console import DONE, FAULTY, err, out, takes_instance, tell_data_faults
+from server.commands.console import DONE, FAULTY, err, out, takes_instance
+from server.commands.data_faults import tell_data_faults
 from server.embedded.platform import platform
 from server.ingest.place import Place
 from server.ingest.provision import Held, provision

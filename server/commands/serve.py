@@ -2,57 +2,62 @@
 
 import argparse
 import json
-import logging
 import sys
 from contextlib import suppress
+from dataclasses import replace
 
-from engine.books import Shelf
-from engine.checks import data_faults
-from engine.instance.read import Instance, read_instance
-from server.app import listen, listen_to_operators, serve
-from server.commands.console import DONE, out, takes_instance
-from server.embedded.platform import platform
-from server.ops.checks import NO_BOOKS
+from server.commands.console import out, takes_instance
+from server.listening import listen, listen_to_operators
 from server.settings import Settings
 from server.telemetry.logs import log_to
-from server.telemetry.traces import traced
-from server.tokens.dev import DevKey, dev_key
-
-log = logging.getLogger("tieout")
+from server.tokens.chosen import own_key, secrets_of
+from server.tokens.dev import DevKey
+from server.workers.folder import run_folder
+from server.workers.supervisor import WORKERS, Supervisor
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     takes_instance(parser)
+    parser.add_argument("--workers", type=int, help="processes that answer calls (default: SVC_WORKERS, else 1)")
 
 
-def run(_: argparse.Namespace, settings: Settings) -> int:
+def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Serve until told to stop."""
-    instance = read_instance(settings.instance)
-    key = dev_key(settings.dev_key, settings.state_folder)
-    log_to(sys.stderr, settings.log_format, [key.key, settings.database_url or ""])
+    return preside(replace(settings, workers=asked.workers or settings.workers))
+
+
+def preside(settings: Settings, program: str = WORKERS) -> int:
+    """Have workers serve until told to stop; `program` is the module that they run."""
+    key = own_key(settings)
+    log_to(sys.stderr, settings.log_format, secrets_of(settings))
     if settings.user_data is None:
         with suppress(OSError):  # readiness says what is wrong with it
             settings.files.mkdir(parents=True, exist_ok=True)
     with (
         listen(settings) as for_clients,
         listen_to_operators(settings) as for_operators,
-        traced(),
-        platform(settings) as opened,
+        run_folder() as folder,
+        Supervisor(settings, for_clients, folder, program) as supervisor,
     ):
-        opened.start()  # beside opening the books
-        books = Shelf(instance.catalogue, settings.store).current()
-        for fault in data_faults(books, instance.bindings) if books.version else [NO_BOOKS]:
-            log.warning(fault)
-        announce(settings, instance, key)
-        serve(settings, instance, key, opened, for_clients, for_operators)
-    return DONE
+        supervisor.begin()
+        from server.parent import Parent  # noqa: PLC0415 - it takes a second, in which the first worker starts
+
+        parent = Parent(settings, folder, supervisor)
+        told: list[str] = []
+
+        def announce() -> None:
+            if not told:
+                told.append(announcement(settings, parent.name, key))
+                out.print(told[0], markup=False)
+
+        return parent.run(for_operators, announce)
 
 
-def announce(settings: Settings, instance: Instance, key: DevKey) -> None:
-    """Print where the server is and a client entry that reaches it."""
-    url = f"{settings.base_url}/mcp"
-    entry = {"tieout": {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {key.key}"}}}
-    out.print(f"{instance.catalogue.name} on {url}\nkey: {key.key}\n", markup=False)
-    out.print("mcp.json entry:", markup=False)
-    out.print(json.dumps({"mcpServers": entry}, indent=2), markup=False)
+def announcement(settings: Settings, name: str, key: DevKey | None) -> str:
+    """Return where the server is and a client entry that reaches it; clients of many users log in by themselves."""
+    url = settings.resource
+    headers = {"headers": {"Authorization": f"Bearer {key.key}"}} if key else {}
+    written = json.dumps({"mcpServers": {"tieout": {"type": "http", "url": url, **headers}}}, indent=2)
+    opens = f"key: {key.key}" if key else f"tokens: {settings.oidc_issuer}"
+    return f"{name} on {url}\n{opens}\n\nmcp.json entry:\n{written}"

@@ -74,10 +74,11 @@ class Program(Protocol):
 
 
 class Keeper:
-    """Keeps one server running."""
+    """Keeps one server running, or waits for one that its parent keeps."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, *, keeps: bool = True) -> None:
         self._program = program
+        self._keeps = keeps
         self._thread: Thread | None = None
         self._starting = Lock()
         self._stop = Event()
@@ -87,7 +88,7 @@ class Keeper:
     def start(self) -> None:
         """See to it in the background that the server runs."""
         with self._starting:
-            if self._thread is None:
+            if self._thread is None and self._keeps:
                 self._thread = Thread(target=self._keep, name=f"keeper of {self._program.name}", daemon=True)
                 self._thread.start()
 
@@ -99,7 +100,7 @@ class Keeper:
         except (CannotStart, OSError) as failure:
             raise StoreDown(f"the embedded {self._program.name} cannot be started: {failure}") from failure
         while not self._program.answers():
-            if self._thread is None or not self._thread.is_alive() or monotonic() > deadline:
+            if monotonic() > deadline or (self._keeps and not (self._thread and self._thread.is_alive())):
                 raise StoreDown(self.trouble() or f"the embedded {self._program.name} is not up yet")
             self._stop.wait(ASKING)
 

@@ -33,15 +33,16 @@ log = logging.getLogger("tieout")
 class Platform:
     """The platform database and the cache store, started by their first use."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, keeps: bool = True) -> None:
+        """Without `keeps` an embedded server is used that another process keeps, and never started."""
         self._postgres = self._valkey = None
         uri, address = settings.database_url, settings.cache_host
         if uri is None:
             postgres = EmbeddedPostgres(partial(postgres_binaries, settings), settings.state_folder / "postgres")
-            self._postgres, uri = Keeper(postgres), postgres.uri
+            self._postgres, uri = Keeper(postgres, keeps=keeps), postgres.uri
         if address is None:
             valkey = EmbeddedValkey(valkey_binary, settings.state_folder / "valkey")
-            self._valkey, address = Keeper(valkey), str(valkey.socket)
+            self._valkey, address = Keeper(valkey, keeps=keeps), str(valkey.socket)
         self._checking = Lock()
         self._checked = self._cached = self._closed = False  # what needs no second look
         self.database = Database(uri, self._prepare_database, self._trouble)
@@ -121,9 +122,9 @@ class Platform:
 
 
 @contextmanager
-def platform(settings: Settings) -> Iterator[Platform]:
+def platform(settings: Settings, *, keeps: bool = True) -> Iterator[Platform]:
     """Lend the platform of a process; at the end its connections are closed and what it keeps is stopped."""
-    opened = Platform(settings)
+    opened = Platform(settings, keeps=keeps)
     try:
         yield opened
     finally:

@@ -1,13 +1,16 @@
 """The files of an instance while somebody edits them: read anew once they rest, kept as they were while faulty."""
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import FILES, Instance, read_instance
+from engine.instance.read import FILES, read_instance
 
 log = logging.getLogger("tieout.instance")
 Stamp = tuple[tuple[str, int, int], ...]
+Read = TypeVar("Read")
 
 
 class Watched:
@@ -26,15 +29,15 @@ class Watched:
     def reread(self) -> bool:
         """Read the files anew; tell whether they were taken."""
         self._stamp = self._seen = stamp(self.folder)
-        instance = reread(self.folder)
+        instance = reread(self.folder, read_instance)
         self.instance = instance or self.instance
         return instance is not None
 
 
-def reread(folder: Path) -> Instance | None:
-    """Return an instance as it is now; None, with every fault in the log, where it cannot be taken."""
+def reread(folder: Path, read: Callable[[Path], Read]) -> Read | None:
+    """Return an instance as it is read now; None, with every fault in the log, where it cannot be taken."""
     try:
-        return read_instance(folder)
+        return read(folder)
     except InstanceFaults as faults:
         for fault in faults.faults:
             log.error("%s", fault)  # noqa: TRY400 - its traceback says no more

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from server.ops.readiness import OK, Readiness
+from server.ops.readiness import OK, Readiness, TellsHealth
 from server.telemetry.metrics import CONTENT_TYPE, Metrics
 
 STOPPING_SECONDS = 2
@@ -20,7 +20,7 @@ NOT_STORED = {"Cache-Control": "no-store"}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def health_of(readiness: Readiness) -> Endpoint:
+def health_of(readiness: TellsHealth) -> Endpoint:
     """Return the endpoint of /health: 200 while the stack is healthy, from memory alone."""
 
     async def health(_: Request) -> Response:

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from threading import Thread
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from server.ports import StoreDown
 from server.telemetry.metrics import Metrics
@@ -102,11 +102,25 @@ class Verdict:
         return {"status": OK if self.ready else UNAVAILABLE, "checks": checks}
 
 
+class TellsHealth(Protocol):
+    """Knows how the service stands without waiting for anything."""
+
+    def health(self) -> Json:
+        """Return whether all is well, as /health shows it."""
+
+
 class Readiness:
     """The checks of one process, and what they found last."""
 
-    def __init__(self, checks: Sequence[Check], metrics: Metrics, beside: Sequence[Check] = ()) -> None:
-        """`beside` is looked at as often and decides nothing."""
+    def __init__(
+        self,
+        checks: Sequence[Check],
+        metrics: Metrics,
+        beside: Sequence[Check] = (),
+        post: Callable[[Json], None] = lambda _: None,
+    ) -> None:
+        """`beside` is looked at as often and decides nothing; `post` is given the health after each round."""
+        self._post = post
         self._watched = [Watched(check) for check in checks]
         self._beside = [Watched(check) for check in beside]
         self._metrics = metrics
@@ -118,6 +132,7 @@ class Readiness:
         async with self._round:
             if self._latest is None or monotonic() - self._latest.at > KEPT_SECONDS:
                 self._latest = await self._look()
+                self._post(self.health())
             return self._latest
 
     async def watch(self) -> None:

@@ -1,12 +1,14 @@
 """Stores in memory: for one process, and gone with it."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from secrets import token_hex
 from threading import Lock
 
 from engine.calendar.periods import Span
 from engine.feeds import LoadAttempt, LoadStatus
-from server.ports import LoadsAsked, LoadTally
+from server.ports import CapReached, LoadsAsked, LoadTally
 
 
 class MemoryLoads:
@@ -60,6 +62,35 @@ class MemoryLoads:
         """Return the latest slot of a feed's schedule that some attempt answered."""
         slots = (attempt.due_at for attempt in self._attempts.values() if attempt.binding == binding)
         return max((slot for slot in slots if slot), default=None)
+
+
+class MemoryLeases:
+    """Places for the calls of one process, on one event loop."""
+
+    def __init__(self, calls_per_caller: int, calls: int) -> None:
+        self._calls_per_caller = calls_per_caller
+        self._calls = calls
+        self._held: dict[str, str] = {}  # whose each lease is
+        self._of: Counter[str] = Counter()
+
+    async def take(self, subject: str) -> str:
+        """Take a place and return the lease on it; CapReached where there is none."""
+        if self._of[subject] >= self._calls_per_caller:
+            raise CapReached("caller")
+        if len(self._held) >= self._calls:
+            raise CapReached("all")
+        lease = token_hex(8)
+        self._held[lease] = subject
+        self._of[subject] += 1
+        return lease
+
+    async def give_back(self, lease: str) -> None:
+        """Give a place back; one that was lost already is none to give."""
+        subject = self._held.pop(lease, None)
+        if subject is not None:
+            self._of[subject] -= 1
+            if not self._of[subject]:
+                del self._of[subject]
 
 
 def holds(asked: LoadsAsked, attempt: LoadAttempt) -> bool:

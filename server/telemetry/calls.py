@@ -15,7 +15,7 @@ from typing import Any, Self
 from opentelemetry.trace import get_current_span
 from structlog.contextvars import get_contextvars
 
-from server.telemetry.metrics import Metrics
+from server.telemetry.metrics import CallMetrics
 
 OK, CANCELLED, INTERNAL = "ok", "cancelled", "internal"
 UNKNOWN_TOOL = "unknown"  # label of every name that is no tool, so that callers cannot grow the metrics
@@ -29,7 +29,7 @@ log = logging.getLogger("tieout.calls")
 class Telemetry:
     """Tells of the calls of one process."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: CallMetrics) -> None:
         self._metrics = metrics
 
     def expect(self, tools: Iterable[str]) -> None:
@@ -46,6 +46,10 @@ class Telemetry:
         """Take note of how many calls hold a slot."""
         self._metrics.in_flight.set(calls)
 
+    def counts_alone(self, *, alone: bool) -> None:
+        """Take note of whether this process counts calls by itself."""
+        self._metrics.counting_alone.set(alone)
+
     def call(self, tool: str, arguments: Json, subject: str, *, known: bool) -> "ToldCall":
         """Return the block that a call runs in; it is told of once, when the block ends, however it does."""
         return ToldCall(self._metrics, tool if known else UNKNOWN_TOOL, tool, arguments, subject)
@@ -54,7 +58,7 @@ class Telemetry:
 class ToldCall:
     """One call while it runs."""
 
-    def __init__(self, metrics: Metrics, label: str, tool: str, arguments: Json, subject: str) -> None:
+    def __init__(self, metrics: CallMetrics, label: str, tool: str, arguments: Json, subject: str) -> None:
         self._metrics = metrics
         self._label = label
         self._fields: dict[str, Any] = {"subject": subject, "tool": readable(tool)}

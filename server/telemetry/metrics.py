@@ -1,10 +1,12 @@
-"""Metrics: what Prometheus reads of this process.
+"""Metrics: what Prometheus reads of a service, its workers added up.
 
 Every label is one of a bounded set: tools and outcomes of the code, bindings of the instance, checks of readiness.
 """
 
-from collections.abc import Collection, Iterable
+import os
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
+from pathlib import Path
 
 from prometheus_client import (
     CollectorRegistry,
@@ -21,21 +23,19 @@ from prometheus_client.process_collector import ProcessCollector
 
 from engine.feeds import LoadStatus
 from server.ports import LoadTally
+from server.telemetry.shared import Added
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # no types there; a series beside each counter
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+PAGE = os.sysconf("SC_PAGE_SIZE")
 BYTES = (1e3, 4e3, 16e3, 64e3, 256e3, 1e6, 4e6)
 
 
-class Metrics:
-    """The metrics of one process, in a registry of their own."""
+class CallMetrics:
+    """The metrics of the calls of one process."""
 
-    def __init__(self, version: str = "") -> None:
-        registry = CollectorRegistry()
-        self._registry = registry
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
-            collector(registry=registry)
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.calls = Counter("tieout_calls", "Calls that ended.", ["tool", "outcome"], registry=registry)
         self.seconds = Histogram(
             "tieout_call_seconds",
@@ -47,8 +47,34 @@ class Metrics:
         self.answer_bytes = Histogram(
             "tieout_answer_bytes", "Length of answers as JSON text.", ["tool"], buckets=BYTES, registry=registry
         )
-        self.in_flight = Gauge("tieout_calls_in_flight", "Calls that hold a slot.", registry=registry)
+        self.in_flight = Gauge(
+            "tieout_calls_in_flight", "Calls that hold a slot.", multiprocess_mode="livesum", registry=registry
+        )
         self.busy = Counter("tieout_busy", "Calls refused because a cap was reached.", ["cap"], registry=registry)
+        self.refused_tokens = Counter(
+            "tieout_refused_tokens", "Requests that no token let in.", ["reason"], registry=registry
+        )
+        self.counting_alone = Gauge(
+            "tieout_workers_counting_alone",
+            "Workers that count calls by themselves, for the cache store does not.",
+            multiprocess_mode="livesum",
+            registry=registry,
+        )
+
+
+class Metrics(CallMetrics):
+    """The metrics of a service; with a folder, those of calls are the sums of the processes that keep them there."""
+
+    def __init__(self, version: str = "", folder: Path | None = None) -> None:
+        registry = CollectorRegistry()
+        self._registry = registry
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=registry)
+        super().__init__(registry if folder is None else None)
+        self._added = None if folder is None else Added(folder, registry)
+        self.workers = Gauge("tieout_workers", "Processes that answer calls.", registry=registry)
+        self.workers_bytes = Gauge("tieout_workers_resident_memory_bytes", "Memory that they hold.", registry=registry)
+        self.workers_ended = Counter("tieout_workers_ended", "Processes of them that are gone.", registry=registry)
         self.ready = Gauge("tieout_ready", "Whether a check of readiness holds.", ["check"], registry=registry)
         self.check_seconds = Gauge("tieout_check_seconds", "How long it took last.", ["check"], registry=registry)
         self.books_version = Gauge("tieout_books_version", "Version of the books, 0 without any.", registry=registry)
@@ -64,11 +90,28 @@ class Metrics:
             ["binding"],
             registry=registry,
         )
+        self.profile_faults = Gauge(
+            "tieout_profile_faults", "Faults of profiles, each of which closes something.", registry=registry
+        )
+        self.profile_age = Gauge(
+            "tieout_profiles_age_seconds", "How long ago the source of profiles last answered.", registry=registry
+        )
         Gauge("tieout_info", "The version that runs.", ["version"], registry=registry).labels(version).set(1)
 
     def page(self) -> bytes:
         """Return all metrics as Prometheus reads them."""
         return generate_latest(self._registry)
+
+    def watch(self, workers: Callable[[], Collection[int]]) -> None:
+        """Look at some processes whenever the metrics are read."""
+        self.workers.set_function(lambda: len(workers()))
+        self.workers_bytes.set_function(lambda: sum(map(resident, workers())))
+
+    def ended(self, worker: int) -> None:
+        """Take note of a process that is gone; what it counted stays."""
+        self.workers_ended.inc()
+        if self._added is not None:
+            self._added.ended(worker)
 
     def loads(self, tallies: Iterable[LoadTally], bindings: Collection[str]) -> None:
         """Take note of the history of loads; a feed that never succeeded did so at the beginning of time."""
@@ -84,7 +127,21 @@ class Metrics:
         for binding, at in succeeded.items():
             self.load_success.labels(binding).set(at)
 
+    def profiles(self, faults: int, age: float) -> None:
+        """Take note of how profiles stand."""
+        self.profile_faults.set(faults)
+        self.profile_age.set(age)
+
     def books(self, version: int, published_at: datetime | None) -> None:
         """Take note of the current version of the books."""
         self.books_version.set(version)
         self.books_published.set(published_at.timestamp() if published_at else 0)
+
+
+def resident(process: int) -> int:
+    """Return how much memory a process holds; none where it is gone."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0
+    return pages * PAGE

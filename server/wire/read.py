@@ -4,8 +4,6 @@ They are refused, never ignored or bent: an unknown one is named with the known 
 field takes.
 """
 
-import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -48,25 +46,6 @@ def read_request(shape: Shape[Asked], arguments: Mapping[str, Any]) -> Asked:
     except ValidationError as misfit:
         raise refusal(misfit.errors(), shape.schema) from misfit
     return read
-
-
-def fault_of(body: bytes) -> str | None:
-    """Return what is wrong with a JSON text that its readers pass over: a key that stands twice, half a character."""
-    repeated: list[str] = []
-
-    def read(pairs: list[tuple[str, Any]]) -> Json:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            repeated.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        return found
-
-    try:
-        json.dumps(json.loads(body.decode(), object_pairs_hook=read), ensure_ascii=False).encode()
-    except UnicodeError:
-        return "The call holds half a character, such as \\ud800. Send whole ones, as UTF-8."
-    if repeated:
-        return f"The key {quoted(repeated[:1])} stands twice in one object. Give each key once, several ids as a list."
-    return None
 
 
 def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:

@@ -284,3 +284,33 @@ def test_the_list_of_tools_is_the_same_whatever_the_books_hold(odd_server: Serve
             listed.append(books.bodies[-1])
     assert ORDER.encode() not in listed[0]
     assert listed[0] == listed[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"scale": 1e400}, "scale"),
+        ({"scale": -1e400}, "scale"),
+        ({"scale": float("nan")}, "scale"),
+        ({"scale": 3.0}, "scale"),
+        ({"scale": True}, "scale"),
+        ({"scale": "3"}, "scale"),
+        ({"scale": [3]}, "scale"),
+        ({"scale": 10**400}, "scale"),
+        ({"decimals": -(10**40)}, "decimals"),
+        ({"statement": 7}, "statement"),
+        ({"statement": {"$ne": ""}}, "statement"),
+        ({"filters": {"product": {"$ne": ""}}}, "filters.product"),
+        ({"filters": {"product": [["A"]]}}, "filters.product"),
+        ({"scenarios": "actual"}, "scenarios"),
+        ({"scenarios": {"scenario": "actual"}}, "scenarios"),
+        ({"scenarios": [None]}, "scenarios.0"),
+        ({"__proto__": {"statement": "pnl"}}, "__proto__"),
+        ({"": 1}, "arguments"),
+    ],
+)
+def test_arguments_of_odd_kinds_are_refused_with_what_to_send(odd: Fed, arguments: dict[str, Any], field: str) -> None:
+    usual = {key: value for key, value in USUAL["run_statement"].items() if key not in arguments}
+    refused = odd.refused("run_statement", **usual, **arguments)
+    assert (refused["error_type"], refused["field"]) == ("bad_arguments", field)
+    assert len(str(refused)) < LONGEST

@@ -1,123 +1,180 @@
-"""Attacks by JSON: arguments of odd kinds, things said twice, texts that are none, in both protocol eras."""
+"""Attacks by JSON: what is no message, or could be taken for two, is told what to mend, and the server goes on."""
 
 import json
-from base64 import b64encode
+from collections.abc import Iterator
 
 import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.support.serving import KEY, Server
+from server.wire.message import DEEPEST, MOST_DIGITS, Unreadable, read_message
+from tests.support.many import call
+from tests.support.operating import metric
+from tests.support.serving import DEADLINE, KEY, Server
 
-LONGEST = 6000  # characters of any refusal, whatever was sent
+MODERN = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "run_metric_data"}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "attacker", "version": "1"},
+}
 HEADERS = {
     "Authorization": f"Bearer {KEY}",
     "Accept": "application/json, text/event-stream",
     "Content-Type": "application/json",
 }
-
-
-INVALID = -32602
-VERSIONS = ("2025-11-25", "2026-07-28")  # of either era
-ENVELOPE = {
-    "io.modelcontextprotocol/protocolVersion": VERSIONS[1],
-    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-
-
-def posted(server: Server, arguments: str, version: str = VERSIONS[0], tool: str = "run_statement") -> httpx2.Response:
-    """Post a call with raw JSON arguments, of a tool whose name is raw JSON text."""
-    params = f'{{"name":"{tool}","arguments":{arguments},"_meta":{json.dumps(ENVELOPE)}}}'
-    body = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}'
-    name = b64encode(json.loads(f'"{tool}"').encode(errors="replace")).decode()
-    headers = {"MCP-Protocol-Version": version, "Mcp-Method": "tools/call", "Mcp-Name": f"=?base64?{name}?="}
-    return httpx2.post(server.url, content=body.encode(), headers=HEADERS | headers)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
-        ('{"scale": 1e400}', "scale"),
-        ('{"scale": -1e400}', "scale"),
-        ('{"scale": 3.0}', "scale"),
-        ('{"scale": true}', "scale"),
-        ('{"scale": "3"}', "scale"),
-        ('{"scale": [3]}', "scale"),
-        (f'{{"scale": {"9" * 400}}}', "scale"),
-        (f'{{"decimals": -{"9" * 40}}}', "decimals"),
-        ('{"statement": 7}', "statement"),
-        ('{"statement": {"$ne": ""}}', "statement"),
-        ('{"filters": {"product": {"$ne": ""}}}', "filters.product"),
-        ('{"filters": {"product": [["A"]]}}', "filters.product"),
-        (f'{{"filters": {{"product": {"[" * 100}{"]" * 100}}}}}', "filters.product"),
-        ('{"scenarios": "actual"}', "scenarios"),
-        ('{"scenarios": {"scenario": "actual"}}', "scenarios"),
-        ('{"scenarios": [null]}', "scenarios.0"),
-        ('{"__proto__": {"statement": "pnl"}}', "__proto__"),
-        ('{"": 1}', "arguments"),
-    ],
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-9999, 9999) | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab"), inner, max_size=3),
+    max_leaves=8,
 )
-@pytest.mark.parametrize("version", VERSIONS)
-def test_arguments_of_odd_kinds_are_refused_with_what_to_send(
-    small_server: Server, arguments: str, field: str, version: str
-) -> None:
-    answer = posted(small_server, arguments, version)
-    assert answer.status_code == 200
-    error = answer.json()["result"]["structuredContent"]
-    assert answer.json()["result"]["isError"] is True
-    assert (error["error_type"], error["field"]) == ("bad_arguments", field)
-    assert len(answer.content) < LONGEST * 2
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        '{"statement": "\\ud800"}',
-        '{"statement": "a\\udc00b"}',
-        '{"\\ud800": 1}',
-        f'{{"scale": {"9" * 5000}}}',
-        f'{{"filters": {"[" * 100_000}{"]" * 100_000}}}',
-        "{" * 1000,
-        "[]",
-        '"x"',
-    ],
-)
-@pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_no_call_is_answered_as_that(small_server: Server, arguments: str, version: str) -> None:
-    answer = posted(small_server, arguments, version)
-    assert answer.json()["error"]["code"] in (-32700, -32600, INVALID)
-    assert len(answer.content) < LONGEST
-    assert posted(small_server, '{"statement": "pnl"}').status_code == 200
-    log = small_server.log.read_text()
-    assert "Traceback" not in log
-    assert "outcome=internal" not in log
+def asked(arguments: str) -> str:
+    """Return a call of run_metric_data whose arguments stand as they are given."""
+    return call("run_metric_data", arguments)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "key"),
-    [
-        ('{"statement": "pnl", "statement": "cash"}', "statement"),
-        ('{"filters": {"product": "A", "product": "B"}}', "product"),
-        ('{"scenarios": [{"scenario": "actual", "alias": "A", "alias": "B"}]}', "alias"),
-        ('{"scale": 3, "sc\\u0061le": 6}', "scale"),
-    ],
-)
-@pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_said_twice_is_refused(small_server: Server, arguments: str, key: str, version: str) -> None:
-    answer = posted(small_server, arguments, version)
-    assert answer.json()["error"] == {
-        "code": INVALID,
-        "message": f"The key '{key}' stands twice in one object. Give each key once, several ids as a list.",
-    }
+@pytest.fixture(params=["legacy", "modern"])
+def era(request: pytest.FixtureRequest) -> str:
+    """Either protocol era."""
+    return str(request.param)
 
 
-def test_a_tool_of_half_a_character_is_no_call(small_server: Server) -> None:
-    answer = posted(small_server, "{}", VERSIONS[1], tool="\\ud800")
-    assert answer.json()["error"]["message"]
+def send(server: Server, body: str | bytes, era: str) -> httpx2.Response:
+    """Send a body in an era."""
+    if isinstance(body, str) and era == "modern":
+        body = body.replace('"params":{', f'"params":{{"_meta":{json.dumps(META)},', 1)
+    headers = HEADERS | (MODERN if era == "modern" else {})
+    return httpx2.post(server.url, content=body, headers=headers, timeout=DEADLINE)
+
+
+@pytest.fixture(autouse=True)
+def goes_on(small_server: Server) -> Iterator[None]:
+    """After each attack others are served, and nothing failed inside."""
+    faults = metric(small_server, "tieout_calls_total", tool="run_metric_data", outcome="internal")
+    yield
+    answer = httpx2.post(small_server.url, content=call("list_scenarios"), headers=HEADERS, timeout=DEADLINE)
+    assert answer.json()["result"]["isError"] is False
+    assert metric(small_server, "tieout_calls_total", tool="run_metric_data", outcome="internal") == faults
     assert "Traceback" not in small_server.log.read_text()
 
 
-def test_no_line_of_the_log_is_written_by_a_caller(small_server: Server) -> None:
-    posted(small_server, '{"scenarios": [{"scenario": "actual\\nINJECTED level=error"}]}')
-    posted(small_server, "{}", tool="list_kpis\\nINJECTED level=error")
-    assert "INJECTED" not in small_server.log.read_text()
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ('{"filters":' + "[" * 100_000 + "]" * 100_000 + "}", "nested deeper than 32 levels. Nest them as"),
+        ('{"filters":' + "[" * 500 + "]" * 500 + "}", "nested deeper than 32 levels"),
+        ('{"filters":' + '{"a":' * 2000 + "1" + "}" * 2000 + "}", "nested deeper than 32 levels"),
+        ('{"filters":{"a":"\\\\","b":"]}\\"","c":' + "[" * 2000 + "]" * 2000 + "}}", "nested deeper than 32 levels"),
+        ('{"scale":' + "9" * 1_000_000 + "}", "more than 400 digits. Give it with fewer"),
+        ('{"scale":1e' + "9" * 1_000_000 + "}", "more than 400 digits"),
+        ('{"scale":0.' + "9" * 1_000_000 + "}", "more than 400 digits"),
+        ('{"metrics":["revenue"],"metrics":["headcount"]}', "'metrics' stands twice in one object. Give it once"),
+        ('{"filters":{"region":["EU"],"region":["US"]}}', "'region' stands twice"),
+        ('{"metrics":["\\ud800"]}', "half a character (an unpaired surrogate). Send whole"),
+        ('{"\\uDC00":1}', "half a character"),
+        ('{"metrics":[' + '"a",' * 200_000 + '"a"]}', "more than 50000 values. Ask for less"),
+        ("{" + ",".join(f'"k{number}":1' for number in range(60_000)) + "}", "more than 50000 values"),
+        ('{"metrics":["' + "k" * 1_000_000 + '"]}', "more than 262144 characters"),
+        ('{"' + "k" * 1_000_000 + '":1}', "a name more than 256"),
+        ("[]", "The arguments of a call are a JSON object"),
+        ('"metrics"', "The arguments of a call are a JSON object"),
+    ],
+    ids=lambda case: case[:24],
+)
+def test_arguments_that_cannot_be_read_are_an_error_that_says_what_to_mend(
+    small_server: Server, era: str, arguments: str, said: str
+) -> None:
+    answer = send(small_server, asked(arguments), era)
+    assert answer.status_code == 200
+    result = answer.json()["result"]
+    assert (answer.json()["id"], result["isError"]) == (1, True)
+    found = result["structuredContent"]
+    assert (found["error_type"], found["field"], found["retryable"]) == ("bad_arguments", "arguments", False)
+    assert said in found["error"]
+    assert json.loads(result["content"][0]["text"]) == found
+    assert len(answer.content) < 2000
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (f"[{asked('{}')}]", 400, "no JSON object. Send one JSON-RPC message"),
+        ("[]", 400, "no JSON object"),
+        ("", 400, "no JSON object"),
+        ("{", 400, "no JSON object"),
+        ("null", 400, "no JSON object"),
+        (asked("{}") + asked("{}"), 400, "no JSON object"),
+        ("\ufeff" + asked("{}"), 400, "no JSON object"),
+        (asked("{}").encode("utf-16"), 400, "no JSON object"),
+        (asked('{"metrics":["é"]}').encode("latin-1"), 400, "no JSON object"),
+        (asked('{"a":' * 100_000), 400, "nested deeper than 32 levels"),
+        (asked("{}").replace("tools/call", "x" * 300_000), 400, "its method text as long"),
+        (asked("{}").replace("tools/call", "ping\\ud800"), 400, "half a character"),
+        (asked("{}").replace('"id":1', '"id":{"a":1}'), 400, "The id of a message is text"),
+        (asked("{}").replace('"id":1', '"id":null'), 400, "The id of a message is text"),
+        (asked("{}").replace('"id":1', '"id":true'), 400, "The id of a message is text"),
+        (asked("{}").replace('"id":1', f'"id":{"9" * 4000}'), 400, "The id of a message is text"),
+        (asked("{}").replace('"id":1', f'"id":"{"i" * 300_000}"'), 400, "The id of a message is text"),
+        (asked("{}").replace('"id":1,', '"id":"\\ud800",'), 400, "half a character"),
+        (call("x" * 300_000), 400, "a name more than 256"),
+        (asked('{"metrics":["' + "k" * 4_300_000 + '"]}'), 413, "larger than 4194304 bytes. Ask for less"),
+    ],
+    ids=lambda case: str(case)[:24],
+)
+def test_what_is_no_message_is_refused_and_told_why(
+    small_server: Server, era: str, body: str | bytes, status: int, said: str
+) -> None:
+    answer = send(small_server, body, era)
+    assert answer.status_code == status
+    assert said in answer.json()["error"]["message"]
+    assert answer.json()["id"] is None
+    assert len(answer.content) < 1000
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_other_kinds_of_content_are_refused(small_server: Server, kind: str) -> None:
+    headers = HEADERS | {"Content-Type": kind}
+    assert httpx2.post(small_server.url, content=asked("{}"), headers=headers).status_code in (400, 415)
+
+
+def test_a_body_in_pieces_is_bounded_like_one_that_says_its_length(small_server: Server) -> None:
+    def pieces() -> Iterator[bytes]:
+        for _ in range(80):
+            yield b" " * 65_536
+
+    answer = httpx2.post(small_server.url, content=pieces(), headers=HEADERS, timeout=DEADLINE)
+    assert answer.status_code == 413
+
+
+def nested(levels: int) -> bytes:
+    """Return a call whose arguments are nested to a depth."""
+    inner = levels - 1  # the arguments themselves are the first
+    return asked('{"filters":' + "[" * inner + "]" * inner + "}").encode()
+
+
+def test_the_bounds_themselves_are_taken() -> None:
+    assert read_message(nested(DEEPEST)).fault is None
+    assert read_message(nested(DEEPEST + 1)).fault is not None
+    assert read_message(asked(f'{{"scale":{"9" * MOST_DIGITS}}}').encode()).fault is None
+    assert read_message(asked(f'{{"scale":{"9" * (MOST_DIGITS + 1)}}}').encode()).fault is not None
+
+
+@given(PLAIN)
+def test_a_message_that_can_be_read_goes_on_as_it_is(arguments: object) -> None:
+    body = asked(json.dumps({"filters": arguments})).encode()
+    message = read_message(body)
+    assert (message.body, message.fault) == (body, None)
+
+
+@given(st.binary(max_size=200) | st.text(alphabet='{}[]":,\\u0d8ea1e-. ', max_size=200).map(str.encode))
+def test_any_bytes_are_a_message_or_none(body: bytes) -> None:
+    try:
+        message = read_message(body)
+    except Unreadable as why:
+        said = str(why)
+        assert said.endswith(".")
+        return
+    assert isinstance(json.loads(message.body), dict)

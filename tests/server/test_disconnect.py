@@ -7,10 +7,10 @@ from threading import Thread
 
 import httpx2
 import pytest
-import uvicorn
 
-from server.app import application, listen
+from server.app import HttpServer, application
 from server.dispatch import Dispatch
+from server.listening import listen
 from server.ops.readiness import Readiness
 from server.settings import Settings
 from server.telemetry.metrics import Metrics
@@ -36,8 +36,8 @@ def served(dispatch: Dispatch) -> Iterator[str]:
     """Serve a dispatch from a thread of this process."""
     settings = Settings(port=free_port())
     with listen(settings) as listening:
-        app = application(dispatch, DevKey(KEY), settings, Readiness([], Metrics()))
-        server = uvicorn.Server(uvicorn.Config(app, http="h11", log_config=None, log_level="warning"))
+        app = application(dispatch, DevKey(KEY), settings, Readiness([], Metrics()), Metrics())
+        server = HttpServer(app, settings)
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

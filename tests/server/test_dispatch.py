@@ -19,7 +19,7 @@ from server.dispatch import CallerGone, Dispatch, Outcome
 from server.feeds import Feeds
 from server.principal import Principal
 from server.settings import Settings
-from server.stores.memory import MemoryLoads
+from server.stores.memory import MemoryLeases, MemoryLoads
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.toolbox import TOOLS, Tool
@@ -62,7 +62,8 @@ def dispatch_of(
     feeds = Feeds.of({}, MemoryLoads(), {})
     callers = Callers(instance, Shelf(instance.catalogue, state / "store"), feeds, 10_000, 10_000)
     known = replace(Settings(instance=folder, state=state), **settings)
-    return Dispatch(callers, known, Telemetry(metrics or Metrics()), tools)
+    leases = MemoryLeases(known.calls_per_caller, known.calls)
+    return Dispatch(callers, known, Telemetry(metrics or Metrics()), leases, tools)
 
 
 async def until(event: Event) -> None:

@@ -12,14 +12,14 @@ from engine.books import Shelf
 from engine.calendar.periods import Span
 from engine.feeds import LoadAttempt, LoadMode, LoadStatus
 from engine.instance.read import Instance, read_instance
-from engine.profiles import Assignment, Profile
+from engine.profiles import Assignment, Profile, Profiles
 from server.caller import Callers
 from server.dispatch import Dispatch
 from server.feeds import Feeds
 from server.ports import Loads
 from server.principal import Principal
 from server.settings import Settings
-from server.stores.memory import MemoryLoads
+from server.stores.memory import MemoryLeases, MemoryLoads
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.wire.answer import as_text
@@ -110,7 +110,8 @@ class Fed:
         shelf = Shelf(self.instance.catalogue, state / "store")
         feeds = Feeds.of(self.instance.bindings, self.loads, environment or {})
         callers = Callers(self.instance, shelf, feeds, answer_tokens, 10_000)
-        self.dispatch = Dispatch(callers, Settings(instance=folder, state=state), Telemetry(Metrics()))
+        known = Settings(instance=folder, state=state)
+        self.dispatch = Dispatch(callers, known, Telemetry(Metrics()), MemoryLeases(16, 64))
 
     def call(self, tool: str, /, **arguments: Any) -> tuple[bool, dict[str, Any], str]:
         """Call a tool; return whether it refused, the JSON object, and its text."""
@@ -142,7 +143,7 @@ class Fed:
 def given(instance: Instance, profiles: tuple[Profile, ...]) -> Instance:
     """Return an instance in which somebody has some profiles."""
     assignments = [Assignment(profile=profile.key, subject=SOMEBODY.subject) for profile in profiles]
-    return replace(instance, profiles={profile.key: profile for profile in profiles}, assignments=assignments)
+    return replace(instance, profiles=Profiles.of(profiles, assignments))
 
 
 def attempt_of(load_id: str, binding: str = "gl", status: LoadStatus = LoadStatus.SUCCESS, **parts: Any) -> LoadAttempt:

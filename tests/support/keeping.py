@@ -40,8 +40,11 @@ def postmaster(state: Path) -> int:
 
 def children(process: int) -> list[int]:
     """Return the processes that a process has started."""
-    tasks = Path(f"/proc/{process}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    found = []
+    for task in Path(f"/proc/{process}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended meanwhile
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def kept(state: Path, process: int | None = None) -> list[int]:

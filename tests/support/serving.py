@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 KEY = token_urlsafe(32)  # of this run, so that no other server can be mistaken for ours
 ERAS = ("auto", "legacy")  # the newest protocol, and the one before it
+SERVE = (Path(sys.executable).with_name("tieout"), "serve")
 DEADLINE = 30.0
 STARTING = 90.0  # of a server and of the stores that it keeps, on a machine that does more besides
 
@@ -42,9 +43,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(instance: Path, state: Path, *, healthy: bool = True, **settings: str) -> Iterator[Server]:
+def serving(
+    instance: Path, state: Path, *, healthy: bool = True, command: Sequence[str | Path] = SERVE, **settings: str
+) -> Iterator[Server]:
     """Serve an instance with `tieout serve` until the block ends; `healthy` waits until all is well."""
-    port, ops = free_port(), f"127.0.0.1:{free_port()}"
+    port, ops = int(settings.get("SVC_PORT", free_port())), f"127.0.0.1:{free_port()}"
     environment = {
         **os.environ,
         "SVC_INSTANCE": str(instance),
@@ -55,7 +58,6 @@ def serving(instance: Path, state: Path, *, healthy: bool = True, **settings: st
         **settings,
     }
     log = state / f"server-{port}.log"
-    command = [Path(sys.executable).with_name("tieout"), "serve"]
     with log.open("w") as sink, log.with_suffix(".out").open("w") as announced:
         process = subprocess.Popen(command, env=environment, stdout=announced, stderr=sink, text=True)
     try:
@@ -129,25 +131,27 @@ class McpBooks:
 
 
 @asynccontextmanager
-async def client_of(url: str, era: str, key: str, responses: list[bytes]) -> AsyncIterator[Client]:
+async def client_of(
+    url: str, era: str, key: str, responses: list[bytes], headers: Mapping[str, str]
+) -> AsyncIterator[Client]:
     """Connect the SDK's client with a bearer token, keeping the raw headers and bodies of its responses."""
 
     async def keep(response: httpx2.Response) -> None:
         head = b"\r\n".join(name + b": " + value for name, value in response.headers.raw)
         responses.extend((head, await response.aread()))
 
-    headers = {"Authorization": f"Bearer {key}"}
+    sent = {"Authorization": f"Bearer {key}", **headers}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=DEADLINE, event_hooks={"response": [keep]}) as http,
+        httpx2.AsyncClient(headers=sent, timeout=DEADLINE, event_hooks={"response": [keep]}) as http,
         Client(streamable_http_client(url, http_client=http), mode=era) as client,
     ):
         yield client
 
 
 @contextmanager
-def connected(url: str, era: str, key: str = KEY) -> Iterator[McpBooks]:
+def connected(url: str, era: str, key: str = KEY, **headers: str) -> Iterator[McpBooks]:
     """Connect a client in one era until the block ends."""
     responses: list[bytes] = []
-    opened = client_of(url, era, key, responses)
+    opened = client_of(url, era, key, responses, headers)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as client:
         yield McpBooks(portal, client, responses)

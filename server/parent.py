@@ -1,0 +1,117 @@
+"""The parent of the workers: what is there once for all of them."""
+
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from socket import socket
+
+from engine.books import Shelf
+from engine.checks import data_faults
+from server.embedded.platform import Platform, platform
+from server.ingest.watching import reread
+from server.ops.board import HealthBoard
+from server.ops.checks import NO_BOOKS, ArtifactsFolder, StoredBooks, tell_of_loads, use_database
+from server.ops.listener import operated
+from server.ops.readiness import Check, Readiness
+from server.profiles import LiveProfiles, followed
+from server.settings import Settings
+from server.stores.profiles import source_of
+from server.telemetry.metrics import Metrics
+from server.telemetry.traces import collects
+from server.workers.files import taken
+from server.workers.messages import Brief
+from server.workers.supervisor import Duties, Supervisor
+
+HEALTH = "health.json"
+log = logging.getLogger("tieout")
+
+
+class Parent:
+    """Reads the instance, keeps the embedded servers, answers operators, and has workers kept."""
+
+    def __init__(self, settings: Settings, folder: Path, supervisor: Supervisor) -> None:
+        collects(os.environ)  # BadSetting, before there are workers to find it
+        self._settings = settings
+        self._folder = folder
+        self._supervisor = supervisor
+        self._copies = 0
+        self._taken = taken(settings.instance, self._next_copy())
+
+    @property
+    def name(self) -> str:
+        """What the books are called."""
+        return self._taken.instance.catalogue.name
+
+    def run(self, for_operators: socket, announce: Callable[[], None]) -> int:
+        """Serve until told to stop, and return the exit status; `announce` is called whenever a worker is ready."""
+        release = version("tieout")
+        metrics = Metrics(release, self._folder)
+        metrics.watch(lambda: self._supervisor.processes)
+        with platform(self._settings) as opened:
+            opened.start()  # beside opening the books
+            for fault in self._data_faults():
+                log.warning(fault)
+            profiles = LiveProfiles(source_of(self._settings, opened.database), self._taken.instance.catalogue)
+            readiness = self._readiness(opened, profiles, metrics)
+            duties = Duties(
+                brief=self._brief(),
+                reread=partial(self._reread, profiles),
+                serving=announce,
+                ended=metrics.ended,
+            )
+            with followed(profiles), operated(for_operators, readiness, metrics):
+                told = {"url": self._settings.base_url, "operators": self._settings.ops_bind, "release": release}
+                log.info("serving", extra=told)
+                try:
+                    return self._supervisor.run(duties)
+                finally:
+                    log.info("stopped")
+
+    def _next_copy(self) -> Path:
+        shutil.rmtree(self._folder / f"instance-{self._copies - 1}", ignore_errors=True)  # nobody starts from it
+        self._copies += 1
+        return self._folder / f"instance-{self._copies}"
+
+    def _brief(self) -> Brief:
+        return Brief(settings=self._settings, files=self._taken.files, health=self._folder / HEALTH)
+
+    def _reread(self, profiles: LiveProfiles) -> Brief | None:
+        read = reread(self._settings.instance, partial(taken, into=self._next_copy()))
+        if read is None:
+            return None
+        self._taken = read
+        profiles.fit(read.instance.catalogue)
+        log.info(
+            "the files of %s were read anew: catalogue %s", self._settings.instance, read.instance.catalogue.version
+        )
+        return self._brief()
+
+    def _data_faults(self) -> Iterable[str]:
+        instance = self._taken.instance
+        books = Shelf(instance.catalogue, self._settings.store).current()
+        return data_faults(books, instance.bindings) if books.version else [NO_BOOKS]
+
+    def _readiness(self, opened: Platform, profiles: LiveProfiles, metrics: Metrics) -> Readiness:
+        files = ArtifactsFolder(self._settings.files, self._settings.free_megabytes)
+        books = StoredBooks(self._taken.instance.catalogue, self._settings.store, metrics.books)
+        checks = [
+            Check(name="relational_database", run=partial(use_database, opened.database)),
+            Check(name="analytical_store", run=books.use),
+            Check(name="cache_store", run=partial(self._use_cache, opened)),
+            Check(name="artifacts", run=files.use),
+        ]
+        tell = partial(tell_of_loads, opened.loads, lambda: self._taken.instance.bindings, metrics)
+        beside = [
+            Check(name="load_history", run=tell),
+            Check(name="profiles", run=lambda: metrics.profiles(len(profiles.faults), profiles.age)),
+        ]
+        return Readiness(checks, metrics, beside=beside, post=HealthBoard(self._folder / HEALTH).post)
+
+    def _use_cache(self, opened: Platform) -> str | None:
+        opened.cache.ping()
+        alone = self._supervisor.counting_alone
+        return f"{alone} workers still count calls by themselves, against their share of the caps" if alone else None

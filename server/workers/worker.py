@@ -1,0 +1,86 @@
+"""A worker: the process that answers calls, on a socket that it shares, until its parent tells it to leave."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from multiprocessing.connection import Connection
+from threading import Thread
+
+from engine.books import Shelf
+from engine.instance.read import Instance, read_instance
+from server.app import HttpServer, application
+from server.caller import Callers
+from server.dispatch import Dispatch
+from server.embedded.platform import Platform, platform
+from server.feeds import Feeds
+from server.ops.board import HealthBoard
+from server.profiles import LiveProfiles, followed
+from server.settings import Settings
+from server.signals import end_with
+from server.stores.memory import MemoryLeases
+from server.stores.profiles import source_of
+from server.telemetry.calls import Telemetry
+from server.telemetry.logs import log_to
+from server.telemetry.metrics import CallMetrics
+from server.telemetry.traces import traced
+from server.tokens.chosen import authority_of, secrets_of
+from server.toolbox import TOOLS, Tool
+from server.workers.messages import Brief, Leave, Overrun, Ready
+
+ORPHANED = 1  # exit status
+
+
+def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = TOOLS) -> None:
+    """Serve until told to leave; without a parent there is nobody to serve for."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # is for the parent
+    if not end_with(parent):
+        return
+    told = Connection(control)
+    with suppress(EOFError):
+        brief: Brief = told.recv()
+        settings = brief.settings
+        log_to(sys.stderr, settings.log_format, secrets_of(settings))
+        instance, metrics = read_instance(brief.files), CallMetrics()
+        with traced(), platform(settings, keeps=False) as opened:
+            profiles = LiveProfiles(source_of(settings, opened.database), instance.catalogue)
+            callers = callers_of(settings, instance, opened, profiles)
+            leases = MemoryLeases(settings.calls_per_caller, settings.calls)
+            dispatch = Dispatch(callers, settings, Telemetry(metrics), leases, tools, partial(overran, told))
+            app = application(dispatch, authority_of(settings), settings, HealthBoard(brief.health), metrics)
+            server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
+            with followed(profiles):
+                asyncio.run(serve(server, told, socket.socket(fileno=listening)))
+
+
+async def serve(server: HttpServer, told: Connection, listening: socket.socket) -> None:
+    """Answer calls until told to leave."""
+    Thread(target=heed, args=(told, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
+    await server.serve(sockets=[listening])
+
+
+def callers_of(settings: Settings, instance: Instance, opened: Platform, profiles: LiveProfiles) -> Callers:
+    """Return who may call, of the instance as the parent read it."""
+    shelf = Shelf(instance.catalogue, settings.store)
+    Thread(target=shelf.current, name="first look at the books", daemon=True).start()
+    feeds = Feeds.of(instance.bindings, opened.loads, os.environ)
+    return Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap, profiles)
+
+
+def overran(told: Connection, tool: str) -> None:
+    """Tell the parent that this worker has to be replaced."""
+    told.send(Overrun(tool))
+
+
+def heed(told: Connection, loop: asyncio.AbstractEventLoop, server: HttpServer) -> None:
+    """Do what the parent says; end at once where it is gone."""
+    try:
+        while True:
+            leave: Leave = told.recv()
+            loop.call_soon_threadsafe(partial(server.leave, patiently=leave.patiently))
+    except (EOFError, OSError):
+        os._exit(ORPHANED)
