@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from benches import load, overhead, search, statement, tokens
+from benches import load, overhead, search, statement, tokens, unknown
 
 BENCHES = {
     "statement": statement.main,
@@ -11,6 +11,7 @@ BENCHES = {
     "search": search.main,
     "overhead": overhead.main,
     "tokens": tokens.main,
+    "unknown": unknown.main,
 }
 
 
