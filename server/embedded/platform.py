@@ -48,6 +48,7 @@ class Platform:
         self.database = Database(uri, self._prepare_database, self._trouble)
         self.loads: Loads = PostgresLoads(self.database)
         self.cache = Cache(address, self._prepare_cache)
+        self.cache_address = address
 
     def start(self) -> None:
         """Start what is embedded, in the background; MigrationFault where DATABASE_URL is not ready for this version.

@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -19,7 +19,9 @@ from server.dispatch import Dispatch
 from server.embedded.platform import Platform, platform
 from server.feeds import Feeds
 from server.ops.board import HealthBoard
+from server.settings import Settings
 from server.signals import end_with
+from server.stores.leases import CacheLeases, SharedLeases
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
 from server.telemetry.logs import log_to
@@ -27,7 +29,7 @@ from server.telemetry.metrics import CallMetrics
 from server.telemetry.traces import traced
 from server.tokens.dev import dev_key
 from server.toolbox import TOOLS, Tool
-from server.workers.messages import Brief, Leave, Overrun, Ready
+from server.workers.messages import Brief, CountsAlone, Leave, Overrun, Ready
 
 ORPHANED = 1  # exit status
 
@@ -44,24 +46,29 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
         authority = dev_key(settings.dev_key, settings.state_folder)
         log_to(sys.stderr, settings.log_format, [authority.key, settings.database_url or ""])
         with traced(), platform(settings, keeps=False) as opened:
-            dispatch = dispatch_of(brief, opened, told, tools)
+            telemetry = Telemetry(CallMetrics())
+            leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
+            overrun = partial(overran, told)
+            dispatch = Dispatch(callers_of(brief, opened), settings, telemetry, leases, tools, overrun)
             app = application(dispatch, authority, settings, HealthBoard(brief.health))
             server = HttpServer(app, settings.deadline_seconds, ready=lambda: told.send(Ready()))
-            asyncio.run(serve(server, told, socket.socket(fileno=listening)))
+            asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))
 
 
-async def serve(server: HttpServer, told: Connection, listening: socket.socket) -> None:
+async def serve(server: HttpServer, leases: SharedLeases, told: Connection, listening: socket.socket) -> None:
     """Answer calls until told to leave."""
     Thread(target=heed, args=(told, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
+    keeping = asyncio.create_task(leases.keep())
     await server.serve(sockets=[listening])
+    keeping.cancel()
+    await asyncio.wait({keeping})
 
 
-def dispatch_of(brief: Brief, opened: Platform, told: Connection, tools: Mapping[str, Tool]) -> Dispatch:
-    """Return what runs the calls of this worker."""
-    settings = brief.settings
-    leases = MemoryLeases(settings.calls_per_caller, settings.calls)
-    telemetry = Telemetry(CallMetrics())
-    return Dispatch(callers_of(brief, opened), settings, telemetry, leases, tools, partial(overran, told))
+def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]) -> SharedLeases:
+    """Return places for calls: of the caps in the cache store, or of this worker's share of them."""
+    store = CacheLeases(opened.cache_address, settings.calls_per_caller, settings.calls)
+    share = [max(1, cap // settings.workers) for cap in (settings.calls_per_caller, settings.calls)]
+    return SharedLeases(store, MemoryLeases(*share), tell=tell)
 
 
 def callers_of(brief: Brief, opened: Platform) -> Callers:
@@ -71,6 +78,12 @@ def callers_of(brief: Brief, opened: Platform) -> Callers:
     Thread(target=shelf.current, name="first look at the books", daemon=True).start()
     feeds = Feeds.of(instance.bindings, opened.loads, os.environ)
     return Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap)
+
+
+def counts_alone(told: Connection, telemetry: Telemetry, alone: bool) -> None:
+    """Tell the parent and the metrics whether this worker counts calls by itself."""
+    told.send(CountsAlone(alone))
+    telemetry.counts_alone(alone=alone)
 
 
 def overran(told: Connection, tool: str) -> None:
