@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DEMO := instances/demo
 ROWS ?= 150000
 NPM := $(shell command -v npm 2>/dev/null)
-SUITE := tests/conformance
+SUITES := tests/conformance tests/identity
 
 .PHONY: serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
 .DELETE_ON_ERROR:
@@ -14,7 +14,7 @@ SUITE := tests/conformance
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
 	$(BIN)/tieout serve --instance $(DEMO)
 
-test: lint $(SUITE)/node.done  ## lint, types, architecture and every test
+test: lint $(SUITES:=/node.done)  ## lint, types, architecture and every test
 	$(BIN)/python -m pytest
 
 test-deep: $(VENV)/dev.done  ## the laws on 2,000 random books each, not the same ones twice
@@ -59,7 +59,7 @@ ci-deps:  ## what the tests take beyond pip and npm, from Debian
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 
 clean:
-	rm -rf $(VENV) $(SUITE)/node_modules $(SUITE)/node.done $(DEMO)/.tieout $(DEMO)/data
+	rm -rf $(VENV) $(SUITES:=/node_modules) $(SUITES:=/node.done) $(DEMO)/.tieout $(DEMO)/data
 
 $(VENV)/pyvenv.cfg:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tieout needs Python 3.11 or newer")'
@@ -74,10 +74,10 @@ $(DEMO)/.tieout/store/CURRENT: $(wildcard $(DEMO)/*.py $(DEMO)/generator/*.py) |
 	$(BIN)/python $(DEMO)/generate.py --rows $(ROWS)
 	$(BIN)/tieout load --instance $(DEMO)
 
-$(SUITE)/node.done: $(SUITE)/package-lock.json
+%/node.done: %/package-lock.json
 ifdef NPM
-	$(NPM) ci --silent --prefix $(SUITE) --ignore-scripts
+	$(NPM) ci --silent --prefix $* --ignore-scripts
 else
-	@echo "npm is not here: the conformance tests will be skipped"
+	@echo "npm is not here: the tests of $* will be skipped"
 endif
 	touch $@

@@ -69,7 +69,7 @@ def doors_of(books: Books) -> dict[str, Door]:
     """Open the books once for all profiles."""
     instance = read_instance(books.instance)
     shelf = Shelf(instance.catalogue, books.state / STORE)
-    return {key: Door(shelf, instance.profiles.get(key, EVERYONE)) for key in PROFILES}
+    return {key: Door(shelf, instance.profiles.by_key.get(key, EVERYONE)) for key in PROFILES}
 
 
 def found(doors: Mapping[str, Door], query: str | None, profile: str) -> Found:

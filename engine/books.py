@@ -88,12 +88,15 @@ class Books:
         return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]), codes.count if codes else 1)
 
     def codes(self, cut: Cut) -> CodeSet | None:
-        """Return the leaf codes a cut selects; None of a deny that names what does not exist.
+        """Return the leaf codes a cut selects; None of a deny that names what does not exist, or of no members at all.
 
         An allow-list still allows what it names and the books have. A deny by nodes leaves out the leaves that no node
         holds as well.
         """
-        members = self.members(cut.dimension)
+        try:
+            members = self.members(cut.dimension)
+        except Unavailable:
+            return None
         known = [member for member in cut.ids if members.has(member)]
         named = frozenset[int]().union(*(members.below(member) for member in known))
         if not cut.deny:

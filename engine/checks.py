@@ -1,6 +1,6 @@
 """Checks of the files against what is loaded: tables, columns, members and trees that the catalogue speaks of."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from engine.books import Books
 from engine.catalogue import Base, Domain, RollupLine
@@ -8,6 +8,7 @@ from engine.cuts import Cut
 from engine.errors import Refusal
 from engine.exact import ONE, Exact
 from engine.members.tree import HierarchyFault
+from engine.profiles import Profile
 from engine.queries.filters import joined_leaves
 
 
@@ -73,6 +74,22 @@ def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
     for domain in catalogue.domains.values():
         for group in domain.stock_groups.values():
             yield from ((f"balances {group.key} of {domain.key}", cut) for cuts in group.where for cut in cuts)
+
+
+def profile_faults(books: Books, profiles: Iterable[Profile]) -> Iterator[str]:
+    """Yield every member and node that profiles name and the books lack; where one is denied, nothing is shown."""
+    for profile in profiles:
+        for key, grant in profile.grants:
+            for cut in grant.dimensions:
+                try:
+                    members = books.members(cut.dimension)
+                    lost = [member for member in cut.ids if not members.has(member)]
+                except (Refusal, HierarchyFault) as fault:
+                    yield f"profile {profile.key}, {key}: {fault}"
+                    continue
+                for member in lost:
+                    shut = ", and denies it: nothing is shown" if cut.deny else ""
+                    yield f"profile {profile.key}, {key}: {cut.dimension} has no '{member}'{shut}"
 
 
 def cut_weights(books: Books, cut: Cut) -> Iterator[Exact]:

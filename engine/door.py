@@ -121,10 +121,12 @@ def open_books(folder: str | Path, *, profile: str | None = None, state: str | P
     InstanceFaults names everything wrong with the folder's files.
     """
     instance = read_instance(Path(folder))
-    if profile is not None and profile not in instance.profiles:
-        raise UnknownName.of("profile", profile, instance.profiles, field="profile", hint="profiles.yaml has them.")
+    known = instance.profiles.by_key
+    if profile is not None and profile not in known:
+        hint = "profiles.yaml has them; tieout check names those with a fault."
+        raise UnknownName.of("profile", profile, known, field="profile", hint=hint)
     root = Path(state or Path(folder) / STATE) / STORE
-    return Door(Shelf(instance.catalogue, root), EVERYONE if profile is None else instance.profiles[profile])
+    return Door(Shelf(instance.catalogue, root), EVERYONE if profile is None else known[profile])
 
 
 def fields(asked: Asked) -> Fields:

@@ -7,6 +7,7 @@ from enum import Enum
 from engine.catalogue import Catalogue, Domain
 from engine.feeds import Binding, LoadAttempt
 from engine.reader import Reader
+from engine.scope import EVERYTHING
 
 
 class Extent(Enum):
@@ -109,5 +110,9 @@ def is_served(attempt: LoadAttempt, reader: Reader) -> bool:
     domain = domain_of(attempt.target, reader.catalogue)
     if domain is None:
         return reader.load_of(attempt.target) == attempt.load_id
-    scenarios = [scenario for scenario in reader.scenarios if not reader.cell(scenario, domain.key).is_nothing]
-    return any(load.load == attempt.load_id for key in scenarios for load in reader.loaded(domain.key, key))
+    brought = [
+        scenario
+        for scenario in reader.scenarios
+        if any(load.load == attempt.load_id for load in reader.loaded(domain.key, scenario))
+    ]
+    return any(reader.presence(domain.key, key, EVERYTHING).brought_by(attempt.load_id) for key in brought)

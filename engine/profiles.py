@@ -5,7 +5,8 @@ one caller widen each other as whole grants, and every deny of any matching gran
 names and the books do not have closes, never opens.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.catalogue import Domain
@@ -64,7 +65,7 @@ class Profile:
     """Grants by scenario key."""
 
     key: str
-    grants: tuple[tuple[str, Grant], ...]
+    grants: tuple[tuple[str, Grant], ...] = field(hash=False)  # long lists of names; memos hash a profile at every use
     operations: bool = False
 
     def grant(self, scenario: Scenario) -> Grant | None:
@@ -87,6 +88,57 @@ class Assignment:
         if self.subject is None and not self.claims:
             return False
         return self.subject in (None, subject) and all(value in claims.get(name, ()) for name, value in self.claims)
+
+
+Claimed = tuple[str, str]  # a claim and one value of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profiles:
+    """The profiles without fault, and who holds which; what has a fault closes.
+
+    Whoever holds a profile that is not among them, because of a fault or because it does not exist, holds none at all:
+    its denies would have narrowed the others.
+    """
+
+    by_key: Mapping[str, Profile]
+    assigned: Mapping[str | Claimed, Sequence[Assignment]] = field(repr=False)  # by subject, or by one claim of each
+    shut: bool = False  # to everybody: who holds what cannot be told
+    faults: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        profiles: Iterable[Profile] = (),
+        assignments: Sequence[Assignment] = (),
+        *,
+        shut: bool = False,
+        faults: Sequence[str] = (),
+    ) -> "Profiles":
+        """Return profiles as they are assigned."""
+        carried = Counter(claim for known in assignments for claim in known.claims)
+        assigned = defaultdict[str | Claimed, list[Assignment]](list)
+        for known in assignments:
+            if known.subject is not None:
+                assigned[known.subject].append(known)
+            elif known.claims:
+                assigned[min(known.claims, key=carried.__getitem__)].append(known)
+        by_key = {profile.key: profile for profile in profiles}
+        return cls(by_key=by_key, assigned=dict(assigned), shut=shut, faults=tuple(faults))
+
+    def held_by(self, subject: str, claims: Mapping[str, Sequence[str]]) -> tuple[Profile, ...]:
+        """Return the profiles of a caller; without any, nothing may be seen."""
+        assigned = self.assigned_to(subject, claims)
+        if self.shut or not self.by_key.keys() >= set(assigned):
+            return ()
+        return tuple(self.by_key[key] for key in assigned)
+
+    def assigned_to(self, subject: str, claims: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """Return the names of what is assigned to a caller, whether there are such profiles or not."""
+        carried = {(name, value) for name, values in claims.items() for value in values}
+        keys: Iterable[str | Claimed] = (subject, *carried)
+        candidates = (known for key in keys for known in self.assigned.get(key, ()))
+        return sorted({known.profile for known in candidates if known.holds(subject, claims)})
 
 
 def permission(profiles: Sequence[Profile], scenario: Scenario, domain: Domain, resolve: Resolve) -> Cell:

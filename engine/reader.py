@@ -186,15 +186,11 @@ class Reader:
         return self._books.memo(("as seen", self._profiles, key), make, size)
 
     def sees(self, dimension: str, member: str) -> bool:
-        """Tell whether some readable scenario shows a leaf of an id; ids that do not exist are not seen.
-
-        `(unassigned)` always is an id, whether anything visible is unassigned or not.
-        """
+        """Tell whether an id exists and some readable scenario shows a leaf of it; `(unassigned)` always is one."""
         members = self.members(dimension)
         if member == UNASSIGNED or not members.has(member):
             return member == UNASSIGNED
-        visible = self._visible_codes(members.leaf)
-        return visible.is_all or any(code in visible for code in members.each_below(member))
+        return self.sees_all(dimension) or any(map(self.sees_leaf(dimension), members.each_below(member)))
 
     def visible_ids(self, dimension: str) -> Iterator[str]:
         """Yield the ids of a dimension that may be seen, in display order; the unassigned last, where there are any."""
@@ -212,14 +208,17 @@ class Reader:
 
     def weighs(self, dimension: str, leaves: Leaves) -> bool:
         """Tell whether some leaf of a dimension that may be seen counts other than once among some leaves."""
-        visible = self._visible_codes(self.members(dimension).leaf)
-        return any(weight != ONE and code in visible for code, weight in leaves.items())
+        sees = self.sees_leaf(dimension)
+        return any(weight != ONE and sees(code) for code, weight in leaves.items())
 
     def counts_all(self, dimension: str, leaves: Leaves) -> bool:
         """Tell whether every leaf of a dimension that may be seen counts once among some leaves."""
-        leaf = self.members(dimension).leaf
-        codes = self._visible_codes(leaf).among(self.leaf_count(leaf))
+        codes = self._visible_codes(leaf := self.members(dimension).leaf).among(self.leaf_count(leaf))
         return codes <= leaves.keys() and not self.weighs(dimension, leaves)
+
+    def sees_leaf(self, dimension: str) -> Callable[[int], bool]:
+        """Return what tells of each leaf code below a dimension whether some readable scenario shows it."""
+        return self._visible_codes(self.catalogue.dimensions[dimension].leaf).__contains__
 
     def sees_all(self, dimension: str) -> bool:
         """Tell whether every id of a dimension may be seen, whatever ids there are."""

@@ -82,3 +82,6 @@ class Presence(Protocol):
 
     def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
         """Return those of some leaf dimensions of which a row has no member."""
+
+    def brought_by(self, load: str) -> bool:
+        """Tell whether a load brought some row."""

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from verification import Credentials, Failed, NotApplicable, Verification, steps
 
 from server.settings import BadSetting, Settings, read_settings
-from server.tokens import KEY_FILE
+from server.tokens.dev import KEY_FILE
 
 STATUS = (sys.executable, str(Path(__file__).with_name("migrate.py")), "--scope", "open", "--status")
 SECRETS = (

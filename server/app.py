@@ -6,36 +6,45 @@ from importlib.metadata import version
 from socket import socket
 from time import monotonic
 
+import anyio
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from server.challenges import Challenges
 from server.dispatch import GRACE, Dispatch
 from server.mcp_app import endpoint
+from server.messages import Messages
 from server.ops.listener import health_of
 from server.ops.readiness import TellsHealth
 from server.routes import Authenticated, CancelOnDisconnect, Identified
 from server.settings import Settings
+from server.telemetry.metrics import CallMetrics
 from server.tokens.authority import Authority
 
 KEPT_ALIVE = 5  # seconds that a connection stays open without a request
 CLOSES = (b"connection", b"close")
 
 
-def application(dispatch: Dispatch, authority: Authority, settings: Settings, readiness: TellsHealth) -> Starlette:
+def application(
+    dispatch: Dispatch, authority: Authority, settings: Settings, health: TellsHealth, metrics: CallMetrics
+) -> Starlette:
     """Return the application that clients reach."""
-    manager = endpoint(dispatch, version("tieout"), settings.origins)
+    manager = endpoint(dispatch, version("tieout"), settings.hosts, settings.origins)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with manager.run():
+        async with manager.run(), anyio.create_task_group() as beside:
+            beside.start_soon(authority.watch)
             yield
+            beside.cancel_scope.cancel()
         dispatch.close()
 
-    mcp = Authenticated(CancelOnDisconnect(manager.handle_request), authority)
+    mcp = Authenticated(CancelOnDisconnect(Messages(manager.handle_request)), authority, settings, metrics)
+    metadata = Challenges(settings).metadata_routes()
     return Starlette(
-        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(readiness))],
+        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(health)), *metadata],
         middleware=[Middleware(Identified)],
         lifespan=lifespan,
     )
@@ -44,16 +53,18 @@ def application(dispatch: Dispatch, authority: Authority, settings: Settings, re
 class HttpServer(uvicorn.Server):
     """Answers HTTP on a socket that others may share, until it is told to leave."""
 
-    def __init__(self, app: Starlette, deadline_seconds: int, ready: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, app: Starlette, settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
+                proxy_headers=settings.many_users,  # of one user there is no proxy, and no word of one is believed
+                forwarded_allow_ips=settings.proxies,
                 http="h11",  # strips white space around header values, which httptools does not
                 log_config=None,
                 log_level="warning",
                 server_header=False,
                 timeout_keep_alive=KEPT_ALIVE,
-                timeout_graceful_shutdown=int(deadline_seconds + GRACE),
+                timeout_graceful_shutdown=int(settings.deadline_seconds + GRACE),
             )
         )
         self._ready = ready

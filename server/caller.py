@@ -1,14 +1,14 @@
 """Callers: what one principal can reach, as capabilities."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.books import Shelf
 from engine.instance.read import Instance
-from engine.profiles import Profile
 from engine.reader import Reader
 from server.feeds import CallerFeeds, Feeds
 from server.principal import Principal
+from server.profiles import LiveProfiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,18 @@ class Standing:
 class Callers:
     """Makes the caller of each call, pinned to the current version of the books."""
 
-    def __init__(self, instance: Instance, shelf: Shelf, feeds: Feeds, answer_tokens: int, row_cap: int) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        shelf: Shelf,
+        feeds: Feeds,
+        answer_tokens: int,
+        row_cap: int,
+        profiles: LiveProfiles | None = None,
+    ) -> None:
+        """`profiles` are followed; left out, they are those of the instance as it was read."""
         self._standing = Standing(instance, shelf, feeds)
+        self._profiles = profiles
         self._answer_tokens = answer_tokens
         self._row_cap = row_cap
 
@@ -46,19 +56,16 @@ class Callers:
 
     def take(self, instance: Instance, shelf: Shelf, feeds: Feeds) -> None:
         """Go by other files from the next call on; a call in flight ends by those that it began with."""
+        if self._profiles:
+            self._profiles.fit(instance.catalogue)
         self._standing = Standing(instance, shelf, feeds)
 
     def of(self, principal: Principal, stop: Callable[[], None]) -> Caller:
-        """Return the caller that a principal is."""
+        """Return the caller that a principal is; Unavailable where nobody can say what they may see."""
         standing = self._standing
-        held = profiles_of(principal, standing.instance)
+        instance = standing.instance
+        profiles = self._profiles.of(instance.catalogue) if self._profiles else instance.profiles
+        held = profiles.held_by(principal.subject, principal.claims)
         reader = Reader(standing.shelf.current(), held)
         feeds = CallerFeeds(standing.feeds, reader, operates=any(profile.operations for profile in held))
         return Caller(reader, feeds, self._answer_tokens, self._row_cap, stop)
-
-
-def profiles_of(principal: Principal, instance: Instance) -> Sequence[Profile]:
-    """Return the profiles assigned to a principal; none sees nothing."""
-    claims: Mapping[str, Sequence[str]] = principal.claims
-    names = {known.profile for known in instance.assignments if known.holds(principal.subject, claims)}
-    return [profile for name, profile in instance.profiles.items() if name in names]

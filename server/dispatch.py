@@ -100,10 +100,17 @@ class Dispatch:
         self._heavy.close()
         self._light.close()
 
-    async def call(self, name: str, arguments: Mapping[str, Any], principal: Principal) -> Outcome:
-        """Return the answer of one call; what goes wrong is an answer too, and told of as any other."""
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], principal: Principal, fault: Refusal | None = None
+    ) -> Outcome:
+        """Return the answer of one call; what goes wrong is an answer too, and told of as any other.
+
+        `fault` is what was found wrong with its arguments before they came here.
+        """
         with self._telemetry.call(name, arguments, principal.subject, known=name in self.tools) as told:
             try:
+                if fault is not None:
+                    raise fault
                 outcome = await self._admitted(self._tool(name), arguments, principal)
             except Refusal as refusal:
                 outcome = Outcome.refused(refusal.as_data())

@@ -16,7 +16,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from starlette.requests import Request
 
+from engine.errors import Refusal
 from server.dispatch import Dispatch
+from server.messages import FAULT
 from server.principal import Principal
 from server.toolbox import Tool
 
@@ -30,14 +32,17 @@ RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
 Context = ServerRequestContext[Any]
 
 
-def endpoint(dispatch: Dispatch, version: str, origins: Sequence[str]) -> StreamableHTTPSessionManager:
-    """Return the session manager that serves /mcp at some origins."""
+def endpoint(
+    dispatch: Dispatch, version: str, hosts: Sequence[str], origins: Sequence[str]
+) -> StreamableHTTPSessionManager:
+    """Return the session manager that serves /mcp at some hosts, to pages of some origins."""
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[advertised(tool) for tool in dispatch.tools.values()])
 
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        outcome = await dispatch.call(asked.name, asked.arguments or {}, principal_of(context))
+        principal, fault = principal_of(context), fault_of(context)
+        outcome = await dispatch.call(asked.name, asked.arguments or {}, principal, fault)
         return types.CallToolResult(
             content=[types.TextContent(text=outcome.text)],
             structured_content=outcome.result,
@@ -77,7 +82,7 @@ def endpoint(dispatch: Dispatch, version: str, origins: Sequence[str]) -> Stream
         json_response=True,
         stateless=True,
         security_settings=TransportSecuritySettings(
-            allowed_hosts=[origin.partition("://")[2] for origin in origins],
+            allowed_hosts=list(hosts),
             allowed_origins=list(origins),
         ),
     )
@@ -94,6 +99,12 @@ def advertised(tool: Tool) -> types.Tool:
             title=tool.title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         ),
     )
+
+
+def fault_of(context: Context) -> Refusal | None:
+    """Return what is wrong with the arguments of a call, as the HTTP edge found out."""
+    fault = getattr(context.request.state, FAULT, None) if isinstance(context.request, Request) else None
+    return fault if isinstance(fault, Refusal) else None
 
 
 def principal_of(context: Context) -> Principal:

@@ -17,7 +17,9 @@ from server.ops.board import HealthBoard
 from server.ops.checks import NO_BOOKS, ArtifactsFolder, StoredBooks, tell_of_loads, use_database
 from server.ops.listener import operated
 from server.ops.readiness import Check, Readiness
+from server.profiles import LiveProfiles, followed
 from server.settings import Settings
+from server.stores.profiles import source_of
 from server.telemetry.metrics import Metrics
 from server.telemetry.traces import collects
 from server.workers.files import taken
@@ -49,12 +51,19 @@ class Parent:
         release = version("tieout")
         metrics = Metrics(release, self._folder)
         metrics.watch(lambda: self._supervisor.processes)
-        duties = Duties(brief=self._brief(), reread=self._reread, serving=announce, ended=metrics.ended)
         with platform(self._settings) as opened:
             opened.start()  # beside opening the books
             for fault in self._data_faults():
                 log.warning(fault)
-            with operated(for_operators, self._readiness(opened, metrics), metrics):
+            profiles = LiveProfiles(source_of(self._settings, opened.database), self._taken.instance.catalogue)
+            readiness = self._readiness(opened, profiles, metrics)
+            duties = Duties(
+                brief=self._brief(),
+                reread=partial(self._reread, profiles),
+                serving=announce,
+                ended=metrics.ended,
+            )
+            with followed(profiles), operated(for_operators, readiness, metrics):
                 told = {"url": self._settings.base_url, "operators": self._settings.ops_bind, "release": release}
                 log.info("serving", extra=told)
                 try:
@@ -70,11 +79,12 @@ class Parent:
     def _brief(self) -> Brief:
         return Brief(settings=self._settings, files=self._taken.files, health=self._folder / HEALTH)
 
-    def _reread(self) -> Brief | None:
+    def _reread(self, profiles: LiveProfiles) -> Brief | None:
         read = reread(self._settings.instance, partial(taken, into=self._next_copy()))
         if read is None:
             return None
         self._taken = read
+        profiles.fit(read.instance.catalogue)
         log.info(
             "the files of %s were read anew: catalogue %s", self._settings.instance, read.instance.catalogue.version
         )
@@ -85,7 +95,7 @@ class Parent:
         books = Shelf(instance.catalogue, self._settings.store).current()
         return data_faults(books, instance.bindings) if books.version else [NO_BOOKS]
 
-    def _readiness(self, opened: Platform, metrics: Metrics) -> Readiness:
+    def _readiness(self, opened: Platform, profiles: LiveProfiles, metrics: Metrics) -> Readiness:
         files = ArtifactsFolder(self._settings.files, self._settings.free_megabytes)
         books = StoredBooks(self._taken.instance.catalogue, self._settings.store, metrics.books)
         checks = [
@@ -95,7 +105,10 @@ class Parent:
             Check(name="artifacts", run=files.use),
         ]
         tell = partial(tell_of_loads, opened.loads, lambda: self._taken.instance.bindings, metrics)
-        beside = [Check(name="load_history", run=tell)]
+        beside = [
+            Check(name="load_history", run=tell),
+            Check(name="profiles", run=lambda: metrics.profiles(len(profiles.faults), profiles.age)),
+        ]
         return Readiness(checks, metrics, beside=beside, post=HealthBoard(self._folder / HEALTH).post)
 
     def _use_cache(self, opened: Platform) -> str | None:

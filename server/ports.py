@@ -7,6 +7,7 @@ from typing import Protocol
 
 from engine.calendar.periods import Span
 from engine.feeds import LoadAttempt, LoadStatus
+from engine.instance.documents import Document
 
 
 class StoreDown(Exception):
@@ -79,3 +80,10 @@ class Loads(Protocol):
 
     def last_due(self, binding: str) -> datetime | None:
         """Return the latest slot of a feed's schedule that some attempt answered, None where none did."""
+
+
+class ProfileSource(Protocol):
+    """Where it is written who sees what."""
+
+    def read(self) -> Document:
+        """Return what it says now, the same document while it says the same; StoreDown where it cannot be asked."""

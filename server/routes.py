@@ -1,18 +1,23 @@
 """The HTTP edge around the MCP endpoint: which request this is, who is calling, and whether they still wait."""
 
+import logging
 from collections.abc import Awaitable, Callable
 
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from server.challenges import Challenges
+from server.settings import Settings
 from server.telemetry.logs import bound
+from server.telemetry.metrics import CallMetrics
 from server.telemetry.request_ids import request_id_of
-from server.tokens.authority import Authority, TokenRefused
+from server.tokens.attempts import Attempts, Counted, place_of
+from server.tokens.authority import Authority, CannotVerify, Reason, TokenRefused
 
 REQUEST_ID = "X-Request-ID"
+log = logging.getLogger("tieout.tokens")
 
 
 class Identified:
@@ -38,31 +43,54 @@ class Identified:
 
 
 class Authenticated:
-    """Lets calls with a known bearer token through, with their principal; answers 401 to the others."""
+    """Lets calls with a good bearer token through, with their principal; tells the others what they lack."""
 
-    def __init__(self, app: ASGIApp, authority: Authority) -> None:
+    def __init__(self, app: ASGIApp, authority: Authority, settings: Settings, metrics: CallMetrics) -> None:
         self._app = app
         self._authority = authority
+        self._challenges = Challenges(settings)
+        self._metrics = metrics
+        self._attempts = Attempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Look at the token of one request."""
-        scheme, _, token = Request(scope).headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not token:
-            await unauthorized("Send the key as a bearer token.", had_token=bool(token))(scope, receive, send)
-            return
+        answer = await self._admit(scope)
+        await (answer or self._app)(scope, receive, send)
+
+    async def _admit(self, scope: Scope) -> Response | None:
+        """Return what keeps a request out, None where it is let in."""
+        sent = Headers(scope=scope).getlist("authorization")
+        if len(sent) > 1:
+            return self._refuse(scope, Reason.MALFORMED, self._challenges.twice())
+        scheme, _, token = (sent[0] if sent else "").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            self._metrics.refused_tokens.labels(Reason.MISSING).inc()
+            return self._challenges.missing()
         try:
             principal = await self._authority.principal(token.strip())
         except TokenRefused as refused:
-            await unauthorized(str(refused), had_token=True)(scope, receive, send)
-            return
+            return self._refuse(scope, refused.reason, self._challenges.refused(refused))
+        except CannotVerify:
+            self._metrics.refused_tokens.labels(Reason.UNVERIFIABLE).inc()
+            return self._challenges.unverifiable()
         scope.setdefault("state", {})["principal"] = principal
-        await self._app(scope, receive, send)
+        return None
 
+    def _refuse(self, scope: Scope, reason: Reason, answer: Response) -> Response:
+        """Take note of a refused token; return the answer, or to wait where its address sent too many.
 
-def unauthorized(words: str, *, had_token: bool) -> JSONResponse:
-    """Return the answer to a missing or wrong token."""
-    challenge = 'Bearer realm="tieout"' + (', error="invalid_token"' if had_token else "")
-    return JSONResponse({"error": words}, status_code=401, headers={"WWW-Authenticate": challenge})
+        An expired token is no guess: its client has to learn of it, whoever else is at the address.
+        """
+        self._metrics.refused_tokens.labels(reason).inc()
+        address = place_of((scope.get("client") or (None,))[0])
+        said = {"reason": reason.value, "address": address}
+        counted = Counted(0, begins=False) if reason is Reason.EXPIRED else self._attempts.count(address)
+        if not counted.wait:
+            log.info("token refused", extra=said)
+            return answer
+        if counted.begins:
+            log.warning("too many tokens refused; further ones of the address are not logged", extra=said)
+        return self._challenges.too_many(counted.wait)
 
 
 class CancelOnDisconnect:

@@ -17,6 +17,7 @@ LOG_FORMATS = ("text", "json")
 PROFILES = ("file", "database")
 DISCOVERY = "/.well-known/openid-configuration"
 LAST_PORT = 65_535
+HTTPS_PORT = ":443"  # what a host or origin may leave out
 Default = TypeVar("Default")
 
 
@@ -127,10 +128,18 @@ class Settings:
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """The origins that requests may be sent to and come from."""
+        """The origins that requests may come from, as browsers write them."""
         if self.many_users:
-            return (self.base_url,)
+            return (self.base_url.lower().removesuffix(HTTPS_PORT),)
         return tuple(f"http://{bracketed(host)}:{self.port}" for host in LOOPBACK)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that requests may be sent to, with the port where it is not the usual one."""
+        named = tuple(origin.partition("://")[2] for origin in self.origins)
+        if self.many_users and urlsplit(self.origins[0]).port is None:
+            return (*named, *(name + HTTPS_PORT for name in named))
+        return named
 
     @property
     def discovery(self) -> str:
@@ -206,7 +215,7 @@ def hold_for_many(settings: Settings) -> None:
             f"SVC_BASE_URL is '{redacted(settings.public_url or '')}'; with SVC_OIDC_ISSUER it takes the public https "
             "origin, without a path"
         )
-    if not is_url(settings.oidc_issuer, "https") and urlsplit(f"{settings.oidc_issuer}").hostname not in LOOPBACK:
+    if not is_url(settings.oidc_issuer, "https") and not is_here(settings.oidc_issuer):
         raise BadSetting(f"SVC_OIDC_ISSUER is '{redacted(settings.oidc_issuer or '')}'; it takes an https URL")
     if not is_url(settings.discovery, "http", "https"):
         raise BadSetting(f"SVC_OIDC_DISCOVERY is '{redacted(settings.discovery)}'; it takes a URL")
@@ -223,7 +232,19 @@ def is_origin(url: str | None, *schemes: str) -> bool:
 
 def is_url(url: str | None, *schemes: str) -> bool:
     """Tell whether a text is a URL of one of some schemes, of a place and not of somebody's login there."""
-    parts = urlsplit(url or "")
+    try:
+        parts = urlsplit(url or "")
+        port = parts.port
+    except ValueError:  # brackets that close nothing, a port that is none
+        return False
     return (
-        parts.scheme in schemes and bool(parts.hostname) and not (parts.query or parts.fragment or "@" in parts.netloc)
+        parts.scheme in schemes
+        and bool(parts.hostname)
+        and port != 0
+        and not (parts.query or parts.fragment or "@" in parts.netloc)
     )
+
+
+def is_here(url: str | None) -> bool:
+    """Tell whether a text is a URL of this machine."""
+    return is_url(url, "http") and urlsplit(f"{url}").hostname in LOOPBACK

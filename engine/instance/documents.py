@@ -2,17 +2,20 @@
 
 YAML is read by the 1.2 core schema as far as an instance needs it: a scalar stays the text that was written (0010, NO
 and 2025-09-30 are ids and codes, not 8, false and a date); what a field makes of its text is the field's own affair.
+A key without a value has the empty text, which is a fault wherever something is wanted.
 """
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
 import yaml
 
-NULLS = {"", "~", "null", "Null", "NULL"}
+DEEPEST = 100  # levels of parts in parts; the parser itself knows no bound
+MOST_PARTS = 5_000_000  # each as often as aliases repeat it
+FRAME = (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentStartEvent, yaml.DocumentEndEvent)
 
 Tree = dict[str, "Tree"] | list["Tree"] | str | None
 Location = Sequence[str | int]
@@ -23,12 +26,14 @@ class Fault:
     """One thing wrong in an instance: where it stands, what was found, and what would be valid."""
 
     file: str
-    line: int
+    line: int  # 0 where what was read has no lines
     found: str
     valid: str = ""
+    at: tuple[str | int, ...] = ()  # the part of the tree
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.found}" + (f" — {self.valid}" if self.valid else "")
+        place = f"{self.file}:{self.line}" if self.line else " ".join((self.file, ".".join(map(str, self.at)))).strip()
+        return f"{place}: {self.found}" + (f" — {self.valid}" if self.valid else "")
 
 
 class InstanceFaults(Exception):
@@ -57,49 +62,105 @@ class Document:
 
     def fault(self, location: Location, found: str, valid: str = "") -> None:
         """Note something wrong with a part."""
-        self.faults.append(Fault(self.file, self.line(location), found, valid))
+        self.faults.append(Fault(self.file, self.line(location), found, valid, tuple(location)))
 
 
 def read_document(folder: Path, file: str) -> Document:
     """Read one file of an instance; what is no YAML, or says a key twice, becomes a fault of the document."""
+    return parse_document(file, (folder / file).read_bytes())
+
+
+def parse_document(file: str, content: bytes) -> Document:
+    """Return what a file holds as a document; what is no YAML, or says a key twice, becomes a fault of it."""
     document = Document(file)
     try:
-        text = (folder / file).read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=yaml.CSafeLoader)
+        document.tree = Growing(document, yaml.parse(content.decode(), Loader=yaml.CSafeLoader)).whole()
     except UnicodeDecodeError as fault:
         document.faults.append(Fault(file, 1, f"is no UTF-8 text at byte {fault.start}"))
     except yaml.MarkedYAMLError as fault:
         line = fault.problem_mark.line + 1 if fault.problem_mark else 1
         document.faults.append(Fault(file, line, f"is no YAML: {fault.problem or fault}"))
+    except Misread as fault:
+        document.faults.append(Fault(file, fault.line, f"is no YAML that can be read: {fault}"))
     except yaml.YAMLError as fault:
         document.faults.append(Fault(file, 1, f"is no YAML: {fault}"))
-    else:
-        document.tree = grow(document, node, ())
     return document
 
 
-def grow(document: Document, node: yaml.Node | None, at: tuple[str | int, ...]) -> Tree:
-    """Return the tree of a node and note the line of each of its parts."""
-    if node is None:
-        return None
-    document.lines.setdefault(at, node.start_mark.line + 1)
-    if isinstance(node, yaml.MappingNode):
+class Misread(ValueError):
+    """What the parser takes and a document does not."""
+
+    def __init__(self, problem: str, event: yaml.Event) -> None:
+        super().__init__(problem)
+        self.line = line_of(event)
+
+
+@dataclass(slots=True)
+class Growing:
+    """A document whose tree grows out of the parser's events, each part with its line."""
+
+    document: Document
+    events: Iterator[yaml.Event]
+    anchored: dict[str, tuple[Tree, int]] = field(default_factory=dict)  # each with how many parts it has
+    parts: int = 0
+
+    def whole(self) -> Tree:
+        """Return the tree of the only document; None where there is none."""
+        tree: Tree = None
+        for number, event in enumerate(event for event in self.events if not isinstance(event, FRAME)):
+            if number:
+                raise Misread("has a second document", event)
+            tree = self.part(event, ())
+        return tree
+
+    def part(self, event: yaml.Event, at: tuple[str | int, ...]) -> Tree:
+        """Return the part that begins with an event."""
+        before, anchor = self.parts, event.anchor if isinstance(event, yaml.NodeEvent) else None
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self.anchored:
+                raise Misread(f"has no '&{event.anchor}' that is whole above its '*{event.anchor}'", event)
+            tree, parts = self.anchored[event.anchor]
+            self.parts += parts
+        self.parts += 1
+        if len(at) > DEEPEST or self.parts > MOST_PARTS:
+            raise Misread("has too many parts, or too many in each other", event)
+        self.document.lines.setdefault(at, line_of(event))
+        if isinstance(event, yaml.MappingStartEvent):
+            tree = self.branch(at)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            tree = [self.part(item, (*at, place)) for place, item in enumerate(self.until(yaml.SequenceEndEvent))]
+        elif isinstance(event, yaml.ScalarEvent):
+            tree = str(event.value)
+        if anchor:
+            self.anchored[anchor] = tree, self.parts - before
+        return tree
+
+    def branch(self, at: tuple[str | int, ...]) -> dict[str, Tree]:
+        """Return a mapping that has begun."""
         branch: dict[str, Tree] = {}
-        for key, value in node.value:
-            name = str(key.value)
+        for event in self.until(yaml.MappingEndEvent):
+            line = line_of(event)
+            name = str(self.part(event, (*at, "")))
             here = (*at, name)
-            if name in branch:
-                document.faults.append(
-                    Fault(document.file, key.start_mark.line + 1, f"says '{name}' twice", "say each key once")
-                )
-                continue
-            document.lines[here] = key.start_mark.line + 1
-            branch[name] = grow(document, value, here)
+            twice = name in branch
+            if twice:
+                fault = Fault(self.document.file, line, f"says '{name}' twice", "say each key once", here)
+                self.document.faults.append(fault)
+            else:
+                self.document.lines[here] = line
+            value = self.part(next(self.events), here)
+            branch.setdefault(name, value)
         return branch
-    if isinstance(node, yaml.SequenceNode):
-        return [grow(document, item, (*at, index)) for index, item in enumerate(node.value)]
-    is_null = isinstance(node, yaml.ScalarNode) and node.style is None and node.value in NULLS
-    return None if is_null else str(node.value)
+
+    def until(self, end: type[yaml.Event]) -> Iterator[yaml.Event]:
+        """Yield the events that begin parts, up to the end of what they are parts of."""
+        while not isinstance(event := next(self.events), end):
+            yield event
+
+
+def line_of(event: yaml.Event) -> int:
+    """Return the line that an event begins on."""
+    return event.start_mark.line + 1 if event.start_mark else 1
 
 
 def read_table(folder: Path, file: str) -> Document:

@@ -1,7 +1,10 @@
-"""Reads an instance folder: every file, every fault, then the values."""
+"""Reads an instance folder: every file, every fault, then the values.
+
+Faults of profiles are no reason to refuse an instance: each closes what it concerns, and is told with the others.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -11,23 +14,20 @@ from pydantic import BaseModel
 from engine.catalogue import Catalogue
 from engine.feeds import Binding
 from engine.instance.build.calendar import build_calendar
+from engine.instance.build.default import build_default
 from engine.instance.build.dimensions import build_dimensions
 from engine.instance.build.domains import build_domains
 from engine.instance.build.feeds import build_bindings
 from engine.instance.build.metrics import MetricBuilder
-from engine.instance.build.registry import (
-    build_assignments,
-    build_default,
-    build_profiles,
-)
 from engine.instance.build.scenarios import build_comparisons, build_scenarios
 from engine.instance.build.statements import StatementBuilder
 from engine.instance.documents import Document, Fault, InstanceFaults, read_document, read_table
 from engine.instance.files.books import DimensionsFile, DomainFile, InstanceFile
 from engine.instance.files.registry import IntegrationsFile, ProfilesFile, ScenariosFile
 from engine.instance.files.statements import StatementFile
+from engine.instance.profiles import FILE, build_profiles, fitted, read_profiles
 from engine.instance.shapes import fit
-from engine.profiles import Assignment, Profile
+from engine.profiles import Profiles
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -37,10 +37,10 @@ FILES: dict[str, type[BaseModel]] = {
     "domains/*.yaml": DomainFile,
     "statements/*.yaml": StatementFile,
     "scenarios.yaml": ScenariosFile,
-    "profiles.yaml": ProfilesFile,
+    FILE: ProfilesFile,
     "integrations.yaml": IntegrationsFile,
 }
-OPTIONAL = ("profiles.yaml", "integrations.yaml")
+OPTIONAL = ("integrations.yaml",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,17 +48,17 @@ class Instance:
     """What the files of an instance say."""
 
     catalogue: Catalogue
-    profiles: Mapping[str, Profile]
-    assignments: list[Assignment]
+    profiles: Profiles
     bindings: Mapping[str, Binding]
 
 
 @dataclass
 class Reading:
-    """The documents read so far, in the order of their files."""
+    """The documents read so far, in the order of their files; that of the profiles stands beside."""
 
     folder: Path
     documents: list[Document]
+    profiles: Document = field(default_factory=lambda: Document(FILE))
 
     def one(self, file: str, model: type[Model]) -> tuple[Document, Model | None]:
         """Read the file of a name."""
@@ -86,7 +86,7 @@ class Reading:
 
     def strangers(self) -> list[Fault]:
         """Return a fault for every YAML file that is none of an instance's."""
-        known = {document.file for document in self.documents}
+        known = {FILE, *(document.file for document in self.documents)}
         found = {path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*.y*ml") if path.is_file()}
         valid = f"an instance has {', '.join(FILES)}"
         return [
@@ -99,23 +99,24 @@ class Reading:
         """Raise everything wrong so far."""
         faults = [fault for document in self.documents for fault in document.faults] + self.strangers()
         if faults:
-            raise InstanceFaults(faults)
+            raise InstanceFaults(faults + self.profiles.faults)
 
 
 def read_instance(folder: Path) -> Instance:
     """Return the values of an instance folder; InstanceFaults names everything wrong with it.
 
-    Files that do not fit their shape hide what they would have said; everything that can be read is checked.
+    Files that do not fit their shape hide what they would have said; everything that can be read is checked. Where the
+    profiles alone have faults, they hold them themselves.
     """
-    reading = Reading(folder, [])
+    reading = Reading(folder, [], read_profiles(folder))
     instance_doc, instance = reading.one("instance.yaml", InstanceFile)
     dimensions_doc, dimensions_file = reading.one("dimensions.yaml", DimensionsFile)
     scenarios_doc, scenarios_file = reading.one("scenarios.yaml", ScenariosFile)
-    profiles_doc, profiles_file = reading.one("profiles.yaml", ProfilesFile)
+    profiles_file = fitted(reading.profiles)
     integrations_doc, integrations = reading.one("integrations.yaml", IntegrationsFile)
     domain_files = reading.several("domains/*.yaml", DomainFile)
     statement_files = reading.several("statements/*.yaml", StatementFile)
-    if not (instance and dimensions_file and scenarios_file and profiles_file and integrations):
+    if not (instance and dimensions_file and scenarios_file and integrations):
         reading.stop_at_faults()
         raise AssertionError("a file that has no model has a fault")
 
@@ -132,8 +133,7 @@ def read_instance(folder: Path) -> Instance:
     scenarios = build_scenarios(scenarios_doc, scenarios_file, domains, dimensions, calendar)
     comparisons = build_comparisons(scenarios_doc, scenarios_file, scenarios)
     default = build_default(instance_doc, instance, statements, scenarios, calendar)
-    profiles = build_profiles(profiles_doc, profiles_file, scenarios, domains, dimensions)
-    assignments = build_assignments(profiles_doc, profiles_file, profiles)
+    profiles = build_profiles(reading.profiles, profiles_file, scenarios, domains, dimensions)
     bindings = build_bindings(integrations_doc, integrations, domains, dimensions, scenarios)
     reading.stop_at_faults()
 
@@ -155,7 +155,6 @@ def read_instance(folder: Path) -> Instance:
             version=version_of(folder, reading.documents),
         ),
         profiles=profiles,
-        assignments=assignments,
         bindings=bindings,
     )
 

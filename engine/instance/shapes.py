@@ -51,7 +51,8 @@ def described(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, str]:
         guess = f"did you mean {quoted(close)}? " if close else ""
         return f"unknown key '{where}'", f"{guess}known keys: {', '.join(known)}"
     got = error["input"]
-    found = f"{where} {EXPECTED[kind]}" if kind in EXPECTED else f"{where}: {error['msg']}"
+    said = error["msg"].removeprefix("Value error, ")
+    found = f"{where} {EXPECTED[kind]}" if kind in EXPECTED else f"{where}: {said}"
     if kind != "missing" and isinstance(got, str | int | float | bool):
         found += f" (found '{got}')"
     if kind == "line_kind":

@@ -66,7 +66,13 @@ class MemberSet(Protocol):
         """Return what each leaf weighs in the total of a breakdown; None: every leaf 1."""
 
     def path(self, member: str) -> tuple[str, ...]:
-        """Return the labels from the top down to an id's parent."""
+        """Return the ids from the top down to an id's parent."""
+
+    def lender(self, member: str) -> str | None:
+        """Return the leaf member that a node above others takes its code from, and its name if it has none itself."""
+
+    def bare_label(self, member: str) -> str:
+        """Return the name of an id that takes nothing from a leaf."""
 
 
 class Flat(ABC):
@@ -79,6 +85,10 @@ class Flat(ABC):
     @abstractmethod
     def leaves(self, member: str) -> Leaves:
         """Return the leaf codes an id stands for, each with its weight."""
+
+    @abstractmethod
+    def label(self, member: str) -> str:
+        """Return the name shown for an id."""
 
     def below(self, member: str) -> frozenset[int]:
         """Return the leaf codes an id stands for."""
@@ -106,6 +116,13 @@ class Flat(ABC):
     def path(self, member: str) -> tuple[str, ...]:  # noqa: ARG002 - a list has no levels
         """Nothing lies above an id."""
         return ()
+
+    def lender(self, member: str) -> None:  # noqa: B027 - nobody lends a member anything
+        """A member is called by its own name."""
+
+    def bare_label(self, member: str) -> str:
+        """A member has no other name."""
+        return self.label(member)
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def ragged_nodes(dimension: str, of: LeafMembers, table: pl.DataFrame, *, adds_p
         nodes={
             key: Node(
                 node=key,
-                name=edge.name or (of.label(edge.leaf) if of.has(edge.leaf) else key),
+                name=edge.name,
                 children=tuple(children[key].items()) if key in children else (),
                 own=of.codes.get(edge.leaf),
             )

@@ -19,7 +19,7 @@ class Node:
     """One node of a tree: its children in order with their weights, and the leaf that posts on it, if any."""
 
     node: str
-    name: str
+    name: str | None  # None: that of its leaf
     children: tuple[tuple[str, Exact], ...]
     own: int | None
 
@@ -72,8 +72,18 @@ class RaggedNodes:
         """Return the node's name."""
         if member in (UNASSIGNED, ALL):
             return member
-        name = self.nodes[member.removesuffix(OWN)].name
+        node = self.nodes[member.removesuffix(OWN)]
+        name = node.name or (node.node if node.own is None else self.of.names[node.own])
         return f"{name} (own)" if member.endswith(OWN) else name
+
+    def bare_label(self, member: str) -> str:
+        """Return a node's name of its own, else its id."""
+        return self.nodes[member].name or member
+
+    def lender(self, member: str) -> str | None:
+        """Return the leaf that posts on a node with others below it; it may be hidden while the node is seen."""
+        node = self.nodes.get(member)
+        return None if node is None or node.own is None or not node.children else self.of.member_ids[node.own]
 
     def code(self, member: str) -> str | None:
         """Return the code of the leaf that posts on a node."""
@@ -128,14 +138,22 @@ class RaggedNodes:
             yield from (own for own in owns if own is not None)
 
     def among(self, codes: AbstractSet[int]) -> Iterator[str]:
-        """Yield the ids that have some of these leaves below them, in display order."""
+        """Yield the ids that have some of these leaves below them, in display order.
+
+        Where nothing but its own postings is left of a node, they are the node.
+        """
         held: set[str] = set()
         for key in self._upward(node for node, _ in self.roots):
             node = self.nodes[key]
             if node.own in codes or any(child in held for child, _ in node.children):
                 held.add(key)
         for member in self.ids():
-            if self.nodes[member.removesuffix(OWN)].own in codes if member.endswith(OWN) else member in held:
+            node = self.nodes[member.removesuffix(OWN)]
+            if (
+                node.own in codes and any(child in held for child, _ in node.children)
+                if member.endswith(OWN)
+                else member in held
+            ):
                 yield member
 
     def _downward(self, tops: Iterable[str]) -> Iterator[str]:
@@ -176,19 +194,17 @@ class RaggedNodes:
         """Return one level below a single filtered node or a single root; else the filtered nodes or the roots."""
         filtered = [member for member in dict.fromkeys(under) if member != ALL]
         if len(filtered) == 1:
-            return self.children(filtered[0]) or filtered
+            return self.children(filtered[0], visible) or filtered
         if filtered:
             return filtered
         roots = [node for node, _ in self.roots if visible(node)]
-        return [*((self.children(roots[0]) or roots) if len(roots) == 1 else roots), UNASSIGNED]
+        return [*((self.children(roots[0], visible) or roots) if len(roots) == 1 else roots), UNASSIGNED]
 
-    def children(self, member: str) -> list[str]:
-        """Return the children of a node, its own postings first; none where nothing lies below."""
+    def children(self, member: str, visible: Visible) -> list[str]:
+        """Return the visible children of a node, its own postings first; none where nothing lies below."""
         node = self.nodes.get(member)
-        if node is None or not node.children:
-            return []
-        own = [] if node.own is None else [member + OWN]
-        return own + [child for child, _ in node.children]
+        below = [child for child, _ in node.children if visible(child)] if node else []
+        return [own, *below] if below and visible(own := member + OWN) else below
 
     def top(self) -> Leaves:
         """Return each leaf's weight up to the top, the edges of the roots included; unplaced leaves count once."""
@@ -200,13 +216,13 @@ class RaggedNodes:
         return {**trees, **self.unplaced}
 
     def path(self, member: str) -> tuple[str, ...]:
-        """Return the labels of the nodes above, by the first parent of each."""
+        """Return the nodes above, by the first parent of each."""
         above = member.removesuffix(OWN) if member.endswith(OWN) else self.parents.get(member)
-        labels = []
+        nodes = []
         while above is not None:
-            labels.append(self.nodes[above].name)
+            nodes.append(above)
             above = self.parents.get(above)
-        return tuple(reversed(labels))
+        return tuple(reversed(nodes))
 
     @cached_property
     def parents(self) -> Mapping[str, str]:

@@ -91,7 +91,7 @@ def currency_notes(
 def held_by_base(plan: FigurePlan, read: CurrencyRead, rows: pl.DataFrame) -> Iterator[tuple[Base, Held]]:
     """Yield the currencies of each base and reading: of the last window that has several, else of all."""
     weighing = read.batch.shares[0].weighing
-    for base, weights in zip(weighing.bases, weighing.weights, strict=True):
+    for base, weights in zip(read.batch.bases, weighing.weights, strict=True):
         dimension = base.measure.currency
         if dimension is None:
             continue

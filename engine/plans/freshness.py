@@ -30,11 +30,7 @@ def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
     """Return the freshness of every domain and base scenario that a plan reads."""
     scenarios = dict.fromkeys(part.scenario.id for reading in readings(plan) for part in reading.side.parts)
     return {
-        domain.key: {
-            scenario: freshness_of(plan, domain, scenario)
-            for scenario in scenarios
-            if not plan.reader.cell(scenario, domain.key).is_nothing
-        }
+        domain.key: {scenario: freshness_of(plan, domain, scenario) for scenario in scenarios}
         for domain in plan.query.domains
     }
 
@@ -82,8 +78,11 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
 def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[Loaded]:
     """Return the loads that brought the days that a plan reads of a scenario of a domain, first published first.
 
-    Where no row is seen on them, the latest load of all.
+    Where no row is seen on them, the latest load of all; none where no row is seen at all.
     """
+    seen = plan.presences.of(View(domain, (Portion(Part(plan.reader.catalogue.scenarios[scenario])),)))
+    if seen.through() is None and not seen.undated():
+        return []
     loads = plan.reader.loaded(domain, scenario)
     if len(loads) <= 1:
         return loads

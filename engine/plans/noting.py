@@ -81,8 +81,10 @@ def domains_of(row: Row) -> set[str]:
 
 def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
     """Yield the domains that an adjustment of a variant cannot touch."""
-    dimensions = plan.reader.catalogue.dimensions
+    dimensions = plan.reader.dimensions
     for adjustment in (known for part in side.parts if part.variant for known in part.variant.adjustments):
+        if not all(cut.dimension in dimensions for cut in adjustment.where):
+            continue  # it touches nothing that may be seen
         for domain in plan.query.domains:
             lacking = [
                 cut.dimension for cut in adjustment.where if dimensions[cut.dimension].leaf not in domain.dimensions
@@ -189,6 +191,5 @@ def empty_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
     """Yield the domains that a scenario holds no rows of at all."""
     ids = [part.scenario.id for part in reading.side.parts]
     for domain in plan.query.domains:
-        seen = not all(plan.reader.cell(id_, domain.key).is_nothing for id_ in ids)
-        if seen and plan.presences.of(reading.view(domain.key)).through() is None:
+        if plan.presences.of(reading.view(domain.key)).through() is None:
             yield Note.of("no_rows", scenario="+".join(ids), domain=domain.key)

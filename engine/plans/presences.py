@@ -73,6 +73,10 @@ class Blended:
         """Return the leaf dimensions of which some row has no member."""
         return frozenset().union(*(presence.unassigned(dimensions) for _, presence in self.parts))
 
+    def brought_by(self, load: str) -> bool:
+        """Tell whether a load brought some row."""
+        return any(presence.brought_by(load) for _, presence in self.parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Presences:

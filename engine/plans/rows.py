@@ -1,7 +1,7 @@
 """Rows: the lines of a statement or the metrics of a call, with what each is computed from."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.catalogue import (
     Favourable,
@@ -19,6 +19,7 @@ from engine.cuts import OWN
 from engine.errors import Unavailable
 from engine.exact import ONE, Exact
 from engine.formulas.figures import FigureType, Kind
+from engine.labels import label_of
 from engine.members.tree import RaggedNodes
 from engine.plans.expressions import Expression, of_line, of_metric, of_node
 from engine.reader import Reader
@@ -45,8 +46,12 @@ class Row:
 
 
 def statement_rows(statement: Statement, reader: Reader) -> tuple[Row, ...]:
-    """Return the rows of a statement, rollups expanded."""
-    return tuple(row for line in statement.lines for row in line_rows(line, statement, reader))
+    """Return the rows of a statement, rollups expanded; headers by their place among the lines that may be seen."""
+    return tuple(
+        replace(row, key=f"header_{place}") if isinstance(line, HeaderLine) else row
+        for place, line in enumerate(statement.lines, 1)
+        for row in line_rows(line, statement, reader)
+    )
 
 
 def line_rows(line: Line, statement: Statement, reader: Reader) -> Iterator[Row]:
@@ -91,15 +96,14 @@ def rollup_rows(line: RollupLine, statement: str, reader: Reader) -> Iterator[Ro
     tree = reader.members(line.dimension)
     if not isinstance(tree, RaggedNodes):
         raise Unavailable(f"{line.dimension}, which {line.key} expands, is no tree.")
+    visible = reader.visible(line.dimension)
 
     def node_rows(node: str, level: int, good: Favourable, edge: Exact | None) -> Iterator[Row]:
-        if not reader.sees(line.dimension, node):
-            return
         key = line.key if level == 0 else f"{line.dimension}.{node}"
         expression = of_node(line, node, key, statement)
         yield Row(
             key=key,
-            label=(line.label if level == 0 else None) or tree.label(node),
+            label=(line.label if level == 0 else None) or label_of(line.dimension, node, reader),
             level=level,
             kind="own" if node.endswith(OWN) else "node" if edge is None or edge else "memo",
             style=line.style if level == 0 else Style.PLAIN,
@@ -109,11 +113,12 @@ def rollup_rows(line: RollupLine, statement: str, reader: Reader) -> Iterator[Ro
             into_parent=edge,
         )
         if level < line.depth:
-            for child in tree.children(node):
+            for child in tree.children(node, visible.__contains__):
                 weight = ONE if child.endswith(OWN) else dict(tree.nodes[node].children)[child]
                 yield from node_rows(child, level + 1, turned_by(good, weight), weight)
 
-    yield from node_rows(line.node, 0, line.favourable, None)
+    if line.node in visible:
+        yield from node_rows(line.node, 0, line.favourable, None)
 
 
 def turned_by(good: Favourable, weight: Exact) -> Favourable:

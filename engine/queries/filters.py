@@ -1,6 +1,6 @@
 """Filters resolved: members to leaves, periods to runs of the range."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.calendar.calendar import Calendar
@@ -54,7 +54,7 @@ def resolve_filters(
         unknown = [member for member in members if member not in seen]
         if unknown:
             notes.append(Note.of("unknown_member", dimension=key, members=listed(unknown)))
-        leaves = joined_leaves(reader.members(key), seen)
+        leaves = joined_leaves(reader.members(key), seen, reader.sees_leaf(key))
         by_member.append(Filter(dimension=dimension, asked=members, members=seen, leaves=leaves))
     return Filters(tuple(by_member), by_time, tuple(notes))
 
@@ -101,15 +101,22 @@ def keys_of(reader: Reader, domains: Iterable[Domain], *, breaking_down: bool) -
     return list(keys)
 
 
-def joined_leaves(members: MemberSet, ids: Iterable[str]) -> Mapping[int, Exact]:
-    """Return the leaves of several ids, each once; refuse a leaf that would count with two weights."""
+def every_leaf(_: int) -> bool:
+    """Tell of every leaf that it counts."""
+    return True
+
+
+def joined_leaves(
+    members: MemberSet, ids: Iterable[str], counts: Callable[[int], bool] = every_leaf
+) -> Mapping[int, Exact]:
+    """Return the leaves of several ids, each once; refuse a leaf that counts where it would with two weights."""
     ids = list(ids)
     if len(ids) == 1:
         return members.leaves(ids[0])
     joined: dict[int, Exact] = {}
     for member in ids:
         for code, weight in members.leaves(member).items():
-            if joined.setdefault(code, weight) != weight:
+            if joined.setdefault(code, weight) != weight and counts(code):
                 raise AmbiguousWeight(
                     f"In {members.dimension}, a leaf below '{member}' also lies below another node of this filter "
                     f"with another weight ({weight.digits()} against {joined[code].digits()}). Ask for the nodes in "

@@ -118,15 +118,16 @@ def resolve_columns(asked: Sequence[ScenarioAsked] | None, reader: Reader) -> tu
     """Return the columns asked for, or the default ones; note the scenarios that are not there."""
     if asked is None:
         defaults = reader.catalogue.default.scenarios
-        if not defaults:
+        meant = [(resolve(key, reader.scenarios), alias or key) for key, alias in defaults]
+        columns = tuple(Column(reference, heading) for reference, heading in meant if reference)
+        if not columns:
             raise BadArguments(
                 "Name the scenarios to show; these books have no default. list_scenarios lists them.",
                 field="scenarios",
                 valid=reader.scenarios,
                 example={"scenarios": EXAMPLE},
             )
-        meant = [(resolve(key, reader.scenarios), alias or key) for key, alias in defaults]
-        return tuple(Column(reference, heading) for reference, heading in meant if reference), []
+        return columns, []
     if not asked or len(asked) > MOST_COLUMNS:
         raise BadArguments(
             f"scenarios names {len(asked)}; name between 1 and {MOST_COLUMNS}.",
@@ -136,14 +137,14 @@ def resolve_columns(asked: Sequence[ScenarioAsked] | None, reader: Reader) -> tu
             example={"scenarios": EXAMPLE},
         )
     refuse_twice([column.alias or column.scenario for column in asked], "scenarios")
-    columns, notes = [], []
+    found, notes = [], []
     for column in asked:
         reference = resolve(column.scenario, reader.scenarios)
         if reference is None:
             notes.append(Note.of("unknown_scenario", scenario=column.scenario[:100]))
         else:
-            columns.append(Column(reference, column.alias or column.scenario))
-    return tuple(columns), notes
+            found.append(Column(reference, column.alias or column.scenario))
+    return tuple(found), notes
 
 
 def refuse_endless_blends(columns: Sequence[Column], domains: Sequence[Domain]) -> None:

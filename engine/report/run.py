@@ -8,6 +8,7 @@ from engine.calendar.periods import Period, PeriodRange
 from engine.cuts import Cuts
 from engine.errors import BadArguments
 from engine.formulas.figures import Figure, Nothing
+from engine.labels import label_of
 from engine.plans.currencies import currency_notes, currency_reads
 from engine.plans.expressions import Measured
 from engine.plans.figures import FigurePlan, Figures, Place, Reading
@@ -172,5 +173,5 @@ def place_of(place: Place, plan: FigurePlan) -> ReportPlace:
             members.append(Member(dimension.key, period.code, period.label))
         else:
             member = str(by_axis[dimension.key])
-            members.append(Member(dimension.key, member, plan.reader.members(dimension.key).label(member)))
+            members.append(Member(dimension.key, member, label_of(dimension.key, member, plan.reader)))
     return ReportPlace(tuple(members), is_total=False, drill=place_drill(members, plan))

@@ -33,24 +33,32 @@ class Index:
     dimensions: Mapping[str, range]
     first_node: int  # the row where trees begin
     ids: Sequence[str]
+    lent: Mapping[int, bool]  # of rows whose id may take its name and code from a leaf: whether this one does
     entries: pl.DataFrame
     entry_of: pl.Series  # by row
 
     @classmethod
     def of(cls, lists: Sequence[MemberSet], trees: Sequence[MemberSet]) -> "Index":
-        """Index the ids of some dimensions; the last row of each is what it has unassigned."""
+        """Index the ids of some dimensions; the last row of each is what it has unassigned.
+
+        An id that takes its name and code from a leaf has a row with them and one without.
+        """
         ids: list[str] = []
+        lent: dict[int, bool] = {}
         ranges: dict[str, range] = {}
         entries: dict[tuple[str | None, ...], int] = {}
         entry_of: list[int] = []
         for members in (*lists, *trees):
             begin = len(ids)
-            ids += [*members.ids(), UNASSIGNED]
+            for member in (*members.ids(), UNASSIGNED):
+                known = (member, members.code(member), members.label(member))
+                if members.lender(member) is not None:
+                    lent |= {len(ids): False, len(ids) + 1: True}
+                    ids.append(member)
+                    entry_of.append(entries.setdefault((member, None, members.bare_label(member)), len(entries)))
+                ids.append(member)
+                entry_of.append(entries.setdefault(known, len(entries)))
             ranges[members.dimension] = range(begin, len(ids))
-            entry_of += [
-                entries.setdefault((member, members.code(member), members.label(member)), len(entries))
-                for member in ids[begin:]
-            ]
         parts = [tuple(dict.fromkeys(fold(part) for part in known if part)) for known in entries]
         texts = pl.DataFrame(
             {"text": ["".join(f"{BEGIN}{part}{END}" for part in known) for known in parts]}, schema={"text": pl.String}
@@ -60,6 +68,7 @@ class Index:
             dimensions=ranges,
             first_node=sum(len(ranges[members.dimension]) for members in lists),
             ids=ids,
+            lent=lent,
             entries=pl.concat([rows.group_by(ENTRY).agg(ROW).sort(ENTRY), texts], how="horizontal"),
             entry_of=rows[ENTRY],
         )

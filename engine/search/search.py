@@ -12,6 +12,7 @@ import polars as pl
 
 from engine.catalogue import Dimension, DimensionKind
 from engine.errors import BadArguments, DimensionUnavailable, Unavailable, UnknownName
+from engine.labels import code_of, label_of, path_of, sees_lender
 from engine.members.memberset import MemberSet
 from engine.notes import Note
 from engine.reader import Reader
@@ -180,19 +181,24 @@ def find_visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl
     visible: list[bool] = []
     for key, rows in index.dimensions.items():
         shown = reader.visible(key) if key in reader.dimensions and dimension in (None, key) else ()
-        visible += [index.ids[row] in shown for row in rows]
+        visible += [index.ids[row] in shown and called_so(row, key, index, reader) for row in rows]
     return pl.Series(visible, dtype=pl.Boolean)
+
+
+def called_so(row: int, dimension: str, index: Index, reader: Reader) -> bool:
+    """Tell whether the texts of a row are those that a reader may know its id by."""
+    lent = index.lent.get(row)
+    return lent is None or sees_lender(reader.members(dimension), index.ids[row], reader) is lent
 
 
 def hit(row: int, rank: int, index: Index, reader: Reader) -> Hit:
     """Return a row as found."""
     dimension, member = index.dimension_of(row), index.ids[row]
-    members = reader.members(dimension)
     return Hit(
         dimension=dimension,
         id=member,
-        name=members.label(member),
-        code=members.code(member),
-        path=members.path(member),
+        name=label_of(dimension, member, reader),
+        code=code_of(dimension, member, reader),
+        path=path_of(dimension, member, reader),
         why=WHY[min(rank, SPELLED)],
     )

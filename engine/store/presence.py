@@ -64,6 +64,14 @@ class ArrowPresence:
             )
         return frozenset(found)
 
+    def brought_by(self, load: str) -> bool:
+        """Tell whether a load brought some row."""
+        parts = (part for part in self._partitions if part.load == load)
+        return any(part.rows if self._predicate is None else self._holds_any(part) for part in parts)
+
+    def _holds_any(self, part: Partition) -> bool:
+        return bool(self._rows(part).select(pl.len()).collect().item())
+
     def _rows(self, part: Partition) -> pl.LazyFrame:
         frame = self._frame(part).lazy()
         return frame if self._predicate is None else frame.filter(self._predicate)

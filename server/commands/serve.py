@@ -10,7 +10,8 @@ from server.commands.console import out, takes_instance
 from server.listening import listen, listen_to_operators
 from server.settings import Settings
 from server.telemetry.logs import log_to
-from server.tokens.dev import dev_key
+from server.tokens.chosen import own_key, secrets_of
+from server.tokens.dev import DevKey
 from server.workers.folder import run_folder
 from server.workers.supervisor import WORKERS, Supervisor
 
@@ -28,8 +29,8 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
 
 def preside(settings: Settings, program: str = WORKERS) -> int:
     """Have workers serve until told to stop; `program` is the module that they run."""
-    key = dev_key(settings.dev_key, settings.state_folder)
-    log_to(sys.stderr, settings.log_format, [key.key, settings.database_url or ""])
+    key = own_key(settings)
+    log_to(sys.stderr, settings.log_format, secrets_of(settings))
     if settings.user_data is None:
         with suppress(OSError):  # readiness says what is wrong with it
             settings.files.mkdir(parents=True, exist_ok=True)
@@ -47,15 +48,16 @@ def preside(settings: Settings, program: str = WORKERS) -> int:
 
         def announce() -> None:
             if not told:
-                told.append(announcement(settings, parent.name, key.key))
+                told.append(announcement(settings, parent.name, key))
                 out.print(told[0], markup=False)
 
         return parent.run(for_operators, announce)
 
 
-def announcement(settings: Settings, name: str, key: str) -> str:
-    """Return where the server is and a client entry that reaches it."""
-    url = f"{settings.base_url}/mcp"
-    entry = {"tieout": {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {key}"}}}
-    written = json.dumps({"mcpServers": entry}, indent=2)
-    return f"{name} on {url}\nkey: {key}\n\nmcp.json entry:\n{written}"
+def announcement(settings: Settings, name: str, key: DevKey | None) -> str:
+    """Return where the server is and a client entry that reaches it; clients of many users log in by themselves."""
+    url = settings.resource
+    headers = {"headers": {"Authorization": f"Bearer {key.key}"}} if key else {}
+    written = json.dumps({"mcpServers": {"tieout": {"type": "http", "url": url, **headers}}}, indent=2)
+    opens = f"key: {key.key}" if key else f"tokens: {settings.oidc_issuer}"
+    return f"{name} on {url}\n{opens}\n\nmcp.json entry:\n{written}"

@@ -19,7 +19,7 @@ from server.telemetry.redaction import Redaction
 
 __all__ = ["bound", "log_to"]
 
-QUIET = {"mcp": logging.WARNING}  # it tells of every request
+QUIET = {"mcp": logging.WARNING, "httpx2": logging.WARNING}  # they tell of every request
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/@+%(),")
 Event = MutableMapping[str, Any]
 

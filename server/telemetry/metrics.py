@@ -51,6 +51,9 @@ class CallMetrics:
             "tieout_calls_in_flight", "Calls that hold a slot.", multiprocess_mode="livesum", registry=registry
         )
         self.busy = Counter("tieout_busy", "Calls refused because a cap was reached.", ["cap"], registry=registry)
+        self.refused_tokens = Counter(
+            "tieout_refused_tokens", "Requests that no token let in.", ["reason"], registry=registry
+        )
         self.counting_alone = Gauge(
             "tieout_workers_counting_alone",
             "Workers that count calls by themselves, for the cache store does not.",
@@ -87,6 +90,12 @@ class Metrics(CallMetrics):
             ["binding"],
             registry=registry,
         )
+        self.profile_faults = Gauge(
+            "tieout_profile_faults", "Faults of profiles, each of which closes something.", registry=registry
+        )
+        self.profile_age = Gauge(
+            "tieout_profiles_age_seconds", "How long ago the source of profiles last answered.", registry=registry
+        )
         Gauge("tieout_info", "The version that runs.", ["version"], registry=registry).labels(version).set(1)
 
     def page(self) -> bytes:
@@ -117,6 +126,11 @@ class Metrics(CallMetrics):
             self.load_attempts.labels(binding, status.value).set(number)
         for binding, at in succeeded.items():
             self.load_success.labels(binding).set(at)
+
+    def profiles(self, faults: int, age: float) -> None:
+        """Take note of how profiles stand."""
+        self.profile_faults.set(faults)
+        self.profile_age.set(age)
 
     def books(self, version: int, published_at: datetime | None) -> None:
         """Take note of the current version of the books."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 
 from server.principal import DEVELOPER, Principal
-from server.tokens.authority import TokenRefused
+from server.tokens.authority import Reason, TokenRefused
 
 KEY_FILE = "dev.key"
 
@@ -21,8 +21,13 @@ class DevKey:
     async def principal(self, token: str) -> Principal:
         """Return the developer where the token is the key; TokenRefused where it is not."""
         if not hmac.compare_digest(token.encode(), self.key.encode()):
-            raise TokenRefused("The bearer token is not known.")
+            raise TokenRefused(
+                Reason.UNKNOWN, "The bearer token is not known. Send the key that the server printed when it started."
+            )
         return Principal(DEVELOPER)
+
+    async def watch(self) -> None:
+        """Do nothing: the key stays the same."""
 
 
 def dev_key(configured: str | None, state: Path) -> DevKey:

@@ -26,7 +26,7 @@ OTHER_VARIANTS = "A variant works by its key, scenario/variant, alone."
 
 def list_scenarios(caller: Caller, _: NothingAsked) -> Answer:
     """List the scenarios and the ready-made comparisons of them."""
-    scenarios = [scenario_json(scenario) for scenario in caller.reader.scenarios.values()]
+    scenarios = [scenario_json(scenario, caller.reader) for scenario in caller.reader.scenarios.values()]
     offered = list(comparisons(caller.reader))
 
     def build(left: Left) -> Json:
@@ -40,9 +40,13 @@ def list_scenarios(caller: Caller, _: NothingAsked) -> Answer:
     return Answer(fitted(build, axes, caller.answer_tokens, OTHER_SCENARIOS))
 
 
-def scenario_json(scenario: Scenario) -> Json:
-    """Return one base scenario."""
-    closed = {domain or "*": day.isoformat() for domain, day in scenario.closed_through.items()}
+def scenario_json(scenario: Scenario, reader: Reader) -> Json:
+    """Return one base scenario, closed in domains that may be seen."""
+    closed = {
+        domain or "*": day.isoformat()
+        for domain, day in scenario.closed_through.items()
+        if not domain or domain in reader.domains
+    }
     return {
         "id": scenario.id,
         "alias": scenario.alias,
@@ -57,6 +61,8 @@ def comparisons(reader: Reader) -> Iterator[Json]:
     """Yield the variances that the deployment offers and the shifted views they use, each with a heading."""
     offered: dict[str, str] = {}
     for a, b in reader.catalogue.comparisons:
+        if not (resolve(a, reader.scenarios) and resolve(b, reader.scenarios)):
+            continue
         for key in (a, b, f"var({a},{b})", f"var_pct({a},{b})"):
             reference = resolve(key, reader.scenarios)
             if reference is not None and reference.key not in reader.scenarios:

@@ -12,22 +12,24 @@ from multiprocessing.connection import Connection
 from threading import Thread
 
 from engine.books import Shelf
-from engine.instance.read import read_instance
+from engine.instance.read import Instance, read_instance
 from server.app import HttpServer, application
 from server.caller import Callers
 from server.dispatch import Dispatch
 from server.embedded.platform import Platform, platform
 from server.feeds import Feeds
 from server.ops.board import HealthBoard
+from server.profiles import LiveProfiles, followed
 from server.settings import Settings
 from server.signals import end_with
 from server.stores.leases import CacheLeases, SharedLeases
 from server.stores.memory import MemoryLeases
+from server.stores.profiles import source_of
 from server.telemetry.calls import Telemetry
 from server.telemetry.logs import log_to
 from server.telemetry.metrics import CallMetrics
 from server.telemetry.traces import traced
-from server.tokens.dev import dev_key
+from server.tokens.chosen import authority_of, secrets_of
 from server.toolbox import TOOLS, Tool
 from server.workers.messages import Brief, CountsAlone, Leave, Overrun, Ready
 
@@ -43,16 +45,18 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
     with suppress(EOFError):
         brief: Brief = told.recv()
         settings = brief.settings
-        authority = dev_key(settings.dev_key, settings.state_folder)
-        log_to(sys.stderr, settings.log_format, [authority.key, settings.database_url or ""])
+        log_to(sys.stderr, settings.log_format, secrets_of(settings))
+        instance, metrics = read_instance(brief.files), CallMetrics()
         with traced(), platform(settings, keeps=False) as opened:
-            telemetry = Telemetry(CallMetrics())
+            telemetry = Telemetry(metrics)
+            profiles = LiveProfiles(source_of(settings, opened.database), instance.catalogue)
+            callers = callers_of(settings, instance, opened, profiles)
             leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
-            overrun = partial(overran, told)
-            dispatch = Dispatch(callers_of(brief, opened), settings, telemetry, leases, tools, overrun)
-            app = application(dispatch, authority, settings, HealthBoard(brief.health))
-            server = HttpServer(app, settings.deadline_seconds, ready=lambda: told.send(Ready()))
-            asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))
+            dispatch = Dispatch(callers, settings, telemetry, leases, tools, partial(overran, told))
+            app = application(dispatch, authority_of(settings), settings, HealthBoard(brief.health), metrics)
+            server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
+            with followed(profiles):
+                asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))
 
 
 async def serve(server: HttpServer, leases: SharedLeases, told: Connection, listening: socket.socket) -> None:
@@ -71,13 +75,12 @@ def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]
     return SharedLeases(store, MemoryLeases(*share), tell=tell)
 
 
-def callers_of(brief: Brief, opened: Platform) -> Callers:
+def callers_of(settings: Settings, instance: Instance, opened: Platform, profiles: LiveProfiles) -> Callers:
     """Return who may call, of the instance as the parent read it."""
-    settings, instance = brief.settings, read_instance(brief.files)
     shelf = Shelf(instance.catalogue, settings.store)
     Thread(target=shelf.current, name="first look at the books", daemon=True).start()
     feeds = Feeds.of(instance.bindings, opened.loads, os.environ)
-    return Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap)
+    return Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap, profiles)
 
 
 def counts_alone(told: Connection, telemetry: Telemetry, alone: bool) -> None:

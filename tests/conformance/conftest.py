@@ -1,42 +1,22 @@
 """What the conformance tests share: the pinned Node and servers of a tiny instance, once for a whole run."""
 
 import os
-import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
-from tests.conformance.running import HERE, MODULES, TIEOUT, Environment, Served, served
+from tests.conformance.running import HERE, TIEOUT, Environment, Served, served
 from tests.support.books import ROOT, edited_copy
-
-INSTALL = "npm ci --prefix tests/conformance --ignore-scripts"
-NODE_NEEDED = (22, 19)
-
-
-def missing(reason: str) -> NoReturn:
-    """Skip what cannot run here; in CI it has to run."""
-    if os.environ.get("CI"):
-        pytest.fail(f"{reason} (in CI a skip is a failure)", pytrace=False)
-    pytest.skip(reason)
+from tests.support.node import pinned_node
 
 
 @pytest.fixture(scope="session")
 def node() -> Path:
     """The pinned Node where it is installed, else the one on the path where it is new enough."""
-    if not MODULES.is_dir():
-        missing(f"the conformance suite is not installed; run: {INSTALL}")
-    on_path = shutil.which("node")
-    for found in (*sorted(MODULES.glob("node-*/bin/node")), *([Path(on_path)] if on_path else [])):
-        said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
-        version = re.match(r"v(\d+)\.(\d+)", said)
-        if version and tuple(map(int, version.groups())) >= NODE_NEEDED:
-            return found
-    missing(f"the conformance suite needs Node {'.'.join(map(str, NODE_NEEDED))}; neither installed nor on the path")
+    return pinned_node(HERE)
 
 
 @pytest.fixture(scope="session")

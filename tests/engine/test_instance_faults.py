@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from engine.instance.documents import Fault, InstanceFaults
+from engine.instance.documents import Fault, InstanceFaults, parse_document, read_document
 from engine.instance.read import read_instance
 from tests.support.books import ROOT
 
@@ -296,3 +296,34 @@ def test_two_feeds_into_one_table_of_members_are_a_fault(tmp_path: Path) -> None
     assert (fault.file, fault.line) == ("integrations.yaml", 4)
     assert "live.account is filled by 'eu' already" in fault.found
     assert "one feed fills a table that is no facts, whole" in fault.valid
+
+
+LAUGHS = "a: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 10}]\n" for n in range(1, 9))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "found"),
+    [
+        ("a: " + "[" * 100_000, 1, "too many in each other"),
+        ("a: &a [1]\nb: &b [*b]\n", 2, "has no '&b' that is whole"),
+        (LAUGHS, 7, "too many parts"),
+        ("name: Test\n---\nname: Other\n", 3, "has a second document"),
+        ("name: \xe9\n".encode("latin-1"), 1, "is no UTF-8 text at byte 6"),
+    ],
+    ids=["deep", "a loop", "repeated", "two documents", "latin"],
+)
+def test_a_file_that_cannot_be_read_is_a_fault_whatever_it_holds(
+    tmp_path: Path, text: str | bytes, line: int, found: str
+) -> None:
+    (tmp_path / "profiles.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    document = read_document(tmp_path, "profiles.yaml")
+    assert [(fault.line, found in fault.found) for fault in document.faults] == [(line, True)]
+    assert document.tree is None
+
+
+def test_an_alias_stands_for_what_it_names_and_a_key_said_twice_is_told_with_its_place() -> None:
+    document = parse_document("x.yaml", b"a: &a [1, {b: 2}]\nc: *a\nd:\n  e: 1\n  e: 2\n")
+    assert document.tree == {"a": ["1", {"b": "2"}], "c": ["1", {"b": "2"}], "d": {"e": "1"}}
+    assert [(str(fault), fault.at) for fault in document.faults] == [
+        ("x.yaml:5: says 'e' twice — say each key once", ("d", "e"))
+    ]

@@ -4,15 +4,13 @@ Which feeds may be seen, and which whole, an oracle says that enumerates the row
 then taken away, or said otherwise, and not one byte of any answer or refusal changes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
-from itertools import product
 from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.books import Shelf
 from engine.calendar.periods import Span
@@ -27,20 +25,16 @@ from server.stores.memory import MemoryLoads
 from server.toolbox import TOOLS
 from server.wire.answer import as_text
 from server.wire.read import read_request
+from tests.laws.scoped.profiles import NEW, NOBODY, ProfileAsked, World, profiles_asked
 from tests.support.books import load_feeds
 from tests.support.fed import BEGIN, SOMEBODY
 from tests.support.fed import given as granted_to_somebody
 from tests.support.small import write_instance
 
-Named = tuple[bool, tuple[str, ...]]  # whether denied, names
-GrantAsked = tuple[Named | None, dict[str, Named], tuple[str, ...]]  # domains, dimensions, open domains
-ProfileAsked = tuple[bool, dict[str, GrantAsked]]  # operations, grants by scenario key
-
 PRODUCTS, REGIONS, CUSTOMERS = ("A", "B", "C", "D"), ("EU", "US"), ("X", "Y")
 TREE = {"North": ("A", "B"), "South": ("C",)}  # D is in no node
 MEMBERS = {"product": PRODUCTS, "region": REGIONS, "customer": CUSTOMERS}
 LEAVES = {"gl": ("product", "region"), "people": ("region",), "sales": ("product", "customer")}
-NOBODY, NEW = "", "?"  # of a row without a member, and of one whose member is not loaded yet
 KINDS = {"actual": "actual", "budget": "budget", "board": "plan"}
 SCENARIOS = "\n".join(f"{key}: {{alias: {key}, kind: {kind}}}" for key, kind in KINDS.items())
 BRINGS: dict[str, tuple[str, tuple[str, ...]]] = {  # feed of facts: its domain, the scenarios that it may bring
@@ -60,105 +54,24 @@ FEEDS = (*BRINGS, *READS, *CONVERTED)
 COUNTS = {"rows_read", "rows_landed", "rows_rejected", "rejects_file"}  # of a load, where its feed is seen whole
 READING = {"extract", "sheet", "parameters", "source_variable"}  # of a feed, where it is
 
-domains = st.none() | st.tuples(
-    st.booleans(), st.lists(st.sampled_from(sorted(LEAVES)), min_size=1, max_size=2, unique=True).map(tuple)
-)
-restricted = st.dictionaries(
-    st.sampled_from(("product", "tree", "region", "customer")),
-    st.tuples(st.booleans(), st.integers(1, 15)),
-    max_size=2,
-)
-opened = st.lists(st.sampled_from(sorted(LEAVES)), max_size=2, unique=True).map(tuple)
-keys = st.sampled_from(("actual", "budget", "board", "kind:plan", "*"))
-
-
-@st.composite
-def grants(draw: st.DrawFn) -> GrantAsked:
-    """Draw what a profile grants of some scenarios."""
-    dimensions = {}
-    for dimension, (deny, bits) in draw(restricted).items():
-        known = tuple(TREE) if dimension == "tree" else MEMBERS[dimension]
-        named = tuple(name for at, name in enumerate(known) if bits >> at & 1)
-        dimensions[dimension] = (deny, named or known[:1])
-    return draw(domains), dimensions, draw(opened)
-
-
-profiles = st.lists(
-    st.tuples(st.integers(0, 4).map(lambda drawn: drawn == 0), st.dictionaries(keys, grants(), max_size=3)),
-    min_size=1,
-    max_size=2,
+WORLD = World(
+    kinds=KINDS,
+    leaves=LEAVES,
+    members=MEMBERS,
+    above={"tree": "product"},
+    below={"tree": {node: frozenset(leaves) for node, leaves in TREE.items()}},
+    trees=frozenset({"tree"}),
 )
 
 
-def grant_of(asked: ProfileAsked, scenario: str) -> GrantAsked | None:
-    """Return the grant of the most specific key."""
-    return next((asked[1][key] for key in (scenario, f"kind:{KINDS[scenario]}", "*") if key in asked[1]), None)
-
-
-def holds(named: Named, member: str, dimension: str) -> bool:
-    """Tell whether a member is inside a restriction."""
-    deny, names = named
-    if dimension != "tree" or member == NEW:
-        return (member in names) is not deny
-    below = {leaf for node in names for leaf in TREE[node]}
-    placed = {leaf for leaves in TREE.values() for leaf in leaves}
-    return (member in placed and member not in below) if deny else member in below
-
-
-def shows(grant: GrantAsked, row: Mapping[str, str], domain: str) -> bool:
-    """Tell whether a grant alone shows a row."""
-    names, dimensions, open_domains = grant
-    if names is not None and (domain in names[1]) is names[0]:
-        return False
-    lacking = [known for known in dimensions if leaf_of(known) not in row]
-    if lacking and domain not in open_domains:
-        return False
-    return not any(hides(row, known, named) for known, named in dimensions.items())
-
-
-def denies(grant: GrantAsked, row: Mapping[str, str], domain: str) -> bool:
-    """Tell whether a deny of a grant hides a row, whoever else shows it."""
-    names, dimensions, _ = grant
-    if names is not None and names[0] and domain in names[1]:
-        return True
-    return any(named[0] and hides(row, known, named) for known, named in dimensions.items())
-
-
-def hides(row: Mapping[str, str], dimension: str, named: Named) -> bool:
-    """Tell whether a restriction hides a row; one of a dimension that the row lacks does not."""
-    leaf = leaf_of(dimension)
-    return leaf in row and not holds(named, row[leaf], dimension)
-
-
-def leaf_of(dimension: str) -> str:
-    """Return the leaf dimension of a dimension."""
-    return "product" if dimension == "tree" else dimension
-
-
-def every_row(domain: str) -> Iterator[dict[str, str]]:
-    """Yield every row that a domain can have."""
-    for members in product(*((*MEMBERS[leaf], NOBODY, NEW) for leaf in LEAVES[domain])):
-        yield dict(zip(LEAVES[domain], members, strict=True))
-
-
-def rows_seen(asked: list[ProfileAsked], scenario: str, domain: str) -> list[dict[str, str]]:
-    """Return the rows of a scenario that profiles show, by the words of figures.md."""
-    held = [grant for profile in asked if (grant := grant_of(profile, scenario))]
-    return [
-        row
-        for row in every_row(domain)
-        if any(shows(grant, row, domain) for grant in held) and not any(denies(grant, row, domain) for grant in held)
-    ]
-
-
-def expected(asked: list[ProfileAsked]) -> dict[str, bool]:
+def expected(asked: Sequence[ProfileAsked]) -> dict[str, bool]:
     """Return the feeds that profiles show, and whether whole."""
-    seen = {(scenario, domain): rows_seen(asked, scenario, domain) for scenario in KINDS for domain in LEAVES}
+    seen = {(scenario, domain): WORLD.rows_seen(asked, scenario, domain) for scenario in KINDS for domain in LEAVES}
     told: dict[str, bool] = {}
     for feed, (domain, scenarios) in BRINGS.items():
         parts = [seen[scenario, domain] for scenario in scenarios]
         if any(parts):
-            told[feed] = all(len(rows) == len(list(every_row(domain))) for rows in parts)
+            told[feed] = all(len(rows) == len(list(WORLD.every_row(domain))) for rows in parts)
     for feed, (_, leaf) in READS.items():
         members = {row[leaf] for rows in seen.values() for row in rows if leaf in row}
         if members:
@@ -166,25 +79,26 @@ def expected(asked: list[ProfileAsked]) -> dict[str, bool]:
     for feed, facts in CONVERTED.items():
         if known := [told[fact] for fact in facts if fact in told]:
             told[feed] = all(known)
-    return {feed: whole or any(operations for operations, _ in asked) for feed, whole in told.items()}
+    return {feed: whole or any(profile.operations for profile in asked) for feed, whole in told.items()}
 
 
 def profile_of(asked: ProfileAsked, key: str) -> Profile:
     """Return a profile as the service knows it."""
-    operations, grants = asked
     return Profile(
         key=key,
-        operations=operations,
+        operations=asked.operations,
         grants=tuple(
             (
                 scenario,
                 Grant(
-                    domains=Names((), deny=True) if names is None else Names(names[1], deny=names[0]),
-                    dimensions=tuple(Cut(known, named, deny=deny) for known, (deny, named) in dimensions.items()),
-                    open_domains=open_domains,
+                    domains=Names((), deny=True)
+                    if grant.domains is None
+                    else Names(grant.domains.names, deny=grant.domains.deny),
+                    dimensions=tuple(Cut(known, cut.names, deny=cut.deny) for known, cut in grant.dimensions.items()),
+                    open_domains=grant.open_domains,
                 ),
             )
-            for scenario, (names, dimensions, open_domains) in grants.items()
+            for scenario, grant in asked.grants.items()
         ),
     )
 
@@ -325,9 +239,9 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> tuple[Instance, Shelf]:
     return instance, Shelf(instance.catalogue, home / "state" / "store")
 
 
-@given(asked=profiles)
+@given(asked=profiles_asked(WORLD))
 def test_what_is_told_of_feeds_and_loads_follows_from_the_profile_alone(
-    books: tuple[Instance, Shelf], asked: list[ProfileAsked]
+    books: tuple[Instance, Shelf], asked: Sequence[ProfileAsked]
 ) -> None:
     instance, shelf = books
     instance = granted_to_somebody(instance, tuple(profile_of(one, f"p{at}") for at, one in enumerate(asked)))

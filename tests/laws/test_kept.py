@@ -3,54 +3,57 @@
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine.door import open_books
 from engine.errors import ExpiredReference, Refusal
-from tests.laws.test_scope import BOARD, HIDDEN, NODES, PRODUCTS, SCENARIOS, Row, allows, profile_of, rows, write
-from tests.laws.test_scope import restrictions as one_restriction
+from tests.laws.scoped.books import GL, Books, Row, random_books
+from tests.laws.scoped.cutting import Sight
+from tests.laws.scoped.profiles import ProfileAsked, profiles_asked
+from tests.laws.scoped.writing import profiles_text, write
+from tests.support.books import load_instance
 
-Granted = dict[str, dict[str, tuple[bool, int]]]  # scenario to what restricts it
-
-grants = st.dictionaries(st.sampled_from(tuple(SCENARIOS)), one_restriction, min_size=1, max_size=2)
-ASKED = {"scenarios": {"A": "actual", "B": "budget", "V": "var(actual,budget)"}, "period": ("2021-01", "2021-02")}
-
-
-def profile(granted: Granted) -> str:
-    """Return the profile `seen` that grants each scenario under its own restriction."""
-    grants = [profile_of(restriction, (scenario,)) for scenario, restriction in granted.items()]
-    return (
-        "seen: {scenarios: {" + ", ".join(grant[len("seen: {scenarios: {") : -len("}}\n")] for grant in grants) + "}}\n"
-    )
+ASKED = {"scenarios": {"A": "actual", "B": "budget", "V": "var(actual,budget)"}, "period": ("2020-01", "2020-03")}
 
 
-def visible(facts: list[Row], granted: Granted) -> set[Row]:
-    """Return the rows that a profile shows, by the words of figures.md."""
-    return {row for row in facts if row[1] in granted and allows(row, granted[row[1]])}
+@st.composite
+def changed_profiles(draw: st.DrawFn) -> tuple[Books, ProfileAsked, ProfileAsked]:
+    """Draw books, a profile, and what becomes of it: mostly another."""
+    books = draw(random_books())
+    before, *_ = draw(profiles_asked(books.world))
+    after, *_ = draw(profiles_asked(books.world))
+    return books, before, draw(st.sampled_from((before, after, after)))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(facts=rows, before=grants, change=st.none() | grants)
+def visible(books: Books, profile: ProfileAsked) -> list[Row]:
+    """Return the rows of the ledger that a profile shows."""
+    sight = Sight(books, [profile])
+    return [row for row in books.rows if row.domain == GL and sight.sees(row, [row.scenario])]
+
+
+@settings(max_examples=60)
+@given(known=changed_profiles())
 def test_a_kept_report_opens_only_for_whoever_sees_every_row_behind_it(
-    facts: list[Row], before: Granted, change: Granted | None
+    known: tuple[Books, ProfileAsked, ProfileAsked],
 ) -> None:
-    now = change or before
+    books, before, now = known
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        books = write(
-            home, facts + HIDDEN, list(PRODUCTS[:4]), NODES, "".join(SCENARIOS.values()) + BOARD, profile(before)
-        )
+        written = write(books, [before], home / "books")
+        load_instance(written, home / "state")
+        door = open_books(written, state=home / "state", profile="p0")
         try:
-            report = books.metric("revenue", "closing", **ASKED)
+            report = door.metric("revenue", "closing", **ASKED)
         except Refusal:
             assume(False)
-        books.keep(report, home / "kept")
-        (home / "books" / "profiles.yaml").write_text(profile(now))
+        door.keep(report, home / "kept")
+        (written / "profiles.yaml").write_text(profiles_text([now]))
         try:
-            open_books(home / "books", state=home / "state", profile="seen").open(home / "kept")
+            open_books(written, state=home / "state", profile="p0").open(home / "kept")
         except ExpiredReference:
             assert now != before
         else:
-            read = {column.scenario for column in report.columns} & set(SCENARIOS)
-            assert {row for row in visible(facts, before) if row[1] in read} <= visible(facts, now)
+            read = {column.scenario for column in report.columns}
+            after = visible(books, now)
+            assert all(row in after for row in visible(books, before) if row.scenario in read)

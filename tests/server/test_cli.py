@@ -59,8 +59,15 @@ def test_check_says_what_there_is_or_every_fault_and_fails(tmp_path: Path) -> No
     unloaded = tieout("check", "--data", instance)
     assert unloaded.returncode == 1
     assert "live.gl (gl) is not loaded" in unloaded.stderr
+    (instance / "profiles.yaml").write_text("p: {scenarios: {actuals: {}}}\nassign: [{profile: p}]\n")
+    closed = tieout("check", instance)
+    assert closed.returncode == 1
+    assert "profiles.yaml:1: there is no scenario 'actuals' — did you mean 'actual' or" in closed.stderr
+    assert "profiles.yaml:2: assign.0: assigns a profile to nobody" in closed.stderr
+    assert "1 of 1 rows" in tieout("load", "--instance", instance).stdout  # profiles are no reason not to load
     (instance / "scenarios.yaml").write_text("actual: {alias: A, kin: actual}\n")
     bad = tieout("check", instance)
+    assert "profiles.yaml:2: assign.0" in bad.stderr
     assert bad.returncode == 1
     assert "scenarios.yaml:1: unknown key 'actual.kin' — did you mean 'kind'?" in bad.stderr
 

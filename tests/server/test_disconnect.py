@@ -36,8 +36,8 @@ def served(dispatch: Dispatch) -> Iterator[str]:
     """Serve a dispatch from a thread of this process."""
     settings = Settings(port=free_port())
     with listen(settings) as listening:
-        app = application(dispatch, DevKey(KEY), settings, Readiness([], Metrics()))
-        server = HttpServer(app, settings.deadline_seconds)
+        app = application(dispatch, DevKey(KEY), settings, Readiness([], Metrics()), Metrics())
+        server = HttpServer(app, settings)
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

@@ -138,7 +138,7 @@ def test_many_who_submit_and_cancel_at_once_lose_nothing(threads: int) -> None:
 
     def submit(caller: str, first: int) -> None:
         for number in range(first, first + 500):
-            turn = opened.submit(caller, lambda number=number: ran.append(number))  # type: ignore[misc]
+            turn = opened.submit(caller, lambda number=number: ran.append(number))  # type: ignore[misc]  # a lambda keeps the number it was made with
             if number % 3 or not turn.cancel():
                 kept.append(number)
 

@@ -1,4 +1,4 @@
-"""Finance cases T52-T56: what a profile hides is not there, in any figure, row, hit or note."""
+"""Finance cases T52-T57: what a profile hides is not there, in any figure, row, hit or note."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -251,7 +251,7 @@ def test_several_profiles_widen_as_whole_grants_and_every_deny_narrows(tmp_path:
     few = "{scenarios: {'*': {dimensions: {product: {allow: [A, B]}}}}}"
     most = "{scenarios: {'*': {dimensions: {product: {deny: [B]}}}}}"
     door = books_of(tmp_path, rows, "{'*': {}}", more_profiles=f"few: {few}\nmost: {most}\n")
-    profiles = read_instance(tmp_path / "small").profiles
+    profiles = read_instance(tmp_path / "small").profiles.by_key
 
     def seen(*keys: str) -> Decimal | None:
         reader = Reader(door.reader._books, [profiles[key] for key in keys])
@@ -327,3 +327,81 @@ def test_the_data_version_is_that_of_what_is_granted(tmp_path: Path) -> None:
         load_feeds(tmp_path / "small", tmp_path / "state", domain)
         versions.append(books.reader.data_version)
     assert versions[0] == versions[1] != versions[2]
+
+
+NULL_ROWS = "2021-01-05 actual X 1\n2021-01-05 actual V 2\n2021-01-05 actual stray 4\n2021-01-05 actual - 8"
+
+
+@pytest.mark.parametrize(
+    ("restriction", "total"),
+    [
+        ("product: {allow: [(unassigned)]}", 8),
+        ("product: {allow: [X, (unassigned)]}", 9),
+        ("product: {deny: [(unassigned)]}", 7),
+        ("product: {deny: [X, (unassigned)]}", 6),
+        ("product: {deny: [X]}", 14),
+        ("tree: {allow: [North]}", 1),
+        ("tree: {allow: [North, (unassigned)]}", 13),  # leaves in no node, and the null member
+        ("tree: {deny: [(unassigned)]}", 3),
+        ("tree: {deny: [North]}", 2),  # a deny by node hides what no node holds
+        ("tree: {deny: [Memo]}", 1),  # a leaf of weight 0 is denied as any other
+        ("product: {deny: [X]}, tree: {allow: [(unassigned)]}", 12),
+    ],
+)
+def test_the_null_member_may_be_named_as_unassigned(tmp_path: Path, restriction: str, total: int) -> None:
+    books = books_of(tmp_path, NULL_ROWS, f"{{'*': {{dimensions: {{{restriction}}}}}}}")
+    assert figure(books.metric("revenue", scenarios=A, period=JAN)) == total
+
+
+def test_a_profile_that_restricts_by_a_tree_which_is_not_loaded_shows_nothing(tmp_path: Path) -> None:
+    for restriction in ("deny: [South]", "allow: [North]"):
+        folder = tmp_path / restriction[:4]
+        books_of(folder, "2021-01-05 actual X 100\n2021-01-05 actual Z 50", "{'*': {}}")
+        load_feeds(folder / "small", folder / "fresh", "gl")
+        grant = f"seen: {{scenarios: {{'*': {{dimensions: {{tree: {{{restriction}}}}}}}}}}}\n"
+        (folder / "small" / "profiles.yaml").write_text(grant)
+        books = open_books(folder / "small", state=folder / "fresh", profile="seen")
+        assert list(books.reader.scenarios) == []
+        assert list(books.reader.metrics) == []
+
+
+def test_a_profile_of_one_scenario_may_be_narrower_in_another(tmp_path: Path) -> None:
+    rows = "\n".join(
+        f"2021-01-05 {scenario} {product} {amount}"
+        for scenario in ("actual", "budget", "forecast")
+        for product, amount in (("A", 1), ("B", 2), ("C", 4))
+    )
+    grant = "{actual: {dimensions: {product: {allow: [A, B]}}}, 'kind:budget': {dimensions: {product: {deny: [A]}}}}"
+    books = books_of(tmp_path, rows, grant)
+    columns = {key: key for key in ("actual", "budget", "forecast")}
+    assert figures(books.metric("revenue", scenarios=columns, period=JAN), "alias") == {"actual": 3, "budget": 6}
+    assert [member for member in "ABC" if books.reader.sees("product", member)] == ["A", "B", "C"]
+
+
+def test_a_deny_of_domains_narrows_the_other_profiles_of_its_holder(tmp_path: Path) -> None:
+    rows = "2021-01-05 actual A 1\n2021-01-05 budget A 2"
+    denying = "no_budget: {scenarios: {budget: {domains: {deny: [gl]}}}}"
+    door = books_of(tmp_path, rows, "{'*': {}}", more_profiles=denying)
+    known = read_instance(tmp_path / "small").profiles.by_key
+    for held in (["whole", "no_budget"], ["no_budget", "whole"]):
+        reader = Reader(door.reader._books, [known[key] for key in held])
+        assert list(reader.scenarios) == ["actual", "forecast"]
+
+
+def test_grants_of_several_profiles_are_not_mixed(tmp_path: Path) -> None:
+    rows = "\n".join(f"2021-01-05 actual {product} {amount}" for product, amount in (("X", 1), ("Y", 2), ("Z", 4)))
+    one = "one: {scenarios: {'*': {dimensions: {product: {allow: [X]}, tree: {allow: [North]}}}}}"
+    two = "two: {scenarios: {'*': {dimensions: {product: {allow: [Y]}, tree: {allow: [South]}}}}}"
+    door = books_of(tmp_path, rows, "{'*': {}}", more_profiles=f"{one}\n{two}")
+    known = read_instance(tmp_path / "small").profiles.by_key
+    reader = Reader(door.reader._books, [known["one"], known["two"]])
+    asked = MetricRequest(metrics=("revenue",), scenarios=(ScenarioAsked(scenario="actual"),), period_start=JAN)
+    assert figure(run(plan_metrics(metric_query(asked, reader), reader))) == 1  # not Y, which is in North
+
+
+def test_data_is_told_to_be_loaded_as_far_as_it_is_seen(tmp_path: Path) -> None:
+    rows = "2021-01-05 actual A 1\n2021-03-05 actual B 2"
+    for member, through in (("A", "2021-01-05"), ("B", "2021-03-05")):
+        grant = f"{{'*': {{dimensions: {{product: {{allow: [{member}]}}}}}}}}"
+        report = books_of(tmp_path / member, rows, grant).metric("revenue", scenarios=A, period="2021")
+        assert report.freshness["gl"]["actual"].through == through

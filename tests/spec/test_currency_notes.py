@@ -129,3 +129,18 @@ def test_currencies_that_may_not_be_seen_are_not_there(tmp_path: Path) -> None:
     assert figure(small.metric("all", scenarios=A, period="2021")) == 37
     assert said(report) == []
     assert not codes(report) & {"mixed_currency", "foreign_currency"}
+
+
+def test_a_node_is_noted_the_second_time_as_the_first(tmp_path: Path) -> None:
+    shown = small_books(
+        tmp_path,
+        facts={"gl": ROWS},
+        domains={"gl": DOMAIN.replace("DIMENSIONS", AXIS)},
+        dimensions="account: {kind: leaf}\ntree: {kind: ragged, leaf_dimension: account, nodes: live.tree}",
+        tables={"tree": "node parent\nprofit -\nsales profit\nrent profit"},
+        statements={"pnl": "- {rollup: {metric: all, dimension: tree, node: profit}}"},
+        scenarios=SCENARIOS,
+    )
+    first, second = (shown.statement("pnl", scenarios=A, period=("2021-01", "2021-03")) for _ in range(2))
+    assert "mixed_currency" in codes(first)
+    assert second.notes == first.notes

@@ -12,7 +12,7 @@ from engine.books import Shelf
 from engine.calendar.periods import Span
 from engine.feeds import LoadAttempt, LoadMode, LoadStatus
 from engine.instance.read import Instance, read_instance
-from engine.profiles import Assignment, Profile
+from engine.profiles import Assignment, Profile, Profiles
 from server.caller import Callers
 from server.dispatch import Dispatch
 from server.feeds import Feeds
@@ -143,7 +143,7 @@ class Fed:
 def given(instance: Instance, profiles: tuple[Profile, ...]) -> Instance:
     """Return an instance in which somebody has some profiles."""
     assignments = [Assignment(profile=profile.key, subject=SOMEBODY.subject) for profile in profiles]
-    return replace(instance, profiles={profile.key: profile for profile in profiles}, assignments=assignments)
+    return replace(instance, profiles=Profiles.of(profiles, assignments))
 
 
 def attempt_of(load_id: str, binding: str = "gl", status: LoadStatus = LoadStatus.SUCCESS, **parts: Any) -> LoadAttempt:

@@ -47,7 +47,7 @@ def serving(
     instance: Path, state: Path, *, healthy: bool = True, command: Sequence[str | Path] = SERVE, **settings: str
 ) -> Iterator[Server]:
     """Serve an instance with `tieout serve` until the block ends; `healthy` waits until all is well."""
-    port, ops = free_port(), f"127.0.0.1:{free_port()}"
+    port, ops = int(settings.get("SVC_PORT", free_port())), f"127.0.0.1:{free_port()}"
     environment = {
         **os.environ,
         "SVC_INSTANCE": str(instance),
@@ -126,24 +126,26 @@ class McpBooks:
 
 
 @asynccontextmanager
-async def client_of(url: str, era: str, key: str, bodies: list[bytes]) -> AsyncIterator[Client]:
+async def client_of(
+    url: str, era: str, key: str, bodies: list[bytes], headers: Mapping[str, str]
+) -> AsyncIterator[Client]:
     """Connect the SDK's client with a bearer token, keeping the raw bodies of its responses."""
 
     async def keep(response: httpx2.Response) -> None:
         bodies.append(await response.aread())
 
-    headers = {"Authorization": f"Bearer {key}"}
+    sent = {"Authorization": f"Bearer {key}", **headers}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=DEADLINE, event_hooks={"response": [keep]}) as http,
+        httpx2.AsyncClient(headers=sent, timeout=DEADLINE, event_hooks={"response": [keep]}) as http,
         Client(streamable_http_client(url, http_client=http), mode=era) as client,
     ):
         yield client
 
 
 @contextmanager
-def connected(url: str, era: str, key: str = KEY) -> Iterator[McpBooks]:
+def connected(url: str, era: str, key: str = KEY, **headers: str) -> Iterator[McpBooks]:
     """Connect a client in one era until the block ends."""
     bodies: list[bytes] = []
-    opened = client_of(url, era, key, bodies)
+    opened = client_of(url, era, key, bodies, headers)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as client:
         yield McpBooks(portal, client, bodies)

@@ -101,7 +101,14 @@ class AssignPart(Part):
     subject: str | None = None
     """The caller's subject."""
     claim: dict[str, Id] | None = None
-    """A claim of the caller's token and the value it must hold."""
+    """Claims of the caller's token, each with a value that it must hold."""
+
+    @model_validator(mode="after")
+    def names_somebody(self) -> "AssignPart":
+        """Hold an assignment to saying whose it is."""
+        if self.subject is None and not self.claim:
+            raise ValueError("assigns a profile to nobody: give subject or claim")
+        return self
 
 
 class ProfilesFile(BaseModel):

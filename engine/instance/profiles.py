@@ -1,0 +1,153 @@
+"""Profiles out of a document of profiles.yaml's shape, wherever it was read: a fault closes what it concerns."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from engine.catalogue import Catalogue, Dimension, Domain
+from engine.cuts import ALL, Cut
+from engine.instance.build.names import known
+from engine.instance.documents import Document, parse_document
+from engine.instance.files.registry import AllowPart, AssignPart, GrantPart, ProfilePart, ProfilesFile
+from engine.instance.shapes import fit
+from engine.profiles import Assignment, Grant, Names, Profile, Profiles
+from engine.scenarios import Scenario
+
+FILE = "profiles.yaml"
+ASSIGN = "assign"  # the key that is no profile
+LARGEST = 16 << 20  # bytes
+
+
+def read_profiles(folder: Path) -> Document:
+    """Return what profiles.yaml says; nothing where an instance has none."""
+    return profiles_document(read_content(folder))
+
+
+def read_content(folder: Path) -> bytes | str | None:
+    """Return the bytes of profiles.yaml, or why they cannot be read; None where an instance has none."""
+    try:
+        with (folder / FILE).open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as fault:
+        return f"cannot be read: {fault.strerror}"
+    return content if len(content) <= LARGEST else f"is larger than {LARGEST >> 20} MB: keep so many in the database"
+
+
+def profiles_document(content: bytes | str | None) -> Document:
+    """Return what the content of profiles.yaml says."""
+    if isinstance(content, bytes):
+        document = parse_document(FILE, content)
+        document.tree = {} if document.tree is None and not document.faults else document.tree
+        return document
+    document = Document(FILE, tree={})
+    if content is not None:
+        document.fault([], content)
+    return document
+
+
+def profiles_of(document: Document, catalogue: Catalogue) -> Profiles:
+    """Return the profiles that a document says, each of which knows no name but the catalogue's."""
+    own = replace(document, faults=[*document.faults])
+    return build_profiles(own, fitted(own), catalogue.scenarios, catalogue.domains, catalogue.dimensions)
+
+
+def fitted(document: Document) -> ProfilesFile:
+    """Return what of a document fits the shape of profiles.yaml; the faults of the rest are noted."""
+    file = fit(document, ProfilesFile)
+    if file is None:
+        tree = document.tree if isinstance(document.tree, dict) else {}
+        faulty = {fault.at[:depth] for fault in document.faults for depth in (1, 2) if fault.at}
+        sound = {key: part for key, part in tree.items() if (key,) not in faulty}
+        assigned = tree.get(ASSIGN)
+        if isinstance(assigned, list):
+            sound[ASSIGN] = [part for place, part in enumerate(assigned) if (ASSIGN, place) not in faulty]
+        file = ProfilesFile.model_validate(sound)
+    return file
+
+
+def build_profiles(
+    document: Document,
+    file: ProfilesFile,
+    scenarios: Mapping[str, Scenario],
+    domains: Mapping[str, Domain],
+    dimensions: Mapping[str, Dimension],
+) -> Profiles:
+    """Return the profiles without fault and who holds which; all faults of the document are noted by then."""
+    parts: Mapping[str, ProfilePart] = file.model_extra or {}
+    shut = any(not fault.at or fault.at[0] == ASSIGN for fault in document.faults)
+    keys = {"*", *scenarios, *(f"kind:{scenario.kind}" for scenario in scenarios.values())}
+    for name, part in parts.items():
+        for key, grant in part.scenarios.items():
+            at = [name, "scenarios", key]
+            if key not in keys:
+                document.fault(at, f"there is no scenario '{key}'", known(key, keys))
+            check_grant(document, at, grant, domains, dimensions)
+    tree = document.tree if isinstance(document.tree, dict) else {}
+    for place, assigned in enumerate(file.assign):
+        if assigned.profile == ASSIGN or assigned.profile not in tree:
+            document.fault(
+                [ASSIGN, place, "profile"], f"there is no profile '{assigned.profile}'", known(assigned.profile, parts)
+            )
+    faulty = {fault.at[0] for fault in document.faults if fault.at}
+    return Profiles.of(
+        [build_profile(name, part) for name, part in parts.items() if name not in faulty],
+        [build_assignment(part) for part in file.assign],
+        shut=shut,
+        faults=[str(fault) for fault in sorted(document.faults, key=lambda fault: fault.line)],
+    )
+
+
+def check_grant(
+    document: Document,
+    at: list[str],
+    grant: GrantPart,
+    domains: Mapping[str, Domain],
+    dimensions: Mapping[str, Dimension],
+) -> None:
+    """Note domains and dimensions of a grant that do not exist."""
+    cuttable = [key for key, dimension in dimensions.items() if not dimension.grain and not dimension.axis_only]
+    for key, names in grant.dimensions.items():
+        if key not in cuttable:
+            document.fault([*at, "dimensions", key], f"there is no dimension '{key}'", known(key, cuttable))
+        if ALL in (names.allow or names.deny or ()):
+            document.fault([*at, "dimensions", key], f"'{ALL}' is no member", "leave the dimension or the domain out")
+    for key in domains_named(grant):
+        if key not in domains:
+            document.fault([*at, "domains"], f"there is no domain '{key}'", known(key, domains))
+
+
+def domains_named(grant: GrantPart) -> Iterator[str]:
+    """Yield every domain that a grant names."""
+    if grant.domains:
+        yield from grant.domains.allow or grant.domains.deny or ()
+    yield from grant.open_domains
+
+
+def build_profile(name: str, part: ProfilePart) -> Profile:
+    """Return one profile."""
+    grants = tuple((key, build_grant(grant)) for key, grant in part.scenarios.items())
+    return Profile(key=name, grants=grants, operations=part.operations)
+
+
+def build_grant(part: GrantPart) -> Grant:
+    """Return one grant."""
+    return Grant(
+        domains=names_of(part.domains) if part.domains else Names((), deny=True),
+        dimensions=tuple(
+            Cut(key, restriction.names, deny=restriction.deny)
+            for key, restriction in ((key, names_of(allow)) for key, allow in part.dimensions.items())
+        ),
+        open_domains=tuple(part.open_domains),
+    )
+
+
+def names_of(part: AllowPart) -> Names:
+    """Return a list of names, or of all but some."""
+    return Names(tuple(part.allow or part.deny or ()), deny=part.allow is None)
+
+
+def build_assignment(part: AssignPart) -> Assignment:
+    """Return who has a profile."""
+    return Assignment(profile=part.profile, subject=part.subject, claims=tuple((part.claim or {}).items()))

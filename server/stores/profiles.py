@@ -1,0 +1,128 @@
+"""The sources of profiles: profiles.yaml of an instance, and the tables of the platform database."""
+
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep, time
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg.rows import dict_row, scalar_row
+
+from engine.instance.documents import Document, Tree
+from engine.instance.profiles import ASSIGN, FILE, profiles_document, read_content
+from server.ports import ProfileSource, StoreDown
+from server.settings import Settings
+from server.stores.postgres import Database
+
+RESTING = 1.0  # seconds that a file which was just written is given, lest it be read half written
+RESTLESS = 3.0  # after which one that is written to all the time is taken as it is
+MOST = 1_000_000  # rows of a table
+TABLES = "the tables of profiles"
+
+REVISION: LiteralString = "select coalesce(max(revision), 0) from profile_changes"
+PROFILES: LiteralString = "select name, operations from profiles order by name limit %s"
+GRANTS: LiteralString = """
+select profile, scenario, domains, dimensions, open_domains from profile_grants order by profile, scenario limit %s
+"""
+ASSIGNMENTS: LiteralString = """
+select profile, subject, claims from profile_assignments order by profile, subject, claims limit %s
+"""
+
+
+def source_of(settings: Settings, database: Database) -> ProfileSource:
+    """Return where the settings say that profiles are."""
+    sources: dict[str, Callable[[], ProfileSource]] = {
+        "file": lambda: FileProfiles(settings.instance),
+        "database": lambda: PostgresProfiles(database),
+    }
+    return sources[settings.profiles]()
+
+
+class FileProfiles:
+    """profiles.yaml of an instance, taken once it rests: whoever writes it may be in the middle of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._document: Document | None = None
+        self._taken: bytes | str | None = None
+        self._seen: bytes | str | None = None
+        self._changing_since: float | None = None
+
+    def read(self) -> Document:
+        """Return what the file says, the same document while it says the same."""
+        if self._document is None:
+            self._wait_while_young()
+            return self._take(read_content(self._folder))
+        found = read_content(self._folder)
+        rests, self._seen = found == self._seen, found
+        if found == self._taken:
+            self._changing_since = None
+            return self._document
+        self._changing_since = self._changing_since or monotonic()
+        return self._take(found) if rests or monotonic() - self._changing_since > RESTLESS else self._document
+
+    def _take(self, found: bytes | str | None) -> Document:
+        document = profiles_document(found)
+        if found is None and self._taken is not None:
+            document.fault([], "is not there any more", "an empty one says that nobody sees anything")
+        self._taken = self._seen = found
+        self._changing_since = None
+        self._document = document
+        return document
+
+    def _wait_while_young(self) -> None:
+        try:
+            age = time() - (self._folder / FILE).stat().st_mtime
+        except OSError:
+            return
+        if 0 <= age < RESTING:
+            sleep(RESTING - age)
+
+
+class PostgresProfiles:
+    """The profiles in the platform database, read anew when the number of their latest change is another."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._revision: int | None = None
+        self._document = Document(TABLES)
+
+    def read(self) -> Document:
+        """Return what the tables say, the same document while they say the same; StoreDown where they tell nothing."""
+        try:
+            with self._database.transaction() as connection:
+                connection.execute("set transaction isolation level repeatable read, read only")
+                revision = connection.cursor(row_factory=scalar_row).execute(REVISION).fetchone()
+                if revision != self._revision:
+                    self._document = read_tables(connection)
+                    self._revision = revision
+        except psycopg.Error as fault:
+            raise StoreDown(f"{TABLES} are not as this version made them ({type(fault).__name__})") from None
+        return self._document
+
+
+def read_tables(connection: psycopg.Connection[Any]) -> Document:
+    """Return what the tables say as a document of profiles.yaml's shape; more rows than can be held are a fault."""
+    cursor = connection.cursor(row_factory=dict_row)
+    profiles, grants, assignments = (
+        cursor.execute(query, (MOST + 1,)).fetchall() for query in (PROFILES, GRANTS, ASSIGNMENTS)
+    )
+    document = Document(TABLES, lines={(): 0})
+    if max(map(len, (profiles, grants, assignments))) > MOST:
+        document.fault([], f"one of them has more than {MOST:,} rows")
+        return document
+    scenarios: dict[str, dict[str, Tree]] = {row["name"]: {} for row in profiles}
+    for row in grants:
+        grant = {"domains": row["domains"], "dimensions": row["dimensions"], "open_domains": row["open_domains"]}
+        scenarios[row["profile"]][row["scenario"]] = {key: part for key, part in grant.items() if part is not None}
+    assigned: list[Tree] = [
+        {"profile": row["profile"], "subject": row["subject"], "claim": row["claims"]} for row in assignments
+    ]
+    document.tree = {
+        **{
+            row["name"]: {"operations": str(row["operations"]).lower(), "scenarios": scenarios[row["name"]]}
+            for row in profiles
+        },
+        ASSIGN: assigned,  # a profile of this name is none, and closes whoever holds it
+    }
+    return document

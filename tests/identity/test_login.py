@@ -1,0 +1,118 @@
+"""The SDK's own OAuth flow, from a call without a token to an answer: through the proxy, TLS and a real login."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.identity.providing import Kept, Person, http, oauth, providing
+from tests.support.issuing import rsa_key
+from tests.support.many import serving_many
+from tests.support.operating import metric
+from tests.support.proxying import NGINX, Proxy, proxying
+from tests.support.serving import ERAS, Server, free_port
+
+ASKED = {"metrics": ["revenue"], "scenarios": [{"scenario": "actual", "alias": "A"}], "period_start": "2026-01"}
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A proxy before a server of many users, and where clients reach it."""
+
+    proxy: Proxy
+    server: Server
+    url: str
+
+    def refused(self, reason: str) -> float:
+        """Return how many requests no token let in, for a reason."""
+        return metric(self.server, "tieout_refused_tokens_total", reason=reason)
+
+
+@contextmanager
+def stack(node: Path, folder: Path, books: tuple[Path, Path], **more: Any) -> Iterator[Stack]:
+    """Run all of it until the block ends."""
+    port = free_port()
+    with proxying(port, free_port()) as proxy:
+        origin = f"https://127.0.0.1:{proxy.port}"
+        with (
+            providing(node, folder, rsa_key("one"), resources=[f"{origin}/mcp"], **more) as provider,
+            serving_many(books, provider.url, SVC_BASE_URL=origin, SVC_PORT=str(port)) as server,
+        ):
+            yield Stack(proxy, server, f"{origin}/mcp")
+
+
+@pytest.fixture(scope="module")
+def standing(node: Path, books: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A stack whose provider issues tokens that are good."""
+    assert NGINX
+    with stack(node, tmp_path_factory.mktemp("login"), books) as running:
+        yield running
+
+
+def with_client(
+    standing: Stack, era: str, kept: Kept, person: Person, scene: Callable[[Client], Awaitable[Any]]
+) -> Any:
+    """Return what a scene with a client that logs in by itself ends with."""
+
+    async def run() -> Any:
+        flow = oauth(standing.url, kept, person)
+        async with (
+            http(standing.proxy.trust, flow) as speaks,
+            Client(streamable_http_client(standing.url, http_client=speaks), mode=era) as client,
+        ):
+            return await scene(client)
+
+    return asyncio.run(run())
+
+
+async def figure(client: Client) -> Any:
+    """Return what revenue a caller sees."""
+    answer = await client.call_tool("run_metric_data", ASKED)
+    content = answer.structured_content or {}
+    return [row["values"] for row in content["rows"]]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_client_that_knows_nothing_but_the_address_logs_in_and_reads(standing: Stack, era: str) -> None:
+    kept, person = Kept(), Person()
+    assert with_client(standing, era, kept, person, figure) == [[120]]
+    assert person.logins == 1
+    assert kept.tokens is not None
+    assert kept.tokens.scope == "mcp:read", "the scope is that of the challenge"
+
+
+def test_a_client_that_comes_again_does_not_log_in_again(standing: Stack) -> None:
+    kept, person = Kept(), Person()
+    assert with_client(standing, "auto", kept, person, figure) == [[120]]
+    missing = standing.refused("missing")
+    assert with_client(standing, "auto", kept, person, figure) == [[120]]
+    assert person.logins == 1
+    assert standing.refused("missing") == missing
+
+
+def test_who_holds_no_profile_logs_in_and_sees_nothing(standing: Stack) -> None:
+    async def scene(client: Client) -> Any:
+        return (await client.call_tool("list_scenarios", {})).structured_content
+
+    assert with_client(standing, "auto", Kept(), Person("eve"), scene)["scenarios"] == []
+
+
+def test_a_client_whose_token_runs_out_refreshes_it_and_the_person_notices_nothing(
+    node: Path, books: tuple[Path, Path], tmp_path: Path
+) -> None:
+    kept, person = Kept(), Person()
+
+    async def scene(client: Client) -> None:
+        while len(kept.issued) < 3:
+            assert await figure(client) == [[120]]
+
+    with stack(node, tmp_path, books, lifetime=1) as running:
+        with_client(running, "auto", kept, person, scene)
+    assert person.logins == 1
+    assert len({token.access_token for token in kept.issued}) == len(kept.issued)

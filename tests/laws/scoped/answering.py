@@ -1,0 +1,99 @@
+"""What tools answer or refuse as their caller reads it: JSON, what is of one load or one version aside."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.errors import Refusal
+from engine.feeds import LoadStatus
+from server.caller import Caller
+from server.ports import LoadsAsked
+from server.toolbox import TOOLS
+from server.wire.answer import as_text
+from server.wire.read import read_request
+from tests.laws.scoped.calls import Call
+from tests.laws.scoped.writing import Opened
+
+VERSIONS = ("catalogue_version", "data_version")
+OF_ONE_LOAD = ("load_id", "loaded_at", "started_at", "finished_at", "seconds")
+OF_THE_WHOLE = (  # of a feed and its loads: told only to who reads all that it brings
+    *("rows_read", "rows_landed", "rows_rejected", "days", "error"),
+    *("extract", "file", "sheet", "parameters", "mapping", "source_variable"),
+)
+
+
+def asked(call: Call, opened: Opened, budget: int | None = None) -> Any:
+    """Return what a call answers or refuses; loads are named by their feed."""
+    names = load_names(opened)
+    arguments = json.loads(swapped(json.dumps(call.arguments), {name: load for load, name in names.items()}))
+    text = told(call.tool, arguments, opened.caller(budget or call.budget))
+    answer = json.loads(swapped(text, names))
+    return plain(answer) if "shown" in answer else refused(answer)
+
+
+def told(name: str, arguments: Mapping[str, Any], caller: Caller) -> str:
+    """Return what a tool answers, with the table beside it, or refuses, as text."""
+    tool = TOOLS[name]
+    try:
+        answer = tool.run(caller, read_request(tool.shape, arguments))
+    except Refusal as refusal:
+        return as_text(refusal.as_data())
+    return as_text({"shown": [answer.result, answer.render_block() if tool.renders else None]})
+
+
+def refused(error: dict[str, Any]) -> dict[str, Any]:
+    """Return a refusal; which loads have an id like the one asked for differs from books to books."""
+    if error.get("field") != "load_id":
+        return error
+    return {"error_type": error["error_type"], "valid": sorted(error.get("valid", ()))}
+
+
+def load_names(opened: Opened) -> dict[str, str]:
+    """Return the loads of books, each with the name that it has in all books."""
+    every = LoadsAsked(
+        bindings=["gl", "people", "sales", "product", "customer", "tree"], statuses=tuple(LoadStatus), limit=99
+    )
+    return {attempt.load_id: f"load of {attempt.binding}" for attempt in opened.loads.find(every)}
+
+
+def swapped(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with some words put in place of others."""
+    for old, new in names.items():
+        text = text.replace(old, new)
+    return text
+
+
+def plain(part: Any) -> Any:
+    """Return an answer without what is of one load or version; what is null says so."""
+    if isinstance(part, Mapping):
+        return {
+            key: "…" if key in OF_ONE_LOAD and known is not None else plain(known)
+            for key, known in part.items()
+            if key not in (*VERSIONS, *OF_THE_WHOLE)
+        }
+    if isinstance(part, Sequence) and not isinstance(part, str):
+        return [plain(known) for known in part if not (isinstance(known, Mapping) and known.get("code") == "withheld")]
+    return part
+
+
+def compared_alike(answer: Any) -> Any:
+    """Return what scenarios differ by without what each of them holds alone, and whether that is more."""
+    if "shown" not in answer:
+        return answer["error_type"]
+    return held_by_all(answer)
+
+
+def held_by_all(part: Any) -> Any:
+    """Return a part of an answer without what is of one scenario, and without the note that more is seen of it."""
+    if isinstance(part, Mapping):
+        kept = {key: held_by_all(known) for key, known in part.items() if key not in ("freshness", "compared_with")}
+        return {key: known for key, known in kept.items() if key != "filters" or known}
+    if isinstance(part, Sequence) and not isinstance(part, str):
+        return [held_by_all(known) for known in part if not says_more_is_seen(known)]
+    return part
+
+
+def says_more_is_seen(part: Any) -> bool:
+    """Tell whether a part of an answer is the note `scope_differs`, as an object or as a sentence."""
+    sentence = part.get("message") if isinstance(part, Mapping) else part
+    return isinstance(sentence, str) and sentence.startswith("The variance of ")

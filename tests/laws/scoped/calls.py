@@ -1,0 +1,255 @@
+"""Random calls of every reading tool: names that exist, are hidden or misspelt, and arguments of any kind."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from server.toolbox import TOOLS
+from tests.laws.oracle.books import OWN
+from tests.laws.oracle.strategies import INNER, PRODUCTS, STRANGER
+from tests.laws.scoped.books import AXIS, BANDS, CURRENCIES, CUSTOMERS, KINDS, LEAVES, METRICS, REGIONS, STATEMENTS
+from tests.laws.scoped.cutting import DIMENSIONS
+
+LARGE = 1_000_000
+BUDGETS = (*[LARGE] * 4, 300, 120)
+OF_REPORTS = (*[LARGE] * 5, 2500, 1200, 600)
+OF_FEEDS = ("list_load_history", "get_load_status", "list_bindings", "get_binding")  # parts of them are left out anyway
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a tool on a budget; loads are named by their feed, as `load of gl`."""
+
+    tool: str
+    arguments: dict[str, Any]
+    budget: int = LARGE
+
+
+def misspelt(names: Sequence[str]) -> st.SearchStrategy[str]:
+    """Draw a name, mostly as it is written, at times nearly so."""
+    ways = (*[str] * 36, str.upper, lambda name: name[:-1], lambda name: f"{name}s", lambda name: f"{name} ")
+    return st.builds(lambda name, way: way(name), st.sampled_from(names), st.sampled_from(ways))
+
+
+def seldom(usual: Sequence[str], unusual: Sequence[str]) -> st.SearchStrategy[str]:
+    """Draw one of some names, of the others one in ten, and at times one that is misspelt."""
+    share = max(1, 9 * len(unusual) // len(usual))
+    return misspelt((*usual * share, *unusual))
+
+
+scenarios = seldom((*KINDS, "actual", "budget", "budget/downside"), ("budget/upside", "actual/downside", "ghost"))
+MOVES = (*[""] * 5, "@py", "@ytd", "@pp", "@ltm", "@py@ytd", "@nonsense")
+sides = st.builds(
+    lambda name, blended, move: f"{name}{blended}{move}",
+    scenarios,
+    st.sampled_from((*[""] * 7, "+budget", "+forecast", "+board")),
+    st.sampled_from(MOVES),
+)
+dimensions = seldom((*DIMENSIONS, AXIS, "period"), ("date", "year", "week", "ghost"))
+members = misspelt(
+    (
+        *PRODUCTS,
+        STRANGER,
+        *INNER,
+        f"G{OWN}",
+        f"N{OWN}",
+        *REGIONS,
+        *CUSTOMERS,
+        *CURRENCIES,
+        *BANDS,
+        "(unassigned)",
+        "(all)",
+        "nobody",
+        "2020-02",
+        "2020-Q1",
+    )
+)
+domains = st.sampled_from(sorted(LEAVES))
+metric_names = [key for metrics in METRICS.values() for key in metrics]
+metrics = seldom(
+    metric_names,
+    (
+        *(f"{domain}.{key}" for domain, known in METRICS.items() for key in known),
+        *("pnl.rolled", "pnl.rest", "shop.turnover", "closes.heads", "pnl.tree.P1", "pnl.a_head", "ghost.revenue"),
+    ),
+)
+statements = seldom((*STATEMENTS, "pnl"), ("ghost",))
+periods = st.sampled_from(
+    ("2020", "2021", "2019", "2020-Q1", "2020-01", "2020-02", "2020-06", "2021-02", "2020-02-29", "2020-W09", "20-1")
+)
+QUERIES = ("", "article", "node", "customer", "60", "eu", "Artikel P3", "P", "G", "n", "unassigned", "costumer x")
+queries = misspelt((*QUERIES, *PRODUCTS, *REGIONS, *CUSTOMERS, STRANGER, *(f"60{key}" for key in PRODUCTS)))
+KEYS_OF = {
+    "product": (*PRODUCTS, STRANGER, "nobody", "(unassigned)"),
+    "band": (*BANDS, "(unassigned)", "huge"),
+    "tree": (*INNER, *PRODUCTS, f"G{OWN}", f"N{OWN}", "(unassigned)", "(all)", "nobody"),
+    "region": (*REGIONS, "AP", "(unassigned)"),
+    "customer": (*CUSTOMERS, "Z"),
+    "month": ("2020-02", "2021-02", "(unassigned)"),
+    AXIS: (*CURRENCIES, "GBP", "(all)"),
+}
+
+
+@st.composite
+def one_filter(draw: st.DrawFn) -> tuple[str, Any]:
+    """Draw a filter by ids that its dimension may have, or by anything."""
+    key = draw(st.sampled_from(sorted(KEYS_OF)))
+    if draw(st.integers(0, 14)) == 1:
+        return draw(dimensions), draw(members)
+    if key == AXIS:
+        key = draw(st.sampled_from(("product", "tree", AXIS)))
+    ids = draw(st.lists(st.sampled_from(KEYS_OF[key]), min_size=1, max_size=3))
+    return key, ids[0] if len(ids) == 1 and draw(st.booleans()) else ids
+
+
+@st.composite
+def filters(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw some filters."""
+    return dict(draw(st.lists(one_filter(), max_size=draw(st.sampled_from((0, 1, 1, 2))))))
+
+
+@st.composite
+def times(draw: st.DrawFn) -> dict[str, str]:
+    """Draw a range, mostly one that has rows."""
+    usual = {"period_start": "2020-01", "period_end": "2021-03"}
+    return draw(
+        st.one_of(
+            st.just(usual),
+            st.just(usual),
+            st.just({"period_start": "2020", "period_end": "2021"}),
+            st.sampled_from(("2020", "2020-02", "2020-Q1", "2021-02")).map(lambda code: {"period_start": code}),
+            st.fixed_dictionaries({}, optional={"period_start": periods, "period_end": periods}),
+        )
+    )
+
+
+@st.composite
+def report(draw: st.DrawFn, columns: st.SearchStrategy[str]) -> dict[str, Any]:
+    """Draw what statements and metrics have in common."""
+    optional = {
+        "scale": st.sampled_from((*(0, 3, 6) * 5, 5)),
+        "decimals": st.sampled_from((*(0, 2) * 8, 13)),
+        "dimensions": st.lists(dimensions, max_size=2, unique=True),
+    }
+    shown = st.lists(st.builds(lambda key: {"scenario": key}, columns), min_size=1, max_size=3, unique_by=str)
+    asked = draw(st.fixed_dictionaries({"scenarios": shown}, optional=optional))
+    if draw(st.integers(0, 9)) == 1:
+        del asked["scenarios"]
+    if draw(st.integers(0, 2)) == 1:
+        asked["dimensions"] = draw(st.sampled_from((["tree"], ["product"], ["region", "period"], ["band"], [AXIS])))
+    return {**asked, **draw(times()), "filters": draw(filters())}
+
+
+@st.composite
+def statement(draw: st.DrawFn, columns: st.SearchStrategy[str] = sides) -> dict[str, Any]:
+    """Draw the arguments of a statement."""
+    named = draw(st.fixed_dictionaries({}, optional={"statement": statements}))
+    return {**draw(report(columns)), **named}
+
+
+@st.composite
+def metric(draw: st.DrawFn, columns: st.SearchStrategy[str] = sides) -> dict[str, Any]:
+    """Draw the arguments of metrics, mostly of one domain."""
+    alike = st.lists(st.sampled_from(sorted(METRICS[draw(domains)])), min_size=1, max_size=4, unique=True)
+    one = st.lists(metrics, min_size=1, max_size=1)
+    named = draw(st.one_of(alike, alike, alike, one, one, st.lists(metrics, min_size=1, max_size=2, unique=True)))
+    return {**draw(report(columns)), "metrics": named}
+
+
+@st.composite
+def inspected(draw: st.DrawFn, compared: Sequence[str] = ()) -> dict[str, Any]:
+    """Draw the arguments of an inspection."""
+    kept, source = draw(filters()), draw(domains)
+    if draw(st.booleans()):
+        kept["metric"] = draw(st.one_of(st.sampled_from(sorted(METRICS[source])), metrics))
+    if draw(st.integers(0, 7)) == 1:
+        kept["scenario"] = draw(sides)
+    if compared:
+        kept["compared_with"] = list(compared)
+    names = ("date", "product", "region", "customer", "amount", "value", "fte", AXIS, "scenario", "text")
+    shown = st.lists(st.sampled_from(names), max_size=2)
+    optional = {"limit": st.sampled_from((1, 1, 2, 2, 5, 5, 5000, 0))}
+    asked = draw(st.fixed_dictionaries({"source_key": misspelt([source]), "scenario_id": scenarios}, optional=optional))
+    if draw(st.integers(0, 5)) == 1:
+        asked["columns"] = draw(shown)
+    return {**asked, **draw(times()), "filters": kept}
+
+
+TABLES = ("live.gl", "live.people", "live.sales", "live.product", "live.customer", "live.tree")
+feeds = misspelt((*LEAVES, "product", "customer", "tree", "ghost"))
+load_ids = st.builds("load of {}".format, feeds)
+targets = misspelt((*TABLES, "live.ghost"))
+ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "svc_orientation": st.just({}),
+    "list_scenarios": st.just({}),
+    "list_kpis": st.just({}),
+    "list_dimensions": st.just({}),
+    "list_inspection_sources": st.just({}),
+    "list_variants": st.fixed_dictionaries({"scenario_id": scenarios}),
+    "search_hierarchy": st.fixed_dictionaries(
+        {}, optional={"query": queries, "dimension": dimensions, "limit": st.sampled_from((0, 1, 3, 20_000))}
+    ),
+    "run_statement": statement(),
+    "run_statement_data": statement(),
+    "run_metric": metric(),
+    "run_metric_data": metric(),
+    "get_inspection_schema": st.fixed_dictionaries({"source_key": misspelt(sorted(LEAVES))}),
+    "inspect_rows": inspected(),
+    "list_load_history": st.fixed_dictionaries(
+        {}, optional={"binding_id": feeds, "dataset_id": targets, "status": st.sampled_from(("success", "failed", "x"))}
+    ),
+    "get_load_status": st.fixed_dictionaries({"load_id": load_ids}),
+    "list_bindings": st.fixed_dictionaries(
+        {}, optional={"source_id": st.sampled_from(("files", "erp")), "target": targets}
+    ),
+    "get_binding": st.fixed_dictionaries({"binding_id": feeds}),
+}
+OFTEN = (
+    "run_statement",
+    "run_metric",
+    "run_metric",
+    "run_metric_data",
+    "inspect_rows",
+    "inspect_rows",
+    "search_hierarchy",
+)
+
+
+@st.composite
+def comparing(draw: st.DrawFn, compared: Sequence[str]) -> Call:
+    """Draw a call about what two scenarios differ by."""
+    a, b = compared
+    moves = st.sampled_from(("", "", "", "@py", "@ytd"))
+    key = f"{draw(st.sampled_from(('var', 'var', 'var_pct')))}({a}{draw(moves)},{b}{draw(moves)})"
+    tool = draw(st.sampled_from(("run_statement", "run_metric", "run_metric", "inspect_rows")))
+    if tool == "inspect_rows":
+        return Call(tool, {**draw(inspected([b])), "scenario_id": a})
+    asked = draw({"run_statement": statement, "run_metric": metric}[tool](st.just(key)))
+    return Call(tool, {**asked, "scenarios": [{"scenario": key}]})
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> Call:
+    """Draw a call of any tool; at times an argument is of a kind or a name that it does not take."""
+    tool = draw(st.sampled_from((*sorted(TOOLS), *OFTEN)))
+    arguments = dict(draw(ARGUMENTS[tool]))
+    if draw(st.integers(0, 29)) == 1:
+        arguments[draw(st.sampled_from(("limit", "statement", "querry", "region", "filters")))] = draw(
+            st.sampled_from((1.5, None, [], {"X": "Y"}, "P1", True))
+        )
+    budgets = (LARGE,) if tool in OF_FEEDS else OF_REPORTS if TOOLS[tool].heavy else BUDGETS
+    return Call(tool, arguments, draw(st.sampled_from(budgets)))
+
+
+LISTS = tuple(
+    Call(tool, {})
+    for tool, request in ARGUMENTS.items()
+    if tool.startswith(("svc_", "list_")) and tool != "list_variants"
+)
+EVERYTHING_LISTED = (
+    *LISTS,
+    *(Call("search_hierarchy", {"dimension": key}) for key in DIMENSIONS),
+    Call("search_hierarchy", {}),
+)

@@ -1,0 +1,279 @@
+"""Unknown and not yours are one: a name that is hidden is answered as one that nothing has, and costs as much.
+
+The same name is asked for in books that hold it, hidden, and in books that never had it; in the former also beside a
+name that nothing has. Names are plain ones, and ones that are made to be told apart: prefixes and extensions of visible
+names, long ones, accented ones.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from engine.books import Books, Shelf
+from engine.errors import Refusal
+from engine.feeds import LoadAttempt
+from engine.instance.read import read_instance
+from engine.scope import Cell
+from engine.slices import Presence, RowSlice, Slice
+from engine.store.protocol import FactStore
+from server.caller import Callers
+from server.feeds import Feeds
+from server.stores.memory import MemoryLoads
+from server.toolbox import TOOLS
+from server.wire.answer import as_text
+from server.wire.read import read_request
+from tests.laws.scoped.answering import plain
+from tests.support.books import load_feeds
+from tests.support.fed import SOMEBODY, attempt_of
+from tests.support.small import write_instance
+
+Arguments = Callable[[str], dict[str, Any]]  # of a call that names something
+HIDDEN, NEVER = "wwwww", "zzzzz"  # like no other name; nothing has the second
+KEYS = (HIDDEN, "board", "revenu", "revenue_two", "actua", "x", "k" * 60)  # of scenarios, domains, metrics and so on
+IDS = (HIDDEN, "board", "AB", "A", "ABCD", "Zürich", "Zu\u0308rich", "北京", "L" * 180, "a b c", "%s{0}")  # of members
+ASKED = {"scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
+ROWS = {"source_key": "gl", "scenario_id": "actual"}
+NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names something: tool, arguments
+    "scenario": (
+        "run_metric",
+        lambda name: {**ASKED, "metrics": ["revenue"], "scenarios": [{"scenario": "actual"}, {"scenario": name}]},
+    ),
+    "only scenario": ("run_statement", lambda name: {**ASKED, "scenarios": [{"scenario": name}]}),
+    "side of a variance": (
+        "run_metric_data",
+        lambda name: {**ASKED, "metrics": ["revenue"], "scenarios": [{"scenario": f"var(actual,{name})"}]},
+    ),
+    "part of a blend": (
+        "run_statement_data",
+        lambda name: {**ASKED, "scenarios": [{"scenario": f"actual+{name}@py", "alias": "Blend"}]},
+    ),
+    "variant of": ("run_statement", lambda name: {**ASKED, "scenarios": [{"scenario": f"{name}/fewer"}]}),
+    "scenario_id of variants": ("list_variants", lambda name: {"scenario_id": name}),
+    "scenario_id": ("inspect_rows", lambda name: {**ROWS, "scenario_id": name}),
+    "view": ("inspect_rows", lambda name: {**ROWS, "filters": {"scenario": f"actual+{name}"}}),
+    "compared_with": ("inspect_rows", lambda name: {**ROWS, "filters": {"compared_with": ["actual", name]}}),
+    "statement": ("run_statement", lambda name: {**ASKED, "statement": name}),
+    "metric": ("run_metric", lambda name: {**ASKED, "metrics": ["revenue", name]}),
+    "metric of a domain": ("run_metric", lambda name: {**ASKED, "metrics": [f"{name}.of_{name}"]}),
+    "metric of a visible domain": ("run_metric", lambda name: {**ASKED, "metrics": [f"gl.of_{name}"]}),
+    "dimension": ("run_metric", lambda name: {**ASKED, "metrics": ["revenue"], "dimensions": [f"of_{name}"]}),
+    "dimension of lines": ("run_statement", lambda name: {**ASKED, "dimensions": ["tree", f"of_{name}"]}),
+    "dimension of a filter": (
+        "run_statement",
+        lambda name: {**ASKED, "filters": {"product": "ABC", f"of_{name}": "X"}},
+    ),
+    "dimension to search": ("search_hierarchy", lambda name: {"dimension": f"of_{name}"}),
+    "dimension of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {f"of_{name}": "X"}}),
+    "figure of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"metric": f"of_{name}"}}),
+    "line of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"metric": f"pnl.of_{name}"}}),
+    "statement of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"metric": f"{name}.of_{name}"}}),
+    "column": ("inspect_rows", lambda name: {**ROWS, "columns": ["product", f"of_{name}"]}),
+    "source_key": ("inspect_rows", lambda name: {**ROWS, "source_key": name}),
+    "source_key of a schema": ("get_inspection_schema", lambda name: {"source_key": name}),
+    "binding_id": ("get_binding", lambda name: {"binding_id": name}),
+    "binding_id of loads": ("list_load_history", lambda name: {"binding_id": name}),
+    "dataset_id": ("list_load_history", lambda name: {"dataset_id": f"live.{name}"}),
+    "target": ("list_bindings", lambda name: {"target": f"live.{name}"}),
+    "source_id": ("list_bindings", lambda name: {"source_id": f"from_{name}"}),
+    "load_id": ("get_load_status", lambda name: {"load_id": f"load-{name}-1"}),
+}
+OF_MEMBERS: dict[str, tuple[str, Arguments]] = {
+    "member": ("run_metric", lambda name: {**ASKED, "metrics": ["revenue"], "filters": {"product": ["ABC", name]}}),
+    "only member": ("run_statement", lambda name: {**ASKED, "filters": {"product": name}}),
+    "member to break down": (
+        "run_metric",
+        lambda name: {**ASKED, "metrics": ["revenue"], "filters": {"tree": name}, "dimensions": ["tree"]},
+    ),
+    "node": ("run_metric_data", lambda name: {**ASKED, "metrics": ["revenue"], "filters": {"tree": f"N{name}"}}),
+    "value": ("run_statement", lambda name: {**ASKED, "filters": {"band": [f"B{name}", "small"]}}),
+    "own postings": (
+        "run_metric",
+        lambda name: {**ASKED, "metrics": ["revenue"], "filters": {"tree": f"{name}/(own)"}},
+    ),
+    "member of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"product": [name]}}),
+    "node of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"tree": [f"N{name}"], "metric": "revenue"}}),
+    "query": ("search_hierarchy", lambda name: {"query": name}),
+    "query in a tree": ("search_hierarchy", lambda name: {"query": f"Node {name}", "dimension": "tree"}),
+}
+PROFILE = "{domains: {allow: [gl]}, dimensions: {product: {allow: [ABC, D]}}}"
+
+
+@dataclass
+class Counting:
+    """A store of facts that remembers what it is asked."""
+
+    store: FactStore
+    asked: list[object] = field(default_factory=list)
+
+    def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
+        """Return sums."""
+        self.asked.append((asked, within))
+        return self.store.sums(asked, within)
+
+    def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
+        """Return rows."""
+        self.asked.append((asked, within))
+        return self.store.rows(asked, within)
+
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+        """Return presence."""
+        self.asked.append((domain, scenario, within))
+        return self.store.presence(domain, scenario, within)
+
+
+class CountedShelf(Shelf):
+    """A shelf whose books stand on a store that counts."""
+
+    def current(self) -> Books:
+        """Return the current books."""
+        books = super().current()
+        if not isinstance(books.facts, Counting):
+            books.facts = Counting(books.facts)
+        return books
+
+    def take(self) -> Sequence[object]:
+        """Return what was asked since the last time."""
+        books = self.current()
+        assert isinstance(books.facts, Counting)
+        asked, books.facts.asked = books.facts.asked, []
+        return asked
+
+
+class Told:
+    """The tools over books that hold some hidden names, or none."""
+
+    def __init__(self, folder: Path, keys: Sequence[str], ids: Sequence[str]) -> None:
+        self._folder = folder
+        instance = written(folder, keys, ids)
+        load_feeds(instance, folder / "state")
+        self._instance = read_instance(instance)
+        self.loads = MemoryLoads()
+        for attempt in attempts(["gl", *keys]):
+            self.loads.begin(attempt)
+        self.open()
+
+    def open(self) -> None:
+        """Begin anew, with nothing worked out before."""
+        self.shelf = CountedShelf(self._instance.catalogue, self._folder / "state" / "store")
+        feeds = Feeds.of(self._instance.bindings, self.loads, {})
+        self._callers = Callers(self._instance, self.shelf, feeds, 1_000_000, 1000)
+
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return what a call answers or refuses, as text, versions aside."""
+        try:
+            caller = self._callers.of(SOMEBODY, lambda: None)
+            result = TOOLS[tool].run(caller, read_request(TOOLS[tool].shape, arguments)).result
+        except Refusal as refusal:
+            result = refusal.as_data()
+        return json.dumps(plain(json.loads(as_text(result))), ensure_ascii=False)
+
+
+def attempts(feeds: Sequence[str]) -> Iterator[LoadAttempt]:
+    """Yield a load of each of some feeds."""
+    for feed in feeds:
+        yield attempt_of(
+            f"load-{feed}-1", feed, source="files" if feed == "gl" else f"from_{feed}", target=f"live.{feed}"
+        )
+
+
+def written(folder: Path, keys: Sequence[str], ids: Sequence[str]) -> Path:
+    """Write books of a ledger that somebody sees a part of; everything of the names given is hidden from them."""
+
+    def domain(key: str) -> str:
+        metrics = "revenue: {measure: amount}" if key == "gl" else f"of_{key}: {{measure: amount}}"
+        dimension = "product: product" if key == "gl" else f"of_{key}: of_{key}"
+        return (
+            f"time: {{column: date}}\ndimensions: {{{dimension}}}\nmeasures: {{amount: {{places: 2}}}}\n"
+            f"inspect_enabled: true\nmetrics: {{{metrics}}}\n"
+        )
+
+    members = [f"{id_.replace(' ', '~')} Article B{id_.replace(' ', '~')}" for id_ in ids]
+    nodes = [f"N{id_} - Node~{id_}\n{id_} N{id_} -".replace(" c", "~c").replace("a b", "a~b") for id_ in ids]
+    actual = {"alias": "Actuals", "kind": "actual", "closed_through": "2021-01"}
+    plans = {key: {"alias": key, "kind": "plan", "variants": FEWER} for key in keys}
+    return write_instance(
+        folder / "books",
+        facts={
+            "gl": "date scenario product amount\n2021-01-05 actual ABC 1\n2021-01-05 actual D 2\n"
+            + "\n".join(f"2021-01-06 actual {id_.replace(' ', '~')} 4" for id_ in ids)
+            + "\n".join(f"\n2021-01-07 {key} D 8" for key in keys),
+            **{key: f"date scenario of_{key} amount\n2021-01-05 actual X 16" for key in keys},
+        },
+        domains={key: domain(key) for key in ("gl", *keys)},
+        dimensions=json.dumps(
+            {
+                "product": {"kind": "leaf", "members": "live.product"},
+                "band": {"kind": "derived", "from": "product", "attribute": "band"},
+                "tree": {"kind": "ragged", "leaf_dimension": "product", "nodes": "live.tree"},
+                **{f"of_{key}": {"kind": "leaf"} for key in keys},
+            }
+        ),
+        tables={
+            "product": "\n".join(["id name band", "ABC Amber small", "D Dark small", *members]),
+            "tree": "\n".join(["node parent name", "Top - -", "ABC Top -", *nodes]),
+        },
+        statements={
+            "pnl": "- {metric: revenue}" + "".join(f"\n- {{metric: of_{key}}}" for key in keys),
+            **{key: f"- {{metric: of_{key}}}" for key in keys},
+        },
+        scenarios=json.dumps({"actual": actual, **plans}),
+        profiles=f"seen: {{scenarios: {{actual: {PROFILE}}}}}\nassign: [{{subject: somebody, profile: seen}}]",
+        bindings={key: {"source": f"from_{key}"} for key in keys},
+        sources={f"from_{key}": {"kind": "folder", "path": "data"} for key in keys},
+    )
+
+
+FEWER = {
+    "fewer": {"label": "Fewer", "adjust": [{"where": {"product": ["D"]}, "factor": "0.5", "measures": ["amount"]}]}
+}
+
+
+@pytest.fixture(scope="module")
+def holding(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Books that hold the names, hidden."""
+    return Told(tmp_path_factory.mktemp("holding"), KEYS, IDS)
+
+
+@pytest.fixture(scope="module")
+def lacking(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Books that never had them."""
+    return Told(tmp_path_factory.mktemp("lacking"), (), ())
+
+
+NAMED = [(what, name) for what in NAMING for name in KEYS] + [(what, name) for what in OF_MEMBERS for name in IDS]
+
+
+@pytest.mark.parametrize(("what", "name"), NAMED)
+def test_a_hidden_name_is_answered_as_where_nothing_has_it(holding: Told, lacking: Told, what: str, name: str) -> None:
+    tool, arguments = {**NAMING, **OF_MEMBERS}[what]
+    assert holding.ask(tool, arguments(name)) == lacking.ask(tool, arguments(name))
+
+
+@pytest.mark.parametrize("what", [*NAMING, *OF_MEMBERS])
+def test_a_hidden_name_is_answered_as_another_but_for_the_name(holding: Told, what: str) -> None:
+    tool, arguments = {**NAMING, **OF_MEMBERS}[what]
+    hidden = holding.ask(tool, arguments(HIDDEN))
+    assert hidden.replace(HIDDEN, NEVER) == holding.ask(tool, arguments(NEVER))
+
+
+@pytest.mark.parametrize(("what", "name"), NAMED)
+def test_a_hidden_name_costs_the_questions_that_an_unknown_one_does(holding: Told, what: str, name: str) -> None:
+    tool, arguments = {**NAMING, **OF_MEMBERS}[what]
+    asked = []
+    for named in (name, NEVER):
+        holding.open()
+        asked.append([(holding.ask(tool, arguments(named)), holding.shelf.take())[1] for _ in range(2)])
+    assert asked[0] == asked[1]
+
+
+def test_every_parameter_that_names_something_is_asked_about() -> None:
+    calls = {**NAMING, **OF_MEMBERS}.values()
+    named = {(tool.removesuffix("_data"), key) for tool, arguments in calls for key in arguments("board")}
+    free = {"period_start", "period_end", "scale", "decimals", "limit", "period", "status"}
+    every = {(tool.name.removesuffix("_data"), key) for tool in TOOLS.values() for key in tool.schema["properties"]}
+    assert {(tool, key) for tool, key in every if key not in free} <= named
