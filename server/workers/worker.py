@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import sys
@@ -34,11 +35,15 @@ from server.toolbox import TOOLS, Tool
 from server.workers.messages import Brief, CountsAlone, Leave, Overrun, Ready
 
 ORPHANED = 1  # exit status
+OPEN_FILES = 1 << 14  # connections, and files of the books
 
 
 def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = TOOLS) -> None:
     """Serve until told to leave; without a parent there is nobody to serve for."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # is for the parent
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
     if not end_with(parent):
         return
     told = Connection(control)
