@@ -35,6 +35,7 @@ from server.toolbox import TOOLS, Tool
 from server.workers.messages import Brief, CountsAlone, Leave, Overrun, Ready
 
 ORPHANED = 1  # exit status
+TURN = 0.0005  # seconds of a thread of heavy calls; light calls wait for several of them
 OPEN_FILES = 1 << 14  # connections, and files of the books
 
 
@@ -46,6 +47,7 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
     if not end_with(parent):
         return
+    sys.setswitchinterval(TURN)
     told = Connection(control)
     with suppress(EOFError):
         brief: Brief = told.recv()
