@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from server.bounds import Bounds, Connections
 from server.challenges import Challenges
 from server.dispatch import GRACE, Dispatch
 from server.mcp_app import endpoint
@@ -25,6 +26,7 @@ from server.tokens.authority import Authority
 
 KEPT_ALIVE = 5  # seconds that a connection stays open without a request
 CLOSES = (b"connection", b"close")
+BOUNDS = Bounds()
 
 
 def application(
@@ -34,6 +36,7 @@ def application(
     health: TellsHealth,
     metrics: CallMetrics,
     beside: Sequence[Route] = (),
+    bounds: Bounds = BOUNDS,
 ) -> Starlette:
     """Return the application that clients reach; `beside` are routes that need no token."""
     manager = endpoint(dispatch, version("tieout"), settings.hosts, settings.origins)
@@ -46,7 +49,9 @@ def application(
             watching.cancel_scope.cancel()
         dispatch.close()
 
-    mcp = Authenticated(CancelOnDisconnect(Messages(manager.handle_request)), authority, settings, metrics)
+    mcp = Authenticated(
+        CancelOnDisconnect(Messages(manager.handle_request, bounds.seconds)), authority, settings, metrics
+    )
     metadata = Challenges(settings).metadata_routes()
     return Starlette(
         routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(health)), *metadata, *beside],
@@ -58,7 +63,13 @@ def application(
 class HttpServer(uvicorn.Server):
     """Answers HTTP on a socket that others may share, until it is told to leave."""
 
-    def __init__(self, app: Starlette, settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        app: Starlette,
+        settings: Settings,
+        ready: Callable[[], None] = lambda: None,
+        bounds: Bounds = BOUNDS,
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -73,6 +84,7 @@ class HttpServer(uvicorn.Server):
             )
         )
         self._ready = ready
+        self._connections = Connections(bounds)
         self._leaves_at: float | None = None
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
@@ -90,7 +102,8 @@ class HttpServer(uvicorn.Server):
         self._leaves_at = monotonic() + (KEPT_ALIVE + 1 if patiently else 0)
 
     async def on_tick(self, counter: int) -> bool:
-        """Tell whether it is time to end."""
+        """Hold connections to their bounds, and tell whether it is time to end."""
+        self._connections.look(self.server_state.connections)
         if self._leaves_at is not None:
             self.should_exit |= not self.server_state.connections or monotonic() > self._leaves_at
         return await super().on_tick(counter)

@@ -138,7 +138,8 @@ class Dispatch:
             done, _ = await asyncio.wait({ended}, timeout=deadline - monotonic())
         finally:
             stop.gone.set()
-            turn.cancel()
+            if turn.cancel():  # it waited, and ends now
+                await asyncio.wait({ended})
         if not done:
             raise DeadlineExceeded("The call took longer than its deadline. Ask for less at once.")
         return ended.result()

@@ -49,6 +49,7 @@ class Platform:
         self.database = Database(uri, self._prepare_database, self._trouble)
         self.loads: Loads = PostgresLoads(self.database)
         self.cache = Cache(address, self._prepare_cache)
+        self.cache_address = address
         self._blobs = Cache(address, self._prepare_cache, answering=ANSWERING_WITH_BYTES, again=0)
         self.snapshots: Snapshots = CacheSnapshots(
             self._blobs, settings.snapshot_idle_seconds, settings.snapshot_seconds
