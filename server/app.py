@@ -35,8 +35,8 @@ def application(
     settings: Settings,
     health: TellsHealth,
     metrics: CallMetrics,
-    beside: Sequence[Route] = (),
     bounds: Bounds = BOUNDS,
+    beside: Sequence[Route] = (),
 ) -> Starlette:
     """Return the application that clients reach; `beside` are routes that need no token."""
     manager = endpoint(dispatch, version("tieout"), settings.hosts, settings.origins)

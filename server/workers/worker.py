@@ -69,7 +69,8 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
             dispatch = Dispatch(callers, settings, telemetry, leases, tools, partial(overran, told))
             health, transfers = HealthBoard(brief.health), Transfers(callers, archive)
-            app = application(dispatch, authority_of(settings), settings, health, metrics, transfers.routes())
+            authority, beside = authority_of(settings), transfers.routes()
+            app = application(dispatch, authority, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
             with followed(profiles), recorded(recorder), swept(archive):
                 asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))

@@ -17,7 +17,7 @@ from server.wire.read import read_request
 from tests.laws.scoped.calls import Call
 from tests.laws.scoped.writing import Opened
 
-VERSIONS = ("catalogue_version", "data_version")
+VERSIONS = ("catalogue_version", "data_version", "data_ref")
 OF_ONE_LOAD = ("load_id", "loaded_at", "started_at", "finished_at", "seconds")
 OF_THE_WHOLE = (  # of a feed and its loads: told only to who reads all that it brings
     *("rows_read", "rows_landed", "rows_rejected", "days", "error"),
