@@ -26,7 +26,7 @@ from server.stores.memory import MemoryLoads
 from server.toolbox import TOOLS
 from server.wire.answer import as_text
 from server.wire.read import read_request
-from tests.laws.scoped.profiles import NEW, NOBODY, ProfileAsked, World, profiles_asked
+from tests.laws.scoped.profiles import NEW, NOBODY, UNASSIGNED, ProfileAsked, World, profiles_asked
 from tests.support.books import load_feeds
 from tests.support.fed import BEGIN, SOMEBODY
 from tests.support.fed import given as granted_to_somebody
@@ -61,7 +61,9 @@ WORLD = World(
     leaves=LEAVES,
     members=MEMBERS,
     above={"tree": "product"},
-    below={"tree": {node: frozenset(leaves) for node, leaves in TREE.items()}},
+    below={
+        "tree": {**{node: frozenset(leaves) for node, leaves in TREE.items()}, UNASSIGNED: frozenset({"D", NOBODY})}
+    },
     trees=frozenset({"tree"}),
 )
 

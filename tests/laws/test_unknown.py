@@ -15,7 +15,6 @@ import polars as pl
 import pytest
 
 from engine.books import Books, Shelf
-from engine.errors import Refusal
 from engine.feeds import LoadAttempt
 from engine.instance.read import read_instance
 from engine.scope import Cell
@@ -25,9 +24,7 @@ from server.caller import Callers
 from server.feeds import Feeds
 from server.stores.memory import MemoryLoads
 from server.toolbox import TOOLS
-from server.wire.answer import as_text
-from server.wire.read import read_request
-from tests.laws.scoped.answering import plain
+from tests.laws.scoped.answering import plain, told
 from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY, attempt_of
 from tests.support.holding import keeping_in
@@ -166,12 +163,8 @@ class Told:
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """Return what a call answers or refuses, as text, versions aside."""
-        try:
-            caller = self._callers.of(SOMEBODY, lambda: None)
-            result = TOOLS[tool].run(caller, read_request(TOOLS[tool].shape, arguments)).result
-        except Refusal as refusal:
-            result = refusal.as_data()
-        return json.dumps(plain(json.loads(as_text(result))), ensure_ascii=False)
+        text = told(tool, arguments, self._callers.of(SOMEBODY, lambda: None))
+        return json.dumps(plain(json.loads(text)), ensure_ascii=False)
 
 
 def attempts(feeds: Sequence[str]) -> Iterator[LoadAttempt]:
