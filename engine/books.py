@@ -25,6 +25,7 @@ from engine.store.layout import Pin, current_version, pin_current
 from engine.store.protocol import FactStore
 
 Value = TypeVar("Value")
+Size = int | Callable[[Value], int]  # about how many members something holds, or how to tell once it is made
 KEPT = 4_000_000  # size of all memos of one Books together, in members; past it the longest unused go
 
 
@@ -61,14 +62,15 @@ class Books:
         loads = self._pin.manifest.loads.values()
         return max(loads, key=lambda load: load.sequence).loaded_at if loads else None
 
-    def memo(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
-        """Return what was made under a key before, or make and keep it; `size` is about how many members it holds."""
+    def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
+        """Return what was made under a key before, or make and keep it."""
         with self._lock:
             kept = self._memos.pop(key, None)
             if kept is not None:
                 self._memos[key] = kept
                 return kept[0]  # type: ignore[return-value]  # a key names what it keeps, and so its type
         made = make()
+        size = size if isinstance(size, int) else 1 + size(made)
         with self._lock:
             self._kept += size - self._memos.pop(key, (None, 0))[1]
             while self._kept > KEPT and self._memos:

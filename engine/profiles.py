@@ -126,6 +126,11 @@ class Profiles:
         by_key = {profile.key: profile for profile in profiles}
         return cls(by_key=by_key, assigned=dict(assigned), shut=shut, faults=tuple(faults))
 
+    @property
+    def claims_asked(self) -> Sequence[str]:
+        """The names of the claims that assignments ask for."""
+        return sorted({name for each in self.assigned.values() for known in each for name, _ in known.claims})
+
     def held_by(self, subject: str, claims: Mapping[str, Sequence[str]]) -> tuple[Profile, ...]:
         """Return the profiles of a caller; without any, nothing may be seen."""
         assigned = self.assigned_to(subject, claims)

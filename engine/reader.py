@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from engine.books import Books, Loaded
+from engine.books import Books, Loaded, Size
 from engine.catalogue import (
     Base,
     Catalogue,
@@ -32,7 +32,7 @@ from engine.exact import ONE
 from engine.members.memberset import NULL_CODE, Leaves, MemberSet
 from engine.profiles import Profile, permission
 from engine.scenarios import Scenario
-from engine.scope import ALL_CODES, EVERYTHING, NOTHING, Cell, CodeSet
+from engine.scope import ALL_CODES, EVERYTHING, NOTHING, Cell, CodeSet, named_by
 from engine.slices import Presence, RowSlice, Slice
 
 Value = TypeVar("Value")
@@ -50,7 +50,7 @@ class Reader:
 
     @cached_property
     def _cells(self) -> Cells:
-        return self._books.memo(("cells", self._profiles), self._resolve_cells)
+        return self._books.memo(("cells", self._profiles), self._resolve_cells, named_by)
 
     def _resolve_cells(self) -> Cells:
         return {
@@ -181,7 +181,7 @@ class Reader:
         """Return how many codes a leaf dimension has."""
         return len(self._books.leaf(leaf).member_ids)
 
-    def worked_out_as_seen(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
+    def worked_out_as_seen(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
         """Return what was worked out before from what these profiles see of this version, or make and keep it."""
         return self._books.memo(("as seen", self._profiles, key), make, size)
 
@@ -204,7 +204,7 @@ class Reader:
 
     def visible(self, dimension: str) -> frozenset[str]:
         """Return the ids of a dimension that may be seen."""
-        return self.worked_out_as_seen(("visible", dimension), lambda: frozenset(self.visible_ids(dimension)))
+        return self.worked_out_as_seen(("visible", dimension), lambda: frozenset(self.visible_ids(dimension)), len)
 
     def weighs(self, dimension: str, leaves: Leaves) -> bool:
         """Tell whether some leaf of a dimension that may be seen counts other than once among some leaves."""
@@ -226,7 +226,7 @@ class Reader:
 
     def _visible_codes(self, leaf: str) -> CodeSet:
         """Return the leaf codes that some readable scenario shows."""
-        return self.worked_out_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf))
+        return self.worked_out_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf), CodeSet.named)
 
     def _find_visible_codes(self, leaf: str) -> CodeSet:
         domains = self.catalogue.domains

@@ -44,6 +44,10 @@ class CodeSet:
         """Tell whether every code is in it, whatever codes there are."""
         return not self.codes and self.complement
 
+    def named(self) -> int:
+        """Return how many codes are named, as those that are in it or those that are not."""
+        return len(self.codes)
+
     def among(self, count: int) -> frozenset[int]:
         """Return the codes that are in it when there are so many."""
         return frozenset(range(count)) - self.codes if self.complement else self.codes
@@ -153,3 +157,8 @@ class Cell:
 
 EVERYTHING = Cell((Allowed(),))
 NOTHING = Cell(())
+
+
+def named_by(cells: Mapping[tuple[str, str], Cell]) -> int:
+    """Return how many codes some cells name."""
+    return sum(codes.named() for cell in cells.values() for part in cell for _, codes in part.by_dimension)

@@ -41,6 +41,7 @@ class Credentials:
     token_url: str
     client_id: str
     secret: str
+    scope: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,8 +89,9 @@ class Verification:
             self.token, _ = await self.fresh_token()
         if not self.token:
             raise Failed("there is no token: set SVC_TOKEN, MCP_DEV_KEY or the client's credentials")
-        if await self.refuses(self.token):
-            raise Failed(f"{self.base_url}/mcp refuses the token (401)")
+        answer = await self.answer_to(self.token)
+        if answer.status_code != httpx2.codes.OK:
+            raise Failed(f"{self.base_url}/mcp refuses the token ({answer.status_code}): {words_of(answer)}")
         async with self.client() as client:
             self.tools = frozenset(tool.name for tool in (await client.list_tools()).tools)
         return f"{len(self.tools)} tools"
@@ -160,7 +162,7 @@ class Verification:
         print(f"{'':<16}waiting {life} s for an access token to expire", flush=True)
         await anyio.sleep(life)
         for _ in range(self.lenience):
-            if await self.refuses(old):
+            if (await self.answer_to(old)).status_code == REFUSED:
                 break
             await anyio.sleep(1)
         else:
@@ -211,20 +213,20 @@ class Verification:
         asked = self.credentials
         assert asked is not None  # noqa: S101 - who has none does not come here
         form = {"grant_type": "client_credentials", "client_id": asked.client_id, "client_secret": asked.secret}
+        wanted = {"scope": asked.scope, "resource": f"{self.base_url}/mcp"}
         async with self.http() as http:
-            answer = await http.post(asked.token_url, data={**form, "resource": f"{self.base_url}/mcp"})
+            answer = await http.post(asked.token_url, data={**form, **wanted})
         if answer.status_code != httpx2.codes.OK:
             raise Failed(f"{asked.token_url} gave no token ({answer.status_code})")
         return answer.json()["access_token"], int(answer.json()["expires_in"])
 
-    async def refuses(self, token: str) -> bool:
-        """Tell whether the server answers 401 to a token."""
+    async def answer_to(self, token: str) -> httpx2.Response:
+        """Return what the server answers whoever asks for its tools with a token."""
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
         accepts = {"Accept": "application/json, text/event-stream"}
         async with self.http() as http:
             headers = {"Authorization": f"Bearer {token}", **accepts}
-            answer = await http.post(f"{self.base_url}/mcp", json=body, headers=headers)
-        return answer.status_code == REFUSED
+            return await http.post(f"{self.base_url}/mcp", json=body, headers=headers)
 
     async def get(self, url: str) -> httpx2.Response:
         """Return what an address answers, without a token."""
@@ -246,6 +248,14 @@ class Verification:
     def http(self, headers: Mapping[str, str] | None = None) -> httpx2.AsyncClient:
         """Return an HTTP client that trusts what the caller said."""
         return httpx2.AsyncClient(verify=self.trust, timeout=TIMEOUT, headers=headers)
+
+
+def words_of(answer: httpx2.Response) -> str:
+    """Return why a request was refused, as far as the answer says it."""
+    try:
+        return str(answer.json()["error"])
+    except (ValueError, KeyError, TypeError):
+        return "it does not say why"
 
 
 def first(answer: Json, section: str) -> Json:

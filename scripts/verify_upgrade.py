@@ -58,11 +58,13 @@ def token_of(environment: Mapping[str, str], settings: Settings) -> str:
     return given or (kept.read_text(encoding="ascii").strip() if kept.exists() else "")
 
 
-def credentials_of(environment: Mapping[str, str]) -> Credentials | None:
-    """Return the client of the identity provider that the environment names."""
+def credentials_of(environment: Mapping[str, str], scope: str) -> Credentials | None:
+    """Return the client of the identity provider that the environment names, and the scope that it asks for."""
     names = ("SVC_OIDC_TOKEN_URL", "SVC_CLIENT_ID", "SVC_CLIENT_SECRET")
     token_url, client_id, secret = (environment.get(name, "") for name in names)
-    return Credentials(token_url=token_url, client_id=client_id, secret=secret) if token_url else None
+    if not token_url:
+        return None
+    return Credentials(token_url=token_url, client_id=client_id, secret=secret, scope=scope)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lenience", type=int, default=60, help="seconds that an expired token may still be taken")
     parser.add_argument("--ca", help="a PEM file with the authority of the stack's certificate")
     asked = parser.parse_args(arguments)
-    credentials = credentials_of(os.environ)
+    credentials = credentials_of(os.environ, settings.oidc_scope)
     verification = Verification(
         base_url=asked.base_url.rstrip("/"),
         ops_url=asked.ops_url.rstrip("/"),

@@ -19,6 +19,7 @@ COMMANDS = {  # each a module of server.commands, imported where it is asked for
     "load": "load feeds into the books, all of them or nothing",
     "daemon": "load every feed that has a schedule, in its turn",
     "loads": "print the history of loads",
+    "token": "say what a server wants of tokens, and what it makes of one",
     "migrate": "make the tables of the platform database, or tell how it stands",
 }
 

@@ -15,6 +15,7 @@ from engine.profiles import Profiles
 from server.ports import ProfileSource, StoreDown
 
 EVERY_SECONDS = 0.5
+AGAIN_SECONDS = 5.0  # after a fault of our own
 FIRST_SECONDS = 2.0  # that a start waits; from then on calls are refused until it is known who may see what
 KEPT_SECONDS = 60.0
 RETRY_AFTER_MS = 2000
@@ -119,10 +120,18 @@ def tell(profiles: Profiles) -> None:
 
 
 @contextmanager
-def followed(profiles: LiveProfiles) -> Iterator[None]:
+def followed(profiles: LiveProfiles, again: float = AGAIN_SECONDS) -> Iterator[None]:
     """Follow the source of profiles in the background while the block runs, which waits a moment for the first look."""
     looked, ended = Event(), Event()
-    Thread(target=profiles.follow, args=(looked, ended), name="profiles", daemon=True).start()
+
+    def keep_following() -> None:
+        while not ended.is_set():
+            following = Thread(target=profiles.follow, args=(looked, ended), name="profiles", daemon=True)
+            following.start()
+            following.join()  # it ends before it is told to by a fault of our own, which is in the log
+            ended.wait(again)
+
+    Thread(target=keep_following, name="profiles kept", daemon=True).start()
     looked.wait(FIRST_SECONDS)
     try:
         yield

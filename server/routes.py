@@ -13,7 +13,7 @@ from server.settings import Settings
 from server.telemetry.logs import bound
 from server.telemetry.metrics import CallMetrics
 from server.telemetry.request_ids import request_id_of
-from server.tokens.attempts import Attempts, Counted, place_of
+from server.tokens.attempts import Attempts, place_of
 from server.tokens.authority import Authority, CannotVerify, Reason, TokenRefused
 
 REQUEST_ID = "X-Request-ID"
@@ -79,18 +79,17 @@ class Authenticated:
     def _refuse(self, scope: Scope, reason: Reason, answer: Response) -> Response:
         """Take note of a refused token; return the answer, or to wait where its address sent too many.
 
-        An expired token is no guess: its client has to learn of it, whoever else is at the address.
+        An expired token is no guess: it is counted apart, and its client is told whatever the count.
         """
         self._metrics.refused_tokens.labels(reason).inc()
-        address = place_of((scope.get("client") or (None,))[0])
+        address, expired = place_of((scope.get("client") or (None,))[0]), reason is Reason.EXPIRED
+        counted = self._attempts.count(f"{reason} {address}" if expired else address)
         said = {"reason": reason.value, "address": address}
-        counted = Counted(0, begins=False) if reason is Reason.EXPIRED else self._attempts.count(address)
         if not counted.wait:
             log.info("token refused", extra=said)
-            return answer
-        if counted.begins:
+        elif counted.begins:
             log.warning("too many tokens refused; further ones of the address are not logged", extra=said)
-        return self._challenges.too_many(counted.wait)
+        return self._challenges.too_many(counted.wait) if counted.wait and not expired else answer
 
 
 class CancelOnDisconnect:

@@ -215,6 +215,11 @@ def hold_for_many(settings: Settings) -> None:
             f"SVC_BASE_URL is '{redacted(settings.public_url or '')}'; with SVC_OIDC_ISSUER it takes the public https "
             "origin, without a path"
         )
+    if settings.public_url != settings.origins[0]:
+        raise BadSetting(
+            f"SVC_BASE_URL is '{settings.public_url}'; write it as {settings.origins[0]}, for tokens are held to the "
+            "letter of it"
+        )
     if not is_url(settings.oidc_issuer, "https") and not is_here(settings.oidc_issuer):
         raise BadSetting(f"SVC_OIDC_ISSUER is '{redacted(settings.oidc_issuer or '')}'; it takes an https URL")
     if not is_url(settings.discovery, "http", "https"):

@@ -82,8 +82,10 @@ class FileProfiles:
 class PostgresProfiles:
     """The profiles in the platform database, read anew when the number of their latest change is another."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, most: int = MOST) -> None:
+        """`most` rows of a table are read; a table with more closes everybody."""
         self._database = database
+        self._most = most
         self._revision: int | None = None
         self._document = Document(TABLES)
 
@@ -94,22 +96,22 @@ class PostgresProfiles:
                 connection.execute("set transaction isolation level repeatable read, read only")
                 revision = connection.cursor(row_factory=scalar_row).execute(REVISION).fetchone()
                 if revision != self._revision:
-                    self._document = read_tables(connection)
+                    self._document = read_tables(connection, self._most)
                     self._revision = revision
         except psycopg.Error as fault:
             raise StoreDown(f"{TABLES} are not as this version made them ({type(fault).__name__})") from None
         return self._document
 
 
-def read_tables(connection: psycopg.Connection[Any]) -> Document:
+def read_tables(connection: psycopg.Connection[Any], most: int) -> Document:
     """Return what the tables say as a document of profiles.yaml's shape; more rows than can be held are a fault."""
     cursor = connection.cursor(row_factory=dict_row)
     profiles, grants, assignments = (
-        cursor.execute(query, (MOST + 1,)).fetchall() for query in (PROFILES, GRANTS, ASSIGNMENTS)
+        cursor.execute(query, (most + 1,)).fetchall() for query in (PROFILES, GRANTS, ASSIGNMENTS)
     )
     document = Document(TABLES, lines={(): 0})
-    if max(map(len, (profiles, grants, assignments))) > MOST:
-        document.fault([], f"one of them has more than {MOST:,} rows")
+    if max(map(len, (profiles, grants, assignments))) > most:
+        document.fault([], f"one of them has more than {most:,} rows")
         return document
     scenarios: dict[str, dict[str, Tree]] = {row["name"]: {} for row in profiles}
     for row in grants:

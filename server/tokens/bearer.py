@@ -29,26 +29,27 @@ class Bearer:
     async def principal(self, token: str) -> Principal:
         """Return who a token is of; TokenRefused, ScopeMissing or CannotVerify where nobody can be named."""
         parts = take_apart(token)
-        verify(parts, await self.key(parts.header))
+        verify(parts, await self._keys.key(*named_key(parts.header)))
         said = Said(parts.header, json_object(parts.payload), time())
         for check in CHECKS.values():
             check(said, self._expected)
         return Principal(said.payload["sub"], claims_of(said.payload))
 
-    async def key(self, header: Json) -> Key | None:
-        """Return the key that a token names, None where its issuer has none of that name."""
-        algorithm, kid = header.get("alg"), header.get("kid")
-        if algorithm not in tuple(ALGORITHMS) or "crit" in header:
-            raise TokenRefused(
-                Reason.SIGNATURE, f"The token is not signed with {' or '.join(ALGORITHMS)} alone. Have it signed so."
-            )
-        if not is_kid(kid):
-            raise TokenRefused(Reason.KEY, "The token does not name its key (kid). Have it issued with one.")
-        return await self._keys.key(str(kid), str(algorithm))
-
     async def watch(self) -> None:
         """Keep up with the provider's keys, until cancelled."""
         await self._keys.watch()
+
+
+def named_key(header: Json) -> tuple[str, str]:
+    """Return the name of the key that a token says it was signed with, and the algorithm."""
+    algorithm, kid = header.get("alg"), header.get("kid")
+    if algorithm not in tuple(ALGORITHMS) or "crit" in header:
+        raise TokenRefused(
+            Reason.SIGNATURE, f"The token is not signed with {' or '.join(ALGORITHMS)} alone. Have it signed so."
+        )
+    if not is_kid(kid):
+        raise TokenRefused(Reason.KEY, "The token does not name its key (kid). Have it issued with one.")
+    return str(kid), str(algorithm)
 
 
 def verify(parts: Parts, key: Key | None) -> None:

@@ -30,6 +30,11 @@ class DevKey:
         """Do nothing: the key stays the same."""
 
 
+def kept_key(path: Path) -> DevKey:
+    """Return the key that is kept in a file."""
+    return DevKey(path.read_text(encoding="ascii").strip())
+
+
 def dev_key(configured: str | None, state: Path) -> DevKey:
     """Return the configured key, or the one kept in the state folder, made where there is none."""
     if configured is not None:
@@ -39,7 +44,7 @@ def dev_key(configured: str | None, state: Path) -> DevKey:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        return DevKey(path.read_text(encoding="ascii").strip())
+        return kept_key(path)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         key = token_urlsafe(32)
         file.write(key)

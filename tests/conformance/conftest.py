@@ -24,7 +24,7 @@ def tiny_books(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """The environment of loaded books: AdventureWorks with a handful of rows of our own."""
     folder = tmp_path_factory.mktemp("tiny_books")
     environment = {
-        "PATH": os.environ["PATH"],
+        **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
         "HOME": str(folder),
         "ADVENTUREWORKS": str(HERE / "data"),
         "SVC_INSTANCE": str(edited_copy(ROOT / "instances" / "adventureworks", folder, {})),

@@ -41,7 +41,7 @@ class IdentityProvider:
     folder: Path
     resources: Sequence[str]
     lifetime: int = 300
-    expired: bool = False
+    expired: int = 0
     port: int = field(default_factory=free_port)
     process: "subprocess.Popen[bytes] | None" = None
 

@@ -11,7 +11,8 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.identity.providing import Kept, Person, http, oauth, providing
+from scripts.verification import Credentials, Verification
+from tests.identity.providing import SECRET, IdentityProvider, Kept, Person, http, oauth, providing
 from tests.support.issuing import rsa_key
 from tests.support.many import serving_many
 from tests.support.operating import metric
@@ -27,6 +28,7 @@ class Stack:
 
     proxy: Proxy
     server: Server
+    provider: IdentityProvider
     url: str
 
     def refused(self, reason: str) -> float:
@@ -44,7 +46,7 @@ def stack(node: Path, folder: Path, books: tuple[Path, Path], **more: Any) -> It
             providing(node, folder, rsa_key("one"), resources=[f"{origin}/mcp"], **more) as provider,
             serving_many(books, provider.url, SVC_BASE_URL=origin, SVC_PORT=str(port)) as server,
         ):
-            yield Stack(proxy, server, f"{origin}/mcp")
+            yield Stack(proxy, server, provider, f"{origin}/mcp")
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +118,21 @@ def test_a_client_whose_token_runs_out_refreshes_it_and_the_person_notices_nothi
         with_client(running, "auto", kept, person, scene)
     assert person.logins == 1
     assert len({token.access_token for token in kept.issued}) == len(kept.issued)
+
+
+def test_the_verification_of_an_upgrade_sees_a_token_expire_and_another_one_taken(
+    node: Path, books: tuple[Path, Path], tmp_path: Path
+) -> None:
+    with stack(node, tmp_path, books, lifetime=1, expired=1) as running:
+        verification = Verification(
+            base_url=running.url.removesuffix("/mcp"),
+            ops_url=running.server.ops,
+            migrations=(),
+            credentials=Credentials(
+                token_url=f"{running.provider.url}/token", client_id="accountant", secret=SECRET, scope="mcp:read"
+            ),
+            trust=running.proxy.trust,
+            tools=frozenset({"list_scenarios"}),
+        )
+        assert asyncio.run(verification.outlives_a_token()) == "the old token is refused and a fresh one taken"
+        assert running.refused("expired") == 1

@@ -157,7 +157,7 @@ def test_an_expired_token_is_a_401_and_after_a_refresh_the_call_succeeds(
     node: Path, books: tuple[Path, Path], tmp_path: Path
 ) -> None:
     with (
-        providing(node, tmp_path, OLD, resources=[RESOURCE], expired=True) as provider,
+        providing(node, tmp_path, OLD, resources=[RESOURCE], expired=1) as provider,
         serving_many(books, provider.url) as server,
     ):
         person, asking = by_hand(provider), Asking(server.url)

@@ -161,8 +161,14 @@ def test_a_server_of_many_users_may_listen_beyond_this_machine() -> None:
         ({"SVC_BASE_URL": ""}, "SVC_BASE_URL is ''"),
         ({"SVC_BASE_URL": "http://reports.example.com"}, "takes the public https origin"),
         ({"SVC_BASE_URL": "https://reports.example.com/tieout"}, "without a path"),
+        ({"SVC_BASE_URL": "https://reports.example.com/"}, "write it as https://reports.example.com,"),
+        ({"SVC_BASE_URL": "https://Reports.example.com"}, "write it as https://reports.example.com,"),
+        ({"SVC_BASE_URL": "https://reports.example.com:443"}, "write it as https://reports.example.com,"),
         ({"SVC_OIDC_ISSUER": "http://id.example.com"}, "it takes an https URL"),
         ({"SVC_OIDC_ISSUER": "id.example.com"}, "it takes an https URL"),
+        ({"SVC_OIDC_ISSUER": "ftp://127.0.0.1"}, "it takes an https URL"),
+        ({"SVC_OIDC_ISSUER": "https://[::1"}, "it takes an https URL"),
+        ({"SVC_OIDC_ISSUER": "https://id.example.com:port"}, "it takes an https URL"),
         ({"SVC_OIDC_DISCOVERY": "ftp://id.example.com"}, "SVC_OIDC_DISCOVERY is"),
         ({"ARTIFACT_SIGNING_KEY": ""}, "ARTIFACT_SIGNING_KEY is missing"),
         ({"ARTIFACT_SIGNING_KEY": "short"}, "ARTIFACT_SIGNING_KEY has 5 characters"),
@@ -175,3 +181,19 @@ def test_a_server_of_many_users_may_listen_beyond_this_machine() -> None:
 def test_a_server_of_many_users_does_not_start_without_secrets_and_https(changed: dict[str, str], words: str) -> None:
     with pytest.raises(BadSetting, match=re.escape(words)):
         read_settings({**MANY, **changed})
+
+
+@pytest.mark.parametrize(
+    ("origin", "hosts", "origins"),
+    [
+        ("https://r.example.com", {"r.example.com", "r.example.com:443"}, {"https://r.example.com"}),
+        ("https://r.example.com:8443", {"r.example.com:8443"}, {"https://r.example.com:8443"}),
+        ("https://[2001:db8::1]", {"[2001:db8::1]", "[2001:db8::1]:443"}, {"https://[2001:db8::1]"}),
+    ],
+)
+def test_hosts_and_origins_are_the_public_ones_as_clients_write_them(
+    origin: str, hosts: set[str], origins: set[str]
+) -> None:
+    settings = read_settings({**MANY, "SVC_BASE_URL": origin})
+    assert (set(settings.hosts), set(settings.origins)) == (hosts, origins)
+    assert settings.resource == f"{origin}/mcp"

@@ -16,7 +16,7 @@ from engine.instance.profiles import profiles_document, profiles_of
 from engine.instance.read import read_instance
 from engine.profiles import Profiles
 from server.ports import StoreDown
-from server.profiles import KEPT_SECONDS, LiveProfiles
+from server.profiles import KEPT_SECONDS, LiveProfiles, followed
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
 from server.stores.profiles import FileProfiles, PostgresProfiles
@@ -341,6 +341,19 @@ def test_rows_that_are_read_while_they_change_are_those_of_one_moment(
         assert known == {"a", "b"}
 
 
+def test_a_table_of_more_rows_than_can_be_held_closes_everybody(embedded_server: str, catalogue: Catalogue) -> None:
+    with tables(embedded_server) as (uri, database):
+        WrittenTables(uri, database).write(BOTH)
+        for most, keys, faults in (
+            (3, ["low"], []),
+            (2, [], ["the tables of profiles: one of them has more than 2 rows"]),
+        ):
+            live = LiveProfiles(PostgresProfiles(database, most), catalogue)
+            live.look()
+            assert [known.key for known in live.of(catalogue).held_by("bob", {})] == keys
+            assert list(live.faults) == faults
+
+
 def test_reading_is_all_that_the_user_of_a_server_has_to_be_granted(embedded_server: str, catalogue: Catalogue) -> None:
     with tables(embedded_server) as (uri, database):
         WrittenTables(uri, database).write(BOTH)
@@ -361,3 +374,26 @@ def test_reading_is_all_that_the_user_of_a_server_has_to_be_granted(embedded_ser
             finally:
                 connection.execute(f"drop owned by reader_{schema}")
                 connection.execute(f"drop role reader_{schema}")
+
+
+class Failing(Silent):
+    """A source that fails once in a way that nobody expects."""
+
+    failed = False
+
+    def read(self) -> Document:
+        """Fail, and from then on return what it was told to say."""
+        if not self.failed:
+            self.failed = True
+            raise RuntimeError("of our own")
+        return super().read()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_fault_of_our_own_does_not_end_the_following(catalogue: Catalogue) -> None:
+    source = Failing()
+    source.document = profiles_document(b"all: {scenarios: {'*': {}}}\nassign: [{subject: ada, profile: all}]")
+    live = LiveProfiles(source, catalogue)
+    with followed(live, again=0.01):
+        wait_for(lambda: live.age < KEPT_SECONDS)
+        assert [known.key for known in live.of(catalogue).held_by("ada", {})] == ["all"]

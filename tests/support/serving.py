@@ -102,10 +102,15 @@ class Called:
 class McpBooks:
     """The tools of a server through the Python SDK's client."""
 
-    def __init__(self, portal: BlockingPortal, client: Client, bodies: list[bytes]) -> None:
+    def __init__(self, portal: BlockingPortal, client: Client, responses: list[bytes]) -> None:
         self._portal = portal
         self.client = client
-        self.bodies = bodies  # every response, as it came over the wire
+        self.responses = responses  # as they came over the wire: of each its headers, then its body
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """The bodies of all responses."""
+        return self.responses[1::2]
 
     def call(self, tool: str, /, **arguments: Any) -> Called:
         """Call a tool; its two copies of the result must be the same JSON."""
@@ -127,12 +132,13 @@ class McpBooks:
 
 @asynccontextmanager
 async def client_of(
-    url: str, era: str, key: str, bodies: list[bytes], headers: Mapping[str, str]
+    url: str, era: str, key: str, responses: list[bytes], headers: Mapping[str, str]
 ) -> AsyncIterator[Client]:
-    """Connect the SDK's client with a bearer token, keeping the raw bodies of its responses."""
+    """Connect the SDK's client with a bearer token, keeping the raw headers and bodies of its responses."""
 
     async def keep(response: httpx2.Response) -> None:
-        bodies.append(await response.aread())
+        head = b"\r\n".join(name + b": " + value for name, value in response.headers.raw)
+        responses.extend((head, await response.aread()))
 
     sent = {"Authorization": f"Bearer {key}", **headers}
     async with (
@@ -145,7 +151,7 @@ async def client_of(
 @contextmanager
 def connected(url: str, era: str, key: str = KEY, **headers: str) -> Iterator[McpBooks]:
     """Connect a client in one era until the block ends."""
-    bodies: list[bytes] = []
-    opened = client_of(url, era, key, bodies, headers)
+    responses: list[bytes] = []
+    opened = client_of(url, era, key, responses, headers)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as client:
-        yield McpBooks(portal, client, bodies)
+        yield McpBooks(portal, client, responses)
