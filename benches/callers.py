@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from benches.books import demo_books
 from tests.support.asking import THREE
 from tests.support.keeping import children
-from tests.support.serving import KEY, Server, serving
+from tests.support.serving import KEY, Server, serving, wait_for
 
 CALLERS, SECONDS, SETTLED = 8, 120, 30
 WORKERS = (1, 2)
@@ -163,6 +163,7 @@ def main(rows: int, seconds: int = SECONDS) -> None:
     for workers in WORKERS:
         told = Told()
         with serving(books.instance, books.state, SVC_WORKERS=str(workers)) as server:
+            wait_for(lambda: server.log.read_text().count(" serves\n") == workers)  # noqa: B023 - in this round
             used, began = process_time(), perf_counter()
             memory = asyncio.run(ask(server, seconds, told))
             took, used = perf_counter() - began, process_time() - used

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from server.bounds import Bounds, Connections
 from server.challenges import Challenges
 from server.dispatch import GRACE, Dispatch
+from server.listening import BACKLOG
 from server.mcp_app import endpoint
 from server.messages import Messages
 from server.ops.listener import health_of
@@ -88,8 +89,15 @@ class HttpServer(uvicorn.Server):
         self._leaves_at: float | None = None
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Begin to take connections, and say so."""
+        """Begin to take connections, and say so.
+
+        Of those that wait one at a time, so that others who share the socket take some: asyncio accepts as many at once
+        as its backlog says. That of the socket is put right again.
+        """
+        self.config.backlog = 1
         await super().startup(sockets)
+        for shared in sockets or []:
+            shared.listen(BACKLOG)
         self._ready()
 
     def leave(self, *, patiently: bool) -> None:

@@ -176,9 +176,7 @@ class Dispatch:
             return Outcome.refused(refusal.as_data())
         except CallerGone:
             return Outcome.refused({})
-        except (
-            BaseException
-        ):  # the one place where anything else, a panic of Polars too, becomes an answer that tells nothing
+        except BaseException:  # the one place where anything else, a panic of Polars too, becomes an answer
             error_id = token_hex(8)
             log.exception("call of %s failed, error_id=%s", tool.name, error_id)
             return Outcome.refused(internal(error_id))

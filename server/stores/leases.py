@@ -60,7 +60,7 @@ end
 
 
 class CacheLeases:
-    """Leases in the store, one script each; StoreDown where it does not answer in time or is full."""
+    """Leases in the store, one script each; StoreDown where it does not answer in time or refuses."""
 
     def __init__(self, address: str, calls_per_caller: int, calls: int, seconds: float = SECONDS) -> None:
         place = reached(address)
@@ -131,6 +131,7 @@ class SharedLeases:
         self._tell = tell
         self._breaker = Breaker("the cache store is not asked for a moment: it did not answer")
         self._alone = False
+        self._returning: set[asyncio.Task[None]] = set()
 
     async def take(self, subject: str) -> str:
         """Take a place and return the lease on it; CapReached, at once, where there is none."""
@@ -170,7 +171,9 @@ class SharedLeases:
             with self._breaker.watched():
                 return await self._store.take(lease)
         except asyncio.CancelledError:
-            self._returning = asyncio.ensure_future(self._return([lease]))  # it may have been taken by now
+            returning = asyncio.create_task(self._return([lease]))  # it may have been taken by now
+            self._returning.add(returning)
+            returning.add_done_callback(self._returning.discard)
             raise
 
     async def _renew(self) -> None:

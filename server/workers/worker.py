@@ -80,6 +80,7 @@ async def serve(server: HttpServer, leases: SharedLeases, told: Connection, list
     """Answer calls until told to leave."""
     Thread(target=heed, args=(told, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
     keeping = asyncio.create_task(leases.keep())
+    keeping.add_done_callback(lambda _: server.leave(patiently=True))  # without them caps would not hold
     await server.serve(sockets=[listening])
     keeping.cancel()
     await asyncio.wait({keeping})
