@@ -4,7 +4,7 @@ import argparse
 import sys
 from functools import partial
 
-from benches import callers, load, overhead, search, statement, tokens
+from benches import callers, load, overhead, search, statement, tokens, unknown
 
 BENCHES = {
     "statement": statement.main,
@@ -12,6 +12,7 @@ BENCHES = {
     "search": search.main,
     "overhead": overhead.main,
     "tokens": tokens.main,
+    "unknown": unknown.main,
     "callers": callers.main,
 }
 

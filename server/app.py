@@ -1,6 +1,6 @@
 """The ASGI application, and the server that answers HTTP with it in one worker."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from socket import socket
@@ -37,16 +37,17 @@ def application(
     health: TellsHealth,
     metrics: CallMetrics,
     bounds: Bounds = BOUNDS,
+    beside: Sequence[Route] = (),
 ) -> Starlette:
-    """Return the application that clients reach."""
+    """Return the application that clients reach; `beside` are routes that need no token."""
     manager = endpoint(dispatch, version("tieout"), settings.hosts, settings.origins)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with manager.run(), anyio.create_task_group() as beside:
-            beside.start_soon(authority.watch)
+        async with manager.run(), anyio.create_task_group() as watching:
+            watching.start_soon(authority.watch)
             yield
-            beside.cancel_scope.cancel()
+            watching.cancel_scope.cancel()
         dispatch.close()
 
     mcp = Authenticated(
@@ -54,7 +55,7 @@ def application(
     )
     metadata = Challenges(settings).metadata_routes()
     return Starlette(
-        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(health)), *metadata],
+        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(health)), *metadata, *beside],
         middleware=[Middleware(Identified)],
         lifespan=lifespan,
     )

@@ -26,7 +26,8 @@ from server.ports import CapReached, Leases
 from server.principal import Principal
 from server.settings import Settings
 from server.telemetry.calls import Telemetry
-from server.toolbox import TOOLS, Tool
+from server.tool import Tool
+from server.toolbox import TOOLS
 from server.wire.answer import as_text
 from server.wire.read import read_request
 from server.wire.schema import Json

@@ -15,12 +15,15 @@ from threading import Thread
 from engine.books import Shelf
 from engine.instance.read import Instance, read_instance
 from server.app import HttpServer, application
-from server.caller import Callers
+from server.caller import Callers, Keeping
 from server.dispatch import Dispatch
 from server.embedded.platform import Platform, platform
 from server.feeds import Feeds
+from server.files import archive_of, swept
 from server.ops.board import HealthBoard
+from server.ports import Loads
 from server.profiles import LiveProfiles, followed
+from server.recording import Recorder, recorded
 from server.settings import Settings
 from server.signals import end_with
 from server.stores.leases import CacheLeases, SharedLeases
@@ -31,7 +34,9 @@ from server.telemetry.logs import log_to
 from server.telemetry.metrics import CallMetrics
 from server.telemetry.traces import traced
 from server.tokens.chosen import authority_of, secrets_of
-from server.toolbox import TOOLS, Tool
+from server.tool import Tool
+from server.toolbox import TOOLS
+from server.transfers import Transfers
 from server.workers.messages import Brief, CountsAlone, Leave, Overrun, Ready
 
 ORPHANED = 1  # exit status
@@ -57,12 +62,17 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
         with traced(), platform(settings, keeps=False) as opened:
             telemetry = Telemetry(metrics)
             profiles = LiveProfiles(source_of(settings, opened.database), instance.catalogue)
-            callers = callers_of(settings, instance, opened, profiles)
+            archive = archive_of(settings, opened.database)
+            recorder = Recorder(archive.principals)
+            keeping = Keeping(opened.snapshots, archive, recorder)
+            callers = callers_of(settings, instance, opened.loads, keeping, profiles)
             leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
             dispatch = Dispatch(callers, settings, telemetry, leases, tools, partial(overran, told))
-            app = application(dispatch, authority_of(settings), settings, HealthBoard(brief.health), metrics)
+            health, transfers = HealthBoard(brief.health), Transfers(callers, archive)
+            authority, beside = authority_of(settings), transfers.routes()
+            app = application(dispatch, authority, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
-            with followed(profiles):
+            with followed(profiles), recorded(recorder), swept(archive):
                 asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))
 
 
@@ -83,12 +93,14 @@ def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]
     return SharedLeases(store, MemoryLeases(*share), tell=tell)
 
 
-def callers_of(settings: Settings, instance: Instance, opened: Platform, profiles: LiveProfiles) -> Callers:
+def callers_of(
+    settings: Settings, instance: Instance, loads: Loads, keeping: Keeping, profiles: LiveProfiles
+) -> Callers:
     """Return who may call, of the instance as the parent read it."""
     shelf = Shelf(instance.catalogue, settings.store)
     Thread(target=shelf.current, name="first look at the books", daemon=True).start()
-    feeds = Feeds.of(instance.bindings, opened.loads, os.environ)
-    return Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap, profiles)
+    feeds = Feeds.of(instance.bindings, loads, os.environ)
+    return Callers(instance, shelf, feeds, keeping, settings.answer_tokens, settings.row_cap, profiles)
 
 
 def counts_alone(told: Connection, telemetry: Telemetry, alone: bool) -> None:

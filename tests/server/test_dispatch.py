@@ -22,8 +22,10 @@ from server.settings import Settings
 from server.stores.memory import MemoryLeases, MemoryLoads
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
-from server.toolbox import TOOLS, Tool
+from server.tool import Tool
+from server.toolbox import TOOLS
 from server.wire.answer import Answer
+from tests.support.holding import keeping_in
 
 ANN, BOB = Principal("ann"), Principal("bob")
 DEADLINE = 20.0
@@ -60,7 +62,9 @@ def dispatch_of(
     folder, state = small
     instance = read_instance(folder)
     feeds = Feeds.of({}, MemoryLoads(), {})
-    callers = Callers(instance, Shelf(instance.catalogue, state / "store"), feeds, 10_000, 10_000)
+    callers = Callers(
+        instance, Shelf(instance.catalogue, state / "store"), feeds, keeping_in(state / "files"), 10_000, 10_000
+    )
     known = replace(Settings(instance=folder, state=state), **settings)
     leases = MemoryLeases(known.calls_per_caller, known.calls)
     return Dispatch(callers, known, Telemetry(metrics or Metrics()), leases, tools)

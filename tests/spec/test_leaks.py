@@ -31,6 +31,7 @@ NODES = """
     Alt  -      -1     Other
     Z    Alt    1      -
     W    Alt    1      -
+    V    Alt    1      -
 """
 ONLY_GL = "{domains: {allow: [gl]}}"
 
@@ -64,7 +65,10 @@ def fed(folder: Path, grants: str, *, default: str = "", answer_tokens: int = 10
             tree: {kind: ragged, leaf_dimension: product, nodes: live.tree}
             team: {kind: leaf}
         """,
-        tables={"product": "id name code\nX Xenon 600\nY Yarrow 601\nZ Zinc 602\nW Wood 603", "tree": NODES},
+        tables={
+            "product": "id name code\nX Xenon 600\nY Yarrow 601\nZ Zinc 602\nW Wood 603\nV Void 604",
+            "tree": NODES,
+        },
         statements={"pnl": "- {header: People}\n- {metric: headcount}\n- {header: Money}\n- {metric: revenue}"},
         scenarios=SCENARIOS,
         profiles=f"seen: {{scenarios: {grants}}}\nassign: [{{subject: {SOMEBODY.subject}, profile: seen}}]",
@@ -105,7 +109,7 @@ def test_a_node_that_is_seen_goes_by_the_name_of_its_leaf(tmp_path: Path) -> Non
 def test_postings_of_a_node_whose_children_are_hidden_are_the_node(tmp_path: Path) -> None:
     books = fed(tmp_path, "{'*': {dimensions: {product: {deny: [Y]}}}}")
     listed = ids(books.ask("search_hierarchy", dimension="tree")["hierarchy_nodes"])
-    assert listed == ["Top", "X", "Z", "Alt", "W"]
+    assert listed == ["Top", "X", "Z", "Alt", "W", "V"]
     shown = books.ask("run_metric", metrics=["revenue"], scenarios=A, dimensions=["tree"], filters={"tree": "X"}, **JAN)
     assert [row["key"] for row in shown["rows"]] == ["X", "total"]
 
@@ -158,7 +162,7 @@ def test_rows_that_are_hidden_are_not_served(tmp_path: Path) -> None:
         if load["binding_id"] in ("gl", "people")
     }
     assert served == {"gl": True, "people": True}
-    hidden = fed(tmp_path / "budget", "{budget: {}}")
+    hidden = fed(tmp_path / "hidden", "{actual: {dimensions: {product: {allow: [V]}}}}")
     (load,) = hidden.ask("list_load_history", binding_id="gl")["loads"]
     assert hidden.ask("get_load_status", load_id=load["load_id"])["served_now"] is False
 

@@ -12,7 +12,8 @@ from engine.requests import NothingAsked
 from server.caller import Caller
 from server.commands.serve import preside
 from server.settings import read_settings
-from server.toolbox import TOOLS, Tool
+from server.tool import Tool
+from server.toolbox import TOOLS
 from server.wire.answer import Answer
 from server.workers.worker import main
 

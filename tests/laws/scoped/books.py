@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.laws.oracle.books import OWN, Edge
 from tests.laws.oracle.strategies import INNER, PRODUCTS, STRANGER, rollups_by, weighted_tree
-from tests.laws.scoped.profiles import World
+from tests.laws.scoped.profiles import NOBODY, UNASSIGNED, World
 
 GL, PEOPLE, SALES = "gl", "people", "sales"
 LEAVES = {GL: ("product", "region"), PEOPLE: ("region",), SALES: ("product", "customer")}
@@ -85,12 +85,17 @@ class Books:
         tree = {node: leaves & {*products} for node, leaves in self.nodes.items()}
         parents = {edge.parent for edge in self.edges}
         own = {f"{node}{OWN}": frozenset({node}) for node in tree if node in parents and node in products}
+        unbanded = {NOBODY, *(key for key in products if not described.get(key, {}).get("band"))}
+        unplaced = {NOBODY, *products}.difference(*tree.values())
         return World(
             kinds={key: KINDS[key] for key in self.scenarios},
             leaves=LEAVES,
             members={"product": products, "region": REGIONS, "customer": tuple(self.members["customer"])},
             above={"band": "product", "tree": "product"},
-            below={"band": bands, "tree": {**tree, **own}},
+            below={
+                "band": {**bands, UNASSIGNED: frozenset(unbanded)},
+                "tree": {**tree, **own, UNASSIGNED: frozenset(unplaced)},
+            },
             trees=frozenset({"tree"}),
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 NOBODY, NEW = "", "?"  # of a row without a member, and of one whose member is not loaded yet
+UNASSIGNED = "(unassigned)"  # how a profile names what has no member; above others, the leaves that no id holds
 Members = Mapping[str, str]  # of a row: leaf dimension to member
 
 
@@ -57,14 +58,14 @@ class World:
 
     def ids(self, dimension: str) -> tuple[str, ...]:
         """Return the ids that a profile can name."""
-        return tuple(self.below[dimension]) if dimension in self.above else self.members[dimension]
+        return tuple(self.below[dimension]) if dimension in self.above else (*self.members[dimension], UNASSIGNED)
 
     def holds(self, asked: Restriction, member: str, dimension: str) -> bool:
         """Tell whether a leaf is inside one restriction; a deny of what does not exist leaves nothing."""
         if asked.deny and not set(asked.names) <= set(self.ids(dimension)):
             return False
         if dimension not in self.above or member == NEW:
-            return asked.holds(member)
+            return asked.holds(UNASSIGNED if member == NOBODY else member)
         inside = any(member in self.below[dimension].get(name, ()) for name in asked.names)
         if not asked.deny:
             return inside
@@ -72,7 +73,7 @@ class World:
 
     def is_placed(self, member: str, tree: str) -> bool:
         """Tell whether a node of a tree holds a leaf."""
-        return any(member in leaves for leaves in self.below[tree].values())
+        return member not in self.below[tree][UNASSIGNED]
 
     def grant_of(self, profile: ProfileAsked, scenario: str) -> GrantAsked | None:
         """Return the grant of the most specific key."""
