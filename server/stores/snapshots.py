@@ -61,7 +61,7 @@ class CacheSnapshots:
 
 def keys_of(reference: str) -> tuple[str, str]:
     """Return the keys of a snapshot: what is known of it, and its bytes; in one slot of a cluster."""
-    return f"{{{reference}}}:head", f"{{{reference}}}:body"
+    return f"{{ds:{reference}}}:head", f"{{ds:{reference}}}:body"
 
 
 def owner_of(subject: str) -> str:

@@ -11,9 +11,10 @@ import httpx2
 import pytest
 
 from server.stores.references import new_reference
+from tests.server.test_stores_down import valkey
 from tests.support.issuing import Issuer, issuing
 from tests.support.many import ORIGIN, PROFILES, Asking, call, result, serving_many, write_books
-from tests.support.serving import McpBooks, Server, connected, serving, wait_for
+from tests.support.serving import McpBooks, Server, connected, free_port, serving, wait_for
 from tests.support.workbooks import cells, grid
 
 FINANCE = {"groups": ["finance"]}
@@ -253,3 +254,21 @@ def test_a_link_opens_nothing_once_what_its_owners_token_said_is_too_old(issuer:
         wait_for(lambda: get(url).status_code == 404)
         again = ask(server, token, "get_file_download", file_id=made["file_id"])
         assert get(here(server, again["download_url"])).status_code == 200
+
+
+def test_without_a_cache_store_a_report_has_no_reference_and_has_one_again_when_it_is_back(
+    small_instance: tuple[Path, Path],
+) -> None:
+    port = free_port()
+    with (
+        serving(*small_instance, healthy=False, CACHE_HOST=f"127.0.0.1:{port}") as server,
+        connected(server.url, "auto") as books,
+    ):
+        for _ in range(2):
+            report = books.ask("run_statement", **ASKED)
+            assert "data_ref" not in report
+            assert report["dataset_available"] is False
+            assert "snapshot_unavailable" in [note["code"] for note in report["notes"]]
+            assert len(report["rows"]) == 2
+            with valkey(port):
+                wait_for(lambda: "data_ref" in books.ask("run_statement", **ASKED))
