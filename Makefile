@@ -8,7 +8,7 @@ ROWS ?= 150000
 NPM := $(shell command -v npm 2>/dev/null)
 SUITES := tests/conformance tests/identity
 
-.PHONY: serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
+.PHONY: audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
 .DELETE_ON_ERROR:
 
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
@@ -41,6 +41,13 @@ schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files 
 docs: schemas  ## write what the documentation takes out of the code
 	$(BIN)/python scripts/settings_table.py
 
+secrets: $(VENV)/dev.done  ## write down what looks like a secret and was looked at
+	PYTHONPATH=. $(BIN)/python scripts/known_secrets.py
+
+audit: $(VENV)/dev.done $(SUITE)/node.done  ## known faults of the packages; asks the advisory databases of both registries
+	$(BIN)/uv tool run pip-audit==2.10.1 -r constraints/runtime.txt --disable-pip --require-hashes
+	for suite in tests/conformance tests/identity; do $(NPM) audit --prefix $$suite || exit 1; done
+
 constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
 	$(BIN)/uv pip compile pyproject.toml --extra install $(RESOLVE) -o constraints/runtime.txt
 	$(BIN)/uv pip compile pyproject.toml --extra install --extra dev -c constraints/runtime.txt $(RESOLVE) -o constraints/dev.txt
@@ -55,6 +62,7 @@ ci-deps:  ## what the tests take beyond pip and npm, from Debian
 	command -v npm >/dev/null || ($(APT) nodejs npm)
 	(command -v nginx && command -v openssl) >/dev/null || ($(APT) nginx-light openssl)
 	command -v redis-server >/dev/null || ($(APT) redis-server)
+	command -v soffice >/dev/null || ($(APT) libreoffice-calc-nogui)
 	command -v faketime >/dev/null || ($(APT) faketime)
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 

@@ -2,8 +2,9 @@
 
 import argparse
 import sys
+from functools import partial
 
-from benches import load, overhead, search, statement, tokens, unknown
+from benches import callers, load, overhead, search, statement, tokens, unknown
 
 BENCHES = {
     "statement": statement.main,
@@ -12,6 +13,7 @@ BENCHES = {
     "overhead": overhead.main,
     "tokens": tokens.main,
     "unknown": unknown.main,
+    "callers": callers.main,
 }
 
 
@@ -20,7 +22,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benches", description=__doc__)
     parser.add_argument("bench", nargs="*", metavar="BENCH", help=f"any of {', '.join(BENCHES)} (default: all)")
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the general ledger (default: 10 million)")
+    parser.add_argument("--seconds", type=int, default=callers.SECONDS, help="how long callers call (default: 120)")
     asked = parser.parse_args()
+    BENCHES["callers"] = partial(callers.main, seconds=asked.seconds)
     if unknown := set(asked.bench) - set(BENCHES):
         parser.error(f"there is no bench {', '.join(sorted(unknown))}")
     for name in asked.bench or BENCHES:

@@ -11,6 +11,9 @@ Refusal
 ├── ColumnUnavailable       column_unavailable       a column that a source does not show
 ├── AmbiguousWeight         ambiguous_weight         one leaf filtered with two different weights
 ├── ExpiredReference        expired_reference        a kept report that can no longer be opened
+├── UnknownFile             unknown_file             a file that is not there, or no longer its caller's to open
+├── QuotaExceeded           quota_exceeded           no room for another file
+├── ToolDisabled            tool_disabled            a tool that this deployment has turned off
 ├── Busy                    busy                     over the cap; retry shortly
 ├── DeadlineExceeded        timeout                  the call outran its deadline
 └── Unavailable             unavailable              the data cannot be read just now
@@ -144,6 +147,33 @@ class ExpiredReference(Refusal):
     def of(cls) -> "ExpiredReference":
         """Refuse, whatever the reason."""
         return cls("This result can no longer be opened as it was kept. Run the report again.")
+
+
+class UnknownFile(Refusal):
+    """A file that is not there, has expired, or that its caller may not open (any more): which, it never says."""
+
+    error_type = "unknown_file"
+
+    @classmethod
+    def of(cls, file_id: str) -> "UnknownFile":
+        """Refuse, whatever the reason."""
+        return cls(
+            "There is no such file, or it can no longer be opened. Make it again with export_dataset.",
+            field="file_id",
+            got=file_id,
+        )
+
+
+class QuotaExceeded(Refusal):
+    """No room for another file: of the caller's own, or of all."""
+
+    error_type = "quota_exceeded"
+
+
+class ToolDisabled(Refusal):
+    """A tool that this deployment has turned off."""
+
+    error_type = "tool_disabled"
 
 
 class Busy(Refusal):

@@ -89,6 +89,13 @@ NOTES: dict[str, Wording] = {
         Severity.CAUTION,
         "{domain} ({scenarios}) was loaded again after these figures were read. Run the report again for the latest.",
     ),
+    "snapshot_too_large": Wording(
+        Severity.INFO,
+        "This result is larger than what can be kept ({limit}), so it has no data_ref. Ask for less of it.",
+    ),
+    "snapshot_unavailable": Wording(
+        Severity.INFO, "This result could not be kept just now, so it has no data_ref. Call again later to have one."
+    ),
     "withheld": Wording(
         Severity.INFO,
         "Extracts, constants, row counts and messages are left out where a dataset holds more than you may see.",

@@ -14,6 +14,7 @@ from engine.cuts import Cut, Cuts
 from engine.scenarios import Scenario
 from engine.scope import EVERYTHING, NOTHING, Cell
 
+Claimed = tuple[str, str]  # a claim and one value of it
 Resolve = Callable[[Cut, Domain], Cell | None]  # the cell of a cut; None where the domain lacks the dimension
 
 
@@ -77,20 +78,17 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """Who has a profile: a subject, or whoever carries a claim."""
+    """Who has a profile: a subject, whoever carries every one of some claims, or a subject who does."""
 
     profile: str
     subject: str | None = None
-    claims: tuple[tuple[str, str], ...] = ()
+    claims: tuple[Claimed, ...] = ()
 
     def holds(self, subject: str, claims: Mapping[str, Sequence[str]]) -> bool:
         """Tell whether a caller has the profile."""
         if self.subject is None and not self.claims:
             return False
         return self.subject in (None, subject) and all(value in claims.get(name, ()) for name, value in self.claims)
-
-
-Claimed = tuple[str, str]  # a claim and one value of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ Field names, types and defaults are what the tools advertise; a request holds wh
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 
 class Request:
@@ -53,6 +53,24 @@ class StatementRequest(ReportRequest):
 
     statement: str | None = None
     """Statement key from svc_orientation, such as full_pnl. Left out: the deployment's default, else pnl."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportRequest(Request):
+    """A result as a file."""
+
+    data_ref: str
+    """The data_ref of a result, such as ds_… of run_statement, run_metric or inspect_rows."""
+    format: Literal["json", "xlsx"]
+    """json: the whole result with its metadata. xlsx: a workbook, laid out as the result was seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRequest(Request):
+    """A file made before."""
+
+    file_id: str
+    """The file_id that export_dataset returned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

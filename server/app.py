@@ -1,6 +1,6 @@
 """The ASGI application, and the server that answers HTTP with it in one worker."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from socket import socket
@@ -12,8 +12,10 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from server.bounds import Bounds, Connections
 from server.challenges import Challenges
 from server.dispatch import GRACE, Dispatch
+from server.listening import BACKLOG
 from server.mcp_app import endpoint
 from server.messages import Messages
 from server.ops.listener import health_of
@@ -25,26 +27,35 @@ from server.tokens.authority import Authority
 
 KEPT_ALIVE = 5  # seconds that a connection stays open without a request
 CLOSES = (b"connection", b"close")
+BOUNDS = Bounds()
 
 
 def application(
-    dispatch: Dispatch, authority: Authority, settings: Settings, health: TellsHealth, metrics: CallMetrics
+    dispatch: Dispatch,
+    authority: Authority,
+    settings: Settings,
+    health: TellsHealth,
+    metrics: CallMetrics,
+    bounds: Bounds = BOUNDS,
+    beside: Sequence[Route] = (),
 ) -> Starlette:
-    """Return the application that clients reach."""
+    """Return the application that clients reach; `beside` are routes that need no token."""
     manager = endpoint(dispatch, version("tieout"), settings.hosts, settings.origins)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with manager.run(), anyio.create_task_group() as beside:
-            beside.start_soon(authority.watch)
+        async with manager.run(), anyio.create_task_group() as watching:
+            watching.start_soon(authority.watch)
             yield
-            beside.cancel_scope.cancel()
+            watching.cancel_scope.cancel()
         dispatch.close()
 
-    mcp = Authenticated(CancelOnDisconnect(Messages(manager.handle_request)), authority, settings, metrics)
+    mcp = Authenticated(
+        CancelOnDisconnect(Messages(manager.handle_request, bounds.seconds)), authority, settings, metrics
+    )
     metadata = Challenges(settings).metadata_routes()
     return Starlette(
-        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(health)), *metadata],
+        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(health)), *metadata, *beside],
         middleware=[Middleware(Identified)],
         lifespan=lifespan,
     )
@@ -53,7 +64,13 @@ def application(
 class HttpServer(uvicorn.Server):
     """Answers HTTP on a socket that others may share, until it is told to leave."""
 
-    def __init__(self, app: Starlette, settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        app: Starlette,
+        settings: Settings,
+        ready: Callable[[], None] = lambda: None,
+        bounds: Bounds = BOUNDS,
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -68,11 +85,19 @@ class HttpServer(uvicorn.Server):
             )
         )
         self._ready = ready
+        self._connections = Connections(bounds)
         self._leaves_at: float | None = None
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Begin to take connections, and say so."""
+        """Begin to take connections, and say so.
+
+        Of those that wait one at a time, so that others who share the socket take some: asyncio accepts as many at once
+        as its backlog says. That of the socket is put right again.
+        """
+        self.config.backlog = 1
         await super().startup(sockets)
+        for shared in sockets or []:
+            shared.listen(BACKLOG)
         self._ready()
 
     def leave(self, *, patiently: bool) -> None:
@@ -85,7 +110,8 @@ class HttpServer(uvicorn.Server):
         self._leaves_at = monotonic() + (KEPT_ALIVE + 1 if patiently else 0)
 
     async def on_tick(self, counter: int) -> bool:
-        """Tell whether it is time to end."""
+        """Hold connections to their bounds, and tell whether it is time to end."""
+        self._connections.look(self.server_state.connections)
         if self._leaves_at is not None:
             self.should_exit |= not self.server_state.connections or monotonic() > self._leaves_at
         return await super().on_tick(counter)

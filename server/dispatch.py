@@ -26,7 +26,8 @@ from server.ports import CapReached, Leases
 from server.principal import Principal
 from server.settings import Settings
 from server.telemetry.calls import Telemetry
-from server.toolbox import TOOLS, Tool
+from server.tool import Tool
+from server.toolbox import TOOLS
 from server.wire.answer import as_text
 from server.wire.read import read_request
 from server.wire.schema import Json
@@ -137,7 +138,8 @@ class Dispatch:
             done, _ = await asyncio.wait({ended}, timeout=deadline - monotonic())
         finally:
             stop.gone.set()
-            turn.cancel()
+            if turn.cancel():  # it waited, and ends now
+                await asyncio.wait({ended})
         if not done:
             raise DeadlineExceeded("The call took longer than its deadline. Ask for less at once.")
         return ended.result()
@@ -174,9 +176,7 @@ class Dispatch:
             return Outcome.refused(refusal.as_data())
         except CallerGone:
             return Outcome.refused({})
-        except (
-            BaseException
-        ):  # the one place where anything else, a panic of Polars too, becomes an answer that tells nothing
+        except BaseException:  # the one place where anything else, a panic of Polars too, becomes an answer
             error_id = token_hex(8)
             log.exception("call of %s failed, error_id=%s", tool.name, error_id)
             return Outcome.refused(internal(error_id))

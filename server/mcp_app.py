@@ -20,7 +20,7 @@ from engine.errors import Refusal
 from server.dispatch import Dispatch
 from server.messages import FAULT
 from server.principal import Principal
-from server.toolbox import Tool
+from server.tool import Effect, Tool
 
 NAME, TITLE = "tieout", "Tieout"
 INSTRUCTIONS = (
@@ -96,7 +96,11 @@ def advertised(tool: Tool) -> types.Tool:
         description=tool.words,
         input_schema=tool.schema,
         annotations=types.ToolAnnotations(
-            title=tool.title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+            title=tool.title,
+            read_only_hint=tool.effect is Effect.NONE,
+            destructive_hint=False,
+            idempotent_hint=tool.effect is Effect.NONE,
+            open_world_hint=False,
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -9,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from server.wire.message import INVALID_REQUEST, Unreadable, read_message
 
 MOST_BYTES = 4 * 1024 * 1024  # as many as the SDK takes
+TOO_SLOW = "The body did not arrive in time. Send the whole request at once."
 TOO_LARGE = f"The body is larger than {MOST_BYTES} bytes. Ask for less in one call."
 FAULT = "fault"  # where the state of a request has what is wrong with the arguments of its call
 
@@ -24,14 +26,21 @@ class TooLarge(Exception):
 class Messages:
     """Gives an application messages that can be read in one way, and tells it of calls whose arguments cannot."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        """`seconds` are what a body may take to arrive."""
         self._app = app
+        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Look at the message of one request."""
         try:
-            message = read_message(await whole(scope, receive))
+            with anyio.fail_after(self._seconds):
+                body = await whole(scope, receive)
+            message = read_message(body)
         except ClientGone:
+            return
+        except TimeoutError:
+            await told(408, TOO_SLOW, INVALID_REQUEST, Connection="close")(scope, receive, send)
             return
         except TooLarge:
             await told(413, TOO_LARGE, INVALID_REQUEST)(scope, receive, send)
@@ -73,7 +82,7 @@ def resized(scope: Scope, size: int) -> Scope:
     return {**scope, "headers": [*kept, (b"content-length", str(size).encode())]}
 
 
-def told(status: int, words: str, code: int) -> Response:
+def told(status: int, words: str, code: int, **headers: str) -> Response:
     """Return an answer to a message that is none."""
     error = {"code": code, "message": words}
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status_code=status)
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status_code=status, headers=headers)

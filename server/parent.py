@@ -114,4 +114,6 @@ class Parent:
     def _use_cache(self, opened: Platform) -> str | None:
         opened.cache.ping()
         alone = self._supervisor.counting_alone
-        return f"{alone} workers still count calls by themselves, against their share of the caps" if alone else None
+        return (
+            f"workers that still count calls by themselves, against their share of the caps: {alone}" if alone else None
+        )

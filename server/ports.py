@@ -1,9 +1,9 @@
 """Ports: what the service keeps outside of itself, as protocols."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from engine.calendar.periods import Span
 from engine.feeds import LoadAttempt, LoadStatus
@@ -52,6 +52,66 @@ class Leases(Protocol):
 
     async def give_back(self, lease: str) -> None:
         """Give a place back; one that was lost already is none to give."""
+
+
+class Snapshots(Protocol):
+    """Bytes kept for their owners under references that nobody can guess, until they are left alone or too old."""
+
+    def keep(self, owner: str, data: bytes) -> str:
+        """Keep bytes and return the reference to them; StoreDown where they cannot be kept now."""
+
+    def open(self, owner: str, reference: str) -> bytes | None:
+        """Return what an owner keeps under a reference, None where nothing is there for them; StoreDown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file that was made for a caller or sent by them."""
+
+    file_id: str
+    owner: str
+    purpose: str  # export, upload or import
+    name: str
+    mime_type: str
+    size_bytes: int
+    sha256: str
+    cell: Mapping[str, Any] | None  # the permission that an export was cut to
+    created_at: datetime
+    expires_at: datetime
+
+
+class Files(Protocol):
+    """What is known of files; their bytes are on a volume."""
+
+    def add(self, file: File, quota: int) -> bool:
+        """Take note of a file; False where its owner's files would be more than a quota of bytes. StoreDown."""
+
+    def get(self, file_id: str, now: datetime) -> File | None:
+        """Return a file that has not expired, None where there is none; StoreDown."""
+
+    def expire(self, now: datetime) -> Sequence[str]:
+        """Take note of which files have expired and return their ids, each once; StoreDown."""
+
+    def known(self, file_ids: Collection[str]) -> Collection[str]:
+        """Return those of some ids under which a file is available; StoreDown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a caller's token said last, and when."""
+
+    claims: Mapping[str, tuple[str, ...]]
+    at: datetime
+
+
+class Principals(Protocol):
+    """What each caller's token said last: downloads carry none."""
+
+    def record(self, subject: str, seen: Seen) -> None:
+        """Take note of what a token said, unless another said something later; StoreDown."""
+
+    def last(self, subject: str) -> Seen | None:
+        """Return what a caller's token said last, None where none was seen; StoreDown."""
 
 
 class Loads(Protocol):

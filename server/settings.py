@@ -73,6 +73,18 @@ class Settings:
     """Address of the cache store, `host:port` or the path of a socket; left out, an embedded server is started."""
     user_data: Path | None = setting("USER_DATA_DIR", None)
     """Folder of files made for callers; left out, `files` in the state folder."""
+    snapshot_idle_seconds: int = setting("SVC_SNAPSHOT_IDLE_SECONDS", 3600)
+    """How long a result that nobody opens is kept under its data_ref."""
+    snapshot_seconds: int = setting("SVC_SNAPSHOT_SECONDS", 86_400)
+    """How long any result is kept under its data_ref."""
+    file_seconds: int = setting("SVC_FILE_SECONDS", 86_400)
+    """How long a file made for a caller stays."""
+    link_seconds: int = setting("SVC_LINK_SECONDS", 900)
+    """How long a link to a file opens it; get_file_download gives another."""
+    claims_max_age: int = setting("SVC_CLAIMS_MAX_AGE", 86_400)
+    """Seconds since a caller's latest call after which links open nothing: what their token said is too old."""
+    quota_megabytes: int = setting("SVC_QUOTA_MEGABYTES", 1000)
+    """Files of one caller together."""
     answer_tokens: int = setting("SVC_ANSWER_TOKENS", 10_000)
     """About how many tokens of text an answer may have, at least 2,000."""
     row_cap: int = setting("INSPECTION_ROW_CAP", 10_000)

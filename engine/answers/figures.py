@@ -6,12 +6,12 @@ lines go first, then breakdown members from the end (never totals), then rows of
 out is counted.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import polars as pl
 
 from engine.answers.budget import Json, tokens
-from engine.answers.parts import period_json
+from engine.answers.parts import NOT_KEPT, DataRef, period_json
 from engine.catalogue import Favourable
 from engine.errors import BadArguments, quoted
 from engine.exact import Exact
@@ -26,10 +26,10 @@ SAID_WHERE_THERE = ("undated", "earliest_loaded_at")  # of a freshness; the rest
 TOKENS_PER_PLACE = 8  # a column or row of a member has at least so many
 
 
-def answer(report: ReportData, budget: int) -> Json:
+def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT) -> Json:
     """Return the result object of a report, at most about `budget` tokens long as JSON text."""
     fitting = budget // TOKENS_PER_PLACE
-    kept = Kept(report, layout(report), places=fitting if fitting < len(report.places) - 1 else None)
+    kept = Kept(report, layout(report), data_ref, places=fitting if fitting < len(report.places) - 1 else None)
     result = kept.result()
     while tokens(result) > budget:
         shorter = kept.shorter(tokens(result) / budget)
@@ -53,6 +53,7 @@ class Kept:
 
     report: ReportData
     sheet: Layout
+    data_ref: DataRef
     deepest: int | None = None
     places: int | None = None
 
@@ -60,10 +61,10 @@ class Kept:
         """Return what is shown next when this is `excess` times too long; None when only totals are left."""
         level = max((line.level for line in self.report.lines), default=0) if self.deepest is None else self.deepest
         if self.report.statement is not None and level > 0:
-            return Kept(self.report, self.sheet, level - 1, self.places)
+            return replace(self, deepest=level - 1)
         members = len(self.report.places) - 1 if self.places is None else self.places
         if members > 0:
-            return Kept(self.report, self.sheet, self.deepest, min(members - 1, int(members / max(excess, 1.0))))
+            return replace(self, places=min(members - 1, int(members / max(excess, 1.0))))
         return None
 
     def shows_line(self, line: Line) -> bool:
@@ -121,14 +122,14 @@ class Kept:
                 for at, column in enumerate(across)
             ],
             "rows": rows,
-            "notes": [note.as_data() for note in report.notes],
+            "notes": self.data_ref.notes(report.notes),
             "freshness": {
                 domain: {scenario: freshness_json(known) for scenario, known in scenarios.items()}
                 for domain, scenarios in report.freshness.items()
             },
             "catalogue_version": report.catalogue_version,
             "data_version": report.data_version,
-            "dataset_available": False,
+            **self.data_ref.as_data(),
             "dataset": dataset_json(report),
             **({"agent_truncated": self.left_out} if self.left_out else {}),
         }

@@ -1,7 +1,31 @@
 """Parts that results have in common."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from engine.answers.budget import Json
 from engine.calendar.periods import PeriodRange
+from engine.notes import Note
+
+
+@dataclass(frozen=True, slots=True)
+class DataRef:
+    """The reference under which a whole result is kept, or the note that says why it has none."""
+
+    reference: str | None = None
+    note: Note | None = None
+
+    def as_data(self) -> Json:
+        """Return what a result says of it."""
+        known = {} if self.reference is None else {"data_ref": self.reference}
+        return {**known, "dataset_available": self.reference is not None}
+
+    def notes(self, notes: Sequence[Note]) -> list[Json]:
+        """Return the notes of a result as JSON, with its own."""
+        return [note.as_data() for note in (*notes, *([self.note] if self.note else ()))]
+
+
+NOT_KEPT = DataRef()
 
 
 def period_json(period: PeriodRange) -> Json:

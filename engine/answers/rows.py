@@ -8,7 +8,7 @@ first are said, and how many more there are.
 from collections.abc import Sequence
 
 from engine.answers.budget import Json, tokens
-from engine.answers.parts import period_json
+from engine.answers.parts import NOT_KEPT, DataRef, period_json
 from engine.errors import BadArguments
 from engine.exact import Exact
 from engine.report.inspection import Inspection, RowColumn, RowValue
@@ -16,13 +16,13 @@ from engine.report.inspection import Inspection, RowColumn, RowValue
 MOST_SPANS = 50  # runs of days that an answer names
 
 
-def rows_answer(inspection: Inspection, budget: int) -> Json:
+def rows_answer(inspection: Inspection, budget: int, data_ref: DataRef = NOT_KEPT) -> Json:
     """Return the result object of an inspection, at most about `budget` tokens long as JSON text."""
     shown = len(inspection.rows)
-    result = rows_result(inspection, shown)
+    result = rows_result(inspection, shown, data_ref)
     while (excess := tokens(result) / budget) > 1 and shown:
         shown = min(shown - 1, int(shown / excess))
-        result = rows_result(inspection, shown)
+        result = rows_result(inspection, shown, data_ref)
     if tokens(result) > budget:
         raise BadArguments(
             f"Even without rows this answer is longer than {budget} tokens. Name fewer columns.",
@@ -32,7 +32,7 @@ def rows_answer(inspection: Inspection, budget: int) -> Json:
     return result
 
 
-def rows_result(inspection: Inspection, shown: int) -> Json:
+def rows_result(inspection: Inspection, shown: int, data_ref: DataRef) -> Json:
     """Return the result object with so many rows."""
     rows = [[value_json(value) for value in row] for row in inspection.rows[:shown]]
     period = {} if inspection.period is None else {"period": period_json(inspection.period)}
@@ -50,10 +50,10 @@ def rows_result(inspection: Inspection, shown: int) -> Json:
         "truncated": inspection.truncated,
         "agent_truncated": shown < len(inspection.rows),
         **contributed_json(inspection),
-        "notes": [note.as_data() for note in inspection.notes],
+        "notes": data_ref.notes(inspection.notes),
         "catalogue_version": inspection.catalogue_version,
         "data_version": inspection.data_version,
-        "dataset_available": False,
+        **data_ref.as_data(),
     }
 
 

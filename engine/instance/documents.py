@@ -7,7 +7,7 @@ A key without a value has the empty text, which is a fault wherever something is
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -95,13 +95,22 @@ class Misread(ValueError):
         self.line = line_of(event)
 
 
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """A part that aliases may repeat, where it stands and how many parts it has."""
+
+    tree: Tree
+    at: tuple[str | int, ...]
+    parts: int
+
+
 @dataclass(slots=True)
 class Growing:
     """A document whose tree grows out of the parser's events, each part with its line."""
 
     document: Document
     events: Iterator[yaml.Event]
-    anchored: dict[str, tuple[Tree, int]] = field(default_factory=dict)  # each with how many parts it has
+    anchored: dict[str, Anchored] = field(default_factory=dict)
     parts: int = 0
 
     def whole(self) -> Tree:
@@ -119,8 +128,7 @@ class Growing:
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchored:
                 raise Misread(f"has no '&{event.anchor}' that is whole above its '*{event.anchor}'", event)
-            tree, parts = self.anchored[event.anchor]
-            self.parts += parts
+            tree = self.again(self.anchored[event.anchor], at)
         self.parts += 1
         if len(at) > DEEPEST or self.parts > MOST_PARTS:
             raise Misread("has too many parts, or too many in each other", event)
@@ -132,8 +140,16 @@ class Growing:
         elif isinstance(event, yaml.ScalarEvent):
             tree = str(event.value)
         if anchor:
-            self.anchored[anchor] = tree, self.parts - before
+            self.anchored[anchor] = Anchored(tree, at, self.parts - before)
         return tree
+
+    def again(self, anchored: Anchored, at: tuple[str | int, ...]) -> Tree:
+        """Return a part that an alias repeats, with its faults."""
+        self.parts += anchored.parts
+        depth = len(anchored.at)
+        for fault in [fault for fault in self.document.faults if fault.at[:depth] == anchored.at]:
+            self.document.faults.append(replace(fault, at=(*at, *fault.at[depth:])))
+        return anchored.tree
 
     def branch(self, at: tuple[str | int, ...]) -> dict[str, Tree]:
         """Return a mapping that has begun."""

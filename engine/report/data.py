@@ -120,8 +120,12 @@ class ReportData:
 
     def shown(self, line: Line, comparison: Comparison, figure: Exact) -> Exact:
         """Return a figure at the report's scale: additive money is divided, everything else is not."""
-        scales = line.type is not None and line.type.kind is Kind.MONEY and line.type.additive
-        return figure.scaled(self.scale) if scales and self.scale and comparison is not Comparison.SHARE else figure
+        return figure.scaled(self.scale) if self.scale and self.is_scaled(line, comparison) else figure
+
+    def is_scaled(self, line: Line, comparison: Comparison) -> bool:
+        """Tell whether a figure is shown in the report's scale."""
+        is_money = line.type is not None and line.type.kind is Kind.MONEY and line.type.additive
+        return is_money and comparison is not Comparison.SHARE
 
     def is_quotient(self, line: Line, comparison: Comparison) -> bool:
         """Tell whether a figure was divided, so that it carries 15 significant digits."""

@@ -19,17 +19,7 @@ def display(report: ReportData, line: Line, comparison: Comparison, figure: Exac
     if figure is None:
         return ""
     shown = report.shown(line, comparison, figure)
-    is_percent = comparison is Comparison.SHARE or line.format is Format.PERCENT
-    is_price = line.type is not None and line.type.kind in (Kind.PRICE, Kind.RATIO) and not is_percent
-    places = (
-        report.decimals
-        if report.decimals is not None
-        else 1
-        if is_percent
-        else 2
-        if is_price
-        else default(report, line)
-    )
+    is_percent, places = is_in_hundredths(line, comparison), places_shown(report, line, comparison)
     rounded = (shown * HUNDRED if is_percent else shown).rounded(places)
     if not rounded:
         return ZERO
@@ -42,6 +32,20 @@ def display(report: ReportData, line: Line, comparison: Comparison, figure: Exac
     if comparison is Comparison.VARIANCE:
         return f"{MINUS if negative else '+'}{digits}"
     return f"({digits})" if negative else digits
+
+
+def is_in_hundredths(line: Line, comparison: Comparison) -> bool:
+    """Tell whether a figure is shown times 100."""
+    return comparison is Comparison.SHARE or line.format is Format.PERCENT
+
+
+def places_shown(report: ReportData, line: Line, comparison: Comparison) -> int:
+    """Return the decimal places of a figure: as asked for, else as its kind has them."""
+    if report.decimals is not None:
+        return report.decimals
+    if is_in_hundredths(line, comparison):
+        return 1
+    return 2 if line.type is not None and line.type.kind in (Kind.PRICE, Kind.RATIO) else default(report, line)
 
 
 def default(report: ReportData, line: Line) -> int:

@@ -1,12 +1,27 @@
 """Whether a snapshot may still be opened, and whether newer data was loaded since: its permission against a reader."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from engine.cuts import Cut, Cuts
 from engine.notes import Note
 from engine.reader import Reader
 from engine.report.permission import Permission, counted
 from engine.scope import ALL_CODES, Allowed, Cell, CodeSet
+from engine.snapshots.values import as_json, decoders
+
+
+def permission_json(permission: Permission) -> Mapping[str, Any]:
+    """Return a permission as JSON, to be held against readers later."""
+    return dict(as_json(permission))
+
+
+def permission_from(data: Mapping[str, Any]) -> Permission | None:
+    """Return the permission that JSON says, None where another release wrote it."""
+    try:
+        return Permission(**{name: decode(data[name]) for name, decode in decoders(Permission).items()})
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def still_allows(permission: Permission, reader: Reader) -> bool:

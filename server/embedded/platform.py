@@ -17,12 +17,13 @@ from server.embedded.binaries import postgres_binaries, valkey_binary
 from server.embedded.keeper import Keeper
 from server.embedded.postgres import EmbeddedPostgres
 from server.embedded.valkey import EmbeddedValkey
-from server.ports import Loads, StoreDown
+from server.ports import Loads, Snapshots, StoreDown
 from server.settings import Settings
 from server.stores.loads import PostgresLoads
 from server.stores.migrations import MigrationFault, check, migrate, read_migrations
 from server.stores.postgres import Database
-from server.stores.valkey import Cache
+from server.stores.snapshots import CacheSnapshots
+from server.stores.valkey import ANSWERING_WITH_BYTES, Cache
 
 STARTING = 60.0  # seconds that an embedded server may take at its first start, on a slow machine
 PATIENCE = 10.0  # that the first calls wait for one that is starting
@@ -48,6 +49,11 @@ class Platform:
         self.database = Database(uri, self._prepare_database, self._trouble)
         self.loads: Loads = PostgresLoads(self.database)
         self.cache = Cache(address, self._prepare_cache)
+        self.cache_address = address
+        self._blobs = Cache(address, self._prepare_cache, answering=ANSWERING_WITH_BYTES, again=0)
+        self.snapshots: Snapshots = CacheSnapshots(
+            self._blobs, settings.snapshot_idle_seconds, settings.snapshot_seconds
+        )
 
     def start(self) -> None:
         """Start what is embedded, in the background; MigrationFault where DATABASE_URL is not ready for this version.
@@ -85,6 +91,7 @@ class Platform:
         self._closed = True
         self.database.close()
         self.cache.close()
+        self._blobs.close()
         for keeper in (self._postgres, self._valkey):
             if keeper is not None:
                 keeper.close()

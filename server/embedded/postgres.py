@@ -24,7 +24,7 @@ CONFIGURED = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "shared_buffers": "32MB",
-    "max_connections": "40",
+    "max_connections": "100",  # each process has up to 8, and there may be many workers
     "wal_level": "minimal",
     "max_wal_senders": "0",
     "max_wal_size": "128MB",

@@ -73,16 +73,29 @@ class MemoryLeases:
         self._held: dict[str, str] = {}  # whose each lease is
         self._of: Counter[str] = Counter()
 
+    @property
+    def held(self) -> Collection[str]:
+        """The leases that are held now."""
+        return tuple(self._held)
+
     async def take(self, subject: str) -> str:
         """Take a place and return the lease on it; CapReached where there is none."""
+        self.need_room(subject)
+        lease = token_hex(8)
+        self.hold(lease, subject)
+        return lease
+
+    def need_room(self, subject: str) -> None:
+        """Raise CapReached where there is no place for a caller."""
         if self._of[subject] >= self._calls_per_caller:
             raise CapReached("caller")
         if len(self._held) >= self._calls:
             raise CapReached("all")
-        lease = token_hex(8)
+
+    def hold(self, lease: str, subject: str) -> None:
+        """Count a lease, whether or not there is a place for it."""
         self._held[lease] = subject
         self._of[subject] += 1
-        return lease
 
     async def give_back(self, lease: str) -> None:
         """Give a place back; one that was lost already is none to give."""

@@ -14,6 +14,7 @@ from server.settings import BadSetting, variable_of
 
 CONNECTIONS = 16
 BORROWING, CONNECTING, ANSWERING = 0.25, 0.25, 0.5  # seconds
+ANSWERING_WITH_BYTES = 2.0  # seconds for a whole answer or question of many megabytes
 PROBE = "{probe}:"  # keys of the round trip
 PROBE_MS = 5000
 TOLD = (
@@ -28,16 +29,22 @@ EXPECTED = tuple(kind for kind, _ in TOLD)
 class Cache:
     """The cache store, connected to when it is first used."""
 
-    def __init__(self, address: str, prepare: Callable[[], None] = lambda: None) -> None:
-        """`address` is `host:port` or the path of a socket; `prepare` raises StoreDown where it is not up yet."""
+    def __init__(
+        self, address: str, prepare: Callable[[], None] = lambda: None, answering: float = ANSWERING, again: int = 1
+    ) -> None:
+        """`address` is `host:port` or the path of a socket; `prepare` raises StoreDown where it is not up yet.
+
+        `answering` is how many seconds a whole answer may take, `again` how often a question is put once more where
+        the connection fails.
+        """
         self._prepare = prepare
         self._pool = redis.BlockingConnectionPool(  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
             **reached(address),
             max_connections=CONNECTIONS,
             timeout=BORROWING,
             socket_connect_timeout=CONNECTING,
-            socket_timeout=ANSWERING,
-            retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.1), 1),  # heals a connection that was reset
+            socket_timeout=answering,
+            retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.1), again),  # heals a connection that was reset
             protocol=3,
         )
 

@@ -1,11 +1,10 @@
 """The dev key: the single-user server's one token, made once and kept for its owner alone."""
 
 import hmac
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_urlsafe
 
+from server.kept_keys import made_once
 from server.principal import DEVELOPER, Principal
 from server.tokens.authority import Reason, TokenRefused
 
@@ -37,15 +36,4 @@ def kept_key(path: Path) -> DevKey:
 
 def dev_key(configured: str | None, state: Path) -> DevKey:
     """Return the configured key, or the one kept in the state folder, made where there is none."""
-    if configured is not None:
-        return DevKey(configured)
-    state.mkdir(parents=True, exist_ok=True)
-    path = state / KEY_FILE
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return kept_key(path)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        key = token_urlsafe(32)
-        file.write(key)
-    return DevKey(key)
+    return DevKey(configured or made_once(state / KEY_FILE))

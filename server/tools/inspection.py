@@ -84,4 +84,5 @@ def column_json(name: str, domain: Domain, reader: Reader) -> Json:
 def inspect_rows(caller: Caller, asked: RowsRequest) -> Answer:
     """Show rows."""
     query = row_query(asked, caller.reader, caller.row_cap)
-    return inspected(inspect(query, caller.reader, caller.stop), caller.answer_tokens)
+    inspection = inspect(query, caller.reader, caller.stop)
+    return inspected(inspection, caller.datasets.keep(inspection), caller.answer_tokens)

@@ -11,10 +11,12 @@ from server.wire.answer import Answer, reported
 def run_statement(caller: Caller, asked: StatementRequest) -> Answer:
     """Report one financial statement."""
     query = statement_query(asked, caller.reader)
-    return reported(run(plan_statement(query, caller.reader), caller.stop), caller.answer_tokens)
+    report = run(plan_statement(query, caller.reader), caller.stop)
+    return reported(report, caller.datasets.keep(report), caller.answer_tokens)
 
 
 def run_metric(caller: Caller, asked: MetricRequest) -> Answer:
     """Report metrics by members of dimensions."""
     query = metric_query(asked, caller.reader)
-    return reported(run(plan_metrics(query, caller.reader), caller.stop), caller.answer_tokens)
+    report = run(plan_metrics(query, caller.reader), caller.stop)
+    return reported(report, caller.datasets.keep(report), caller.answer_tokens)

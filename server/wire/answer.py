@@ -6,6 +6,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from engine.answers.figures import answer
+from engine.answers.parts import DataRef
 from engine.answers.rows import rows_answer
 from engine.report.inspection import Inspection
 from engine.report.report import Report
@@ -26,14 +27,14 @@ class Answer:
         return None if self.report is None else table(self.report)
 
 
-def reported(report: Report, answer_tokens: int) -> Answer:
+def reported(report: Report, data_ref: DataRef, answer_tokens: int) -> Answer:
     """Return a report as an answer within its budget."""
-    return Answer(answer(report, answer_tokens), report)
+    return Answer(answer(report, answer_tokens, data_ref), report)
 
 
-def inspected(inspection: Inspection, answer_tokens: int) -> Answer:
+def inspected(inspection: Inspection, data_ref: DataRef, answer_tokens: int) -> Answer:
     """Return rows as an answer within its budget."""
-    return Answer(rows_answer(inspection, answer_tokens))
+    return Answer(rows_answer(inspection, answer_tokens, data_ref))
 
 
 def as_text(result: Json) -> str:

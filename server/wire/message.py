@@ -15,14 +15,15 @@ from server.wire.schema import Json
 
 DEEPEST = 32  # levels of arguments
 OF_THE_ENVELOPE = 2  # levels of a message around them: its own, and its params
-MOST_VALUES, LONGEST_TEXT, LONGEST_NAME, MOST_DIGITS = 50_000, 256 * 1024, 256, 400
-MENDABLE = 256 * 1024  # bytes up to which a message that is too deep is looked at more closely
+MOST_VALUES, LONGEST_TEXT, LONGEST_NAME, MOST_DIGITS = 25_000, 256 * 1024, 256, 400
+MARKS, MOST_MARKS = ",[{", 2 * MOST_VALUES  # beyond it a body would take too long to read; nobody means so many
 LAST_ID = 2**53  # beyond it, numbers are not the same to every reader
 CALL = "tools/call"
-STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+STRINGS = re.compile(r'"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z)', re.DOTALL)  # even one without an end
 BRACKETS = re.compile(r"[\[\]{}]")
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600  # of JSON-RPC
 NO_OBJECT = "The body is no JSON object. Send one JSON-RPC message as UTF-8."
+TOO_MUCH = f"The body holds more than {MOST_MARKS} commas and brackets. Ask for less in one call, and nest it less."
 NO_ARGUMENTS = 'The arguments of a call are a JSON object, as {"metrics": ["revenue"]}.'
 TOO_DEEP = f"The arguments are nested deeper than {DEEPEST} levels. Nest them as the tool's schema does."
 TOO_MANY = f"The arguments hold more than {MOST_VALUES} values. Ask for less in one call."
@@ -107,11 +108,11 @@ def read_message(body: bytes) -> Message:
         text = body.decode("utf-8")
     except UnicodeDecodeError as fault:
         raise Unreadable(NO_OBJECT, PARSE_ERROR) from fault
+    if sum(map(text.count, MARKS)) > MOST_MARKS:
+        raise Unreadable(TOO_MUCH)
     try:
         tree = reading.message(text)
-    except RecursionError as fault:
-        if len(body) > MENDABLE:
-            raise Unreadable(TOO_DEEP) from fault
+    except RecursionError:
         return refused(reading.message(cut_at_depth(text)), TOO_DEEP)
     wrong = reading.fault or measured(tree) or misplaced(tree) or (HALVES if has_halves(tree, text) else None)
     return refused(tree, wrong) if wrong else Message(body)

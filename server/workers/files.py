@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.instance.documents import InstanceFaults, read_document
+from engine.instance.profiles import FILE as PROFILES
 from engine.instance.read import FILES, Instance, read_instance
 
 BESIDE = ("orientation.md",)
@@ -41,5 +42,6 @@ def files_of(folder: Path) -> list[Path]:
     tree = read_document(folder, "instance.yaml").tree
     calendar = tree.get("calendar") if isinstance(tree, dict) else None
     named = [*BESIDE, calendar] if isinstance(calendar, str) else [*BESIDE]
-    found = [path for pattern in FILES for path in folder.glob(pattern)]
+    patterns = FILES.keys() - {PROFILES}  # which are followed where they stand, and keep nobody from serving
+    found = [path for pattern in patterns for path in folder.glob(pattern)]
     return [path.relative_to(folder) for path in found] + [Path(name) for name in named if (folder / name).is_file()]

@@ -27,7 +27,8 @@ from server.workers.process import Ended, Phase, Told, Worker
 
 GRACE = 5.0  # seconds that calls may take beyond their deadline
 STARTING = 60.0  # that a worker may take to start, on a slow machine
-FAREWELL = 10.0  # that one may take to end beyond what its calls may: idle connections are waited for
+FAREWELL = 3.0  # that one may take to end when its calls have
+RESTING = 7.0  # that connections without a call are waited for, where a worker leaves patiently
 STEADY = 5.0  # one that served so long is replaced at once
 SOONEST, LATEST = 0.1, 10.0  # until one is that did not
 TICK = 0.5
@@ -118,7 +119,7 @@ class Supervisor:
             self.begin()
         outdated = [worker for worker in serving if worker.outdated]
         if outdated and len(serving) > self._wanted:
-            outdated[0].leave(self._answering, patiently=True)
+            outdated[0].leave(self._answering + RESTING, patiently=True)
 
     def _heed(self, heard: Heard, duties: Duties) -> None:
         match heard:

@@ -2,10 +2,11 @@
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -14,14 +15,18 @@ from threading import Thread
 from engine.books import Shelf
 from engine.instance.read import Instance, read_instance
 from server.app import HttpServer, application
-from server.caller import Callers
+from server.caller import Callers, Keeping
 from server.dispatch import Dispatch
 from server.embedded.platform import Platform, platform
 from server.feeds import Feeds
+from server.files import archive_of, swept
 from server.ops.board import HealthBoard
+from server.ports import Loads
 from server.profiles import LiveProfiles, followed
+from server.recording import Recorder, recorded
 from server.settings import Settings
 from server.signals import end_with
+from server.stores.leases import CacheLeases, SharedLeases
 from server.stores.memory import MemoryLeases
 from server.stores.profiles import source_of
 from server.telemetry.calls import Telemetry
@@ -29,17 +34,25 @@ from server.telemetry.logs import log_to
 from server.telemetry.metrics import CallMetrics
 from server.telemetry.traces import traced
 from server.tokens.chosen import authority_of, secrets_of
-from server.toolbox import TOOLS, Tool
-from server.workers.messages import Brief, Leave, Overrun, Ready
+from server.tool import Tool
+from server.toolbox import TOOLS
+from server.transfers import Transfers
+from server.workers.messages import Brief, CountsAlone, Leave, Overrun, Ready
 
 ORPHANED = 1  # exit status
+TURN = 0.0005  # seconds of a thread of heavy calls; light calls wait for several of them
+OPEN_FILES = 1 << 14  # connections, and files of the books
 
 
 def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = TOOLS) -> None:
     """Serve until told to leave; without a parent there is nobody to serve for."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # is for the parent
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
     if not end_with(parent):
         return
+    sys.setswitchinterval(TURN)
     told = Connection(control)
     with suppress(EOFError):
         brief: Brief = told.recv()
@@ -47,28 +60,53 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
         log_to(sys.stderr, settings.log_format, secrets_of(settings))
         instance, metrics = read_instance(brief.files), CallMetrics()
         with traced(), platform(settings, keeps=False) as opened:
+            telemetry = Telemetry(metrics)
             profiles = LiveProfiles(source_of(settings, opened.database), instance.catalogue)
-            callers = callers_of(settings, instance, opened, profiles)
-            leases = MemoryLeases(settings.calls_per_caller, settings.calls)
-            dispatch = Dispatch(callers, settings, Telemetry(metrics), leases, tools, partial(overran, told))
-            app = application(dispatch, authority_of(settings), settings, HealthBoard(brief.health), metrics)
+            archive = archive_of(settings, opened.database)
+            recorder = Recorder(archive.principals)
+            keeping = Keeping(opened.snapshots, archive, recorder)
+            callers = callers_of(settings, instance, opened.loads, keeping, profiles)
+            leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
+            dispatch = Dispatch(callers, settings, telemetry, leases, tools, partial(overran, told))
+            health, transfers = HealthBoard(brief.health), Transfers(callers, archive)
+            authority, beside = authority_of(settings), transfers.routes()
+            app = application(dispatch, authority, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
-            with followed(profiles):
-                asyncio.run(serve(server, told, socket.socket(fileno=listening)))
+            with followed(profiles), recorded(recorder), swept(archive):
+                asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))
 
 
-async def serve(server: HttpServer, told: Connection, listening: socket.socket) -> None:
+async def serve(server: HttpServer, leases: SharedLeases, told: Connection, listening: socket.socket) -> None:
     """Answer calls until told to leave."""
     Thread(target=heed, args=(told, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
+    keeping = asyncio.create_task(leases.keep())
+    keeping.add_done_callback(lambda _: server.leave(patiently=True))  # without them caps would not hold
     await server.serve(sockets=[listening])
+    keeping.cancel()
+    await asyncio.wait({keeping})
 
 
-def callers_of(settings: Settings, instance: Instance, opened: Platform, profiles: LiveProfiles) -> Callers:
+def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]) -> SharedLeases:
+    """Return places for calls: of the caps in the cache store, or of this worker's share of them."""
+    store = CacheLeases(opened.cache_address, settings.calls_per_caller, settings.calls)
+    share = [max(1, cap // settings.workers) for cap in (settings.calls_per_caller, settings.calls)]
+    return SharedLeases(store, MemoryLeases(*share), tell=tell)
+
+
+def callers_of(
+    settings: Settings, instance: Instance, loads: Loads, keeping: Keeping, profiles: LiveProfiles
+) -> Callers:
     """Return who may call, of the instance as the parent read it."""
     shelf = Shelf(instance.catalogue, settings.store)
     Thread(target=shelf.current, name="first look at the books", daemon=True).start()
-    feeds = Feeds.of(instance.bindings, opened.loads, os.environ)
-    return Callers(instance, shelf, feeds, settings.answer_tokens, settings.row_cap, profiles)
+    feeds = Feeds.of(instance.bindings, loads, os.environ)
+    return Callers(instance, shelf, feeds, keeping, settings.answer_tokens, settings.row_cap, profiles)
+
+
+def counts_alone(told: Connection, telemetry: Telemetry, alone: bool) -> None:
+    """Tell the parent and the metrics whether this worker counts calls by itself."""
+    told.send(CountsAlone(alone))
+    telemetry.counts_alone(alone=alone)
 
 
 def overran(told: Connection, tool: str) -> None:

@@ -9,7 +9,8 @@ import sys
 from engine.requests import NothingAsked
 from server.caller import Caller
 from server.cli import main
-from server.toolbox import TOOLS, Tool
+from server.tool import Tool
+from server.toolbox import TOOLS
 from server.wire.answer import Answer
 
 SECRET = "the-password-of-a-database"  # noqa: S105  # must not reach a client: a test looks for it

@@ -33,7 +33,10 @@ CALLS: dict[str, dict[str, Any]] = {
     "get_load_status": {},  # its load is known once figures were asked for
     "list_bindings": {"target": "live.finance"},
     "get_binding": {"binding_id": "finance"},
+    "export_dataset": {},  # as is its reference, and the file below
+    "get_file_download": {},
 }
+OF_ANOTHER_CALL = ("get_load_status", "export_dataset", "get_file_download")
 PNL = {  # added up by hand from data/fact_finance.csv: actual of FY2006, actual less budget
     "net_sales": [1450, -50],  # 1000 - 50 + 500; budget 900 + 600
     "cost_of_sales": [500.25, 120.25],  # 400.25 + 100; budget 380
@@ -72,11 +75,15 @@ def call(tool: str, arguments: dict[str, Any]) -> list[str]:
 
 
 def arguments_of(tool: str, era: str, inspector: Inspector) -> dict[str, Any]:
-    """Return what a tool is called with; the load is the one behind some figures."""
-    if tool != "get_load_status":
+    """Return what a tool is called with; loads, references and files come out of other calls."""
+    if tool not in OF_ANOTHER_CALL:
         return CALLS[tool]
     report = inspector(era, *call("run_statement", STATEMENT)).printed["result"]["structuredContent"]
-    return {"load_id": report["freshness"]["finance"]["actual"]["load_id"]}
+    export = {"data_ref": report["data_ref"], "format": "json"}
+    if tool == "get_file_download":
+        made = inspector(era, *call("export_dataset", export)).printed["result"]["structuredContent"]
+        return {"file_id": made["file_id"]}
+    return export if tool == "export_dataset" else {"load_id": report["freshness"]["finance"]["actual"]["load_id"]}
 
 
 @pytest.mark.parametrize("era", ERAS)

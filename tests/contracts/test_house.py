@@ -9,17 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.books import ROOT
+from tests.support.tracked import tracked
 
 LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
 LONGEST = 300
 PACKAGES = ("engine", "server")
 NOT_USED = ("manager", "service", "handler", "processor", "helper", "util", "utils", "context")
-
-
-def tracked(*patterns: str) -> list[Path]:
-    """Return the files of the checkout that match."""
-    listed = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 
 CODE = [path for path in tracked("*.py") if path.relative_to(ROOT).parts[0] in PACKAGES]

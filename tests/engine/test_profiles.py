@@ -91,6 +91,14 @@ def test_a_profile_with_a_fault_closes_whoever_holds_it_beside_others_too_and_no
     assert (held(known, "ada"), held(known, "bob"), held(known, "cyd")) == ([], ["low"], [])
 
 
+def test_a_fault_of_a_profile_that_an_alias_repeats_closes_both(catalogue: Catalogue) -> None:
+    twice = "{scenarios: {'*': {domains: {allow: [gl]}, domains: {deny: [gl]}}}}"
+    known = profiles(f"a: &a {twice}\nb: *a\nc: {{scenarios: {{}}}}\nassign: [{{subject: ada, profile: b}}]", catalogue)
+    assert list(known.by_key) == ["c"]
+    assert held(known, "ada") == []
+    assert known.faults == ("profiles.yaml:1: says 'domains' twice — say each key once",) * 2
+
+
 def test_without_a_fault_everybody_holds_what_is_assigned_to_them(catalogue: Catalogue) -> None:
     known = profiles(SOUND, catalogue)
     assert known.faults == ()

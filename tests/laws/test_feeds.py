@@ -7,6 +7,7 @@ then taken away, or said otherwise, and not one byte of any answer or refusal ch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from tests.laws.scoped.profiles import NEW, NOBODY, UNASSIGNED, ProfileAsked, Wo
 from tests.support.books import load_feeds
 from tests.support.fed import BEGIN, SOMEBODY
 from tests.support.fed import given as granted_to_somebody
+from tests.support.holding import keeping_in
 from tests.support.small import write_instance
 
 PRODUCTS, REGIONS, CUSTOMERS = ("A", "B", "C", "D"), ("EU", "US"), ("X", "Y")
@@ -179,7 +181,8 @@ class Told:
                 loads.begin(replace(attempt, status=LoadStatus.RUNNING))
                 loads.finish(attempt)
         feeds = Feeds.of(bindings, loads, {})
-        self.caller = Callers(instance, shelf, feeds, 1_000_000, 1).of(SOMEBODY, lambda: None)
+        callers = Callers(instance, shelf, feeds, keeping_in(Path("no-files")), 1_000_000, 1)
+        self.caller = callers.of(SOMEBODY, lambda: None)
 
     def ask(self, tool: str, /, **asked: Any) -> tuple[dict[str, Any], str]:
         """Return what a call answers or refuses, as an object and as text."""

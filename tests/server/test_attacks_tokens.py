@@ -160,12 +160,10 @@ def test_keys_that_the_token_brings_along(many: Server, issuer: Issuer) -> None:
         assert elsewhere.asked == []
 
 
-@pytest.mark.parametrize("critical", [[], ["exp"], ["b64"], "exp", None, ["b64", "exp"]])
+@pytest.mark.parametrize("critical", [[], ["exp"], ["b64"], "exp", False, ["b64", "exp"]])
 def test_critical_extensions(many: Server, issuer: Issuer, critical: object) -> None:
     header: Json = {"b64": False} if critical == ["b64"] else {}
-    whole = {"alg": "RS256", "typ": "at+jwt", "kid": "one", "crit": critical, **header}
-    token = issuer.token().partition(".")[2]
-    refused(many, f"{segment(whole)}.{token}")
+    assert "RS256 or ES256 alone" in refused(many, issuer.token(header={"crit": critical, **header}))
 
 
 def test_what_was_signed_is_changed(many: Server, issuer: Issuer) -> None:
@@ -217,6 +215,7 @@ def test_encrypted_and_nested_tokens(many: Server, issuer: Issuer) -> None:
         b'{"a":' * 2000 + b"1" + b"}" * 2000,
         b'{"exp":' + b"9" * 5000 + b"}",
         b'{"exp":NaN}',
+        b'{"sub":"ann","level":Infinity}',
         b"\xef\xbb\xbf{}",
     ],
     ids=lambda payload: str(payload[:12]),

@@ -8,7 +8,8 @@ from threading import Thread
 import httpx2
 import pytest
 
-from server.app import HttpServer, application
+from server.app import BOUNDS, HttpServer, application
+from server.bounds import Bounds
 from server.dispatch import Dispatch
 from server.listening import listen
 from server.ops.readiness import Readiness
@@ -32,12 +33,12 @@ def body(name: str) -> dict[str, object]:
 
 
 @contextmanager
-def served(dispatch: Dispatch) -> Iterator[str]:
+def served(dispatch: Dispatch, bounds: Bounds = BOUNDS) -> Iterator[str]:
     """Serve a dispatch from a thread of this process."""
     settings = Settings(port=free_port())
     with listen(settings) as listening:
-        app = application(dispatch, DevKey(KEY), settings, Readiness([], Metrics()), Metrics())
-        server = HttpServer(app, settings)
+        app = application(dispatch, DevKey(KEY), settings, Readiness([], Metrics()), Metrics(), bounds)
+        server = HttpServer(app, settings, bounds=bounds)
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

@@ -22,8 +22,10 @@ from server.settings import Settings
 from server.stores.memory import MemoryLeases, MemoryLoads
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
-from server.toolbox import TOOLS, Tool
+from server.tool import Tool
+from server.toolbox import TOOLS
 from server.wire.answer import Answer
+from tests.support.holding import keeping_in
 
 ANN, BOB = Principal("ann"), Principal("bob")
 DEADLINE = 20.0
@@ -60,7 +62,9 @@ def dispatch_of(
     folder, state = small
     instance = read_instance(folder)
     feeds = Feeds.of({}, MemoryLoads(), {})
-    callers = Callers(instance, Shelf(instance.catalogue, state / "store"), feeds, 10_000, 10_000)
+    callers = Callers(
+        instance, Shelf(instance.catalogue, state / "store"), feeds, keeping_in(state / "files"), 10_000, 10_000
+    )
     known = replace(Settings(instance=folder, state=state), **settings)
     leases = MemoryLeases(known.calls_per_caller, known.calls)
     return Dispatch(callers, known, Telemetry(metrics or Metrics()), leases, tools)
@@ -166,3 +170,87 @@ def test_a_principal_without_a_profile_sees_nothing(small_instance: tuple[Path, 
     refused = asyncio.run(dispatch.call("run_statement", {"statement": "pnl"}, ANN)).result
     assert refused["error_type"] == "unknown_name"
     assert "valid" not in refused
+
+
+def test_nobody_waits_behind_all_that_another_asked_for(small_instance: tuple[Path, Path]) -> None:
+    gate, order = Gate(), []
+
+    def note(caller: Caller, _: NothingAsked) -> Answer:
+        order.append(caller.stop)  # which is another for each call
+        return Answer({"place": len(order)})
+
+    tools = {"gate": tool(gate.run, heavy=True), "note": tool(note, heavy=True)}
+    dispatch = dispatch_of(small_instance, tools, workers=1000)  # one thread of heavy calls
+
+    async def scene() -> tuple[int, list[int]]:
+        first = asyncio.create_task(dispatch.call("gate", {}, ANN))
+        await until(gate.entered)
+        others = [asyncio.create_task(dispatch.call("note", {}, ANN)) for _ in range(15)]
+        await asyncio.sleep(0)
+        of_bob = asyncio.create_task(dispatch.call("note", {}, BOB))
+        await asyncio.sleep(0)
+        gate.open.set()
+        await first
+        return (await of_bob).result["place"], [(await one).result["place"] for one in others]
+
+    of_bob, of_ann = asyncio.run(scene())
+    assert of_bob <= 2
+    assert of_ann == sorted(of_ann)
+
+
+def test_a_call_that_is_late_or_left_while_it_waits_never_runs_and_holds_no_place(
+    small_instance: tuple[Path, Path],
+) -> None:
+    gate, ran = Gate(), []
+
+    def note(_caller: Caller, _asked: NothingAsked) -> Answer:
+        ran.append(1)
+        return Answer({})
+
+    tools = {"gate": tool(lambda *_: wait(gate), heavy=True), "note": tool(note, heavy=True), **TOOLS}
+    dispatch = dispatch_of(small_instance, tools, workers=1000, deadline_seconds=1, calls_per_caller=2)
+
+    async def scene() -> list[Outcome]:
+        held = asyncio.create_task(dispatch.call("gate", {}, ANN))
+        await until(gate.entered)
+        left = asyncio.create_task(dispatch.call("note", {}, ANN))
+        await asyncio.sleep(0)
+        busy = await dispatch.call("list_kpis", {}, ANN)
+        left.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await left
+        again = await dispatch.call("list_kpis", {}, ANN)
+        late = await dispatch.call("note", {}, ANN)
+        once_more = await dispatch.call("list_kpis", {}, ANN)
+        gate.open.set()
+        return [busy, again, late, once_more, await held]
+
+    busy, again, late, once_more, held = asyncio.run(scene())
+    assert [one.result.get("error_type") for one in (busy, late, held)] == ["busy", "timeout", "timeout"]
+    assert not again.is_error
+    assert not once_more.is_error
+    assert not ran
+
+
+def wait(gate: Gate) -> Answer:
+    """Wait at a gate and heed nothing."""
+    gate.entered.set()
+    assert gate.open.wait(DEADLINE)
+    return Answer({})
+
+
+class Panic(BaseException):
+    """What Polars raises where it has a fault of its own."""
+
+
+def test_a_panic_is_a_fault_of_our_own_like_any_other(
+    small_instance: tuple[Path, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    def panics(_caller: Caller, _asked: NothingAsked) -> Answer:
+        raise Panic("index out of bounds")
+
+    dispatch = dispatch_of(small_instance, {"panics": tool(panics), **TOOLS})
+    outcome = asyncio.run(dispatch.call("panics", {}, ANN))
+    assert outcome.result["error_type"] == "internal"
+    assert outcome.result["error_id"] in caplog.text
+    assert not asyncio.run(dispatch.call("list_kpis", {}, ANN)).is_error

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from tests.support.planted import DIGITS, LATE, MOST_SUMMED, SECRET, SEEN_AT_MOST, WORD, planted_instance
 from tests.support.serving import ERAS, McpBooks, Server, connected, serving
+from tests.support.workbooks import parts
 
 CALLS = 1000
 SEED = 20_210_105
@@ -186,7 +188,20 @@ def check(books: McpBooks, tool: str, arguments: dict[str, Any]) -> bool:
     if not called.is_error and tool.startswith(("run_", "inspect_")):
         scale = called.result.get("scale", 0)
         assert all(is_of_what_is_seen(figure, scale) for figure in figures_of(called.result)), (tool, arguments)
+    if not called.is_error and "data_ref" in called.result:
+        for form in ("json", "xlsx"):
+            written = exported(books, called.result["data_ref"], form)
+            assert SECRET not in written.lower(), (tool, arguments)
+            assert words_sent(arguments) or WORD not in written.lower(), (tool, arguments)
+            assert not told_figures(written), (tool, arguments)
     return not called.is_error
+
+
+def exported(books: McpBooks, data_ref: str, form: str) -> str:
+    """Return every text inside the file that a kept result is made into."""
+    made = books.ask("export_dataset", data_ref=data_ref, format=form)
+    data = httpx2.get(made["download_url"]).content
+    return data.decode() if form == "json" else "\n".join(parts(data).values())
 
 
 def test_nothing_hidden_is_in_any_byte_of_a_thousand_calls(planted: Server) -> None:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path
 from signal import SIGHUP
@@ -32,6 +32,7 @@ from server.toolbox import TOOLS
 from server.wire.read import read_request
 from tests.support.books import load_instance
 from tests.support.demo import DEMO
+from tests.support.holding import keeping_in
 from tests.support.issuing import issuing
 from tests.support.many import HOST, serving_many, write_books
 from tests.support.operating import metric
@@ -133,7 +134,8 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def callers_of(instance: Instance, shelf: Shelf, profiles: LiveProfiles | None = None) -> Callers:
     """Return what makes the callers of some books."""
-    return Callers(instance, shelf, Feeds.of(instance.bindings, MemoryLoads(), {}), 100_000, 1000, profiles)
+    feeds = Feeds.of(instance.bindings, MemoryLoads(), {})
+    return Callers(instance, shelf, feeds, keeping_in(Path("no-files")), 100_000, 1000, profiles)
 
 
 def answer(callers: Callers, principal: Principal, tool: str, asked: Mapping[str, Any]) -> str:
@@ -328,6 +330,30 @@ def test_faults_of_profiles_close_and_never_stop_a_server(served: tuple[Path, Pa
         (instance / "profiles.yaml").unlink()
         wait_for(lambda: names(client) == [], SEEN_WITHIN)
         assert server.process.poll() is None
+
+
+def test_what_is_no_file_of_profiles_stops_no_server(served: tuple[Path, Path]) -> None:
+    instance, state = served
+    (instance / "profiles.yaml").unlink()
+    (instance / "profiles.yaml").mkdir()
+    with serving(instance, state) as server, connected(server.url, "auto") as client:
+        assert names(client) == []
+        assert "profiles.yaml:1: cannot be read: Is a directory" in server.log.read_text()
+        server.process.send_signal(SIGHUP)
+        wait_for(lambda: "were read anew" in server.log.read_text())
+        (instance / "profiles.yaml").rmdir()
+        WrittenFile(instance).write(PROFILES + "assign: [{subject: dev, profile: whole}]")
+        wait_for(lambda: names(client) != [], SEEN_WITHIN)
+
+
+def test_every_worker_sees_what_is_withdrawn(served: tuple[Path, Path]) -> None:
+    instance, state = served
+    with serving(instance, state, SVC_WORKERS="2") as server, ExitStack() as opened:
+        clients = [opened.enter_context(connected(server.url, "auto")) for _ in range(8)]
+        assert all(names(client) for client in clients)
+        WrittenFile(instance).write(PROFILES)
+        wait_for(lambda: not any(names(client) for client in clients), SEEN_WITHIN)
+        assert not any(names(client) for client in clients * 3)
 
 
 def test_profiles_follow_a_catalogue_that_is_read_anew(served: tuple[Path, Path]) -> None:

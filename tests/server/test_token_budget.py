@@ -77,7 +77,7 @@ def held(cut: McpBooks, uncut: McpBooks, call: asking.Call, budget: int = BUDGET
     assert left_out == missing(called.result, whole.result)
     assert bool(left_out) is (size(whole) > budget)
     if not left_out:
-        assert called.result == whole.result
+        assert called.told == whole.told
     return bool(left_out)
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.support.issuing import RESOURCE, Issuer, issuing
 from tests.support.many import ACCEPTED, HOST, ORIGIN, Asking, result, serving_many, write_books
 from tests.support.operating import events, metric
-from tests.support.serving import DEADLINE, ERAS, KEY, Server, connected
+from tests.support.serving import DEADLINE, ERAS, KEY, Server, connected, wait_for
 
 METADATA = f"{ORIGIN}/.well-known/oauth-protected-resource/mcp"
 PARAMETER = re.compile(r'(\w+)="([^"\\]*)"')
@@ -161,6 +161,7 @@ def test_while_no_token_can_be_verified_nobody_is_sent_to_log_in(tmp_path: Path)
     with issuing() as away:
         away.answers["/.well-known/openid-configuration"] = (500, {}, b"")
         with serving_many(write_books(tmp_path), away.url) as server:
+            wait_for(lambda: bool(away.asked))  # the provider is watched from the start, not from the first token on
             answer = Asking(server.url).post(away.token())
             assert answer.status_code == 503
             assert int(answer.headers["Retry-After"]) >= 1

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from server.stores.references import is_reference
 from server.toolbox import TOOLS
 from tests.support.drilling import calls, exactly
 from tests.support.serving import McpBooks
@@ -28,6 +29,8 @@ NAMES = [
     "get_load_status",
     "list_bindings",
     "get_binding",
+    "export_dataset",
+    "get_file_download",
 ]
 REPORT_KEYS = {
     "label",
@@ -51,7 +54,8 @@ def test_the_tools_are_listed_in_order_read_only_and_described(demo: McpBooks) -
     assert [tool.name for tool in tools] == NAMES
     for tool in tools:
         assert tool.title
-        assert tool.annotations.read_only_hint is True
+        assert tool.annotations.read_only_hint is (tool.name != "export_dataset")
+        assert tool.annotations.destructive_hint is False
         assert tool.output_schema is None
         Draft202012Validator.check_schema(tool.input_schema)
         assert tool.input_schema["additionalProperties"] is False
@@ -232,8 +236,8 @@ def test_a_report_says_how_far_it_can_be_trusted(demo: McpBooks) -> None:
     known = result["freshness"]["gl"]["actual"]
     assert (known["through"][:7], known["open"]) == ("2026-10", "2026-10")
     assert {"loaded_at", "load_id"} <= set(known)
-    assert result["dataset_available"] is False
-    assert "data_ref" not in result
+    assert result["dataset_available"] is True
+    assert is_reference(result["data_ref"])
     assert [column["name"] for column in result["dataset"]["columns"]][-3:] == ["value", "exact", "unit"]
 
 

@@ -3,13 +3,18 @@
 import os
 import shutil
 import signal
+import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from signal import SIGHUP, SIGKILL, SIGTERM
 from threading import Event, Thread
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -18,7 +23,7 @@ from tests.server.test_disconnect import HEADERS, body
 from tests.support.blocking import GATE
 from tests.support.keeping import alive, children
 from tests.support.operating import metric, until_ready
-from tests.support.serving import DEADLINE, SERVE, Server, connected, serving, wait_for
+from tests.support.serving import DEADLINE, KEY, SERVE, Server, connected, free_port, serving, wait_for
 
 BLOCKING = (sys.executable, "-m", "tests.support.blocking")
 LISTS = ("list_scenarios", "list_kpis", "list_dimensions", "svc_orientation")
@@ -114,6 +119,32 @@ def test_workers_share_a_port_and_their_metrics_are_added_up(own: tuple[Path, Pa
         assert [httpx2.get(health).status_code for _ in range(10)] == [200] * 10
 
 
+def sockets(process: int) -> int:
+    """Return how many sockets a process has open."""
+    count = 0
+    for opened in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            count += str(opened.readlink()).startswith("socket:")
+    return count
+
+
+def test_connections_that_come_at_once_are_shared(own: tuple[Path, Path]) -> None:
+    with serving(*own, SVC_WORKERS="2") as server:
+        wait_for(lambda: serve(server, 2))
+        place = urlsplit(server.url)
+
+        def shared() -> bool:
+            before = [sockets(worker) for worker in workers(server)]
+            opened = [socket.create_connection((place.hostname, place.port)) for _ in range(40)]
+            wait_for(lambda: sum(map(sockets, workers(server))) >= sum(before) + len(opened))
+            took = [sockets(worker) - was for worker, was in zip(workers(server), before, strict=True)]
+            for one in opened:
+                one.close()
+            return min(took) >= 5
+
+        wait_for(shared)
+
+
 def test_a_rolling_restart_loses_no_call(own: tuple[Path, Path]) -> None:
     instance, _ = own
     with serving(*own, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
@@ -162,6 +193,27 @@ def test_a_worker_that_dies_while_the_files_are_faulty_is_replaced_by_what_was_r
         os.kill(killed, SIGKILL)
         wait_for(lambda: serve(server, 1) and killed not in workers(server))
         assert call(server.url, "svc_orientation")["name"] == name
+
+
+def test_workers_that_cannot_start_are_tried_ever_more_seldom(own: tuple[Path, Path]) -> None:
+    instance, state = own
+    known = {"SVC_PORT": str(free_port()), "SVC_OPS_BIND": f"127.0.0.1:{free_port()}", "MCP_DEV_KEY": KEY}
+    environment = {**os.environ, **known, "SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state)}
+    with (state / "log").open("w") as log:
+        process = subprocess.Popen([*BLOCKING, "nothing.there"], stderr=log, stdout=log, env=environment)
+
+    def ends() -> list[datetime]:
+        lines = (state / "log").read_text().splitlines()
+        return [datetime.fromisoformat(line.split()[0]) for line in lines if "while it was starting, with" in line]
+
+    try:
+        wait_for(lambda: len(ends()) >= 4)
+        pauses = [(after - before).total_seconds() for before, after in pairwise(ends())]
+        assert all(pause >= least for pause, least in zip(pauses, (0.1, 0.2, 0.4), strict=False))
+        process.send_signal(SIGTERM)
+        assert process.wait(DEADLINE) == 143
+    finally:
+        process.kill()
 
 
 def test_nothing_is_left_of_a_server_whose_parent_is_killed(own: tuple[Path, Path]) -> None:

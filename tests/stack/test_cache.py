@@ -1,13 +1,17 @@
 """The cache store of the stack: a real Valkey with the stack's own configuration."""
 
+import asyncio
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import redis
 
+from server.stores.leases import CacheLeases
+from server.stores.snapshots import CacheSnapshots
 from server.stores.valkey import Cache
 from tests.support.books import ROOT
 from tests.support.serving import DEADLINE, free_port, wait_for
@@ -42,14 +46,19 @@ def answers(client: redis.Redis) -> bool:
 
 
 def test_snapshots_and_leases_are_kept_as_the_design_wants_them(cache: redis.Redis) -> None:
-    with cache.pipeline(transaction=True) as both:
-        both.hset("{ds:1}:m", mapping={"owner": "dev"})
-        both.pexpire("{ds:1}:m", 60_000)
-        both.set("{ds:1}:d", "arrow", px=60_000)
-        both.execute()
-    lease = cache.register_script("redis.call('ZADD', KEYS[1], redis.call('TIME')[1], ARGV[1]) return 1")
-    assert lease(keys=["{sem}:all"], args=["call"]) == 1
-    assert cache.get("{ds:1}:d") == "arrow"
+    address = f"127.0.0.1:{cache.get_connection_kwargs()['port']}"
+    with closing(Cache(address)) as store:
+        snapshots = CacheSnapshots(store, 60, 60)
+        assert snapshots.open("ann", snapshots.keep("ann", b"arrow")) == b"arrow"
+
+    async def taken() -> str:
+        leases = CacheLeases(address, 1, 1)
+        try:
+            return await leases.take("0a:1") + await leases.take("0a:2")
+        finally:
+            await leases.close()
+
+    assert asyncio.run(taken()) == "caller"
     assert cache.zcard("{sem}:all") == 1
     assert cache.info("memory")["maxmemory_policy"] == "volatile-lru"  # a lease has no expiry and is never evicted
 

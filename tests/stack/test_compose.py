@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from server.settings import Settings
+from server.workers.supervisor import FAREWELL, GRACE
 from tests.stack.conftest import DIGEST, compose, variables
 from tests.support.books import ROOT
 
@@ -86,6 +87,12 @@ def test_only_the_proxy_is_published_and_the_ops_port_on_loopback(services: Serv
     }
     assert published == {("proxy", None, "443", 8443), ("server", "127.0.0.1", "8769", 8769)}
     assert services["server"]["environment"]["SVC_OPS_BIND"] == "0.0.0.0:8769"
+
+
+def test_the_server_is_given_the_time_that_its_calls_may_take(services: Services) -> None:
+    grace = re.fullmatch(r"(?:(\d+)m)?(\d+)s", services["server"]["stop_grace_period"])
+    assert grace
+    assert int(grace[1] or 0) * 60 + int(grace[2]) > Settings().deadline_seconds + GRACE + FAREWELL
 
 
 def test_database_and_cache_stand_on_networks_that_lead_nowhere(stack: dict[str, Any], services: Services) -> None:

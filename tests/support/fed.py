@@ -23,6 +23,7 @@ from server.stores.memory import MemoryLeases, MemoryLoads
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.wire.answer import as_text
+from tests.support.holding import keeping_in
 from tests.support.small import write_instance
 
 BEGIN = datetime(2021, 3, 1, 5, tzinfo=UTC)
@@ -109,7 +110,7 @@ class Fed:
         self.instance = given(instance, profiles) if profiles else instance
         shelf = Shelf(self.instance.catalogue, state / "store")
         feeds = Feeds.of(self.instance.bindings, self.loads, environment or {})
-        callers = Callers(self.instance, shelf, feeds, answer_tokens, 10_000)
+        callers = Callers(self.instance, shelf, feeds, keeping_in(state / "files"), answer_tokens, 10_000)
         known = Settings(instance=folder, state=state)
         self.dispatch = Dispatch(callers, known, Telemetry(Metrics()), MemoryLeases(16, 64))
 

@@ -98,6 +98,11 @@ class Called:
     meta: Mapping[str, Any]
     text: str
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """The result without its data_ref, which no two calls share."""
+        return {key: part for key, part in self.result.items() if key != "data_ref"}
+
 
 class McpBooks:
     """The tools of a server through the Python SDK's client."""

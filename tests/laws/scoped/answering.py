@@ -6,15 +6,18 @@ from typing import Any
 
 from engine.errors import Refusal
 from engine.feeds import LoadStatus
+from engine.requests import ExportRequest
 from server.caller import Caller
 from server.ports import LoadsAsked
+from server.stores.references import REFERENCE
 from server.toolbox import TOOLS
+from server.tools.files import export_dataset
 from server.wire.answer import as_text
 from server.wire.read import read_request
 from tests.laws.scoped.calls import Call
 from tests.laws.scoped.writing import Opened
 
-VERSIONS = ("catalogue_version", "data_version")
+VERSIONS = ("catalogue_version", "data_version", "data_ref")
 OF_ONE_LOAD = ("load_id", "loaded_at", "started_at", "finished_at", "seconds")
 OF_THE_WHOLE = (  # of a feed and its loads: told only to who reads all that it brings
     *("rows_read", "rows_landed", "rows_rejected", "days", "error"),
@@ -38,7 +41,16 @@ def told(name: str, arguments: Mapping[str, Any], caller: Caller) -> str:
         answer = tool.run(caller, read_request(tool.shape, arguments))
     except Refusal as refusal:
         return as_text(refusal.as_data())
-    return as_text({"shown": [answer.result, answer.render_block() if tool.renders else None]})
+    document = exported(answer.result["data_ref"], caller) if "data_ref" in answer.result else None
+    text = as_text({"shown": [answer.result, answer.render_block() if tool.renders else None, document]})
+    return REFERENCE.sub("ds_", text)  # no two calls share one
+
+
+def exported(data_ref: str, caller: Caller) -> Any:
+    """Return the document that a kept result is made into."""
+    made = export_dataset(caller, ExportRequest(data_ref=data_ref, format="json"))
+    document = json.loads(caller.files.archive.volume.path(made.result["file_id"]).read_bytes())
+    return {key: part for key, part in document.items() if key != "made_at"}
 
 
 def refused(error: dict[str, Any]) -> dict[str, Any]:

@@ -205,6 +205,11 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         {}, optional={"source_id": st.sampled_from(("files", "erp")), "target": targets}
     ),
     "get_binding": st.fixed_dictionaries({"binding_id": feeds}),
+    # what is kept is opened wherever a result has a reference; these ask for what is not there
+    "export_dataset": st.fixed_dictionaries(
+        {"data_ref": st.sampled_from((f"ds_{'a' * 32}", "")), "format": st.sampled_from(("json", "xlsx", "csv"))}
+    ),
+    "get_file_download": st.fixed_dictionaries({"file_id": st.sampled_from(("a" * 32, "../x", ""))}),
 }
 OFTEN = (
     "run_statement",

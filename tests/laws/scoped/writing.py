@@ -16,6 +16,7 @@ from tests.laws.scoped.cutting import DIMENSIONS, axes_of, dimensions_of
 from tests.laws.scoped.profiles import GrantAsked, ProfileAsked, profile_part
 from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY
+from tests.support.holding import keeping_in
 from tests.support.small import write_instance
 
 Held = Mapping[str, Sequence[ProfileAsked]]  # the profiles of each subject
@@ -56,7 +57,9 @@ class Opened:
 
     def caller(self, answer_tokens: int, who: Principal = SOMEBODY) -> Caller:
         """Return a caller with the profiles that they have."""
-        return Callers(self._instance, self._shelf, self._feeds, answer_tokens, ROW_CAP).of(who, lambda: None)
+        return Callers(
+            self._instance, self._shelf, self._feeds, keeping_in(self._store.parent / "files"), answer_tokens, ROW_CAP
+        ).of(who, lambda: None)
 
 
 def write(books: Books, held: Sequence[ProfileAsked] | Held, folder: Path) -> Path:

@@ -1,0 +1,204 @@
+"""Files made for callers: written whole, within a quota, opened by links for as long as their grants hold."""
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from secrets import token_hex
+from threading import Event, Thread
+
+from engine.errors import QuotaExceeded, Unavailable, UnknownFile
+from engine.exports.about import Made
+from engine.exports.document import write_document
+from engine.exports.workbook import write_workbook
+from engine.reader import Reader
+from engine.snapshots.permission import permission_from, permission_json, still_allows
+from engine.snapshots.snapshots import Kept
+from server.kept_keys import made_once
+from server.links import FILE_ID, Links, Purpose
+from server.ports import File, Files, Principals, Seen, StoreDown
+from server.principal import Principal
+from server.settings import Settings
+from server.stores.disk import Volume
+from server.stores.files import PostgresFiles, PostgresPrincipals
+from server.stores.postgres import Database
+
+RETRY_AFTER_MS = 2000
+KEY_FILE = "signing.key"
+SWEPT_SECONDS = 300.0
+MEGABYTE = 1 << 20
+LONGEST_NAME = 80
+log = logging.getLogger("tieout")
+UNNAMEABLE = re.compile(r"[^\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A kind of file that a kept result can be made into."""
+
+    mime_type: str
+    write: Callable[[Kept, Made, Path], None]
+
+
+FORMS: Mapping[str, Form] = {
+    "json": Form("application/json", write_document),
+    "xlsx": Form("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", write_workbook),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How long files and links last, and how much there may be."""
+
+    file_seconds: int
+    link_seconds: int
+    quota_megabytes: int
+    claims_max_age: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """All files of a deployment: what is known of them, their bytes, and the links to them."""
+
+    files: Files
+    principals: Principals
+    volume: Volume
+    links: Links
+    terms: Terms
+
+    def sweep(self) -> None:
+        """Delete files that have expired, and bytes that are nobody's; StoreDown."""
+        self.volume.drop(self.files.expire(now()))
+        names = list(self.volume.forgotten())
+        known = set(self.files.known(names))
+        self.volume.drop([name for name in names if name not in known])
+
+
+def archive_of(settings: Settings, database: Database) -> Archive:
+    """Return the files of a deployment, known in its database."""
+    return Archive(
+        files=PostgresFiles(database),
+        principals=PostgresPrincipals(database),
+        volume=Volume(settings.files, settings.free_megabytes),
+        links=Links(settings.base_url, settings.signing_key or made_once(settings.state_folder / KEY_FILE)),
+        terms=Terms(
+            file_seconds=settings.file_seconds,
+            link_seconds=settings.link_seconds,
+            quota_megabytes=settings.quota_megabytes,
+            claims_max_age=settings.claims_max_age,
+        ),
+    )
+
+
+@contextmanager
+def swept(archive: Archive) -> Iterator[None]:
+    """Delete what has expired, now and then, while the block runs."""
+    ends = Event()
+
+    def sweep() -> None:
+        while not ends.wait(SWEPT_SECONDS):
+            try:
+                archive.sweep()
+            except (StoreDown, OSError) as fault:
+                log.info("expired files are not deleted now: %s", fault)
+
+    Thread(target=sweep, name="sweeping of files", daemon=True).start()
+    try:
+        yield
+    finally:
+        ends.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A file and the link that opens it."""
+
+    file: File
+    url: str
+    link_ends: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CallerFiles:
+    """The files of one caller."""
+
+    principal: Principal
+    archive: Archive
+    reader: Reader
+
+    def export(self, kept: Kept, form: str) -> Given:
+        """Make a kept result into a file; QuotaExceeded where it has no room, Unavailable where nothing can be kept."""
+        made, file_id = now(), token_hex(16)
+        terms, owner = self.archive.terms, self.principal.subject
+        about = Made(at=made, subject=owner)
+        try:
+            size, digest = self.archive.volume.keep(file_id, lambda path: FORMS[form].write(kept, about, path))
+            file = File(
+                file_id=file_id,
+                owner=owner,
+                purpose="export",
+                name=f"{plain_name(kept)}.{form}",
+                mime_type=FORMS[form].mime_type,
+                size_bytes=size,
+                sha256=digest,
+                cell=permission_json(kept.permission),
+                created_at=made,
+                expires_at=made + timedelta(seconds=terms.file_seconds),
+            )
+            self.archive.principals.record(owner, Seen(claims=self.principal.claims, at=made))
+            if not self.archive.files.add(file, terms.quota_megabytes * MEGABYTE):
+                self.archive.volume.drop([file_id])
+                raise QuotaExceeded(
+                    f"Your files would be more than {terms.quota_megabytes} MB. They are deleted "
+                    f"{terms.file_seconds // 3600} hours after they were made; ask for less, or later."
+                )
+        except StoreDown as down:
+            self.archive.volume.drop([file_id])
+            raise unavailable() from down
+        return self._given(file)
+
+    def link(self, file_id: str) -> Given:
+        """Return a new link to a file of this caller's; UnknownFile where there is none that they may open."""
+        try:
+            file = self.archive.files.get(file_id, now()) if FILE_ID.fullmatch(file_id) else None
+            if file is None or file.owner != self.principal.subject or not may_open(file, self.reader):
+                raise UnknownFile.of(file_id)
+            self.archive.principals.record(file.owner, Seen(claims=self.principal.claims, at=now()))
+        except StoreDown as down:
+            raise unavailable() from down
+        return self._given(file)
+
+    def _given(self, file: File) -> Given:
+        ends = min(now() + timedelta(seconds=self.archive.terms.link_seconds), file.expires_at)
+        url = self.archive.links.make(Purpose.GET, file.file_id, file.owner, int(ends.timestamp()))
+        return Given(file, url, ends)
+
+
+def may_open(file: File, reader: Reader) -> bool:
+    """Tell whether a reader may see all that a file was made of."""
+    if file.cell is None:
+        return True
+    permission = permission_from(file.cell)
+    return permission is not None and still_allows(permission, reader)
+
+
+def plain_name(kept: Kept) -> str:
+    """Return a file name that every system takes, by what a result shows."""
+    name = UNNAMEABLE.sub("_", kept.label if hasattr(kept, "label") else kept.source).strip("._")
+    return name[:LONGEST_NAME] or "export"
+
+
+def unavailable() -> Unavailable:
+    """Return the refusal of a deployment that cannot keep files just now."""
+    return Unavailable(
+        "Files cannot be made or opened just now. Call again shortly; the figures themselves can still be read.",
+        retry_after_ms=RETRY_AFTER_MS,
+    )
+
+
+def now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)

@@ -1,0 +1,1 @@
+"""Offers: the tools, room by room, as models are told of them."""

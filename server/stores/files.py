@@ -1,0 +1,91 @@
+"""Files and principals in the platform database."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, LiteralString
+
+from psycopg.rows import dict_row, scalar_row
+from psycopg.types.json import Jsonb
+
+from server.ports import File, Seen
+from server.stores.postgres import Database
+
+# an owner's files are added one at a time: otherwise two could each find room for themselves
+LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended(%(owner)s, 8))"
+ADD: LiteralString = """
+insert into files (file_id, owner, purpose, name, mime_type, size_bytes, sha256, cell, created_at, expires_at)
+select %(file_id)s, %(owner)s, %(purpose)s, %(name)s, %(mime_type)s, %(size_bytes)s, %(sha256)s, %(cell)s,
+    %(created_at)s, %(expires_at)s
+where %(size_bytes)s + (
+    select coalesce(sum(size_bytes), 0) from files where owner = %(owner)s and state = 'available'
+) <= %(quota)s
+"""
+GET: LiteralString = (
+    "select file_id, owner, purpose, name, mime_type, size_bytes, sha256, cell, created_at, expires_at "
+    "from files where file_id = %(file_id)s and state = 'available' and expires_at > %(now)s"
+)
+EXPIRE: LiteralString = """
+update files set state = 'expired' where state = 'available' and expires_at <= %(now)s returning file_id
+"""
+KNOWN: LiteralString = "select file_id from files where file_id = any(%(file_ids)s) and state = 'available'"
+RECORD: LiteralString = """
+insert into principals (subject, claims, seen_at) values (%(subject)s, %(claims)s, %(at)s)
+on conflict (subject) do update set claims = excluded.claims, seen_at = excluded.seen_at
+where principals.seen_at <= excluded.seen_at
+"""
+LAST: LiteralString = "select claims, seen_at from principals where subject = %(subject)s"
+
+
+class PostgresFiles:
+    """What is known of files, for every server that shares the database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, file: File, quota: int) -> bool:
+        """Take note of a file; False where its owner's files would be more than a quota of bytes. StoreDown."""
+        values = {**asdict(file), "cell": None if file.cell is None else Jsonb(file.cell), "quota": quota}
+        with self._database.transaction() as connection:
+            connection.execute(LOCK, {"owner": file.owner})
+            return connection.execute(ADD, values).rowcount == 1
+
+    def get(self, file_id: str, now: datetime) -> File | None:
+        """Return a file that has not expired, None where there is none; StoreDown."""
+        with self._database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
+            found = cursor.execute(GET, {"file_id": file_id, "now": now}).fetchone()
+        return None if found is None else File(**found)
+
+    def expire(self, now: datetime) -> Sequence[str]:
+        """Take note of which files have expired and return their ids, each once; StoreDown."""
+        with self._database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:
+            return cursor.execute(EXPIRE, {"now": now}).fetchall()
+
+    def known(self, file_ids: Collection[str]) -> Collection[str]:
+        """Return those of some ids under which a file is available; StoreDown."""
+        with self._database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:
+            return cursor.execute(KNOWN, {"file_ids": list(file_ids)}).fetchall()
+
+
+class PostgresPrincipals:
+    """What each caller's token said last, for every server that shares the database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, subject: str, seen: Seen) -> None:
+        """Take note of what a token said, unless another said something later; StoreDown."""
+        claims = Jsonb({name: list(values) for name, values in seen.claims.items()})
+        with self._database.transaction() as connection:
+            connection.execute(RECORD, {"subject": subject, "claims": claims, "at": seen.at})
+
+    def last(self, subject: str) -> Seen | None:
+        """Return what a caller's token said last, None where none was seen; StoreDown."""
+        with self._database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
+            found = cursor.execute(LAST, {"subject": subject}).fetchone()
+        return None if found is None else Seen(claims=claims_of(found["claims"]), at=found["seen_at"])
+
+
+def claims_of(stored: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return claims as principals have them."""
+    return {name: tuple(values) for name, values in stored.items()}

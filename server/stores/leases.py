@@ -1,0 +1,190 @@
+"""Leases in the cache store: places for calls that every worker and host counts together.
+
+A sorted set of all leases and one for each caller, scored with when a lease ends by the store's own clock. They are
+renewed while their process lives; those of one that died end by themselves. The keys have no expiry, for the store
+evicts what has one.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager, suppress
+from hashlib import sha256
+from secrets import token_hex
+
+import redis
+from redis.asyncio import BlockingConnectionPool, Redis, UnixDomainSocketConnection
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialWithJitterBackoff
+
+from server.ports import CapReached, StoreDown
+from server.stores.breaker import Breaker
+from server.stores.memory import MemoryLeases
+from server.stores.valkey import reached
+
+ALL, OF = "{sem}:all", "{sem}:of:"
+SECONDS = 10.0  # that a lease outlives its process
+BEATS = 3  # renewals in that time
+CONNECTIONS = 16
+BORROWING, CONNECTING, ANSWERING = 0.25, 0.25, 0.25  # seconds
+LIMIT = 0.5  # of all of it
+NOW = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function of(lease) return ARGV[1] .. string.match(lease, '^%x+') end
+"""
+TAKE = f"""{NOW}
+for _, ended in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
+  redis.call('ZREM', KEYS[1], ended)
+  redis.call('ZREM', of(ended), ended)
+end
+local mine = of(ARGV[3])
+redis.call('ZREMRANGEBYSCORE', mine, '-inf', now)
+if redis.call('ZCARD', mine) >= tonumber(ARGV[4]) then return 'caller' end
+if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[5]) then return 'all' end
+redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[3])
+redis.call('ZADD', mine, now + ARGV[2], ARGV[3])
+return ''
+"""
+RENEW = f"""{NOW}
+for held = 3, #ARGV do
+  redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[held])
+  redis.call('ZADD', of(ARGV[held]), now + ARGV[2], ARGV[held])
+end
+"""
+GIVE_BACK = f"""{NOW}
+for held = 3, #ARGV do
+  redis.call('ZREM', KEYS[1], ARGV[held])
+  redis.call('ZREM', of(ARGV[held]), ARGV[held])
+end
+"""
+
+
+class CacheLeases:
+    """Leases in the store, one script each; StoreDown where it does not answer in time or refuses."""
+
+    def __init__(self, address: str, calls_per_caller: int, calls: int, seconds: float = SECONDS) -> None:
+        place = reached(address)
+        if "path" in place:
+            place["connection_class"] = UnixDomainSocketConnection  # in its asynchronous form
+        self._pool = BlockingConnectionPool(
+            **place,
+            max_connections=CONNECTIONS,
+            timeout=BORROWING,
+            socket_connect_timeout=CONNECTING,
+            socket_timeout=ANSWERING,
+            retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.1), 1),  # heals a connection that was reset
+            protocol=3,
+        )
+        client = Redis(connection_pool=self._pool)
+        self._take, self._renew, self._give_back = map(client.register_script, (TAKE, RENEW, GIVE_BACK))
+        self._caps = (calls_per_caller, calls)
+        self._milliseconds = int(seconds * 1000)
+
+    async def take(self, lease: str) -> str:
+        """Take a place; return which cap is reached where there is none."""
+        async with bounded():
+            cap: bytes = await self._take(keys=[ALL], args=[OF, self._milliseconds, lease, *self._caps])
+        return cap.decode()
+
+    async def renew(self, leases: Collection[str]) -> None:
+        """Keep places, those that were lost as well."""
+        async with bounded():
+            await self._renew(keys=[ALL], args=[OF, self._milliseconds, *leases])
+
+    async def give_back(self, leases: Collection[str]) -> None:
+        """Give places back; one that was lost already is none to give."""
+        async with bounded():
+            await self._give_back(keys=[ALL], args=[OF, self._milliseconds, *leases])
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._pool.disconnect()
+
+
+@asynccontextmanager
+async def bounded() -> AsyncIterator[None]:
+    """Run a block that asks the store; StoreDown where it fails or takes too long."""
+    try:
+        async with asyncio.timeout(LIMIT):
+            yield
+    except (redis.RedisError, OSError, TimeoutError) as fault:
+        raise StoreDown(f"the cache store does not count calls ({type(fault).__name__})") from None
+
+
+class SharedLeases:
+    """Leases in the store while it answers; else this process's share of the caps, counted by itself.
+
+    What it holds it counts in either case, and brings to the store when that is back.
+    """
+
+    def __init__(
+        self,
+        store: CacheLeases,
+        share: MemoryLeases,
+        beat: float = SECONDS / BEATS,
+        tell: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        """`tell` is told whenever this process begins or ceases to count by itself."""
+        self._store = store
+        self._share = share
+        self._beat = beat
+        self._tell = tell
+        self._breaker = Breaker("the cache store is not asked for a moment: it did not answer")
+        self._alone = False
+        self._returning: set[asyncio.Task[None]] = set()
+
+    async def take(self, subject: str) -> str:
+        """Take a place and return the lease on it; CapReached, at once, where there is none."""
+        lease = f"{sha256(subject.encode()).hexdigest()[:32]}:{token_hex(8)}"
+        try:
+            cap = await self._take(lease)
+        except StoreDown:
+            self._share.need_room(subject)
+        else:
+            if cap:
+                raise CapReached(cap)
+        self._share.hold(lease, subject)
+        return lease
+
+    async def give_back(self, lease: str) -> None:
+        """Give a place back; one that was lost already is none to give."""
+        await self._share.give_back(lease)
+        await self._return([lease])
+
+    async def keep(self) -> None:
+        """Keep what is held, and see whether a store that was away is back, until cancelled; then give all back."""
+        try:
+            while True:
+                await asyncio.sleep(self._beat)
+                await self._renew()
+                if self._breaker.is_open != self._alone:
+                    self._alone = self._breaker.is_open
+                    self._tell(self._alone)
+        finally:
+            await self._return(self._share.held)
+            await self._store.close()
+
+    async def _take(self, lease: str) -> str:
+        if self._breaker.is_open:  # no call waits to see whether the store is back
+            raise StoreDown
+        try:
+            with self._breaker.watched():
+                return await self._store.take(lease)
+        except asyncio.CancelledError:
+            returning = asyncio.create_task(self._return([lease]))  # it may have been taken by now
+            self._returning.add(returning)
+            returning.add_done_callback(self._returning.discard)
+            raise
+
+    async def _renew(self) -> None:
+        held = self._share.held
+        with suppress(StoreDown):
+            with self._breaker.watched():
+                await self._store.renew(held)
+            if gone := set(held) - set(self._share.held):  # which were given back meanwhile, and renewed after that
+                await self._return(gone)
+
+    async def _return(self, leases: Collection[str]) -> None:
+        if not self._breaker.is_open:
+            with suppress(StoreDown), self._breaker.watched():
+                await self._store.give_back(leases)

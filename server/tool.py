@@ -1,0 +1,48 @@
+"""Tools: what one takes, what it does, and what a model is told of it."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from engine.requests import Request
+from server.caller import Caller
+from server.wire.answer import Answer
+from server.wire.schema import Json, Shape
+
+
+class Effect(Enum):
+    """What a call leaves behind; never a change of what is reported on."""
+
+    NONE = "none"
+    FILE = "file"  # of the caller's own, for a while
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool: what it takes, what it does, and what a model is told of it."""
+
+    name: str
+    title: str
+    description: str
+    request: type[Request]
+    run: Callable[[Caller, Any], Answer]
+    example: Mapping[str, Any]
+    heavy: bool = False  # plans over facts: waits its turn in the lane of heavy calls
+    effect: Effect = Effect.NONE
+    renders: bool = False  # carries the formatted table for a widget
+    shape: Shape[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", Shape.of(self.request))
+
+    @property
+    def schema(self) -> Json:
+        """The JSON Schema of its arguments."""
+        return self.shape.schema
+
+    @property
+    def words(self) -> str:
+        """Its description with a call that works, as models read it."""
+        return f"{self.description} Example: {json.dumps(self.example)}" if self.example else self.description

@@ -1,0 +1,226 @@
+"""Exports: files that hold what was seen, figure for figure, and no text that a spreadsheet takes for a formula."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from engine.answers.figures import answer
+from engine.answers.rows import rows_answer
+from engine.door import Door, open_books
+from engine.exports.about import Made
+from engine.exports.document import write_document
+from engine.exports.sheet import SheetCell
+from engine.exports.workbook import LONGEST_TEXT, pieces, sheet_name, write_workbook
+from engine.report.inspection import Inspection
+from engine.report.report import Report
+from engine.snapshots.snapshots import keep, opened
+from tests.support.books import load_instance
+from tests.support.small import write_instance
+from tests.support.workbooks import cells, grid, parts, sheet_xml, shown
+
+MADE = Made(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
+COLUMNS = {"Actuals": "actual", "=Budget": "budget", "Var": "var(actual,budget)", "Var %": "var_pct(actual,budget)"}
+LINK = '=HYPERLINK("http://x.example")'
+EVIL = ("=1+1", "+1", "-1", "@SUM(A1)", LINK, "00123", "950E2862", "1e5", "TRUE", "2021-01-01")
+LOST = "\N{REPLACEMENT CHARACTER}"
+MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Door:
+    """Amounts, one of them longer than a spreadsheet holds, by members whose ids and names are traps."""
+    folder = tmp_path_factory.mktemp("exported")
+    lines = [f"2021-01-05 actual {member} {cents}.25" for member, cents in zip(EVIL, range(1001, 1100), strict=False)]
+    instance = write_instance(
+        folder / "small",
+        facts={
+            "gl": "\n".join(
+                [
+                    "date scenario product amount",
+                    *lines,
+                    "2021-01-06 budget 00123 2000.50",
+                    "2021-01-07 budget 00123 -0.10",
+                    "2021-02-05 actual 00123 90071992547409.93",
+                ]
+            )
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {product: product}
+            measures: {amount: {places: 2}}
+            inspect_enabled: true
+            metrics:
+              revenue: {label: =Revenue, measure: amount, favourable: up}
+              third: {label: Third, formula: revenue / 3}
+              margin: {label: Margin, formula: third / revenue, format: percent}
+            """
+        },
+        dimensions="product: {kind: leaf, label: Product, members: live.product}",
+        tables={"product": "id name\n" + "\n".join(f'{member} "Name~of~{member}"'.replace('"', "") for member in EVIL)},
+        statements={
+            "pnl": """
+              - {header: Trading}
+              - {metric: revenue}
+              - {metric: third, style: subtotal}
+              - {metric: margin, style: ratio}
+            """
+        },
+    )
+    load_instance(instance, folder / "state")
+    return open_books(instance, state=folder / "state")
+
+
+def written(kept: Report | Inspection, folder: Path) -> Path:
+    """Write a workbook of what was kept and opened again."""
+    path = folder / "made.xlsx"
+    write_workbook(kept, MADE, path)
+    return path
+
+
+def test_a_statement_has_its_lines_down_and_every_figure_in_units(books: Door, tmp_path: Path) -> None:
+    report = books.statement("pnl", scenarios=COLUMNS, period="2021-01", scale=3, decimals=2)
+    path = written(report, tmp_path)
+    actual, budget = sum(range(1001, 1011)) * 100 + 250, 200040  # cents
+    assert grid(path)[0][1:] == ["Unit", *COLUMNS]
+    assert grid(path)[1][0] == "Trading"
+    assert [float(figure) for figure in grid(path)[2][2:5]] == [actual / 100, budget / 100, (actual - budget) / 100]
+    assert cells(path)["C3"] == ("n", "10057.5")
+    assert cells(path)["D3"] == ("n", "2000.4")
+    assert cells(path)["E3"] == ("n", "8057.1")
+    assert cells(path)["F3"] == ("n", "4.02774445110978")  # 15 digits of 8057.1 / 2000.4
+    assert cells(path)["A3"] == ("inlineStr", "=Revenue")
+    assert cells(path)["D1"] == ("inlineStr", "=Budget")
+    assert cells(path)["C5"] == ("n", "0.333333333333333")
+
+
+def test_numbers_are_shown_in_scale_and_decimals_and_signed_as_in_the_table(books: Door, tmp_path: Path) -> None:
+    report = books.statement("pnl", scenarios=COLUMNS, period="2021-01", scale=3, decimals=2)
+    assert shown(written(report, tmp_path), tmp_path) == [
+        ["", "Unit", *COLUMNS],
+        ["Trading", "", "", "", "", ""],
+        ["=Revenue", "USD", "10.06", "2.00", "+8.06", "+402.77%"],
+        ["Third", "USD", "3.35", "0.67", "+2.69", "+402.77%"],
+        ["Margin", "%", "33.33%", "33.33%", "–", "–"],
+    ]
+
+
+def test_a_text_is_never_a_formula_a_link_or_a_number(books: Door, tmp_path: Path) -> None:
+    path = written(books.metric("revenue", period="2021-01", scenarios=COLUMNS, dimensions=("product",)), tmp_path)
+    found = cells(path)
+    ids = {found[f"A{row}"] for row in range(4, 4 + len(EVIL))}
+    assert ids == {("inlineStr", member) for member in EVIL}
+    assert not [name for name, text in parts(path).items() if "<f>" in text or "<f " in text or "hyperlink" in text]
+    assert all("externalLink" not in name for name in parts(path))
+    rows = [row for row in grid(path)[3:] if row[0] == "00123"]
+    assert rows[0][:4] == ["00123", "Name of 00123", "1006.25", "2000.4"]
+
+
+def test_ids_stay_as_they_are_where_a_program_of_people_opens_the_file(books: Door, tmp_path: Path) -> None:
+    path = written(
+        books.metric("revenue", period="2021-01", scenarios={"A": "actual"}, dimensions=("product",)), tmp_path
+    )
+    assert {row[0] for row in shown(path, tmp_path)} >= set(EVIL)
+
+
+def test_a_figure_of_more_digits_than_a_spreadsheet_holds_is_a_text_and_said(books: Door, tmp_path: Path) -> None:
+    path = written(books.metric("revenue", period="2021-02", scenarios={"A": "actual"}), tmp_path)
+    assert ("inlineStr", "90071992547409.93") in cells(path).values()
+    assert ["Note", "1 figures have more digits than a spreadsheet holds; they are texts."] in grid(path, 1)
+
+
+def test_headings_and_the_first_columns_stay_in_sight(books: Door, tmp_path: Path) -> None:
+    path = written(books.statement("pnl", scenarios=COLUMNS, period="2021-01", dimensions=("product",)), tmp_path)
+    pane = next(sheet_xml(path).iter(f"{MAIN}pane")).attrib
+    assert (pane["xSplit"], pane["ySplit"], pane["state"]) == ("2", "2", "frozen")
+    assert grid(path)[0][2] == "Actuals"
+    assert grid(path)[1][2].startswith("Name of")
+    assert grid(path)[1][-1] == "Total"
+
+
+def test_inspected_rows_have_days_and_numbers_and_labels(books: Door, tmp_path: Path) -> None:
+    rows = books.rows("gl", scenario="budget", filters={"metric": "revenue"})
+    path = written(rows, tmp_path)
+    assert shown(path, tmp_path) == [
+        ["date", "product", "product label", "amount (USD)", "contribution (USD)"],
+        ["2021-01-06", "00123", "Name of 00123", "2,000.5", "2,000.5"],
+        ["2021-01-07", "00123", "Name of 00123", "-0.1", "-0.1"],
+    ]
+    assert cells(path)["A2"] == ("n", "44202")  # days since 1899-12-30
+
+
+def test_a_file_says_what_was_asked_when_as_whom_and_how_fresh_it_is(books: Door, tmp_path: Path) -> None:
+    report = books.statement(
+        "pnl", scenarios={**COLUMNS, "Gone": "gone"}, period="2021-01", scale=3, filters={"product": "00123"}
+    )
+    told = dict(grid(written(report, tmp_path), 1))
+    assert told["Books"] == "Small"
+    assert told["Statement"] == "pnl"
+    assert (told["Period"], told["Days"]) == ("Jan 2021", "2021-01-01 to 2021-01-31")
+    assert told["Column: Var"] == "var(actual,budget)"
+    assert told["Filter: product"] == "00123"
+    assert told["Scale"] == "numbers are in units and shown in thousands"
+    assert (told["Made at"], told["Made for"]) == ("2026-11-21T09:30:00+00:00", "ann")
+    assert told["Data version"] == report.data_version
+    assert told["Fresh: gl, budget"].startswith("through 2021-01-07, loaded ")
+    assert "There is no scenario 'gone'" in told["Note"]
+
+
+def test_texts_that_no_file_can_hold_are_mended(books: Door, tmp_path: Path) -> None:
+    alias = "bell\x07 null\x00 lone\ud800 " + "x" * LONGEST_TEXT
+    path = written(books.statement("pnl", scenarios={alias: "actual"}, period="2021-01"), tmp_path)
+    heading = cells(path)["C1"][1]
+    assert heading.startswith(f"bell{LOST} null{LOST} lone{LOST} xx")
+    assert len(heading) == LONGEST_TEXT
+    assert any("texts are longer than a cell holds" in str(text) for _, text in grid(path, 1))
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ("Profit and loss", "Profit and loss"),
+        ("P&L [2026]: a/b\\c*?", "P&L  2026   a b c"),
+        ("", "Report"),
+        ("'quoted'", "quoted"),
+        ("About", "About (report)"),
+        ("HISTORY", "HISTORY (report)"),
+        ("x" * 40, "x" * 31),
+    ],
+)
+def test_a_sheet_has_a_name_that_spreadsheets_allow(label: str, name: str) -> None:
+    assert sheet_name(label, 0) == name
+    assert len(sheet_name(label, 1)) <= 31
+    assert sheet_name(label, 1).endswith(" (2)")
+
+
+def test_more_rows_than_a_sheet_holds_go_on_in_the_next() -> None:
+    rows = [[SheetCell(str(number))] for number in range(7)]
+    assert [[row[0].value for row in piece] for piece in pieces(iter(rows), 3)] == [
+        ["0", "1", "2"],
+        ["3", "4", "5"],
+        ["6"],
+    ]
+    assert [list(piece) for piece in pieces(iter([]), 3)] == [[]]
+
+
+def test_a_document_is_the_whole_answer_and_says_when_it_was_made(books: Door, tmp_path: Path) -> None:
+    report = books.metric("revenue", "margin", period="2021-01", scenarios=COLUMNS, dimensions=("product",))
+    again = opened(keep(report), books.reader)
+    assert isinstance(again, Report)
+    write_document(again, MADE, tmp_path / "made.json")
+    made = json.loads((tmp_path / "made.json").read_text())
+    whole = {key: part for key, part in answer(report, 10**9).items() if key != "dataset_available"}
+    head = {"books": "Small", "made_at": "2026-11-21T09:30:00+00:00", "made_for": "ann"}
+    assert made == {**head, **json.loads(json.dumps(whole))}
+
+
+def test_a_document_of_rows_has_them_all(books: Door, tmp_path: Path) -> None:
+    rows = books.rows("gl", scenario="actual")
+    write_document(rows, MADE, tmp_path / "made.json")
+    made = json.loads((tmp_path / "made.json").read_text())
+    assert made["rows"] == rows_answer(rows, 10**9)["rows"]
+    assert len(made["rows"]) == len(EVIL) + 1
+    assert "agent_truncated" not in made
+    assert "90071992547409.93" in str(made["rows"])
