@@ -139,12 +139,12 @@ def callers_of(instance: Instance, shelf: Shelf, profiles: LiveProfiles | None =
 
 
 def answer(callers: Callers, principal: Principal, tool: str, asked: Mapping[str, Any]) -> str:
-    """Return what a call answers or refuses, as text."""
+    """Return what a call answers or refuses, as text, without its data_ref, which no two calls share."""
     try:
         result = TOOLS[tool].run(callers.of(principal, lambda: None), read_request(TOOLS[tool].shape, asked)).result
     except Refusal as refusal:
         result = refusal.as_data()
-    return json.dumps(result, sort_keys=True, default=str)
+    return json.dumps({key: part for key, part in result.items() if key != "data_ref"}, sort_keys=True, default=str)
 
 
 def alone(folder: Path, assigned: str) -> list[str]:
