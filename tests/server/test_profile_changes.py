@@ -135,7 +135,7 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def callers_of(instance: Instance, shelf: Shelf, profiles: LiveProfiles | None = None) -> Callers:
     """Return what makes the callers of some books."""
     feeds = Feeds.of(instance.bindings, MemoryLoads(), {})
-    return Callers(instance, shelf, feeds, keeping_in(Path("no-files")), 100_000, 1000, profiles)
+    return Callers(instance, shelf, feeds, keeping_in(shelf._root.parent / "files"), 100_000, 1000, profiles)
 
 
 def answer(callers: Callers, principal: Principal, tool: str, asked: Mapping[str, Any]) -> str:
