@@ -104,6 +104,7 @@ OTHERS = "from pg_stat_activity where pid <> pg_backend_pid() and query like '%f
 def erp(embedded_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A database that feeds read from."""
     monkeypatch.setenv("ERP_DATABASE_URI", embedded_server)
+    wait_for(lambda: queries(embedded_server) == 0)  # those that the test before ended
     yield embedded_server
     with psycopg.connect(embedded_server, autocommit=True) as connection:
         connection.execute(f"select pg_terminate_backend(pid) {OTHERS}")  # whose clients were killed
