@@ -13,7 +13,7 @@ from tests.support.tracked import tracked
 
 LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
 LONGEST = 300
-PACKAGES = ("engine", "server")
+PACKAGES = ("engine", "sandbox", "server")
 NOT_USED = ("manager", "service", "handler", "processor", "helper", "util", "utils", "context")
 
 
