@@ -35,8 +35,9 @@ class Facade:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the module holds
         if name in self._offered:
             return self._offered[name]
-        near = get_close_matches(name, self._offered, 3)
-        hint = f"did you mean {' or '.join(near)}?" if near else INSTEAD.get(kind_of(self._title, name), OTHERS)
+        kind = kind_of(self._title, name)
+        near = [] if kind else get_close_matches(name, self._offered, 3)
+        hint = f"did you mean {' or '.join(near)}?" if near else INSTEAD.get(kind, OTHERS)
         raise (AttributeError if near else Refused)(f"{self._title}.{name} is not available to a script; {hint}")
 
 

@@ -11,8 +11,6 @@ from sandbox.job import Job, Limits
 
 HEADER = 1024  # bytes
 MOST_DESCRIPTORS = 32
-SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,8 @@ def sealed(content: bytes) -> int:
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, SEALS)
+    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
     return descriptor
 
 

@@ -4,6 +4,8 @@ with Pool(places=2) as pool:
     pool.run(Job(code="result = df.head(5)", frames=(stream,)))     # an Outcome; Busy where no place is free
 """
 
+import sys
+from contextlib import ExitStack
 from threading import BoundedSemaphore, Lock
 from typing import Self
 
@@ -68,23 +70,32 @@ class Pool:
         with self._starting:
             if self._trouble is not None:
                 raise Lost(self._trouble)
+            if sys.platform != "linux":
+                raise Lost("scripts run on Linux only")
             if self._server is None or not self._server.alive():
                 if self._server is not None:
                     self._server.close()
                 self._server = None
-                started = ForkServer(self._worker)
-                self._trouble = breach(started)
-                if self._trouble is not None:
-                    started.close()
-                    raise Lost(self._trouble)
-                self._server = started
+                self._server = self._tried()
             return self._server
+
+    def _tried(self) -> ForkServer:
+        started = ForkServer(self._worker)
+        with ExitStack() as untrusted:
+            untrusted.callback(started.close)
+            self._trouble = breach(started)
+            if self._trouble is not None:
+                raise Lost(self._trouble)
+            untrusted.pop_all()
+        return started
 
 
 def breach(server: ForkServer) -> str | None:
-    """Try the jail from inside; return what it does not hold."""
+    """Try the jail from inside; return what it does not hold. Lost where the machine is too busy to tell."""
     for probe in PROBES:
         ended = server.ask(Job(code=""), probe)
+        if ended.late:
+            raise Lost("the jail could not be tried in time")
         failure = ended.outcome().failure
         if failure is None or failure.kind != "forbidden" or (ended.code == EXITED and failure.message != probe):
             return f"the jail does not hold: {probe}{'' if failure is None else f' ({failure.message})'}"

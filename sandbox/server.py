@@ -30,7 +30,7 @@ ENVIRONMENT = {
     "_RJEM_MALLOC_CONF": "background_thread:false",
 }
 STARTING = 60.0  # seconds, on a busy machine
-GRACE = 10.0  # for a killed child to be gone
+GRACE = 5.0  # for a killed child to be gone
 READ = 1 << 16
 EXITED = 1  # si_code of a child that ended by itself
 
@@ -115,6 +115,10 @@ class ForkServer:
     def close(self) -> None:
         """End it, and its children with it."""
         self._control.close()
+        self.end()
+
+    def end(self) -> None:
+        """End the process, and return once it is gone."""
         self.process.kill()
         self.process.wait()
 
@@ -135,11 +139,11 @@ class ForkServer:
                 os.close(writing)
             watch = Watch(done, reading, job.limits.output + FRAMING)
             held.callback(watch.close)
-            ended = watch.until(monotonic() + job.limits.wall)
-        if ended is None:
-            self.process.kill()
-            raise Lost("the fork server no longer tells of its children")
-        return ended
+            try:
+                return watch.until(monotonic() + job.limits.wall)
+            except Lost:
+                self.end()
+                raise
 
 
 class Watch:
@@ -148,38 +152,40 @@ class Watch:
     def __init__(self, done: socket.socket, reading: int, most: int) -> None:
         self._done, self._reading, self._most = done, reading, most
         self._pidfd = -1
-        self._silent = False  # the reply is whole
+        self._silent = self._killed = False  # the reply is whole; the child was to end
         self._reply = bytearray()
         self._poll = select.poll()
         self._poll.register(done, select.POLLIN)
         self._poll.register(reading, select.POLLIN)
 
-    def until(self, deadline: float) -> Ended | None:
-        """Return how the child ended, killed where it is late or loud; None where nobody tells."""
-        late = loud = False
-        while (left := deadline - monotonic()) > 0 or not late:
-            if left <= 0 or (len(self._reply) > self._most and not loud):
-                loud = len(self._reply) > self._most
-                late, deadline = not loud or late, monotonic() + GRACE
+    def until(self, deadline: float) -> Ended:
+        """Return how the child ended, killed where it is late or loud; Lost where nobody tells."""
+        late = False
+        while True:
+            left, loud = deadline - monotonic(), self._loud()
+            if left <= 0 and self._killed:
+                raise Lost("the fork server no longer tells of its children")
+            if not self._killed and (left <= 0 or loud):
+                late, deadline = not loud, monotonic() + GRACE
                 self._kill()
                 continue
             for descriptor, _ in self._poll.poll(left * 1000):
                 if descriptor == self._reading:
                     self._read()
-                    continue
-                told = self._told()
-                if told is not None:
-                    while not loud and self._read():
-                        loud = len(self._reply) > self._most
-                    return Ended(bytes(self._reply), *told, late=late and not loud, loud=loud)
-        return None
+                elif (told := self._told()) is not None:
+                    while not self._loud() and self._read():
+                        pass  # what the child had written before it ended
+                    return Ended(bytes(self._reply), *told, late=late, loud=self._loud())
+
+    def _loud(self) -> bool:
+        return len(self._reply) > self._most
 
     def _read(self) -> bool:
         part = b"" if self._silent else os.read(self._reading, READ)
         if not part and not self._silent:
             self._silent = True
             self._poll.unregister(self._reading)
-        elif len(self._reply) <= self._most:
+        elif not self._loud():
             self._reply += part
         return bool(part)
 
@@ -187,6 +193,8 @@ class Watch:
         said, descriptors, _, _ = socket.recv_fds(self._done, 64, 1)
         if descriptors:
             (self._pidfd,) = descriptors
+            if self._killed:
+                self._kill()
             return None
         if not said:
             raise Lost("the fork server ended")
@@ -194,6 +202,7 @@ class Watch:
         return int(code), int(status)
 
     def _kill(self) -> None:
+        self._killed = True
         if self._pidfd >= 0:
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 

@@ -111,7 +111,7 @@ RAW: Mapping[str, str] = {  # with the language off: each must raise, or end its
     "vsock": "call(41, 40, 1, 0)",
     "io_uring": "call(425, 8, b'\\0' * 120)",
     "memfd": "os.memfd_create('x')",
-    "memfd_secret": "call(447, 0)",
+    "hidden_memory": "call(447, 0)",
     "userfaultfd": "call(323, 0)",
     "bpf": "call(321, 0, None, 0)",
     "perf": "call(298, None, 0, 0, 0, 0)",

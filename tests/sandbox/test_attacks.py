@@ -7,7 +7,7 @@ import pytest
 
 from sandbox.pool import WORKER
 from tests.sandbox.own_attacks import LANGUAGE, PREAMBLE, RAW
-from tests.sandbox.trap import ATTACKS, BOUND, CANARY, SECRET, Attack, Ending, Trap, trap
+from tests.sandbox.trap import ATTACKS, BOUND, CANARY, OF_THE_SERVICE, Attack, Ending, Trap, trap
 
 PLAIN = "tests.sandbox.plain"
 SLACK = 15.0  # seconds for a busy machine to see a job's end
@@ -81,7 +81,7 @@ def test_an_attack_ends_as_it_must(attack: Attack, endings: Mapping[str, Ending]
     if attack.expected == "bounded":
         assert ending.seconds < BOUND + SLACK
     assert CANARY not in ending.told
-    assert SECRET not in ending.told
+    assert OF_THE_SERVICE not in ending.told
     assert "root:" not in ending.told
 
 
@@ -91,7 +91,7 @@ def test_the_jail_alone_keeps_an_attack_in(attack: Attack, bare: Mapping[str, En
     assert ending.kind != "unavailable"
     assert ending.seconds < BOUND + SLACK
     assert CANARY not in ending.told
-    assert SECRET not in ending.told
+    assert OF_THE_SERVICE not in ending.told
     assert "root:" not in ending.told
 
 

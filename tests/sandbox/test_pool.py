@@ -138,6 +138,23 @@ def test_a_dead_fork_server_costs_what_ran_and_is_started_again(pool: Pool) -> N
     assert server_of(pool) != server
 
 
+def test_a_fork_server_that_hangs_is_replaced(pool: Pool) -> None:
+    server = server_of(pool)
+    os.kill(server, signal.SIGSTOP)
+    assert failed(pool, ONE, Limits(wall=0.2))[0] == "unavailable"
+    assert server_of(pool) != server
+
+
+def test_a_stopped_child_is_late(pool: Pool) -> None:
+    server = server_of(pool)
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(failed, pool, ENDLESS, Limits(wall=2))
+        wait_for(lambda: len(children_of(server)) == 1)
+        os.kill(children_of(server)[0], signal.SIGSTOP)
+        assert running.result()[0] == "limit"
+    wait_for(lambda: children_of(server) == [])
+
+
 def test_a_closed_pool_leaves_no_process() -> None:
     with Pool() as pool:
         server = server_of(pool)

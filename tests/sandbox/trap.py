@@ -17,7 +17,7 @@ from sandbox.pool import Pool
 from tests.sandbox.legit import CASES, FRAMES, streamed
 
 FOLDER, PORT = "/tmp/tieout-jail-test", "18999"  # noqa: S108 - as the scripts of the corpus name them
-CANARY, SECRET = "CANARYVALUE_88", "SBX-ENVIRONMENT-77"
+CANARY, OF_THE_SERVICE = "CANARYVALUE_88", "SBX-ENVIRONMENT-77"
 PLACES = 3
 BOUND = 1.0  # seconds that an attack on time or memory gets
 
@@ -93,7 +93,7 @@ def trap() -> Iterator[Trap]:
         held.callback(rmtree, folder)
         folder.chmod(0o777)
         (folder / "canary_secret.txt").write_text(CANARY, encoding="ascii")
-        os.environ["SBX_SECRET"] = SECRET
+        os.environ["SBX_SECRET"] = OF_THE_SERVICE
         held.callback(os.environ.pop, "SBX_SECRET")
         tcp, udp = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
         for listener in (tcp, udp):
