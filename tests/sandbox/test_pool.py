@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,11 +14,20 @@ import pytest
 from sandbox.job import MOST_CODE, MOST_FRAME_BYTES, Job, Limits, Outcome
 from sandbox.pool import Busy, Pool
 from tests.sandbox.legit import FRAMES, LEGIT, Script, frames_of, ordered, plainly, streamed
+from tests.support.books import ROOT
 from tests.support.serving import wait_for
 
 ONE = "result = [{'v': 1}]"
 ENDLESS = "while True: pass"
 FOREVER = Limits(wall=60, cpu=60)
+SERVICE = f"""
+from sandbox.job import Job, Limits
+from sandbox.pool import Pool
+pool = Pool()
+assert pool.trouble() is None
+print(pool._server.process.pid, flush=True)
+pool.run(Job(code={ENDLESS!r}, limits=Limits(wall=60, cpu=60)))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +170,16 @@ def test_a_closed_pool_leaves_no_process() -> None:
     with Pool() as pool:
         server = server_of(pool)
     wait_for(lambda: not Path(f"/proc/{server}").exists())
+
+
+def test_nothing_outlives_a_service_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", SERVICE], cwd=ROOT, stdout=subprocess.PIPE, text=True) as service:
+        assert service.stdout is not None
+        server = int(service.stdout.readline())
+        wait_for(lambda: len(children_of(server)) == 1)
+        (child,) = children_of(server)
+        service.kill()
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in (server, child)))
 
 
 def test_where_the_jail_does_not_hold_nothing_runs() -> None:
