@@ -30,15 +30,6 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """The files of an instance as they were read, and the books that they describe."""
-
-    instance: Instance
-    shelf: Shelf
-    feeds: Feeds
-
-
-@dataclass(frozen=True, slots=True)
 class Keeping:
     """Where callers keep results for a while, and files; and where it is kept who called."""
 
@@ -61,40 +52,28 @@ class Callers:
         profiles: LiveProfiles | None = None,
     ) -> None:
         """`profiles` are followed; left out, they are those of the instance as it was read."""
-        self._standing = Standing(instance, shelf, feeds)
+        self._instance = instance
+        self._shelf = shelf
+        self._feeds = feeds
         self._keeping = keeping
         self._profiles = profiles
         self._answer_tokens = answer_tokens
         self._row_cap = row_cap
 
-    @property
-    def instance(self) -> Instance:
-        """The files that the next call goes by."""
-        return self._standing.instance
-
-    def take(self, instance: Instance, shelf: Shelf, feeds: Feeds) -> None:
-        """Go by other files from the next call on; a call in flight ends by those that it began with."""
-        if self._profiles:
-            self._profiles.fit(instance.catalogue)
-        self._standing = Standing(instance, shelf, feeds)
-
     def of(self, principal: Principal, stop: Callable[[], None]) -> Caller:
         """Return the caller that a principal is; Unavailable where nobody can say what they may see."""
         self._keeping.callers.note(principal)
-        standing = self._standing
-        held = self._held_by(principal, standing)
-        reader = Reader(standing.shelf.current(), held)
-        feeds = CallerFeeds(standing.feeds, reader, operates=any(profile.operations for profile in held))
+        held = self._held_by(principal)
+        reader = Reader(self._shelf.current(), held)
+        feeds = CallerFeeds(self._feeds, reader, operates=any(profile.operations for profile in held))
         datasets = CallerDatasets(principal.subject, self._keeping.snapshots, reader)
         files = CallerFiles(principal, self._keeping.archive, reader)
         return Caller(reader, feeds, datasets, files, self._answer_tokens, self._row_cap, stop)
 
     def reader_of(self, principal: Principal) -> Reader:
         """Return the books as a principal sees them who does not call just now: a link carries no token."""
-        standing = self._standing
-        return Reader(standing.shelf.current(), self._held_by(principal, standing))
+        return Reader(self._shelf.current(), self._held_by(principal))
 
-    def _held_by(self, principal: Principal, standing: Standing) -> Sequence[Profile]:
-        catalogue = standing.instance.catalogue
-        profiles = self._profiles.of(catalogue) if self._profiles else standing.instance.profiles
+    def _held_by(self, principal: Principal) -> Sequence[Profile]:
+        profiles = self._profiles.of(self._instance.catalogue) if self._profiles else self._instance.profiles
         return profiles.held_by(principal.subject, principal.claims)

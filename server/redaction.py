@@ -31,7 +31,7 @@ CREDENTIALS = (
     re.compile(r"(?P<kept>)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", FLAGS),
     re.compile(r"(?P<kept>\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}", FLAGS),
     re.compile(r"(?P<kept>)\beyJ[\w-]+\.[\w-]+\.[\w-]*"),  # a JSON web token
-    re.compile(r"(?P<kept>://)\S{0,2000}(?=@)"),  # of a URI: whoever logs in, and with what
+    re.compile(r"(?P<kept>://)\S{0,500}(?=@)"),  # of a URI: whoever logs in, and with what
     re.compile(r"(?P<kept>(?<![\w/.+-]))[\w.+-]+:[^\s:@/]+(?=@[\w\[])"),  # the same without a scheme
     re.compile(rf"(?P<kept>\b(?:password|identified\s+by)\s+){QUOTED}", FLAGS),
     NAMED,

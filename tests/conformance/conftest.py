@@ -24,7 +24,8 @@ def tiny_books(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """The environment of loaded books: AdventureWorks with a handful of rows of our own."""
     folder = tmp_path_factory.mktemp("tiny_books")
     environment = {
-        **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT),
         "HOME": str(folder),
         "ADVENTUREWORKS": str(HERE / "data"),
         "SVC_INSTANCE": str(edited_copy(ROOT / "instances" / "adventureworks", folder, {})),
@@ -45,6 +46,6 @@ def real(tiny_books: Environment, tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest.fixture(scope="session")
 def with_fixture_tools(tiny_books: Environment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The same server with the tools that the suite calls by name."""
-    command = [sys.executable, str(HERE / "fixture_server.py")]
+    command = [sys.executable, "-m", "tests.conformance.fixture_server"]
     with served(command, tiny_books, tmp_path_factory.mktemp("with_fixture_tools")) as server:
         yield server

@@ -1,17 +1,19 @@
 """The real server, with the tools that the conformance suite calls by name as further rows of its table.
 
-They go the whole way of a tool: listed, dispatched, answered. Test only; run as `fixture_server.py` in the environment
-of `tieout serve`.
+They go the whole way of a tool: listed, dispatched, answered. Test only; run as a module in the environment of `tieout
+serve`, and by itself as its own workers.
 """
 
 import sys
 
 from engine.requests import NothingAsked
 from server.caller import Caller
-from server.cli import main
+from server.commands.serve import preside
+from server.settings import read_settings
 from server.tool import Tool
 from server.toolbox import TOOLS
 from server.wire.answer import Answer
+from server.workers.worker import main
 
 SECRET = "the-password-of-a-database"  # noqa: S105  # must not reach a client: a test looks for it
 
@@ -33,9 +35,14 @@ ROWS = {
     "test_streaming_elicitation": says,  # listed, so that the suite can see that it asks the client nothing
 }
 
+TOOLS_TOO = {
+    name: Tool(name=name, title=name, description="For the suite only.", request=NothingAsked, run=run, example={})
+    for name, run in ROWS.items()
+}
+
 if __name__ == "__main__":
-    for name, run in ROWS.items():
-        TOOLS[name] = Tool(
-            name=name, title=name, description="For the suite only.", request=NothingAsked, run=run, example={}
-        )
-    sys.exit(main(["serve"]))
+    if len(sys.argv) > 1:  # a worker of it
+        control, listening, parent = map(int, sys.argv[1:])
+        main(control, listening, parent, tools={**TOOLS, **TOOLS_TOO})
+    else:
+        sys.exit(preside(read_settings(), program=__spec__.name))

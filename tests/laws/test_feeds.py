@@ -171,7 +171,7 @@ def attempts_of(feed: str, binding: Binding, secret: str) -> list[LoadAttempt]:
 class Told:
     """Everything that the tools tell a caller, asked for everything there is."""
 
-    def __init__(self, instance: Instance, shelf: Shelf, secrets: Mapping[str, str]) -> None:
+    def __init__(self, instance: Instance, shelf: Shelf, files: Path, secrets: Mapping[str, str]) -> None:
         loads = MemoryLoads()
         bindings = {}
         for feed, secret in secrets.items():
@@ -181,7 +181,7 @@ class Told:
                 loads.begin(replace(attempt, status=LoadStatus.RUNNING))
                 loads.finish(attempt)
         feeds = Feeds.of(bindings, loads, {})
-        callers = Callers(instance, shelf, feeds, keeping_in(Path("no-files")), 1_000_000, 1)
+        callers = Callers(instance, shelf, feeds, keeping_in(files), 1_000_000, 1)
         self.caller = callers.of(SOMEBODY, lambda: None)
 
     def ask(self, tool: str, /, **asked: Any) -> tuple[dict[str, Any], str]:
@@ -210,7 +210,7 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def books(tmp_path_factory: pytest.TempPathFactory) -> tuple[Instance, Shelf]:
+def books(tmp_path_factory: pytest.TempPathFactory) -> tuple[Instance, Shelf, Path]:
     """Books with members, nodes and a row of each region, nothing of which any profile of the law is granted for."""
     home = tmp_path_factory.mktemp("feeds")
     edges = [f"{node} -" for node in TREE] + [f"{leaf} {node}" for node, leaves in TREE.items() for leaf in leaves]
@@ -241,18 +241,18 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> tuple[Instance, Shelf]:
     )
     load_feeds(folder, home / "state")
     instance = read_instance(folder)
-    return instance, Shelf(instance.catalogue, home / "state" / "store")
+    return instance, Shelf(instance.catalogue, home / "state" / "store"), home / "files"
 
 
 @given(asked=profiles_asked(WORLD))
 def test_what_is_told_of_feeds_and_loads_follows_from_the_profile_alone(
-    books: tuple[Instance, Shelf], asked: Sequence[ProfileAsked]
+    books: tuple[Instance, Shelf, Path], asked: Sequence[ProfileAsked]
 ) -> None:
-    instance, shelf = books
+    instance, shelf, files = books
     instance = granted_to_somebody(instance, tuple(profile_of(one, f"p{at}") for at, one in enumerate(asked)))
     seen = expected(asked)
     secrets = {feed: f"zq{feed}zq" for feed in FEEDS}
-    told = Told(instance, shelf, secrets)
+    told = Told(instance, shelf, files, secrets)
 
     listed, _ = told.ask("list_bindings")
     assert {feed["binding_id"] for feed in listed["bindings"]} == {f"feed-{feed}" for feed in seen}
@@ -270,9 +270,9 @@ def test_what_is_told_of_feeds_and_loads_follows_from_the_profile_alone(
 
     answers = list(told.everything())
     assert not any(secrets[feed] in text for feed in FEEDS if not seen.get(feed) for text in answers)
-    without = Told(instance, shelf, {feed: secret for feed, secret in secrets.items() if feed in seen})
+    without = Told(instance, shelf, files, {feed: secret for feed, secret in secrets.items() if feed in seen})
     assert list(without.everything()) == answers
     otherwise = Told(
-        instance, shelf, {feed: secret if seen.get(feed) else f"xj{feed}" for feed, secret in secrets.items()}
+        instance, shelf, files, {feed: secret if seen.get(feed) else f"xj{feed}" for feed, secret in secrets.items()}
     )
     assert list(otherwise.everything()) == answers

@@ -18,7 +18,7 @@ from tests.laws.scoped.answering import told
 from tests.laws.scoped.books import random_books
 from tests.laws.scoped.calls import Call, calls
 from tests.laws.scoped.profiles import profiles_asked
-from tests.laws.scoped.writing import Held, Opened
+from tests.laws.scoped.writing import IN_MEMORY, Held, Opened
 
 CALLERS = (Principal("ada"), Principal("bob"))
 THREADS = 4
@@ -49,7 +49,7 @@ def test_callers_of_the_same_books_never_change_what_another_is_answered(
 ) -> None:
     books, held = known
     asked = [(call, who) for call in random_calls for who in CALLERS]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         opened = Opened(books, held, Path(folder))
         alone = [answer_alone(opened, *one) for one in asked]
         opened.open()

@@ -11,7 +11,7 @@ from engine.errors import ExpiredReference, Refusal
 from tests.laws.scoped.books import GL, Books, Row, random_books
 from tests.laws.scoped.cutting import Sight
 from tests.laws.scoped.profiles import ProfileAsked, profiles_asked
-from tests.laws.scoped.writing import profiles_text, write
+from tests.laws.scoped.writing import IN_MEMORY, profiles_text, write
 from tests.support.books import load_instance
 
 ASKED = {"scenarios": {"A": "actual", "B": "budget", "V": "var(actual,budget)"}, "period": ("2020-01", "2020-03")}
@@ -38,7 +38,7 @@ def test_a_kept_report_opens_only_for_whoever_sees_every_row_behind_it(
     known: tuple[Books, ProfileAsked, ProfileAsked],
 ) -> None:
     books, before, now = known
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         home = Path(folder)
         written = write(books, [before], home / "books")
         load_instance(written, home / "state")

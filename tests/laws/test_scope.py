@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.laws.scoped.answering import asked, compared_alike
@@ -17,7 +17,7 @@ from tests.laws.scoped.books import Books, random_books
 from tests.laws.scoped.calls import EVERYTHING_LISTED, LARGE, Call, calls, comparing
 from tests.laws.scoped.cutting import Sight, cut
 from tests.laws.scoped.profiles import ProfileAsked, profiles_asked
-from tests.laws.scoped.writing import EVERYTHING, Opened
+from tests.laws.scoped.writing import EVERYTHING, IN_MEMORY, Opened
 
 NEARLY = range(-60, 61)  # tokens of budget: ids of loads and versions are not of the same digits
 
@@ -60,17 +60,18 @@ def compares(call: Call, sight: Sight) -> bool:
 def test_an_answer_through_profiles_is_that_of_books_cut_to_them(known: Any, random_calls: list[Call]) -> None:
     books, profiles = known
     sight = Sight(books, profiles)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         seen = Opened(books, profiles, Path(folder, "seen"))
         whole = Opened(cut(books, sight), [EVERYTHING], Path(folder, "cut"))
         for call in (*EVERYTHING_LISTED, *random_calls):
             assert compares(call, sight) or same(call, seen, whole), (call, asked(call, seen), asked(call, whole))
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(known=compared_books())
 def test_scenarios_are_compared_inside_what_is_seen_of_both(known: Any) -> None:
     books, profiles, pair, asked_calls = known
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         seen = Opened(books, profiles, Path(folder, "seen"))
         both = Opened(cut(books, Sight(books, profiles), pair), [EVERYTHING], Path(folder, "both"))
         for call in asked_calls:

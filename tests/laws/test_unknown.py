@@ -159,7 +159,7 @@ class Told:
         """Begin anew, with nothing worked out before."""
         self.shelf = CountedShelf(self._instance.catalogue, self._folder / "state" / "store")
         feeds = Feeds.of(self._instance.bindings, self.loads, {})
-        self._callers = Callers(self._instance, self.shelf, feeds, keeping_in(Path("no-files")), 1_000_000, 1000)
+        self._callers = Callers(self._instance, self.shelf, feeds, keeping_in(self._folder / "files"), 1_000_000, 1000)
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """Return what a call answers or refuses, as text, versions aside."""

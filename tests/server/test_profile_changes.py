@@ -135,16 +135,16 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def callers_of(instance: Instance, shelf: Shelf, profiles: LiveProfiles | None = None) -> Callers:
     """Return what makes the callers of some books."""
     feeds = Feeds.of(instance.bindings, MemoryLoads(), {})
-    return Callers(instance, shelf, feeds, keeping_in(Path("no-files")), 100_000, 1000, profiles)
+    return Callers(instance, shelf, feeds, keeping_in(shelf._root.parent / "files"), 100_000, 1000, profiles)
 
 
 def answer(callers: Callers, principal: Principal, tool: str, asked: Mapping[str, Any]) -> str:
-    """Return what a call answers or refuses, as text."""
+    """Return what a call answers or refuses, as text, without its data_ref, which no two calls share."""
     try:
         result = TOOLS[tool].run(callers.of(principal, lambda: None), read_request(TOOLS[tool].shape, asked)).result
     except Refusal as refusal:
         result = refusal.as_data()
-    return json.dumps(result, sort_keys=True, default=str)
+    return json.dumps({key: part for key, part in result.items() if key != "data_ref"}, sort_keys=True, default=str)
 
 
 def alone(folder: Path, assigned: str) -> list[str]:

@@ -21,6 +21,8 @@ from tests.support.small import write_instance
 
 Held = Mapping[str, Sequence[ProfileAsked]]  # the profiles of each subject
 ROW_CAP = 1000
+MEMORY = Path("/dev/shm")  # noqa: S108 - folders of a test of their own
+IN_MEMORY = MEMORY if MEMORY.is_dir() else None  # where books of many small files are written fastest
 EVERYTHING = ProfileAsked({"*": GrantAsked()})
 PLACES = {"amount": 2, "fte": 1, "value": 2, "sold": 0}
 ATTRIBUTES = {"product": ("code", "name", "band"), "customer": ("name",)}
