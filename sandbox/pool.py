@@ -62,7 +62,7 @@ class Pool:
         try:
             return self._ready().ask(job).outcome()
         except Lost as fault:
-            return Outcome(failure=Failure.of("unavailable", f"scripts cannot run just now: {fault}"))
+            return Outcome(failure=Failure.of("unavailable", f"no script can run just now: {fault}"))
         finally:
             self._places.release()
 
@@ -97,6 +97,8 @@ def breach(server: ForkServer) -> str | None:
         if ended.late:
             raise Lost("the jail could not be tried in time")
         failure = ended.outcome().failure
+        if failure is not None and failure.kind == "unavailable":
+            return failure.message
         if failure is None or failure.kind != "forbidden" or (ended.code == EXITED and failure.message != probe):
             return f"the jail does not hold: {probe}{'' if failure is None else f' ({failure.message})'}"
     return None

@@ -112,7 +112,7 @@ def outcome_of(order: Order, runner: Runner, parent: int) -> Outcome:
     try:
         enter(order.limits, parent, order.kept)
     except NoJail as fault:
-        return Outcome(failure=Failure.of("unavailable", f"scripts cannot run on this machine: {fault}"))
+        return Outcome(failure=Failure.of("unavailable", f"this machine has no jail for scripts: {fault}"))
     if order.probe:
         return Outcome(failure=Failure("forbidden", order.probe) if held(order.probe) else None)
     code = content_of(order.code).decode()
