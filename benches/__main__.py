@@ -4,7 +4,7 @@ import argparse
 import sys
 from functools import partial
 
-from benches import callers, load, overhead, search, statement, tokens, unknown
+from benches import callers, load, overhead, sandbox, search, statement, tokens, unknown
 
 BENCHES = {
     "statement": statement.main,
@@ -13,6 +13,7 @@ BENCHES = {
     "overhead": overhead.main,
     "tokens": tokens.main,
     "unknown": unknown.main,
+    "sandbox": sandbox.main,
     "callers": callers.main,
 }
 

@@ -1,0 +1,247 @@
+"""The guards: what a restricted script may do with an object, decided by the object's exact type."""
+
+import datetime as dt
+import operator
+import re
+import statistics
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from difflib import get_close_matches
+from string import Formatter
+from typing import Any, NoReturn
+
+import polars as pl
+from RestrictedPython.Guards import guarded_iter_unpack_sequence, guarded_unpack_sequence
+
+from sandbox.job import MOST_PRINTED
+from sandbox.surface import POLARS, SURFACE, found
+
+DEPTH = 2  # of a format's fields within fields
+
+
+class Refused(Exception):
+    """Something that the language of a script does not have; says what to use instead."""
+
+
+class Facade:
+    """What a script holds for a module: chosen names, and no name of its own that an import could follow."""
+
+    __slots__ = ("_offered", "_title")
+
+    def __init__(self, title: str, offered: Mapping[str, Any]) -> None:
+        self._title, self._offered = title, dict(offered)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the module holds
+        if name in self._offered:
+            return self._offered[name]
+        kind = kind_of(self._title, name)
+        near = [] if kind else get_close_matches(name, self._offered, 3)
+        hint = f"did you mean {' or '.join(near)}?" if near else INSTEAD.get(kind, OTHERS)
+        raise (AttributeError if near else Refused)(f"{self._title}.{name} is not available to a script; {hint}")
+
+
+def kind_of(title: str, name: str) -> str:
+    """Return why a name of polars itself is left out."""
+    return SURFACE[POLARS].denied.get(name, "") if title == POLARS else ""
+
+
+OTHERS = "use polars expressions or plain Python on df and frames, and leave the table in result"
+INSTEAD: Mapping[str, str] = {
+    "io": "a script reads and writes nothing: its data is df and frames, its answer is left in result",
+    "code": "write it as polars expressions: filter, group_by, join, with_columns",
+    "callback": "use expressions, or map_elements for one value at a time",
+    "foreign": "stay in polars, or take plain values with to_list() and to_dicts()",
+    "mutate": "make a new frame with with_columns, select, filter or pl.concat",
+}
+
+TEXT = """capitalize casefold center count endswith expandtabs find format index isalnum isalpha isascii isdecimal
+isdigit isidentifier islower isnumeric isprintable isspace istitle isupper join ljust lower lstrip partition
+removeprefix removesuffix replace rfind rindex rjust rpartition rsplit rstrip split splitlines startswith strip
+swapcase title translate upper zfill"""
+DICT = "clear copy get items keys pop popitem setdefault update values"
+LIST = "append clear copy count extend index insert pop remove reverse sort"
+FROZEN = "copy difference intersection isdisjoint issubset issuperset symmetric_difference union"
+DAY = "ctime day isocalendar isoformat isoweekday month replace strftime timetuple toordinal weekday year"
+CLOCK = "hour isoformat microsecond minute replace second strftime tzinfo utcoffset"
+DECIMAL = """adjusted as_integer_ratio compare copy_abs copy_negate copy_sign is_finite is_infinite is_nan is_signed
+is_zero ln log10 max min normalize quantize remainder_near scaleb sqrt to_integral_value"""
+DTYPE = """inner is_decimal is_float is_integer is_nested is_numeric is_signed_integer is_temporal is_unsigned_integer
+precision scale time_unit time_zone"""
+OF_TYPE: Mapping[type, str] = {
+    str: TEXT,
+    int: "as_integer_ratio bit_count bit_length conjugate denominator imag numerator real",
+    float: "as_integer_ratio conjugate imag is_integer real",
+    list: LIST,
+    tuple: "count index",
+    dict: DICT,
+    defaultdict: DICT,
+    OrderedDict: f"{DICT} move_to_end",
+    Counter: f"{DICT} elements most_common subtract total",
+    deque: f"{LIST} appendleft extendleft maxlen popleft rotate",
+    set: f"{FROZEN} add clear difference_update discard intersection_update pop remove update",
+    frozenset: FROZEN,
+    range: "count index start step stop",
+    dt.date: DAY,
+    dt.datetime: f"{DAY} {CLOCK} astimezone date time timestamp timetz",
+    dt.time: CLOCK,
+    dt.timedelta: "days microseconds seconds total_seconds",
+    dt.timezone: "utcoffset",
+    type(dt.date.min.isocalendar()): "week weekday year",
+    Decimal: DECIMAL,
+    re.Pattern: "findall finditer flags fullmatch groupindex groups match pattern search split sub subn",
+    re.Match: "end expand group groupdict groups lastgroup lastindex pos re regs span start string",
+    statistics.LinearRegression: "intercept slope",
+    statistics.NormalDist: "cdf inv_cdf mean median mode overlap pdf quantiles samples stdev variance zscore",
+}
+OF_CLASS: Mapping[type, str] = {
+    str: TEXT.replace(" format ", " "),
+    dict: "fromkeys",
+    dt.date: f"{DAY} fromisocalendar fromisoformat fromordinal fromtimestamp max min today",
+    dt.datetime: f"{DAY} {CLOCK} combine fromisocalendar fromisoformat fromtimestamp max min now strptime today",
+    dt.time: "fromisoformat max min",
+    dt.timedelta: "max min",
+    dt.timezone: "utc",
+    float: "fromhex",
+    statistics.NormalDist: "from_samples",
+}
+DTYPES = [
+    named for name in SURFACE[POLARS].allowed if isinstance(named := getattr(pl, name), pl.datatypes.DataTypeClass)
+]
+NAMES: Mapping[type, frozenset[str]] = {
+    **{kind: frozenset(names.split()) for kind, names in OF_TYPE.items()},
+    **{found(place): reviewed.allowed for place, reviewed in SURFACE.items() if ":" in place},
+    **dict.fromkeys(DTYPES, frozenset(DTYPE.split())),
+}
+CLASS_NAMES: Mapping[type, frozenset[str]] = {
+    **{kind: frozenset(names.split()) for kind, names in OF_CLASS.items()},
+    **dict.fromkeys(DTYPES, frozenset(DTYPE.split())),
+}
+WHY: Mapping[type, Mapping[str, str]] = {found(place): some.denied for place, some in SURFACE.items() if ":" in place}
+WRITABLE = frozenset({list, dict, defaultdict, OrderedDict, Counter, deque})
+HIDDEN = frozenset({"post_opt_callback"})
+IN_PLACE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+=": operator.iadd,
+    "-=": operator.isub,
+    "*=": operator.imul,
+    "/=": operator.itruediv,
+    "//=": operator.ifloordiv,
+    "%=": operator.imod,
+    "**=": operator.ipow,
+    "<<=": operator.ilshift,
+    ">>=": operator.irshift,
+    "|=": operator.ior,
+    "^=": operator.ixor,
+    "&=": operator.iand,
+    "@=": operator.imatmul,
+}
+
+
+def attribute(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever the attribute is
+    """Return an attribute that the exact type of a thing lets a script see."""
+    kind = type(thing)
+    if kind is Facade or (kind is type(pl.col) and not name.startswith("_")):
+        return getattr(thing, name)
+    if isinstance(thing, BaseException) and name == "args":
+        return thing.args
+    names = CLASS_NAMES.get(thing, frozenset()) if isinstance(thing, type) else NAMES.get(kind, frozenset())
+    if name not in names:
+        refuse_attribute(thing, name, names)
+    if kind is str and name == "format":
+        return formatting(str(thing))
+    return getattr(thing, name)
+
+
+def refuse_attribute(thing: object, name: str, names: frozenset[str]) -> NoReturn:
+    """Say why there is no such attribute, and what to use instead."""
+    title = thing.__name__ if isinstance(thing, type) else type(thing).__name__
+    denied = {} if isinstance(thing, type) else WHY.get(type(thing), {})
+    if name in denied:
+        raise Refused(f"{title}.{name} is not available to a script; {INSTEAD.get(denied[name], OTHERS)}")
+    near = get_close_matches(name, names, 3)
+    hint = f"did you mean {' or '.join(near)}?" if near else OTHERS
+    raise AttributeError(f"{title} has no {name} that a script may use; {hint}")
+
+
+def formatting(template: str) -> Callable[..., str]:
+    """Return str.format of a template whose fields are whole arguments, never their attributes or items."""
+
+    def formatted(*values: object, **named: object) -> str:
+        check_fields(template, DEPTH)
+        return template.format(*values, **named)
+
+    return formatted
+
+
+def check_fields(template: str, depth: int) -> None:
+    """Refuse a template that reaches into its arguments."""
+    for _, field, spec, _ in Formatter().parse(template):
+        if field is None:
+            continue
+        if not (field == "" or field.isdecimal() or (field.isidentifier() and not field.startswith("_"))):
+            raise Refused(f"the format field {{{field[:40]}}} reaches into its argument: take the value out first")
+        if spec and depth:
+            check_fields(spec, depth - 1)
+
+
+def item(thing: Any, key: object) -> Any:  # noqa: ANN401 - whatever the item is
+    """Return an item of anything but a class."""
+    if isinstance(thing, type):
+        raise Refused(f"{thing.__name__}[…] makes a type: leave annotations out")
+    return thing[key]
+
+
+def writable(thing: object) -> object:
+    """Return a thing whose items a script may set."""
+    if type(thing) not in WRITABLE:
+        raise Refused(f"items of a {type(thing).__name__} cannot be set: use with_columns, or build a list or a dict")
+    return thing
+
+
+def in_place(sign: str, left: object, right: object) -> object:
+    """Return what an augmented assignment assigns."""
+    return IN_PLACE[sign](left, right)
+
+
+def called(function: Callable[..., Any], *values: object, **named: object) -> Any:  # noqa: ANN401 - whatever it returns
+    """Call a function with arguments that were gathered at run time."""
+    if hidden := [name for name in named if name.startswith("_") or name in HIDDEN]:
+        raise Refused(f"{hidden[0]} cannot be passed as a keyword")
+    return function(*values, **named)
+
+
+class Printed:
+    """What a script printed, up to a bound."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._left = MOST_PRINTED
+
+    def _call_print(self, *values: object, sep: str | None = " ", end: str | None = "\n") -> None:
+        line = (" " if sep is None else sep).join(map(str, values)) + ("\n" if end is None else end)
+        self._parts.append(line[: self._left])
+        self._left -= len(self._parts[-1])
+
+    def text(self) -> str:
+        """Return it, half characters replaced."""
+        return "".join(self._parts).encode("utf-8", "replace").decode("utf-8")
+
+
+def hooks(printed: Printed) -> dict[str, object]:
+    """Return the functions that a compiled script calls instead of the bare operations."""
+    return {
+        "_getattr_": attribute,
+        "_getitem_": item,
+        "_getiter_": iter_of,
+        "_write_": writable,
+        "_inplacevar_": in_place,
+        "_apply_": called,
+        "_print_": lambda _: printed,
+        "_unpack_sequence_": guarded_unpack_sequence,
+        "_iter_unpack_sequence_": guarded_iter_unpack_sequence,
+    }
+
+
+def iter_of(thing: object) -> object:
+    """Return what a loop goes through: a script holds nothing whose items it may not have."""
+    return thing

@@ -1,0 +1,87 @@
+"""Jobs and their outcomes: a script with the frames that it sees, what it may take, and what came of it."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+MESSAGE = 500  # characters of a failure's message
+MOST_CODE = 32_768  # bytes of a script
+MOST_FRAMES = 8
+MOST_FRAME_BYTES = 50 << 20  # of all frames of a job
+MOST_ROWS = 5_000
+MOST_COLUMNS = 200
+MOST_CELLS = 100_000  # each scalar of a list counts
+MOST_CHARACTERS = 2_000  # of one cell, and of the name of a column
+MOST_PRINTED = 8_192  # characters
+WHOLE = 2**53  # whole numbers beyond it are text: a reader of JSON may hold numbers as doubles
+
+FailureKind = Literal["refused", "failed", "limit", "forbidden", "unavailable"]
+ColumnKind = Literal["integer", "number", "text", "boolean", "date", "datetime", "time", "list"]
+Scalar = str | int | float | bool | None
+Cell = Scalar | tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one job may take."""
+
+    wall: float = 5.0  # seconds
+    cpu: float = 6.0  # seconds of all its threads
+    memory: int = 512 << 20  # bytes of private memory
+    output: int = 2 << 20  # bytes of its answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A script and its frames: `frames[i]` in the script, `df` the first; it leaves a table in `result`."""
+
+    code: str
+    frames: tuple[bytes, ...] = ()  # Arrow IPC streams
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of an outcome; dates and times are ISO text in the rows."""
+
+    name: str
+    kind: ColumnKind
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a job has no table; the message tells line, cause and what to use instead.
+
+    `refused` before it ran, `failed` by its own fault, over a `limit`, after something `forbidden`, or because
+    nothing can run (`unavailable`).
+    """
+
+    kind: FailureKind
+    message: str
+
+    @staticmethod
+    def of(kind: FailureKind, message: str) -> "Failure":
+        """Make one whose message is short and printable, whatever text went into it."""
+        text = message if len(message) <= MESSAGE else f"{message[: MESSAGE - 1]}…"
+        return Failure(kind, "".join(sign if sign.isprintable() else " " for sign in text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a job: a table of plain cells, or a failure; in either case what the script printed."""
+
+    columns: tuple[Column, ...] = ()
+    rows: tuple[tuple[Cell, ...], ...] = ()
+    printed: str = ""
+    failure: Failure | None = None
+
+
+def plain(value: object) -> bool:
+    """Tell whether a value is a scalar as an outcome holds it."""
+    if value is None or type(value) is bool:
+        return True
+    if type(value) is int:
+        return abs(value) <= WHOLE
+    if type(value) is float:
+        return math.isfinite(value)
+    return type(value) is str and len(value) <= MOST_CHARACTERS

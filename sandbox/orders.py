@@ -1,0 +1,74 @@
+"""What a pool sends to its fork server with one job: the limits as text, everything else as open descriptors."""
+
+import array
+import fcntl
+import json
+import os
+import socket
+from dataclasses import dataclass
+
+from sandbox.job import Job, Limits
+
+HEADER = 1024  # bytes
+MOST_DESCRIPTORS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One job as the fork server gets it; the numbers are descriptors."""
+
+    limits: Limits
+    probe: str  # instead of a script
+    done: int  # a socket: the child's pidfd, later how it ended
+    reply: int  # a pipe
+    code: int
+    frames: tuple[int, ...]
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """What the child goes on with."""
+        return (self.reply, self.code, *self.frames)
+
+
+def sealed(content: bytes) -> int:
+    """Return a descriptor of memory that nobody can change any more."""
+    descriptor = os.memfd_create("job", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
+    return descriptor
+
+
+def content_of(descriptor: int) -> bytes:
+    """Return what such a descriptor holds."""
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    parts, at = [], 0
+    while at < size:
+        parts.append(os.pread(descriptor, size - at, at))
+        at += len(parts[-1])
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def send(control: socket.socket, job: Job, probe: str, done: int, reply: int) -> None:
+    """Send a job to a fork server."""
+    limits = job.limits
+    header = json.dumps([[limits.wall, limits.cpu, limits.memory, limits.output], probe]).encode()
+    given: list[int] = []
+    try:
+        given.extend(map(sealed, (job.code.encode(), *job.frames)))
+        socket.send_fds(control, [header], [done, reply, *given])
+    finally:
+        for descriptor in given:
+            os.close(descriptor)
+
+
+def receive(control: socket.socket) -> Order | None:
+    """Return the next order; None once the pool is gone."""
+    header, descriptors, _, _ = socket.recv_fds(control, HEADER, MOST_DESCRIPTORS)
+    if not header:
+        return None
+    (wall, cpu, memory, output), probe = json.loads(header)
+    done, reply, code, *frames = array.array("i", descriptors)
+    return Order(Limits(wall=wall, cpu=cpu, memory=memory, output=output), probe, done, reply, code, tuple(frames))

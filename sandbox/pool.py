@@ -1,0 +1,121 @@
+"""The pool: so many jobs at once, each in a process of its own that is jailed, watched and never used again.
+
+with Pool(places=2) as pool:
+    pool.run(Job(code="result = df.head(5)", frames=(stream,)))     # an Outcome; Busy where no place is free
+"""
+
+import sys
+from contextlib import ExitStack
+from threading import BoundedSemaphore, Lock
+from typing import Self
+
+from sandbox.job import MOST_CODE, MOST_FRAME_BYTES, MOST_FRAMES, Failure, Job, Outcome
+from sandbox.probes import PROBES
+from sandbox.server import EXITED, ForkServer, Lost
+
+WORKER = "sandbox.worker"
+
+
+class Busy(Exception):
+    """Every place is taken."""
+
+
+class Pool:
+    """A fork server with places for jobs; it is started by its first use, and again where it ended."""
+
+    def __init__(self, places: int = 2, worker: str = WORKER) -> None:
+        """`worker` is the module whose main() serves."""
+        self._places = BoundedSemaphore(places)
+        self._worker = worker
+        self._starting = Lock()
+        self._server: ForkServer | None = None
+        self._trouble: str | None = None  # a jail that does not hold is not tried again
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the fork server and what runs."""
+        with self._starting:
+            if self._server is not None:
+                self._server.close()
+            self._server = None
+
+    def trouble(self) -> str | None:
+        """Return why no script can run here; None where the jail holds."""
+        try:
+            self._ready()
+        except Lost as fault:
+            return str(fault)
+        return None
+
+    def run(self, job: Job) -> Outcome:
+        """Run a job to its end; Busy at once where every place is taken."""
+        refused = refusal(job)
+        if refused is not None:
+            return Outcome(failure=refused)
+        if not self._places.acquire(blocking=False):
+            raise Busy
+        try:
+            return self._ready().ask(job).outcome()
+        except Lost as fault:
+            return Outcome(failure=Failure.of("unavailable", f"no script can run just now: {fault}"))
+        finally:
+            self._places.release()
+
+    def _ready(self) -> ForkServer:
+        with self._starting:
+            if self._trouble is not None:
+                raise Lost(self._trouble)
+            if sys.platform != "linux":
+                raise Lost("scripts run on Linux only")
+            if self._server is None or not self._server.alive():
+                if self._server is not None:
+                    self._server.close()
+                self._server = None
+                self._server = self._tried()
+            return self._server
+
+    def _tried(self) -> ForkServer:
+        started = ForkServer(self._worker)
+        with ExitStack() as untrusted:
+            untrusted.callback(started.close)
+            self._trouble = breach(started)
+            if self._trouble is not None:
+                raise Lost(self._trouble)
+            untrusted.pop_all()
+        return started
+
+
+def breach(server: ForkServer) -> str | None:
+    """Try the jail from inside; return what it does not hold. Lost where the machine is too busy to tell."""
+    for probe in PROBES:
+        ended = server.ask(Job(code=""), probe)
+        if ended.late:
+            raise Lost("the jail could not be tried in time")
+        failure = ended.outcome().failure
+        if failure is not None and failure.kind == "unavailable":
+            return failure.message
+        if failure is None or failure.kind != "forbidden" or (ended.code == EXITED and failure.message != probe):
+            return f"the jail does not hold: {probe}{'' if failure is None else f' ({failure.message})'}"
+    return None
+
+
+def refusal(job: Job) -> Failure | None:
+    """Refuse what is too large to be looked at."""
+    try:
+        size = len(job.code.encode())
+    except UnicodeEncodeError:
+        return Failure("refused", "the script holds half a character: write it as plain Unicode text")
+    if size > MOST_CODE:
+        return Failure("refused", f"the script has {size:,} bytes, {MOST_CODE:,} are the most: shorten it")
+    if len(job.frames) > MOST_FRAMES:
+        return Failure("refused", f"{len(job.frames)} data_refs, {MOST_FRAMES} are the most")
+    if (together := sum(map(len, job.frames))) > MOST_FRAME_BYTES:
+        return Failure(
+            "refused", f"the frames have {together:,} bytes, {MOST_FRAME_BYTES:,} are the most: filter first"
+        )
+    return None

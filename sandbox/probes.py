@@ -1,0 +1,74 @@
+"""Probes from inside the jail: raw attempts, each of which must be refused or end the process that makes it."""
+
+import mmap
+import os
+import socket
+from collections.abc import Callable, Mapping
+
+TRIED = 4 << 30  # bytes: more than any job may have
+
+
+def read_a_file() -> None:
+    """Open what is always there."""
+    os.close(os.open("/", os.O_RDONLY))
+
+
+def open_a_socket() -> None:
+    """Make a socket of any kind."""
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
+
+
+def fork() -> None:
+    """Make a process."""
+    if os.fork() == 0:
+        os._exit(0)
+
+
+def execute() -> None:
+    """Become another program."""
+    os.execv("/bin/true", ["true"])  # noqa: S606 - it must not work
+
+
+def signal_the_parent() -> None:
+    """Ask whether a signal would reach the parent."""
+    os.kill(os.getppid(), 0)
+
+
+def take_memory() -> None:
+    """Take more memory than there is for a job."""
+    mmap.mmap(-1, TRIED, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+
+
+def share_memory() -> None:
+    """Take memory that no limit counts."""
+    mmap.mmap(-1, 4096, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS).close()
+
+
+def make_code() -> None:
+    """Take memory that can be executed."""
+    wanted = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
+    mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, wanted).close()
+
+
+PROBES: Mapping[str, Callable[[], None]] = {
+    probe.__name__: probe
+    for probe in (
+        read_a_file,
+        open_a_socket,
+        fork,
+        execute,
+        signal_the_parent,
+        take_memory,
+        share_memory,
+        make_code,
+    )
+}
+
+
+def held(name: str) -> bool:
+    """Make an attempt; tell whether it was refused, where the process lives to tell."""
+    try:
+        PROBES[name]()
+    except (OSError, MemoryError):
+        return True
+    return False

@@ -1,0 +1,154 @@
+"""The reply of a child to its parent: bounded JSON, which the parent reads as if an enemy had written it."""
+
+import json
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from typing import Any, NoReturn, cast, get_args
+
+from sandbox.job import (
+    MESSAGE,
+    MOST_CELLS,
+    MOST_CHARACTERS,
+    MOST_COLUMNS,
+    MOST_PRINTED,
+    MOST_ROWS,
+    Cell,
+    Column,
+    ColumnKind,
+    Failure,
+    FailureKind,
+    Outcome,
+    plain,
+)
+
+FRAMING = 64 << 10  # bytes that a reply may take beside its table: what was printed, and the JSON around it
+
+
+class ForgedReply(Exception):
+    """A reply that no worker of ours writes."""
+
+
+def encode(outcome: Outcome) -> bytes:
+    """Return an outcome as the bytes of a reply."""
+    told: dict[str, Any] = {"printed": outcome.printed}
+    if outcome.failure is not None:
+        told |= {"kind": outcome.failure.kind, "message": outcome.failure.message}
+    else:
+        told |= {"columns": [[column.name, column.kind] for column in outcome.columns], "rows": outcome.rows}
+    return json.dumps(told, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def decode(reply: bytes) -> Outcome:
+    """Read a reply; ForgedReply unless every part has the shape, the type and the length that it must have."""
+    try:
+        told = json.loads(reply.decode("ascii"), parse_constant=no_constant, object_pairs_hook=unique)
+    except (ValueError, RecursionError) as fault:
+        raise ForgedReply("no JSON") from fault
+    if type(told) is not dict:
+        raise ForgedReply("no object")
+    if set(told) == {"printed", "kind", "message"}:
+        kind, message = told["kind"], text(told["message"], MESSAGE)
+        if kind not in get_args(FailureKind):
+            raise ForgedReply("no kind of failure")
+        return Outcome(printed=text(told["printed"], MOST_PRINTED), failure=Failure.of(kind, message))
+    if set(told) == {"printed", "columns", "rows"}:
+        columns = columns_of(told["columns"])
+        rows = rows_of(told["rows"], columns)
+        return Outcome(columns=columns, rows=rows, printed=text(told["printed"], MOST_PRINTED))
+    raise ForgedReply("other keys")
+
+
+def no_constant(name: str) -> NoReturn:
+    """Refuse what JSON has no number for."""
+    raise ForgedReply(name)
+
+
+def unique(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
+    """Refuse an object that says a key twice."""
+    told = dict(pairs)
+    if len(told) != len(pairs):
+        raise ForgedReply("a key twice")
+    return told
+
+
+def text(value: object, most: int) -> str:
+    """Return a text of at most so many characters that UTF-8 can hold."""
+    if type(value) is not str or len(value) > most:
+        raise ForgedReply("no text, or a long one")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as fault:
+        raise ForgedReply("half a character") from fault
+    return value
+
+
+def items(value: object, most: int) -> list[object]:
+    """Return a list of at most so many items."""
+    if type(value) is not list or len(value) > most:
+        raise ForgedReply("no list, or a long one")
+    return value
+
+
+def columns_of(told: object) -> tuple[Column, ...]:
+    """Return the columns, each of a name of its own and a kind there is."""
+    columns = []
+    for pair in items(told, MOST_COLUMNS):
+        name, kind = both if len(both := items(pair, 2)) == 2 else (None, None)
+        if type(kind) is not str or kind not in KINDS:
+            raise ForgedReply("no kind of column")
+        columns.append(Column(text(name, MOST_CHARACTERS), cast("ColumnKind", kind)))
+    if len({column.name for column in columns}) != len(columns):
+        raise ForgedReply("a column twice")
+    return tuple(columns)
+
+
+def rows_of(told: object, columns: tuple[Column, ...]) -> tuple[tuple[Cell, ...], ...]:
+    """Return the rows, as wide as there are columns, each cell of its column's kind."""
+    rows, cells = [], 0
+    for listed in items(told, MOST_ROWS):
+        row = items(listed, MOST_COLUMNS)
+        if len(row) != len(columns):
+            raise ForgedReply("a row of another width")
+        read = tuple(cell_of(value, column.kind) for value, column in zip(row, columns, strict=True))
+        cells += sum(len(cell) if isinstance(cell, tuple) else 1 for cell in read)
+        if cells > MOST_CELLS:
+            raise ForgedReply("too many cells")
+        rows.append(read)
+    return tuple(rows)
+
+
+def cell_of(value: object, kind: ColumnKind) -> Cell:
+    """Return one cell."""
+    if value is None:
+        return None
+    if kind == "list":
+        return tuple(scalar_of(item) for item in items(value, MOST_CELLS))
+    cell = scalar_of(value)
+    if type(cell) not in KINDS[kind]:
+        raise ForgedReply(f"no {kind}")
+    if kind in INSTANTS and isinstance(cell, str):
+        try:
+            INSTANTS[kind](cell)
+        except ValueError as fault:
+            raise ForgedReply(f"no {kind}") from fault
+    return cell
+
+
+def scalar_of(value: object) -> str | int | float | bool | None:
+    """Return a scalar that an outcome may hold."""
+    if not plain(value):
+        raise ForgedReply("no plain scalar")
+    return text(value, MOST_CHARACTERS) if isinstance(value, str) else value  # type: ignore[return-value]  # plain() says so
+
+
+KINDS: Mapping[object, tuple[type, ...]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "text": (str,),
+    "boolean": (bool,),
+    "date": (str,),
+    "datetime": (str,),
+    "time": (str,),
+    "list": (tuple,),
+}
+INSTANTS = {"date": date.fromisoformat, "datetime": datetime.fromisoformat, "time": time.fromisoformat}

@@ -1,0 +1,212 @@
+"""A fork server as its pool holds it: one process, one socket to it, and for each job how it ended."""
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+
+from sandbox import orders
+from sandbox.job import Failure, FailureKind, Job, Outcome
+from sandbox.reply import FRAMING, ForgedReply, decode
+
+BOOT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from importlib import import_module
+import_module(sys.argv[2]).main()
+"""
+ENVIRONMENT = {
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "POLARS_MAX_THREADS": "1",
+    "_RJEM_MALLOC_CONF": "background_thread:false",
+}
+STARTING = 60.0  # seconds, on a busy machine
+GRACE = 5.0  # for a killed child to be gone
+READ = 1 << 16
+EXITED = 1  # si_code of a child that ended by itself
+
+
+class Lost(Exception):
+    """The fork server ended, and its children with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a child ended, and what it had answered until then."""
+
+    reply: bytes
+    code: int
+    status: int
+    late: bool = False
+    loud: bool = False  # it wrote more than an answer has
+
+    def outcome(self) -> Outcome:
+        """Return what that means for its job."""
+        if self.late or self.loud:
+            return Outcome(failure=Failure.of("limit", TOO_LATE if self.late else TOO_LOUD))
+        if self.code != EXITED:
+            return Outcome(failure=Failure.of(*BY_SIGNAL.get(self.status, ("failed", UNKNOWN))))
+        if self.status != 0:
+            return Outcome(failure=Failure.of("limit", NO_MEMORY))
+        try:
+            return decode(self.reply)
+        except ForgedReply as fault:
+            return Outcome(failure=Failure.of("forbidden", f"the script's process answered out of form ({fault})"))
+
+
+TOO_LATE = "the script took longer than it may: filter or aggregate first, use polars expressions instead of loops"
+TOO_LOUD = "the script's process answered more than an answer has: aggregate, or take fewer rows"
+NO_MEMORY = "the script needs more memory than it may have: filter or aggregate earlier, make fewer copies"
+TOO_DEEP = "the script is nested too deeply for its process: build shorter chains of expressions"
+UNKNOWN = "the script's process ended before it answered: make the script simpler"
+FORBIDDEN = "the script tried what no script may: to reach files, the network, or other processes"
+BY_SIGNAL: Mapping[int, tuple[FailureKind, str]] = {
+    signal.SIGABRT: ("limit", NO_MEMORY),
+    signal.SIGKILL: ("limit", NO_MEMORY),
+    signal.SIGXCPU: ("limit", "the script used more processor time than it may: filter or aggregate first"),
+    signal.SIGSYS: ("forbidden", FORBIDDEN),
+    signal.SIGSEGV: ("limit", TOO_DEEP),
+    signal.SIGBUS: ("limit", TOO_DEEP),
+}
+
+
+class ForkServer:
+    """A fork server that is running."""
+
+    def __init__(self, module: str) -> None:
+        """Start it; Lost where it does not come up."""
+        self._sending = Lock()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        folder = str(Path(__file__).parent.parent)
+        with theirs:
+            self.process = subprocess.Popen(  # noqa: S603 - our own program, and nothing that anybody gives
+                [sys.executable, "-I", "-W", "ignore", "-c", BOOT, folder, module, str(theirs.fileno())],
+                env=ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                cwd="/",
+            )
+        self._control.settimeout(STARTING)
+        try:
+            ready = self._control.recv(16)
+        except OSError as fault:
+            self.close()
+            raise Lost("the fork server did not start in time") from fault
+        if not ready:
+            self.close()
+            raise Lost(f"the fork server did not start: {self.process.returncode}")
+
+    def alive(self) -> bool:
+        """Tell whether it is running."""
+        return self.process.poll() is None
+
+    def close(self) -> None:
+        """End it, and its children with it."""
+        self._control.close()
+        self.end()
+
+    def end(self) -> None:
+        """End the process, and return once it is gone."""
+        self.process.kill()
+        self.process.wait()
+
+    def ask(self, job: Job, probe: str = "") -> Ended:
+        """Run one job to its end; Lost where the fork server ends first."""
+        with ExitStack() as held:
+            done, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            held.callback(done.close)
+            reading, writing = os.pipe()
+            held.callback(os.close, reading)
+            try:
+                with self._sending:
+                    orders.send(self._control, job, probe, theirs.fileno(), writing)
+            except OSError as fault:
+                raise Lost("the fork server is gone") from fault
+            finally:
+                theirs.close()
+                os.close(writing)
+            watch = Watch(done, reading, job.limits.output + FRAMING)
+            held.callback(watch.close)
+            try:
+                return watch.until(monotonic() + job.limits.wall)
+            except Lost:
+                self.end()
+                raise
+
+
+class Watch:
+    """The watch over one child: its reply as it comes, its time, its end."""
+
+    def __init__(self, done: socket.socket, reading: int, most: int) -> None:
+        self._done, self._reading, self._most = done, reading, most
+        self._pidfd = -1
+        self._silent = self._killed = False  # the reply is whole; the child was to end
+        self._reply = bytearray()
+        self._poll = select.poll()
+        self._poll.register(done, select.POLLIN)
+        self._poll.register(reading, select.POLLIN)
+
+    def until(self, deadline: float) -> Ended:
+        """Return how the child ended, killed where it is late or loud; Lost where nobody tells."""
+        late = False
+        while True:
+            left, loud = deadline - monotonic(), self._loud()
+            if left <= 0 and self._killed:
+                raise Lost("the fork server no longer tells of its children")
+            if not self._killed and (left <= 0 or loud):
+                late, deadline = not loud, monotonic() + GRACE
+                self._kill()
+                continue
+            for descriptor, _ in self._poll.poll(left * 1000):
+                if descriptor == self._reading:
+                    self._read()
+                elif (told := self._told()) is not None:
+                    while not self._loud() and self._read():
+                        pass  # what the child had written before it ended
+                    return Ended(bytes(self._reply), *told, late=late, loud=self._loud())
+
+    def _loud(self) -> bool:
+        return len(self._reply) > self._most
+
+    def _read(self) -> bool:
+        part = b"" if self._silent else os.read(self._reading, READ)
+        if not part and not self._silent:
+            self._silent = True
+            self._poll.unregister(self._reading)
+        elif not self._loud():
+            self._reply += part
+        return bool(part)
+
+    def _told(self) -> tuple[int, int] | None:
+        said, descriptors, _, _ = socket.recv_fds(self._done, 64, 1)
+        if descriptors:
+            (self._pidfd,) = descriptors
+            if self._killed:
+                self._kill()
+            return None
+        if not said:
+            raise Lost("the fork server ended")
+        code, status = said.split()
+        return int(code), int(status)
+
+    def _kill(self) -> None:
+        self._killed = True
+        if self._pidfd >= 0:
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Leave no child behind."""
+        if self._pidfd >= 0:
+            os.close(self._pidfd)

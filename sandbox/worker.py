@@ -1,0 +1,119 @@
+"""The fork server, and its children of one job each: `python -I -c … FOLDER MODULE CONTROL`.
+
+A program of its own with an empty environment: it imports everything and never runs a query, holds neither frames nor
+secrets, and its children inherit nothing else. A child enters the jail before it looks at anything of its job.
+"""
+
+import gc
+import os
+import selectors
+import socket
+import sys
+import zoneinfo
+from collections.abc import Callable
+from importlib import import_module
+
+import polars as pl
+
+from sandbox.jail import NoJail, enter
+from sandbox.job import Failure, Outcome
+from sandbox.orders import Order, content_of, receive
+from sandbox.probes import held
+from sandbox.reply import encode
+from sandbox.script import run
+
+READY = b"ready"
+BROKEN = 70  # exit status of a child that could not even answer
+PRELOADED = """encodings.hex_codec encodings.idna polars._utils.async_ polars._utils.convert polars._utils.parquet
+polars._utils.udfs polars._utils.various polars._warnings polars.convert polars.datatypes._parse polars.functions.lazy
+polars.interchange.protocol polars.io.partition polars.lazyframe.engine polars.lazyframe.engine_config
+polars.lazyframe.in_process polars.lazyframe.opt_flags polars.lazyframe.query_result polars.selectors
+polars.series.utils unicodedata"""
+ZONES: list[zoneinfo.ZoneInfo] = []  # its own cache forgets those that nobody holds
+Runner = Callable[[str, list[pl.DataFrame]], Outcome]
+
+
+def main() -> None:
+    """Serve scripts."""
+    serve(run)
+
+
+def serve(runner: Runner) -> None:
+    """Tell that everything is imported; then a child for each order, until the pool is gone."""
+    preload()
+    control = socket.socket(fileno=int(sys.argv[3]))
+    control.send(READY)
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(control, selectors.EVENT_READ)
+        while True:
+            for key, _ in waiting.select():
+                if key.data is not None:
+                    waiting.unregister(key.fileobj)
+                    tell_end(int(key.fd), key.data)
+                elif (order := receive(control)) is None:
+                    return
+                else:
+                    waiting.register(started(order, runner), selectors.EVENT_READ, order.done)
+
+
+def preload() -> None:
+    """Have in memory whatever a script may need from a file later: none can be opened then."""
+    for name in PRELOADED.split():
+        import_module(name)
+    ZONES.extend(map(zoneinfo.ZoneInfo, sorted(zoneinfo.available_timezones())))
+    gc.collect()
+    gc.freeze()  # children share these pages
+
+
+def started(order: Order, runner: Runner) -> int:
+    """Start the child of an order, give its pidfd to the pool, and return it."""
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        live(order, runner, parent)
+    for descriptor in order.kept:
+        os.close(descriptor)
+    pidfd = os.pidfd_open(child)
+    with socket.socket(fileno=os.dup(order.done)) as done:
+        try:
+            socket.send_fds(done, [b"started"], [pidfd])
+        except OSError:
+            return pidfd  # the pool is gone, or gave the job up
+    return pidfd
+
+
+def tell_end(pidfd: int, done: int) -> None:
+    """Tell the pool how a child ended."""
+    ended = os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
+    os.close(pidfd)
+    with socket.socket(fileno=done) as told:
+        try:
+            told.send(f"{ended.si_code} {ended.si_status}".encode() if ended else b"")
+        except OSError:
+            return  # nobody waits for it any more
+
+
+def live(order: Order, runner: Runner, parent: int) -> None:
+    """Be the child of an order; never return."""
+    try:
+        reply = encode(outcome_of(order, runner, parent))
+        if len(reply) > order.limits.output:
+            reply = encode(Outcome(failure=Failure.of("limit", f"the answer has {len(reply):,} bytes: aggregate")))
+        view = memoryview(reply)
+        while view:
+            view = view[os.write(order.reply, view) :]
+        os._exit(0)
+    finally:
+        os._exit(BROKEN)
+
+
+def outcome_of(order: Order, runner: Runner, parent: int) -> Outcome:
+    """Enter the jail, and only then look at the job."""
+    try:
+        enter(order.limits, parent, order.kept)
+    except NoJail as fault:
+        return Outcome(failure=Failure.of("unavailable", f"this machine has no jail for scripts: {fault}"))
+    if order.probe:
+        return Outcome(failure=Failure("forbidden", order.probe) if held(order.probe) else None)
+    code = content_of(order.code).decode()
+    return runner(code, [pl.read_ipc_stream(content_of(frame)) for frame in order.frames])
