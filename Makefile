@@ -15,7 +15,7 @@ serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo boo
 	$(BIN)/tieout serve --instance $(DEMO)
 
 test: lint $(SUITES:=/node.done)  ## lint, types, architecture and every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m tests
 
 test-deep: $(VENV)/dev.done  ## the laws on 2,000 random books each, not the same ones twice
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/laws
