@@ -18,6 +18,7 @@ from server.caller import Caller, Callers
 from server.dispatch import CallerGone, Dispatch, Outcome
 from server.feeds import Feeds
 from server.principal import Principal
+from server.scripts import Workshop
 from server.settings import Settings
 from server.stores.memory import MemoryLeases, MemoryLoads
 from server.telemetry.calls import Telemetry
@@ -56,14 +57,24 @@ def tool(run: Any, *, heavy: bool = False) -> Tool:
 
 
 def dispatch_of(
-    small: tuple[Path, Path], tools: Mapping[str, Tool], metrics: Metrics | None = None, **settings: int
+    small: tuple[Path, Path],
+    tools: Mapping[str, Tool],
+    metrics: Metrics | None = None,
+    workshop: Workshop | None = None,
+    **settings: int,
 ) -> Dispatch:
     """Return a dispatch over the small books."""
     folder, state = small
     instance = read_instance(folder)
     feeds = Feeds.of({}, MemoryLoads(), {})
     callers = Callers(
-        instance, Shelf(instance.catalogue, state / "store"), feeds, keeping_in(state / "files"), 10_000, 10_000
+        instance,
+        Shelf(instance.catalogue, state / "store"),
+        feeds,
+        keeping_in(state / "files"),
+        10_000,
+        10_000,
+        workshop=workshop or Workshop(),
     )
     known = replace(Settings(instance=folder, state=state), **settings)
     leases = MemoryLeases(known.calls_per_caller, known.calls)
