@@ -123,10 +123,7 @@ class Kept:
             ],
             "rows": rows,
             "notes": self.data_ref.notes(report.notes),
-            "freshness": {
-                domain: {scenario: freshness_json(known) for scenario, known in scenarios.items()}
-                for domain, scenarios in report.freshness.items()
-            },
+            "freshness": freshness_of(report),
             "catalogue_version": report.catalogue_version,
             "data_version": report.data_version,
             **self.data_ref.as_data(),
@@ -200,7 +197,12 @@ def column_json(report: ReportData, across: Across, at: int) -> Json:
     """Return what a column is: its scenario, and a place of a statement or a metric."""
     column = report.columns[across.column]
     window = column.window
-    shown: Json = {"key": f"c{at + 1}", "alias": column.heading, "scenario": column.scenario}
+    shown: Json = {
+        "key": f"c{at + 1}",
+        "alias": column.heading,
+        "scenario": column.scenario,
+        "style": column.style.value,
+    }
     if window is not None:
         shown["period"] = {"start": window.start.code, "end": window.end.code, "label": window.label}
     if across.line is not None:
@@ -230,6 +232,14 @@ def column_json(report: ReportData, across: Across, at: int) -> Json:
 def drill_json(drill: Drill | None) -> Json:
     """Return a part of the inspect_rows calls behind figures, where there is one."""
     return {"drill": drill} if drill else {}
+
+
+def freshness_of(report: ReportData) -> Json:
+    """Return how fresh what a report shows is, by domain and scenario."""
+    return {
+        domain: {scenario: freshness_json(known) for scenario, known in scenarios.items()}
+        for domain, scenarios in report.freshness.items()
+    }
 
 
 def freshness_json(known: Freshness) -> Json:
