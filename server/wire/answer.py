@@ -1,6 +1,8 @@
 """Answers on their way out: a JSON object, once as data and once as text."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic_core import to_json
@@ -17,19 +19,19 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool returns: a JSON object, and the report it shows where it shows one."""
+    """What a tool returns: a JSON object, and how the block beside it is made that a widget renders."""
 
     result: Json
-    report: Report | None = None
+    rendered: Callable[[], Json] | None = None
 
     def render_block(self) -> Json | None:
-        """Return the formatted table that a widget shows."""
-        return None if self.report is None else table(self.report)
+        """Return what a widget shows, where there is something to show."""
+        return None if self.rendered is None else self.rendered()
 
 
 def reported(report: Report, data_ref: DataRef, answer_tokens: int) -> Answer:
     """Return a report as an answer within its budget."""
-    return Answer(answer(report, answer_tokens, data_ref), report)
+    return Answer(answer(report, answer_tokens, data_ref), partial(table, report, data_ref))
 
 
 def inspected(inspection: Inspection, data_ref: DataRef, answer_tokens: int) -> Answer:
