@@ -13,6 +13,7 @@ Refusal
 ├── ExpiredReference        expired_reference        a kept report that can no longer be opened
 ├── UnknownFile             unknown_file             a file that is not there, or no longer its caller's to open
 ├── QuotaExceeded           quota_exceeded           no room for another file
+├── ChartInvalid            chart_invalid            a chart that its data or its spec does not make
 ├── ToolDisabled            tool_disabled            a tool that this deployment has turned off
 ├── Busy                    busy                     over the cap; retry shortly
 ├── DeadlineExceeded        timeout                  the call outran its deadline
@@ -168,6 +169,12 @@ class QuotaExceeded(Refusal):
     """No room for another file: of the caller's own, or of all."""
 
     error_type = "quota_exceeded"
+
+
+class ChartInvalid(Refusal):
+    """A chart that its data or its spec does not make."""
+
+    error_type = "chart_invalid"
 
 
 class ToolDisabled(Refusal):
