@@ -29,11 +29,12 @@ widgets/dist/built: widgets/node.done $(shell find widgets -name node_modules -p
 	cd widgets && node build.mjs
 	touch $@
 
-lint: $(VENV)/dev.done
+lint: $(VENV)/dev.done $(if $(NPM),widgets/node.done)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(if $(NPM),cd widgets && $(NPM) run --silent check)
 
 bench: $(VENV)/dev.done  ## the benches at their stated sizes; see benches/README.md
 	$(BIN)/python -m benches

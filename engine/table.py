@@ -37,6 +37,7 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
             {
                 **column_json(report, column, at),
                 "heading": [part for part in headings(sheet, column) if part],
+                "style": report.columns[column.column].style.value,
                 "comparison": report.columns[column.column].comparison.value,
             }
             for at, column in enumerate(across)

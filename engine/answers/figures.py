@@ -20,9 +20,11 @@ from engine.report.data import Comparison, Drill, Line, Place, ReportData
 from engine.report.drill import joined
 from engine.report.frame import height_of, schema_of
 from engine.report.layout import Across, Cell, Down, Layout, layout
+from engine.report.scenario_style import ScenarioStyle
 
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
 SAID_WHERE_THERE = ("undated", "earliest_loaded_at")  # of a freshness; the rest is always said
+OF_ACTUALS = (ScenarioStyle.ACTUAL, ScenarioStyle.PRIOR_YEAR)  # the scenario's shifts tell them apart
 TOKENS_PER_PLACE = 8  # a column or row of a member has at least so many
 
 
