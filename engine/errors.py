@@ -13,6 +13,7 @@ Refusal
 ├── ExpiredReference        expired_reference        a kept report that can no longer be opened
 ├── UnknownFile             unknown_file             a file that is not there, or no longer its caller's to open
 ├── QuotaExceeded           quota_exceeded           no room for another file
+├── ChartInvalid            chart_invalid            a chart that its data or its spec does not make
 ├── ToolDisabled            tool_disabled            a tool that this deployment has turned off
 ├── Busy                    busy                     over the cap; retry shortly
 ├── DeadlineExceeded        timeout                  the call outran its deadline
@@ -170,10 +171,25 @@ class QuotaExceeded(Refusal):
     error_type = "quota_exceeded"
 
 
+class ChartInvalid(Refusal):
+    """A chart that its data or its spec does not make."""
+
+    error_type = "chart_invalid"
+
+
 class ToolDisabled(Refusal):
     """A tool that this deployment has turned off."""
 
     error_type = "tool_disabled"
+
+    @classmethod
+    def of(cls, name: str) -> "ToolDisabled":
+        """Refuse a call of a tool by its name."""
+        return cls(
+            f"The tool {quoted([name])} is turned off in this deployment. Use the others; tools/list lists them.",
+            field="tool",
+            got=name,
+        )
 
 
 class Busy(Refusal):

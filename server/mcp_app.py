@@ -52,7 +52,7 @@ def endpoint(
     by_uri = {widget.uri: widget for widget in pages}
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[advertised(tool, pages) for tool in dispatch.tools.values()])
+        return types.ListToolsResult(tools=[advertised(tool, pages) for tool in (await dispatch.offered()).values()])
 
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         principal, fault = principal_of(context), fault_of(context)
