@@ -8,6 +8,8 @@ from typing import Any
 
 from engine.requests import Request
 from server.caller import Caller
+from server.settings import Settings
+from server.widgets import Widget
 from server.wire.answer import Answer
 from server.wire.schema import Json, Shape
 
@@ -17,6 +19,13 @@ class Effect(Enum):
 
     NONE = "none"
     FILE = "file"  # of the caller's own, for a while
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """What a tool may depend on to be there at all."""
+
+    settings: Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +40,8 @@ class Tool:
     example: Mapping[str, Any]
     heavy: bool = False  # plans over facts: waits its turn in the lane of heavy calls
     effect: Effect = Effect.NONE
-    renders: bool = False  # carries the formatted table for a widget
+    widget: Widget | None = None  # shows the result; what it renders goes out beside the answer, built or not
+    withheld: Callable[[Deployment], str | None] = lambda _: None  # why it is not offered, for operators; may wait
     shape: Shape[Any] = field(init=False)
 
     def __post_init__(self) -> None:
