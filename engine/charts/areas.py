@@ -10,7 +10,7 @@ from engine.charts.words import course
 def area(sheet: Sheet) -> Picture:
     """Draw an area for each series, the first at the bottom."""
     grid, unit = grid_for(sheet)
-    bounds = list(stacked(grid))
+    bounds = stacked(sheet, grid)
     ticks = ticks_of([end for _, end in bounds[-1]], zero=True)
     width, height = sheet.size
     x = name_axis(grid, width, {"type": "point", "padding": 0})

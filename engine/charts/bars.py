@@ -59,7 +59,7 @@ class Bars:
         self.sheet, self.grid, self.unit, self.upright = sheet, grid, unit, upright
         self.along, self.high = ("x", "y") if upright else ("y", "x")
         self.is_single = len(grid.series) == 1
-        self.bounds = list(stacked(grid)) if sheet.spec.stack and not self.is_single else None
+        self.bounds = stacked(sheet, grid) if sheet.spec.stack and not self.is_single else None
         beside = 1 if self.bounds or self.is_single else len(grid.series)
         self.thick = FILLED * step * (1 if beside == 1 else (1 - BETWEEN) / (beside - BETWEEN))
         self.is_labelled = self.bounds is None and self.labels_fit()

@@ -16,10 +16,9 @@ from engine.charts.axes import (
 from engine.charts.grid import Grid, Series
 from engine.charts.picture import Picture, Sheet, Vega, title_words
 from engine.charts.reading import colours_of, grid_for
-from engine.charts.refusing import FIELD
+from engine.charts.refusing import bad_spec
 from engine.charts.units import Unit
 from engine.charts.words import course, forecast_course
-from engine.errors import ChartInvalid
 
 DASHES = {"plan": [2, 3], "forecast": [6, 4]}
 WIDTHS = {"actual": 2.75, "prior_year": 2.25, "plan": 1.75, "forecast": 2.25}
@@ -89,19 +88,11 @@ def split(sheet: Sheet, grid: Grid) -> Grid:
     if first is None:
         return grid
     if first not in grid.xs:
-        raise ChartInvalid(
-            f"There is no x '{first}' for the forecast to begin at.",
-            field=FIELD + "forecast_from",
-            got=first,
-            valid=grid.xs,
-        )
+        said = f"There is no x '{first}' for the forecast to begin at."
+        raise bad_spec(sheet.spec, "forecast_from", said, grid.xs[-1], grid.xs)
     if len(grid.series) > 1:
-        raise ChartInvalid(
-            "forecast_from splits one series. Of several, say which is the forecast in styles.",
-            field=FIELD + "forecast_from",
-            got=first,
-            example={"styles": {grid.series[-1].name: "forecast"}},
-        )
+        said = "forecast_from splits one series. Of several, say in styles which is the forecast."
+        raise bad_spec(sheet.spec, "forecast_from", said, None, [series.name for series in grid.series])
     at, whole = grid.xs.index(first), grid.series[0].values
     before = Series("Actuals", (*whole[:at], *[None] * (len(whole) - at)), "actual")
     after = Series("Forecast", (*[None] * at, *whole[at:]), "forecast")
@@ -112,14 +103,11 @@ def first_forecast(sheet: Sheet, grid: Grid) -> int:
     """Return where the forecast begins: after the last actual figure, if it reaches that far back."""
     forecasts = [series for series in grid.series if series.style == "forecast" and series.known]
     if not forecasts:
-        raise ChartInvalid(
-            "Nothing here is a forecast: say from which x on (forecast_from), or which series it is (styles).",
-            field=FIELD + "forecast_from",
-            valid=grid.xs,
-            example={"forecast_from": grid.xs[-1]}
-            if len(grid.series) == 1
-            else {"styles": {grid.series[-1].name: "forecast"}},
-        )
+        said = "Nothing here is a forecast: say from which x on (forecast_from), or which series it is (styles)."
+        if len(grid.series) == 1:
+            raise bad_spec(sheet.spec, "forecast_from", said, grid.xs[-1], grid.xs)
+        names = [series.name for series in grid.series]
+        raise bad_spec(sheet.spec, "styles", said, {names[0]: "actual", names[-1]: "forecast"}, names)
     starts = min(at for series in forecasts for at, value in enumerate(series.values) if value is not None)
     actuals = [
         at

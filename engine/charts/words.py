@@ -1,5 +1,7 @@
 """Summaries: what a chart shows in one to three plain sentences whose figures are exact before they are rounded."""
 
+from collections.abc import Iterable
+
 from engine.charts.grid import Grid, Series
 from engine.charts.units import Unit, unit_of
 from engine.exact import Exact
@@ -11,6 +13,16 @@ PERCENT = unit_of("fraction", (1.0,))
 def exact(value: float) -> Exact:
     """Return a figure by its shortest digits, so that 0.3 − 0.1 is 0.2."""
     return Exact.of(repr(value))
+
+
+def number(figure: Exact) -> float:
+    """Return the double of an exact figure."""
+    return float(figure.decimal())
+
+
+def total(values: Iterable[float]) -> float:
+    """Return the sum of figures, exact before it is a double."""
+    return number(sum(map(exact, values), Exact(0)))
 
 
 def change_words(first: float, last: float, unit: Unit) -> str:
