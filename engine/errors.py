@@ -14,6 +14,10 @@ Refusal
 ├── UnknownFile             unknown_file             a file that is not there, or no longer its caller's to open
 ├── QuotaExceeded           quota_exceeded           no room for another file
 ├── ChartInvalid            chart_invalid            a chart that its data or its spec does not make
+├── TransformRefused        transform_refused        a script that uses what the language of scripts does not have
+├── TransformFailed         transform_failed         a script that stopped at a fault of its own, or left no table
+├── TransformLimit          transform_limit          a script that took or left more than it may
+├── TransformForbidden      transform_forbidden      a script that tried what no script may
 ├── ToolDisabled            tool_disabled            a tool that this deployment has turned off
 ├── Busy                    busy                     over the cap; retry shortly
 ├── DeadlineExceeded        timeout                  the call outran its deadline
@@ -145,9 +149,11 @@ class ExpiredReference(Refusal):
     error_type = "expired_reference"
 
     @classmethod
-    def of(cls) -> "ExpiredReference":
-        """Refuse, whatever the reason."""
-        return cls("This result can no longer be opened as it was kept. Run the report again.")
+    def of(cls, reference: str | None = None, *, field: str | None = None) -> "ExpiredReference":
+        """Refuse, whatever the reason; of several references, name the one and its place."""
+        return cls(
+            "This result can no longer be opened as it was kept. Run the report again.", field=field, got=reference
+        )
 
 
 class UnknownFile(Refusal):
@@ -175,6 +181,30 @@ class ChartInvalid(Refusal):
     """A chart that its data or its spec does not make."""
 
     error_type = "chart_invalid"
+
+
+class TransformRefused(Refusal):
+    """A script that uses what the language of scripts does not have."""
+
+    error_type = "transform_refused"
+
+
+class TransformFailed(Refusal):
+    """A script that stopped at a fault of its own, or left no table."""
+
+    error_type = "transform_failed"
+
+
+class TransformLimit(Refusal):
+    """A script that took more time or memory than it may, or left more than an answer holds."""
+
+    error_type = "transform_limit"
+
+
+class TransformForbidden(Refusal):
+    """A script that tried what no script may: to reach files, the network or other processes."""
+
+    error_type = "transform_forbidden"
 
 
 class ToolDisabled(Refusal):

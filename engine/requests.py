@@ -134,6 +134,22 @@ class ChartSpec(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChartRequest(Request):
+    """A chart of what a script makes of results."""
+
+    data_refs: tuple[str, ...]
+    """The data_ref of one result or of several, always as a list: ["ds_…"]. In the script they are frames[0],
+    frames[1] and so on; df is frames[0]."""
+    transform_code: str
+    """The script: Python that leaves a polars DataFrame, a dict of lists or a list of dicts in `result`, one row for
+    each point, at most 5,000. It has df, frames and pl (polars expressions), the usual builtins, and may import
+    datetime, math, statistics, itertools, collections, decimal and re; no files, no network, 5 seconds. `result = df`
+    leaves the result as it is."""
+    chart_spec: ChartSpec
+    """What to draw of `result`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricRequest(ReportRequest):
     """Metrics by members of dimensions: members down, metrics and scenarios across."""
 

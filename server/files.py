@@ -49,6 +49,9 @@ FORMS: Mapping[str, Form] = {
 }
 
 
+PICTURES: Mapping[str, str] = {"svg": "image/svg+xml", "png": "image/png"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """How long files and links last, and how much there may be."""
@@ -131,17 +134,24 @@ class CallerFiles:
 
     def export(self, kept: Kept, form: str) -> Given:
         """Make a kept result into a file; QuotaExceeded where it has no room, Unavailable where nothing can be kept."""
+        about = Made(at=now(), subject=self.principal.subject)
+        return self._made(kept, form, FORMS[form].mime_type, lambda path: FORMS[form].write(kept, about, path))
+
+    def picture(self, kept: Kept, form: str, drawn: bytes) -> Given:
+        """Make a picture of a kept result into a file, as an export of it."""
+        return self._made(kept, form, PICTURES[form], lambda path: write_bytes(path, drawn))
+
+    def _made(self, kept: Kept, form: str, mime_type: str, write: Callable[[Path], None]) -> Given:
         made, file_id = now(), token_hex(16)
         terms, owner = self.archive.terms, self.principal.subject
-        about = Made(at=made, subject=owner)
         try:
-            size, digest = self.archive.volume.keep(file_id, lambda path: FORMS[form].write(kept, about, path))
+            size, digest = self.archive.volume.keep(file_id, write)
             file = File(
                 file_id=file_id,
                 owner=owner,
                 purpose="export",
                 name=f"{plain_name(kept)}.{form}",
-                mime_type=FORMS[form].mime_type,
+                mime_type=mime_type,
                 size_bytes=size,
                 sha256=digest,
                 cell=permission_json(kept.permission),
@@ -189,6 +199,11 @@ def plain_name(kept: Kept) -> str:
     """Return a file name that every system takes, by what a result shows."""
     name = UNNAMEABLE.sub("_", kept.label if hasattr(kept, "label") else kept.source).strip("._")
     return name[:LONGEST_NAME] or "export"
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file."""
+    path.write_bytes(content)
 
 
 def unavailable() -> Unavailable:

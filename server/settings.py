@@ -95,6 +95,8 @@ class Settings:
     """Calls of all callers in flight at once."""
     deadline_seconds: int = setting("SVC_DEADLINE_SECONDS", 60)
     """How long a call may take, waiting included."""
+    scripts_at_once: int = setting("SVC_SCRIPTS_AT_ONCE", 2)
+    """How many scripts of charts each worker runs at once, each in up to 512 MB of memory."""
     loads_at_once: int = setting("SVC_LOADS_AT_ONCE", 2)
     """How many feeds the daemon loads at once."""
     free_megabytes: int = setting("SVC_FREE_MEGABYTES", 256)

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.requests import Request
 from server.caller import Caller
+from server.scripts import Workshop
 from server.settings import Settings
 from server.widgets import Widget
 from server.wire.answer import Answer
@@ -26,6 +27,7 @@ class Deployment:
     """What a tool may depend on to be there at all."""
 
     settings: Settings
+    workshop: Workshop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

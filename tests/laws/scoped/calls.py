@@ -206,6 +206,13 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     ),
     "get_binding": st.fixed_dictionaries({"binding_id": feeds}),
     # what is kept is opened wherever a result has a reference; these ask for what is not there
+    "eval_chart_transform": st.fixed_dictionaries(
+        {
+            "data_refs": st.lists(st.sampled_from((f"ds_{'a' * 32}", "")), max_size=2),
+            "transform_code": st.sampled_from(("result = df", "import os")),
+            "chart_spec": st.sampled_from(({"chart_type": "bar", "title": "T"}, {"chart_type": "pie"})),
+        }
+    ),
     "export_dataset": st.fixed_dictionaries(
         {"data_ref": st.sampled_from((f"ds_{'a' * 32}", "")), "format": st.sampled_from(("json", "xlsx", "csv"))}
     ),
