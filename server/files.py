@@ -19,11 +19,11 @@ from engine.snapshots.permission import permission_from, permission_json, still_
 from engine.snapshots.snapshots import Kept
 from server.kept_keys import made_once
 from server.links import FILE_ID, Links, Purpose
-from server.ports import File, Files, Principals, Seen, StoreDown
+from server.ports import File, Files, Principals, Seen, StoreDown, Uploads
 from server.principal import Principal
 from server.settings import Settings
 from server.stores.disk import Volume
-from server.stores.files import PostgresFiles, PostgresPrincipals
+from server.stores.files import PostgresFiles, PostgresPrincipals, PostgresUploads
 from server.stores.postgres import Database
 
 RETRY_AFTER_MS = 2000
@@ -64,16 +64,17 @@ class Archive:
     """All files of a deployment: what is known of them, their bytes, and the links to them."""
 
     files: Files
+    uploads: Uploads
     principals: Principals
     volume: Volume
     links: Links
     terms: Terms
 
     def sweep(self) -> None:
-        """Delete files that have expired, and bytes that are nobody's; StoreDown."""
-        self.volume.drop(self.files.expire(now()))
+        """Delete files and uploads that have expired, and bytes that are nobody's; StoreDown."""
+        self.volume.drop([*self.files.expire(now()), *self.uploads.expire(now())])
         names = list(self.volume.forgotten())
-        known = set(self.files.known(names))
+        known = {*self.files.known(names), *self.uploads.known(names)}
         self.volume.drop([name for name in names if name not in known])
 
 
@@ -81,6 +82,7 @@ def archive_of(settings: Settings, database: Database) -> Archive:
     """Return the files of a deployment, known in its database."""
     return Archive(
         files=PostgresFiles(database),
+        uploads=PostgresUploads(database),
         principals=PostgresPrincipals(database),
         volume=Volume(settings.files, settings.free_megabytes),
         links=Links(settings.base_url, settings.signing_key or made_once(settings.state_folder / KEY_FILE)),

@@ -7,7 +7,7 @@ from server.files import Archive, Terms
 from server.links import Links
 from server.recording import Recorder
 from server.stores.disk import Volume
-from server.stores.held import MemoryFiles, MemoryPrincipals, MemorySnapshots
+from server.stores.held import Held, MemoryFiles, MemoryPrincipals, MemorySnapshots, MemoryUploads
 
 SIGNING_KEY = "0123456789abcdef" * 4
 TERMS = Terms(file_seconds=60, link_seconds=30, quota_megabytes=10, claims_max_age=60)
@@ -15,8 +15,10 @@ TERMS = Terms(file_seconds=60, link_seconds=30, quota_megabytes=10, claims_max_a
 
 def archive_in(folder: Path, terms: Terms = TERMS) -> Archive:
     """Return files in a folder, known to this process."""
+    held = Held()
     return Archive(
-        files=MemoryFiles(),
+        files=MemoryFiles(held),
+        uploads=MemoryUploads(held),
         principals=MemoryPrincipals(),
         volume=Volume(folder, 1),
         links=Links("http://127.0.0.1:8768", SIGNING_KEY),
