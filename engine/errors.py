@@ -175,6 +175,15 @@ class ToolDisabled(Refusal):
 
     error_type = "tool_disabled"
 
+    @classmethod
+    def of(cls, name: str) -> "ToolDisabled":
+        """Refuse a call of a tool by its name."""
+        return cls(
+            f"The tool {quoted([name])} is turned off in this deployment. Use the others; tools/list lists them.",
+            field="tool",
+            got=name,
+        )
+
 
 class Busy(Refusal):
     """More calls in flight than the cap allows."""

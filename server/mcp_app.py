@@ -38,7 +38,7 @@ def endpoint(
     """Return the session manager that serves /mcp at some hosts, to pages of some origins."""
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[advertised(tool) for tool in dispatch.tools.values()])
+        return types.ListToolsResult(tools=[advertised(tool) for tool in (await dispatch.offered()).values()])
 
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         principal, fault = principal_of(context), fault_of(context)

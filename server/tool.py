@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.requests import Request
 from server.caller import Caller
+from server.settings import Settings
 from server.wire.answer import Answer
 from server.wire.schema import Json, Shape
 
@@ -17,6 +18,13 @@ class Effect(Enum):
 
     NONE = "none"
     FILE = "file"  # of the caller's own, for a while
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """What a tool may depend on to be there at all."""
+
+    settings: Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +40,7 @@ class Tool:
     heavy: bool = False  # plans over facts: waits its turn in the lane of heavy calls
     effect: Effect = Effect.NONE
     renders: bool = False  # carries the formatted table for a widget
+    withheld: Callable[[Deployment], str | None] = lambda _: None  # why it is not offered, for operators; may wait
     shape: Shape[Any] = field(init=False)
 
     def __post_init__(self) -> None:
