@@ -13,6 +13,8 @@ Refusal
 ├── ExpiredReference        expired_reference        a kept report that can no longer be opened
 ├── UnknownFile             unknown_file             a file that is not there, or no longer its caller's to open
 ├── QuotaExceeded           quota_exceeded           no room for another file
+├── UploadIncomplete        upload_incomplete        a file that was announced, and has not come
+├── HostNotAllowed          host_not_allowed         a place that no file may be imported from
 ├── ToolDisabled            tool_disabled            a tool that this deployment has turned off
 ├── Busy                    busy                     over the cap; retry shortly
 ├── DeadlineExceeded        timeout                  the call outran its deadline
@@ -163,11 +165,33 @@ class UnknownFile(Refusal):
             got=file_id,
         )
 
+    @classmethod
+    def of_upload(cls, upload_id: str) -> "UnknownFile":
+        """Refuse an upload, whatever the reason."""
+        return cls(
+            "There is no such upload, or it has expired. Begin anew with begin_file_upload.",
+            field="upload_id",
+            got=upload_id,
+        )
+
 
 class QuotaExceeded(Refusal):
     """No room for another file: of the caller's own, or of all."""
 
     error_type = "quota_exceeded"
+
+
+class UploadIncomplete(Refusal):
+    """A file that was announced and has not come: the same call answers once it has."""
+
+    error_type = "upload_incomplete"
+    retryable = True
+
+
+class HostNotAllowed(Refusal):
+    """A place that no file may be imported from, at once or by way of another."""
+
+    error_type = "host_not_allowed"
 
 
 class ToolDisabled(Refusal):
