@@ -10,10 +10,13 @@ from engine.reader import Reader
 from server.datasets import CallerDatasets
 from server.feeds import CallerFeeds, Feeds
 from server.files import Archive, CallerFiles
+from server.importing.importer import Importer
+from server.imports import CallerImports
 from server.ports import Snapshots
 from server.principal import Principal
 from server.profiles import LiveProfiles
 from server.recording import Recorder
+from server.uploads import CallerUploads
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class Caller:
     feeds: CallerFeeds
     datasets: CallerDatasets
     files: CallerFiles
+    uploads: CallerUploads
+    imports: CallerImports
     answer_tokens: int
     row_cap: int
     stop: Callable[[], None]
@@ -31,11 +36,12 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Where callers keep results for a while, and files; and where it is kept who called."""
+    """Where callers keep results for a while, and files, and get them from; and where it is kept who called."""
 
     snapshots: Snapshots
     archive: Archive
     callers: Recorder
+    importer: Importer
 
 
 class Callers:
@@ -68,7 +74,9 @@ class Callers:
         feeds = CallerFeeds(self._feeds, reader, operates=any(profile.operations for profile in held))
         datasets = CallerDatasets(principal.subject, self._keeping.snapshots, reader)
         files = CallerFiles(principal, self._keeping.archive, reader)
-        return Caller(reader, feeds, datasets, files, self._answer_tokens, self._row_cap, stop)
+        uploads = CallerUploads(principal, self._keeping.archive)
+        imports = CallerImports(uploads, self._keeping.importer, stop)
+        return Caller(reader, feeds, datasets, files, uploads, imports, self._answer_tokens, self._row_cap, stop)
 
     def reader_of(self, principal: Principal) -> Reader:
         """Return the books as a principal sees them who does not call just now: a link carries no token."""

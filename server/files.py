@@ -56,6 +56,7 @@ class Terms:
     file_seconds: int
     link_seconds: int
     quota_megabytes: int
+    upload_megabytes: int
     claims_max_age: int
 
 
@@ -90,6 +91,7 @@ def archive_of(settings: Settings, database: Database) -> Archive:
             file_seconds=settings.file_seconds,
             link_seconds=settings.link_seconds,
             quota_megabytes=settings.quota_megabytes,
+            upload_megabytes=settings.upload_megabytes,
             claims_max_age=settings.claims_max_age,
         ),
     )
@@ -153,10 +155,7 @@ class CallerFiles:
             self.archive.principals.record(owner, Seen(claims=self.principal.claims, at=made))
             if not self.archive.files.add(file, terms.quota_megabytes * MEGABYTE):
                 self.archive.volume.drop([file_id])
-                raise QuotaExceeded(
-                    f"Your files would be more than {terms.quota_megabytes} MB. They are deleted "
-                    f"{terms.file_seconds // 3600} hours after they were made; ask for less, or later."
-                )
+                raise over_quota(terms)
         except StoreDown as down:
             self.archive.volume.drop([file_id])
             raise unavailable() from down
@@ -191,6 +190,14 @@ def plain_name(kept: Kept) -> str:
     """Return a file name that every system takes, by what a result shows."""
     name = UNNAMEABLE.sub("_", kept.label if hasattr(kept, "label") else kept.source).strip("._")
     return name[:LONGEST_NAME] or "export"
+
+
+def over_quota(terms: Terms) -> QuotaExceeded:
+    """Return the refusal of a file that its owner has no room for."""
+    return QuotaExceeded(
+        f"Your files would be more than {terms.quota_megabytes} MB. They are deleted "
+        f"{terms.file_seconds // 3600} hours after they were made; ask for less, or later."
+    )
 
 
 def unavailable() -> Unavailable:

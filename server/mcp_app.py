@@ -29,6 +29,7 @@ INSTRUCTIONS = (
 )
 LISTS_KEPT_MS = 60_000
 RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
+ATTACHMENTS = "openai/fileParams"  # where hosts look for arguments that take an attachment
 Context = ServerRequestContext[Any]
 
 
@@ -100,8 +101,9 @@ def advertised(tool: Tool) -> types.Tool:
             read_only_hint=tool.effect is Effect.NONE,
             destructive_hint=False,
             idempotent_hint=tool.effect is Effect.NONE,
-            open_world_hint=False,
+            open_world_hint=bool(tool.attachments),
         ),
+        _meta={ATTACHMENTS: list(tool.attachments)} if tool.attachments else None,
     )
 
 

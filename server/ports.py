@@ -142,6 +142,9 @@ class Uploads(Protocol):
     def file(self, upload_id: str, purpose: str, now: datetime, expires_at: datetime) -> bool:
         """Make what was received a file, once; False where nothing is to be made one. StoreDown."""
 
+    def release(self, upload_id: str) -> bool:
+        """Give the room of an upload back, unless it is filed or gone; StoreDown."""
+
     def expire(self, now: datetime) -> Sequence[str]:
         """Take note of which uploads have expired and return their ids, each once; StoreDown."""
 

@@ -1,7 +1,7 @@
 """Tools: what one takes, what it does, and what a model is told of it."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -41,6 +41,7 @@ class Tool:
     effect: Effect = Effect.NONE
     renders: bool = False  # carries the formatted table for a widget
     withheld: Callable[[Deployment], str | None] = lambda _: None  # why it is not offered, for operators; may wait
+    attachments: Sequence[str] = ()  # arguments that a host fills with files of the conversation
     shape: Shape[Any] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from server.offers.artifacts import ARTIFACTS
 from server.offers.discovery import DISCOVERY
 from server.offers.ingestion import INGESTION
 from server.offers.reporting import REPORTING
+from server.offers.uploads import UPLOADS
 from server.tool import Tool
 
-TOOLS: dict[str, Tool] = {tool.name: tool for tool in (*DISCOVERY, *REPORTING, *INGESTION, *ARTIFACTS)}
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in (*DISCOVERY, *REPORTING, *INGESTION, *ARTIFACTS, *UPLOADS)}

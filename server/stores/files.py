@@ -57,6 +57,9 @@ from uploads where upload_id = %(upload_id)s and state = 'received' and expires_
 for update
 """
 FILED: LiteralString = "update uploads set state = 'registered', file_id = upload_id where upload_id = %(upload_id)s"
+RELEASE: LiteralString = """
+update uploads set state = 'expired' where upload_id = %(upload_id)s and state in ('reserved', 'received')
+"""
 EXPIRE_UPLOADS: LiteralString = """
 update uploads set state = 'expired' where state in ('reserved', 'received') and expires_at <= %(now)s
 returning upload_id
@@ -145,6 +148,11 @@ class PostgresUploads:
                 return False
             connection.execute(FILED, values)
         return True
+
+    def release(self, upload_id: str) -> bool:
+        """Give the room of an upload back, unless it is filed or gone; StoreDown."""
+        with self._database.transaction() as connection:
+            return connection.execute(RELEASE, {"upload_id": upload_id}).rowcount == 1
 
     def expire(self, now: datetime) -> Sequence[str]:
         """Take note of which uploads have expired and return their ids, each once; StoreDown."""

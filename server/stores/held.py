@@ -160,6 +160,15 @@ class MemoryUploads:
             )
         return True
 
+    def release(self, upload_id: str) -> bool:
+        """Give the room of an upload back, unless it is filed or gone."""
+        with self._held.lock:
+            upload = self._held.uploads.get(upload_id)
+            if upload is None or upload.arrived is Arrived.FILED:
+                return False
+            del self._held.uploads[upload_id]
+        return True
+
     def expire(self, now: datetime) -> Sequence[str]:
         """Take note of which uploads have expired and return their ids, each once."""
         with self._held.lock:

@@ -150,6 +150,18 @@ def test_room_that_is_reserved_is_nobody_elses_until_the_reservation_ends(stores
     assert uploads.reserve(again, QUOTA)
 
 
+def test_room_that_is_given_back_is_free_again_but_that_of_a_file(stores: Stores) -> None:
+    _, uploads, _ = stores
+    for name in ("u1", "u2"):
+        assert uploads.reserve(replace(UPLOAD, upload_id=name), QUOTA)
+    assert received(uploads, UPLOAD)
+    assert uploads.file("u1", "upload", RECEIVED, FILE.expires_at)
+    assert [uploads.release(name) for name in ("u1", "u2", "u2", "u3")] == [False, True, False, False]
+    assert uploads.get("u2", NOW) is None
+    assert uploads.reserve(replace(UPLOAD, upload_id="u4", size_bytes=600), QUOTA)
+    assert not uploads.reserve(replace(UPLOAD, upload_id="u5", size_bytes=1), QUOTA)
+
+
 def test_an_import_counts_as_many_bytes_as_came(stores: Stores) -> None:
     files, uploads, _ = stores
     assert uploads.reserve(UPLOAD, QUOTA)
