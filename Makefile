@@ -8,14 +8,14 @@ ROWS ?= 150000
 NPM := $(shell command -v npm 2>/dev/null)
 SUITES := tests/conformance tests/identity
 
-.PHONY: audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
+.PHONY: widgets audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
 .DELETE_ON_ERROR:
 
-serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
+serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT $(if $(NPM),widgets)  ## serve the demo books to MCP clients on this machine
 	$(BIN)/tieout serve --instance $(DEMO)
 
-test: lint $(SUITES:=/node.done)  ## lint, types, architecture and every test
-	$(BIN)/python -m tests
+test: lint $(SUITES:=/node.done) widgets  ## lint, types, architecture and every test
+	$(BIN)/python -m pytest -n 3 --dist loadfile --durations=25
 
 test-deep: $(VENV)/dev.done  ## the laws on 2,000 random books each, not the same ones twice
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/laws
@@ -23,11 +23,18 @@ test-deep: $(VENV)/dev.done  ## the laws on 2,000 random books each, not the sam
 test-mutations: $(VENV)/dev.done  ## break each rule of the figures on its own: a test must fail every time
 	$(BIN)/python -m tests.mutations
 
-lint: $(VENV)/dev.done
+widgets: widgets/dist/built  ## the views of results that MCP hosts show; takes Node
+
+widgets/dist/built: widgets/node.done $(shell find widgets -name node_modules -prune -o -name dist -prune -o -type f -print)
+	cd widgets && node build.mjs
+	touch $@
+
+lint: $(VENV)/dev.done $(if $(NPM),widgets/node.done)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(if $(NPM),cd widgets && $(NPM) run --silent check)
 
 bench: $(VENV)/dev.done  ## the benches at their stated sizes; see benches/README.md
 	$(BIN)/python -m benches
@@ -64,10 +71,11 @@ ci-deps:  ## what the tests take beyond pip and npm, from Debian
 	command -v redis-server >/dev/null || ($(APT) redis-server)
 	command -v soffice >/dev/null || ($(APT) libreoffice-calc-nogui)
 	command -v faketime >/dev/null || ($(APT) faketime)
+	command -v chromium >/dev/null || ($(APT) chromium fonts-liberation)
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 
 clean:
-	rm -rf $(VENV) $(SUITES:=/node_modules) $(SUITES:=/node.done) $(DEMO)/.tieout $(DEMO)/data
+	rm -rf $(VENV) $(SUITES:=/node_modules) $(SUITES:=/node.done) widgets/node_modules widgets/node.done widgets/dist $(DEMO)/.tieout $(DEMO)/data
 
 $(VENV)/pyvenv.cfg:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tieout needs Python 3.11 or newer")'

@@ -15,6 +15,7 @@ Refusal
 ├── QuotaExceeded           quota_exceeded           no room for another file
 ├── UploadIncomplete        upload_incomplete        a file that was announced, and has not come
 ├── HostNotAllowed          host_not_allowed         a place that no file may be imported from
+├── ChartInvalid            chart_invalid            a chart that its data or its spec does not make
 ├── ToolDisabled            tool_disabled            a tool that this deployment has turned off
 ├── Busy                    busy                     over the cap; retry shortly
 ├── DeadlineExceeded        timeout                  the call outran its deadline
@@ -192,6 +193,12 @@ class HostNotAllowed(Refusal):
     """A place that no file may be imported from, at once or by way of another."""
 
     error_type = "host_not_allowed"
+
+
+class ChartInvalid(Refusal):
+    """A chart that its data or its spec does not make."""
+
+    error_type = "chart_invalid"
 
 
 class ToolDisabled(Refusal):

@@ -9,6 +9,7 @@ from typing import Any
 from engine.requests import Request
 from server.caller import Caller
 from server.settings import Settings
+from server.widgets import Widget
 from server.wire.answer import Answer
 from server.wire.schema import Json, Shape
 
@@ -39,7 +40,7 @@ class Tool:
     example: Mapping[str, Any]
     heavy: bool = False  # plans over facts: waits its turn in the lane of heavy calls
     effect: Effect = Effect.NONE
-    renders: bool = False  # carries the formatted table for a widget
+    widget: Widget | None = None  # shows the result; what it renders goes out beside the answer, built or not
     withheld: Callable[[Deployment], str | None] = lambda _: None  # why it is not offered, for operators; may wait
     attachments: Sequence[str] = ()  # arguments that a host fills with files of the conversation
     shape: Shape[Any] = field(init=False)
