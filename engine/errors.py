@@ -13,6 +13,8 @@ Refusal
 ├── ExpiredReference        expired_reference        a kept report that can no longer be opened
 ├── UnknownFile             unknown_file             a file that is not there, or no longer its caller's to open
 ├── QuotaExceeded           quota_exceeded           no room for another file
+├── UploadIncomplete        upload_incomplete        a file that was announced, and has not come
+├── HostNotAllowed          host_not_allowed         a place that no file may be imported from
 ├── ChartInvalid            chart_invalid            a chart that its data or its spec does not make
 ├── TransformRefused        transform_refused        a script that uses what the language of scripts does not have
 ├── TransformFailed         transform_failed         a script that stopped at a fault of its own, or left no table
@@ -170,11 +172,33 @@ class UnknownFile(Refusal):
             got=file_id,
         )
 
+    @classmethod
+    def of_upload(cls, upload_id: str) -> "UnknownFile":
+        """Refuse an upload, whatever the reason."""
+        return cls(
+            "There is no such upload, or it has expired. Begin anew with begin_file_upload.",
+            field="upload_id",
+            got=upload_id,
+        )
+
 
 class QuotaExceeded(Refusal):
     """No room for another file: of the caller's own, or of all."""
 
     error_type = "quota_exceeded"
+
+
+class UploadIncomplete(Refusal):
+    """A file that was announced and has not come: the same call answers once it has."""
+
+    error_type = "upload_incomplete"
+    retryable = True
+
+
+class HostNotAllowed(Refusal):
+    """A place that no file may be imported from, at once or by way of another."""
+
+    error_type = "host_not_allowed"
 
 
 class ChartInvalid(Refusal):

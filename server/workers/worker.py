@@ -22,6 +22,7 @@ from server.dispatch import Dispatch
 from server.embedded.platform import Platform, platform
 from server.feeds import Feeds
 from server.files import archive_of, swept
+from server.importing.importer import importer_of
 from server.ops.board import HealthBoard
 from server.ports import Loads
 from server.profiles import LiveProfiles, followed
@@ -39,7 +40,7 @@ from server.telemetry.traces import traced
 from server.tokens.chosen import authority_of, secrets_of
 from server.tool import Tool
 from server.toolbox import TOOLS
-from server.transfers import Transfers
+from server.transfers.routes import transfer_routes
 from server.workers.messages import Brief, CountsAlone, Leave, NoScripts, Overrun, Ready
 
 ORPHANED = 1  # exit status
@@ -68,14 +69,14 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             profiles = LiveProfiles(source_of(settings, opened.database), instance.catalogue)
             archive = archive_of(settings, opened.database)
             recorder = Recorder(archive.principals)
-            keeping = Keeping(opened.snapshots, archive, recorder)
+            keeping = Keeping(opened.snapshots, archive, recorder, importer_of(settings))
             workshop = Workshop(Pool(settings.scripts_at_once))
             Thread(target=try_scripts, args=(workshop, told), name="first look at the jail", daemon=True).start()
             callers = callers_of(settings, instance, opened.loads, keeping, profiles, workshop)
             leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
             dispatch = Dispatch(callers, settings, telemetry, leases, tools, partial(overran, told))
-            health, transfers = HealthBoard(brief.health), Transfers(callers, archive)
-            authority, beside = authority_of(settings), transfers.routes()
+            health, authority = HealthBoard(brief.health), authority_of(settings)
+            beside = transfer_routes(callers, archive, settings)
             app = application(dispatch, authority, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
             with closing(workshop), followed(profiles), recorded(recorder), swept(archive):
