@@ -67,7 +67,7 @@ class Callers:
         reader = Reader(self._shelf.current(), held)
         feeds = CallerFeeds(self._feeds, reader, operates=any(profile.operations for profile in held))
         datasets = CallerDatasets(principal.subject, self._keeping.snapshots, reader)
-        files = CallerFiles(principal, self._keeping.archive, reader)
+        files = CallerFiles(principal, self._keeping.archive, reader, stop)
         return Caller(reader, feeds, datasets, files, self._answer_tokens, self._row_cap, stop)
 
     def reader_of(self, principal: Principal) -> Reader:
