@@ -8,13 +8,13 @@ ROWS ?= 150000
 NPM := $(shell command -v npm 2>/dev/null)
 SUITES := tests/conformance tests/identity
 
-.PHONY: audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
+.PHONY: widgets audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
 .DELETE_ON_ERROR:
 
-serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
+serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT $(if $(NPM),widgets)  ## serve the demo books to MCP clients on this machine
 	$(BIN)/tieout serve --instance $(DEMO)
 
-test: lint $(SUITES:=/node.done)  ## lint, types, architecture and every test
+test: lint $(SUITES:=/node.done) widgets  ## lint, types, architecture and every test
 	$(BIN)/python -m tests
 
 test-deep: $(VENV)/dev.done  ## the laws on 2,000 random books each, not the same ones twice
@@ -22,6 +22,12 @@ test-deep: $(VENV)/dev.done  ## the laws on 2,000 random books each, not the sam
 
 test-mutations: $(VENV)/dev.done  ## break each rule of the figures on its own: a test must fail every time
 	$(BIN)/python -m tests.mutations
+
+widgets: widgets/dist/built  ## the views of results that MCP hosts show; takes Node
+
+widgets/dist/built: widgets/node.done $(shell find widgets -name node_modules -prune -o -name dist -prune -o -type f -print)
+	cd widgets && node build.mjs
+	touch $@
 
 lint: $(VENV)/dev.done
 	$(BIN)/ruff check .
@@ -67,7 +73,7 @@ ci-deps:  ## what the tests take beyond pip and npm, from Debian
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 
 clean:
-	rm -rf $(VENV) $(SUITES:=/node_modules) $(SUITES:=/node.done) $(DEMO)/.tieout $(DEMO)/data
+	rm -rf $(VENV) $(SUITES:=/node_modules) $(SUITES:=/node.done) widgets/node_modules widgets/node.done widgets/dist $(DEMO)/.tieout $(DEMO)/data
 
 $(VENV)/pyvenv.cfg:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tieout needs Python 3.11 or newer")'

@@ -170,7 +170,7 @@ class Dispatch:
             stop()
             asked = read_request(tool.shape, arguments)
             answer = tool.run(self._callers.of(principal, stop), asked)
-            block = answer.render_block() if tool.renders else None
+            block = answer.render_block() if tool.widget else None
             return Outcome(answer.result, as_text(answer.result), render_block=block)
         except Refusal as refusal:
             return Outcome.refused(refusal.as_data())

@@ -4,7 +4,7 @@ Stateless Streamable HTTP with JSON answers, in both protocol eras. The SDK neit
 exceptions in every era, so nothing reaches it unanswered: dispatch has done both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import mcp_types as types
@@ -21,6 +21,7 @@ from server.dispatch import Dispatch
 from server.messages import FAULT
 from server.principal import Principal
 from server.tool import Effect, Tool
+from server.widgets import Widget, built
 
 NAME, TITLE = "tieout", "Tieout"
 INSTRUCTIONS = (
@@ -29,16 +30,29 @@ INSTRUCTIONS = (
 )
 LISTS_KEPT_MS = 60_000
 RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
+APP, APP_TYPE = "io.modelcontextprotocol/ui", "text/html;profile=mcp-app"
+SHOWN = {
+    "ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}
+}  # a widget fetches nothing
 Context = ServerRequestContext[Any]
 
 
 def endpoint(
-    dispatch: Dispatch, version: str, hosts: Sequence[str], origins: Sequence[str]
+    dispatch: Dispatch,
+    version: str,
+    hosts: Sequence[str],
+    origins: Sequence[str],
+    widgets: Mapping[Widget, str] | None = None,
 ) -> StreamableHTTPSessionManager:
-    """Return the session manager that serves /mcp at some hosts, to pages of some origins."""
+    """Return the session manager that serves /mcp at some hosts, to pages of some origins.
+
+    `widgets` are the pages of those that are built; left out, of those that `make widgets` built.
+    """
+    pages = built() if widgets is None else widgets
+    by_uri = {widget.uri: widget for widget in pages}
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[advertised(tool) for tool in dispatch.tools.values()])
+        return types.ListToolsResult(tools=[advertised(tool, pages) for tool in dispatch.tools.values()])
 
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         principal, fault = principal_of(context), fault_of(context)
@@ -51,10 +65,14 @@ def endpoint(
         )
 
     async def read_resource(_: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        raise MCPError(types.INVALID_PARAMS, f"There is no resource {asked.uri}.", data={"uri": str(asked.uri)})
+        widget = by_uri.get(str(asked.uri))
+        if widget is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no resource {asked.uri}.", data={"uri": str(asked.uri)})
+        page = types.TextResourceContents(uri=widget.uri, mime_type=APP_TYPE, text=pages[widget], _meta=SHOWN)
+        return types.ReadResourceResult(contents=[page])
 
     async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=[])
+        return types.ListResourcesResult(resources=[listed(widget) for widget in pages])
 
     async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=[])
@@ -77,6 +95,8 @@ def endpoint(
         on_read_resource=read_resource,
         on_list_prompts=list_prompts,
     )
+    if pages:
+        server.extensions = {APP: {"mimeTypes": [APP_TYPE]}}
     return StreamableHTTPSessionManager(
         server,
         json_response=True,
@@ -88,8 +108,8 @@ def endpoint(
     )
 
 
-def advertised(tool: Tool) -> types.Tool:
-    """Return a tool as clients list it."""
+def advertised(tool: Tool, pages: Mapping[Widget, str]) -> types.Tool:
+    """Return a tool as clients list it, with its widget where that is built."""
     return types.Tool(
         name=tool.name,
         title=tool.title,
@@ -102,6 +122,24 @@ def advertised(tool: Tool) -> types.Tool:
             idempotent_hint=tool.effect is Effect.NONE,
             open_world_hint=False,
         ),
+        _meta=view_of(tool.widget) if tool.widget and tool.widget in pages else None,
+    )
+
+
+def view_of(widget: Widget) -> dict[str, Any]:
+    """Return where hosts read a tool's widget, as they ask now and as they asked before."""
+    return {"ui": {"resourceUri": widget.uri}, "ui/resourceUri": widget.uri}
+
+
+def listed(widget: Widget) -> types.Resource:
+    """Return a widget as clients list it."""
+    return types.Resource(
+        uri=widget.uri,
+        name=widget.name,
+        title=widget.title,
+        description=widget.description,
+        mime_type=APP_TYPE,
+        _meta=SHOWN,
     )
 
 

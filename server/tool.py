@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.requests import Request
 from server.caller import Caller
+from server.widgets import Widget
 from server.wire.answer import Answer
 from server.wire.schema import Json, Shape
 
@@ -31,7 +32,7 @@ class Tool:
     example: Mapping[str, Any]
     heavy: bool = False  # plans over facts: waits its turn in the lane of heavy calls
     effect: Effect = Effect.NONE
-    renders: bool = False  # carries the formatted table for a widget
+    widget: Widget | None = None  # shows the result; what it renders goes out beside the answer, built or not
     shape: Shape[Any] = field(init=False)
 
     def __post_init__(self) -> None:

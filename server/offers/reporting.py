@@ -4,6 +4,7 @@ from engine.requests import MetricRequest, NothingAsked, RowsRequest, SourceRequ
 from server.tool import Tool
 from server.tools.inspection import get_inspection_schema, inspect_rows, list_inspection_sources
 from server.tools.reporting import run_metric, run_statement
+from server.widgets import FINANCIAL_TABLE
 
 RENDERS = (
     " The result comes with a formatted table. When a widget shows it, add interpretation; do not copy the table into "
@@ -61,7 +62,7 @@ REPORTING = (
         run=run_statement,
         example=STATEMENT_EXAMPLE,
         heavy=True,
-        renders=True,
+        widget=FINANCIAL_TABLE,
     ),
     Tool(
         name="run_statement_data",
@@ -80,7 +81,7 @@ REPORTING = (
         run=run_metric,
         example=METRIC_EXAMPLE,
         heavy=True,
-        renders=True,
+        widget=FINANCIAL_TABLE,
     ),
     Tool(
         name="run_metric_data",

@@ -42,7 +42,7 @@ def told(name: str, arguments: Mapping[str, Any], caller: Caller) -> str:
     except Refusal as refusal:
         return as_text(refusal.as_data())
     document = exported(answer.result["data_ref"], caller) if "data_ref" in answer.result else None
-    text = as_text({"shown": [answer.result, answer.render_block() if tool.renders else None, document]})
+    text = as_text({"shown": [answer.result, answer.render_block() if tool.widget else None, document]})
     return REFERENCE.sub("ds_", text)  # no two calls share one
 
 

@@ -1,0 +1,42 @@
+// Builds each view into one self-contained file, dist/NAME.html: script and style stand inside it.
+//
+//     node build.mjs [--watch]
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { argv } from "node:process";
+import esbuild from "esbuild";
+
+const VIEWS = readdirSync(".").filter((folder) => existsSync(`${folder}/main.ts`));
+const inside = (text, tag) => text.replaceAll(`</${tag}`, `<\\/${tag}`);
+
+const inlined = (view) => ({
+  name: "inlined",
+  setup(build) {
+    build.onEnd(({ errors, outputFiles }) => {
+      if (errors.length > 0) return;
+      const made = (kind) => outputFiles.find((file) => file.path.endsWith(kind))?.text ?? "";
+      const page = readFileSync(`${view}/index.html`, "utf8")
+        .replace("<!-- style -->", () => `<style>${inside(made(".css"), "style")}</style>`)
+        .replace("<!-- script -->", () => `<script type="module">${inside(made(".js"), "script")}</script>`);
+      mkdirSync("dist", { recursive: true });
+      writeFileSync(`dist/${view}.html`, page);
+      console.log(`dist/${view}.html ${(Buffer.byteLength(page) / 1024).toFixed(1)} kB`);
+    });
+  },
+});
+
+for (const view of VIEWS) {
+  const options = {
+    entryPoints: [`${view}/main.ts`],
+    bundle: true,
+    minify: true,
+    write: false,
+    outdir: "dist",
+    format: "esm",
+    target: "es2022",
+    legalComments: "none",
+    plugins: [inlined(view)],
+  };
+  if (argv.includes("--watch")) await (await esbuild.context(options)).watch();
+  else await esbuild.build(options);
+}
