@@ -14,6 +14,10 @@ class StoreDown(Exception):
     """A store cannot be reached or does not answer in time; says which, never with what credentials."""
 
 
+class StoreFull(StoreDown):
+    """A store that answers, and has no room for what it was given; what it holds it gives as ever."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadsAsked:
     """Which attempts to show: those that hold every one of these, the most recent first."""

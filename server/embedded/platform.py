@@ -57,7 +57,7 @@ class Platform:
         else:
             self.cache = Cache(address, self._prepare_cache)
             self._blobs = Cache(address, self._prepare_cache, answering=ANSWERING_WITH_BYTES, again=0)
-            self.snapshots = CacheSnapshots(self._blobs, *terms)
+            self.snapshots = CacheSnapshots(self.cache, self._blobs, *terms)
 
     def start(self) -> None:
         """Start what is embedded, in the background; MigrationFault where DATABASE_URL is not ready for this version.
