@@ -73,6 +73,7 @@ class Scene:
 
     server: Server
     books: McpBooks
+    links: httpx2.Client
     asked: Mapping[str, Any]
     instance: Path
     files: Path
@@ -105,7 +106,8 @@ def scene(instance: Path, state: Path, folder: Path, asked: Mapping[str, Any]) -
         }
         server = stack.enter_context(serving(own, folder / "state", **settings))
         books = stack.enter_context(connected(server.url, "auto"))
-        yield Scene(server, books, asked, own, files, cache, relay, database)
+        links = stack.enter_context(httpx2.Client())
+        yield Scene(server, books, links, asked, own, files, cache, relay, database)
 
 
 @contextmanager
@@ -153,9 +155,14 @@ def session(on: Scene, before: Made) -> dict[str, Step]:
         "export json": lambda: word(on.books, "export_dataset", data_ref=before.reference, format="json"),
         "export xlsx": lambda: word(on.books, "export_dataset", data_ref=before.reference, format="xlsx"),
         "get_file_download": lambda: word(on.books, "get_file_download", file_id=before.file_id),
-        "GET of the link": lambda: str(httpx2.get(before.url, timeout=30).status_code),
+        "GET of the link": lambda: get(before.url, on.links),
     }
     return {name: timed(step) for name, step in steps.items()}
+
+
+def get(url: str, client: httpx2.Client | None = None) -> str:
+    """Return the status that a link answers with."""
+    return str((client.get if client else httpx2.get)(url, timeout=30).status_code)
 
 
 def timed(step: Callable[[], str]) -> Step:
