@@ -45,6 +45,7 @@ from server.workers.messages import Brief, CountsAlone, Leave, NoScripts, Overru
 
 ORPHANED = 1  # exit status
 TURN = 0.0005  # seconds of a thread of heavy calls; light calls wait for several of them
+Places = SharedLeases | MemoryLeases  # for calls
 OPEN_FILES = 1 << 14  # connections, and files of the books
 log = logging.getLogger("tieout")
 
@@ -83,7 +84,9 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
                 asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))
 
 
-async def serve(server: HttpServer, leases: SharedLeases, told: Connection, listening: socket.socket) -> None:
+async def serve(
+    server: HttpServer, leases: SharedLeases | MemoryLeases, told: Connection, listening: socket.socket
+) -> None:
     """Answer calls until told to leave."""
     Thread(target=heed, args=(told, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
     keeping = asyncio.create_task(leases.keep())
@@ -93,11 +96,15 @@ async def serve(server: HttpServer, leases: SharedLeases, told: Connection, list
     await asyncio.wait({keeping})
 
 
-def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]) -> SharedLeases:
+def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]) -> Places:
     """Return places for calls: of the caps in the cache store, or of this worker's share of them."""
-    store = CacheLeases(opened.cache_address, settings.calls_per_caller, settings.calls)
-    share = [max(1, cap // settings.workers) for cap in (settings.calls_per_caller, settings.calls)]
-    return SharedLeases(store, MemoryLeases(*share), tell=tell)
+    caps = settings.calls_per_caller, settings.calls
+    share = MemoryLeases(*(max(1, cap // settings.workers) for cap in caps))
+    return (
+        share
+        if opened.cache_address is None
+        else SharedLeases(CacheLeases(opened.cache_address, *caps), share, tell=tell)
+    )
 
 
 def callers_of(
