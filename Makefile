@@ -74,6 +74,7 @@ ci-deps:  ## what the tests take beyond pip and npm, from Debian
 	command -v redis-server >/dev/null || ($(APT) redis-server)
 	command -v soffice >/dev/null || ($(APT) libreoffice-calc-nogui)
 	command -v faketime >/dev/null || ($(APT) faketime)
+	command -v chromium >/dev/null || ($(APT) chromium fonts-liberation)
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 
 clean:

@@ -10,6 +10,7 @@ from pydantic_core import to_json
 from engine.answers.figures import answer
 from engine.answers.parts import DataRef
 from engine.answers.rows import rows_answer
+from engine.grid import grid
 from engine.report.inspection import Inspection
 from engine.report.report import Report
 from engine.table import table
@@ -36,7 +37,8 @@ def reported(report: Report, data_ref: DataRef, answer_tokens: int) -> Answer:
 
 def inspected(inspection: Inspection, data_ref: DataRef, answer_tokens: int) -> Answer:
     """Return rows as an answer within its budget."""
-    return Answer(rows_answer(inspection, answer_tokens, data_ref))
+    answered = rows_answer(inspection, answer_tokens, data_ref)
+    return Answer(answered, partial(grid, inspection, answered))
 
 
 def as_text(result: Json) -> str:
