@@ -1,4 +1,4 @@
-"""The block that the financial table renders: the answer uncut with its texts, written down for the view's own tests."""
+"""The block that the financial table renders: the answer uncut with its texts, and goldens of it for the view."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
