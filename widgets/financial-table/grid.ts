@@ -65,7 +65,12 @@ export class Grid implements Keyed {
     return { row, column: Math.max(0, cell.cellIndex - this.#before + 1) };
   }
 
+  // What gets the focus comes out from under the head and the labels, which stay in sight.
   focus(place: Place): void {
+    const [scroller, head] = [this.#table.parentElement, this.#table.tHead];
+    const corner = head?.rows[0]?.cells[0];
+    scroller?.style.setProperty("scroll-padding-block-start", `${head?.offsetHeight ?? 0}px`);
+    scroller?.style.setProperty("scroll-padding-inline-start", `${corner?.offsetWidth ?? 0}px`);
     this.#element(place)?.focus();
   }
 
