@@ -1,7 +1,7 @@
 // The grid under the keyboard and the pointer: which cell has the focus, and what a click or a key on it means.
 
-import { pressed } from "./keys";
-import type { Keyed, Place } from "./keys";
+import { pressed } from "../shared/keys";
+import type { Keyed, Place } from "../shared/keys";
 
 export interface Meaning {
   fold(line: number, isFolded: boolean): boolean;
