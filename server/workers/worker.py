@@ -21,6 +21,7 @@ from server.embedded.platform import Platform, platform
 from server.feeds import Feeds
 from server.files import archive_of, swept
 from server.ops.board import HealthBoard
+from server.playground import playground
 from server.ports import Loads
 from server.profiles import LiveProfiles, followed
 from server.recording import Recorder, recorded
@@ -69,7 +70,7 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
             dispatch = Dispatch(callers, settings, telemetry, leases, tools, partial(overran, told))
             health, transfers = HealthBoard(brief.health), Transfers(callers, archive)
-            authority, beside = authority_of(settings), transfers.routes()
+            authority, beside = authority_of(settings), [*transfers.routes(), *playground(settings)]
             app = application(dispatch, authority, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
             with followed(profiles), recorded(recorder), swept(archive):
