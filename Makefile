@@ -29,11 +29,12 @@ widgets/dist/built: widgets/node.done $(shell find widgets -name node_modules -p
 	cd widgets && node build.mjs
 	touch $@
 
-lint: $(VENV)/dev.done
+lint: $(VENV)/dev.done $(if $(NPM),widgets/node.done)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(if $(NPM),cd widgets && $(NPM) run --silent check)
 
 bench: $(VENV)/dev.done  ## the benches at their stated sizes; see benches/README.md
 	$(BIN)/python -m benches
@@ -70,6 +71,7 @@ ci-deps:  ## what the tests take beyond pip and npm, from Debian
 	command -v redis-server >/dev/null || ($(APT) redis-server)
 	command -v soffice >/dev/null || ($(APT) libreoffice-calc-nogui)
 	command -v faketime >/dev/null || ($(APT) faketime)
+	command -v chromium >/dev/null || ($(APT) chromium fonts-liberation)
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 
 clean:

@@ -20,9 +20,11 @@ from engine.report.data import Comparison, Drill, Line, Place, ReportData
 from engine.report.drill import joined
 from engine.report.frame import height_of, schema_of
 from engine.report.layout import Across, Cell, Down, Layout, layout
+from engine.report.scenario_style import ScenarioStyle
 
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
 SAID_WHERE_THERE = ("undated", "earliest_loaded_at")  # of a freshness; the rest is always said
+OF_ACTUALS = (ScenarioStyle.ACTUAL, ScenarioStyle.PRIOR_YEAR)  # the scenario's shifts tell them apart
 TOKENS_PER_PLACE = 8  # a column or row of a member has at least so many
 
 
@@ -123,10 +125,7 @@ class Kept:
             ],
             "rows": rows,
             "notes": self.data_ref.notes(report.notes),
-            "freshness": {
-                domain: {scenario: freshness_json(known) for scenario, known in scenarios.items()}
-                for domain, scenarios in report.freshness.items()
-            },
+            "freshness": freshness_of(report),
             "catalogue_version": report.catalogue_version,
             "data_version": report.data_version,
             **self.data_ref.as_data(),
@@ -200,7 +199,12 @@ def column_json(report: ReportData, across: Across, at: int) -> Json:
     """Return what a column is: its scenario, and a place of a statement or a metric."""
     column = report.columns[across.column]
     window = column.window
-    shown: Json = {"key": f"c{at + 1}", "alias": column.heading, "scenario": column.scenario}
+    shown: Json = {
+        "key": f"c{at + 1}",
+        "alias": column.heading,
+        "scenario": column.scenario,
+        "style": column.style.value,
+    }
     if window is not None:
         shown["period"] = {"start": window.start.code, "end": window.end.code, "label": window.label}
     if across.line is not None:
@@ -230,6 +234,14 @@ def column_json(report: ReportData, across: Across, at: int) -> Json:
 def drill_json(drill: Drill | None) -> Json:
     """Return a part of the inspect_rows calls behind figures, where there is one."""
     return {"drill": drill} if drill else {}
+
+
+def freshness_of(report: ReportData) -> Json:
+    """Return how fresh what a report shows is, by domain and scenario."""
+    return {
+        domain: {scenario: freshness_json(known) for scenario, known in scenarios.items()}
+        for domain, scenarios in report.freshness.items()
+    }
 
 
 def freshness_json(known: Freshness) -> Json:

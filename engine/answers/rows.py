@@ -39,6 +39,7 @@ def rows_result(inspection: Inspection, shown: int, data_ref: DataRef) -> Json:
     days = [[span.first.isoformat(), span.last.isoformat()] for span in inspection.read if inspection.period]
     return {
         "source_key": inspection.source,
+        "source_label": inspection.source_label,
         "scenario_id": inspection.scenario,
         **period,
         "days_read": days[:MOST_SPANS],
@@ -65,6 +66,7 @@ def contributed_json(inspection: Inspection) -> Json:
     figure = (total / divisor).as_json(quotient=inspection.quotient) if isinstance(total, Exact) else None
     return {
         "metric": inspection.figure,
+        "metric_label": inspection.figure_label,
         "contribution_total": value_json(total) if isinstance(total, Exact) else None,
         **({"divisor": divisor.as_json()} if divisor != Exact(1) else {}),
         "figure": figure,
@@ -81,8 +83,9 @@ def column_json(column: RowColumn, values: Sequence[object]) -> Json:
     is_text = column.kind == "amount" and any(isinstance(value, str) for value in values)
     return {
         "name": column.name,
+        "label": column.label,
         "type": "number" if column.kind == "amount" else column.kind,
-        **({"unit": column.unit} if column.unit else {}),
+        **({"unit": column.unit, "places": column.places} if column.kind == "amount" else {}),
         **({"exact_strings": True} if is_text else {}),
     }
 
