@@ -1,0 +1,72 @@
+// Plain data for people: lists of like things as tables, the rest as names and values.
+
+import { h } from "./dom";
+import { objects } from "./json";
+import { isFields, list, text, texts, type Fields } from "../shared/shape";
+
+const MOST_ROWS = 200;
+
+export function plain(data: Fields): HTMLElement {
+  return of({ ...data, ...(isList(data) && { rows: asRecords(data), columns: undefined }) });
+}
+
+/** Rows that are bare lists, with their columns apart, as inspect_rows has them. */
+const isList = (data: Fields): boolean => list(data.rows).some(Array.isArray);
+
+function asRecords(data: Fields): readonly Fields[] {
+  const names = objects(data.columns).map((column) => text(column.name));
+  return list(data.rows).map((row) => Object.fromEntries(list(row).map((value, at) => [names[at] ?? String(at), value])));
+}
+
+function of(data: Fields): HTMLElement {
+  const parts = Object.entries(data).filter(([, value]) => value !== undefined && value !== null);
+  const short = parts.filter(([, value]) => !isLong(value));
+  const long = parts.filter(([, value]) => isLong(value));
+  const list = h("dl", { class: "plain" });
+  for (const [name, value] of short) list.append(h("dt", {}, called(name)), h("dd", {}, shortOf(value)));
+  return h(
+    "div",
+    {},
+    ...(short.length > 0 ? [list] : []),
+    ...long.flatMap(([name, value]) => [h("h3", {}, called(name)), longOf(value)]),
+  );
+}
+
+const called = (name: string): string => name.replaceAll("_", " ");
+
+const isLong = (value: unknown): boolean =>
+  isFields(value) || objects(value).length > 0 || (typeof value === "string" && value.includes("\n"));
+
+function longOf(value: unknown): HTMLElement {
+  if (isFields(value)) return plain(value);
+  if (typeof value === "string") return h("p", { class: "prose" }, value);
+  return table(objects(value));
+}
+
+function shortOf(value: unknown): string {
+  if (Array.isArray(value)) return texts(value).length === value.length ? value.join(", ") : JSON.stringify(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Like things, a row each; rows that hold lists of things come as tables of their own. */
+function table(rows: readonly Fields[]): HTMLElement {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const inner = names.filter((name) => rows.some((row) => objects(row[name]).length > 0));
+  if (inner.length > 0) return h("div", {}, ...rows.map((row) => plain(row)));
+  const head = h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, called(name))));
+  const body = rows.slice(0, MOST_ROWS).map((row) =>
+    h("tr", {}, ...names.map((name) => h("td", isNumber(row[name]) ? { class: "number" } : {}, cell(row[name])))),
+  );
+  const left = rows.length - body.length;
+  return h(
+    "div",
+    { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Table" },
+    h("table", { class: "plain" }, h("thead", {}, head), h("tbody", {}, ...body)),
+    ...(left > 0 ? [h("p", { class: "muted" }, `${left} more are in the JSON.`)] : []),
+  );
+}
+
+const isNumber = (value: unknown): boolean => typeof value === "number";
+
+const cell = (value: unknown): string =>
+  value === undefined || value === null ? "" : isFields(value) ? JSON.stringify(value) : shortOf(value);
