@@ -43,6 +43,11 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 NOWHERE = "default-src 'none'; base-uri 'none'; form-action 'none'"
+# a widget runs what stands in it, in a frame of ours, without an origin
+IN_A_FRAME = (
+    f"sandbox allow-scripts; {NOWHERE}; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+    "frame-ancestors 'self'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ def playground(settings: Settings, folder: Path = DIST) -> Sequence[Route]:
     """Return the routes of the playground; none where there are many users."""
     if settings.many_users:
         return []
-    pages = {"/": own_page(folder), "/view": view_page(settings), "/chart": chart_page(settings, folder)}
+    pages = {"/": own_page(folder), "/view": Page(FRAME, IN_A_FRAME), "/chart": chart_page(folder)}
     return [Route(path, shown(page, settings), methods=["GET"]) for path, page in pages.items()]
 
 
@@ -72,25 +77,14 @@ def own_page(folder: Path) -> Page | None:
         return None
     text = (folder / PLAYGROUND).read_text(encoding="utf-8")
     inline = " ".join(f"{kind}-src {hashes};" for kind, hashes in inline_hashes(text).items())
-    policy = f"{NOWHERE}; {inline} connect-src 'self'; frame-src 'self'; frame-ancestors 'none'"
+    policy = f"{NOWHERE}; {inline} connect-src 'self'; frame-src 'self'; img-src data:; frame-ancestors 'none'"
     return Page(text, f"{policy}; require-trusted-types-for 'script'; trusted-types 'none'")
 
 
-def view_page(settings: Settings) -> Page:
-    """Return the frame of widgets: it becomes the page that it is handed, under this policy."""
-    return Page(FRAME, view_policy(settings))
-
-
-def chart_page(settings: Settings, folder: Path) -> Page | None:
+def chart_page(folder: Path) -> Page | None:
     """Return the view of charts, which the playground hands to a frame as it does widgets."""
     built = folder / "chart.html"
-    return Page(built.read_text(encoding="utf-8"), view_policy(settings)) if built.is_file() else None
-
-
-def view_policy(settings: Settings) -> str:
-    """Return what a widget may do: run what stands in it, in a frame of ours, without an origin."""
-    inline = "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
-    return f"sandbox allow-scripts; {NOWHERE}; {inline}; frame-ancestors {' '.join(settings.origins)}"
+    return Page(built.read_text(encoding="utf-8"), IN_A_FRAME) if built.is_file() else None
 
 
 def inline_hashes(text: str) -> Mapping[str, str]:

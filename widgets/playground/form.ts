@@ -41,6 +41,7 @@ function fieldOf(of: Argument, books: Books): Field {
 
 export class Form {
   readonly element: HTMLElement;
+  readonly isEmpty: boolean;
   private readonly fields = new Map<string, Field>();
   private readonly raw = h("textarea", { class: "code", rows: 10, spellcheck: "false", "aria-label": "Arguments as JSON" });
   private rest: Fields = {}; // arguments that the schema does not know, which the server is to judge
@@ -56,8 +57,9 @@ export class Form {
       this.fields.set(name, field);
       return around(of, field);
     });
+    this.isEmpty = labelled.length === 0;
     this.raw.addEventListener("input", () => { this.readRaw(); });
-    this.element = h("div", { class: "fields" }, ...(labelled.length > 0 ? labelled : [h("p", { class: "muted" }, "It takes nothing.")]));
+    this.element = h("div", { class: "fields" }, ...(this.isEmpty ? [h("p", { class: "muted" }, "It takes nothing.")] : labelled));
     this.element.addEventListener("input", () => { this.showRaw(); });
     this.element.addEventListener("click", () => { this.showRaw(); });
     this.element.append(h("details", { class: "raw" }, h("summary", {}, "Arguments as JSON"), this.raw));
@@ -98,11 +100,12 @@ function parsed(typed: string): unknown {
   }
 }
 
-/** A field with its label and with what the schema says of it, which shows while it is filled in. */
+/** A field with its label, and with what the schema says of it for those who ask. */
 function around({ id, name, schema, required }: Argument, field: Field): HTMLElement {
-  const about = h("small", { class: "about" }, text(schema.description));
-  const words = [name.replaceAll("_", " "), ...(required ? [h("span", { class: "required" }, " · required")] : [])];
+  const called = name.replaceAll("_", " ");
+  const words = [called, ...(required ? [h("span", { class: "required" }, " · required")] : [])];
+  const about = h("details", { class: "about" }, h("summary", { "aria-label": `About ${called}` }, "?"), text(schema.description));
   const isOne = field.element.id === id || field.element.querySelector(`#${id}`);
-  if (isOne) return h("div", { class: SHORT.includes(name) ? "short field" : "field" }, h("label", { for: id }, ...words), field.element, about);
-  return h("fieldset", { class: "field" }, h("legend", {}, ...words), field.element, about);
+  if (isOne) return h("div", { class: SHORT.includes(name) ? "short field" : "field" }, h("label", { for: id }, ...words), about, field.element);
+  return h("fieldset", { class: "field" }, h("legend", {}, ...words), about, field.element);
 }

@@ -16,6 +16,8 @@ import { theme, themed } from "./theme";
 import { Views } from "./views";
 
 const OPENS_WITH = "run_statement";
+const REPLACED = "Another call was made.";
+const STOPPED = "Stopped.";
 const ROOM = 0.8; // of the window's height, for a view; half of it beside the rows behind a figure
 
 class Playground {
@@ -26,6 +28,7 @@ class Playground {
   private readonly proof: Proof;
   private readonly came = byId("came");
   private ask: Ask | undefined;
+  private running = new AbortController();
 
   constructor(private readonly server: Server, private readonly tools: readonly Tool[]) {
     this.books = new Books(server, this.calls);
@@ -38,7 +41,7 @@ class Playground {
       async (tool, asked) => this.took(await server.call(tool, asked)),
       (call) => this.views.of(call, this.toolOf(call.tool), innerHeight / 2),
     );
-    this.menu = new Menu(tools, (tool) => { this.choose(tool); }, (call) => { this.show(call); });
+    this.menu = new Menu(tools, (tool) => { this.begin(tool); }, (call) => { this.show(call); });
     byId("tools").append(this.menu.element);
   }
 
@@ -47,13 +50,18 @@ class Playground {
     byId("books").textContent = text((await this.books.answer("svc_orientation")).name);
     const first = this.toolOf(OPENS_WITH) ?? this.tools[0];
     if (!first) return;
-    this.choose(first);
+    const ask = this.choose(first);
     const call = await this.run({});
-    if (call && !call.isError) this.ask?.form.set(questionOf(call.answer));
+    if (call && !call.isError && this.ask === ask) ask.form.set(questionOf(call.answer));
   }
 
   retheme(): void {
     this.views.change(innerHeight * ROOM);
+  }
+
+  /** Show a tool that was picked; one that takes nothing is called at once. */
+  private begin(tool: Tool): void {
+    if (this.choose(tool).form.isEmpty) void this.run({});
   }
 
   private choose(tool: Tool): Ask {
@@ -67,8 +75,9 @@ class Playground {
   private async run(asked: Fields): Promise<Call | undefined> {
     const ask = this.ask;
     if (!ask) return undefined;
-    const stop = new AbortController();
-    ask.busy(() => { stop.abort(); });
+    this.running.abort(REPLACED);
+    const stop = (this.running = new AbortController());
+    ask.busy(() => { stop.abort(STOPPED); });
     this.came.setAttribute("aria-busy", "true");
     try {
       const call = await this.server.call(ask.tool.name, asked, stop.signal);
@@ -77,11 +86,13 @@ class Playground {
       return call;
     } catch (fault) {
       if (fault instanceof KeyRefused) signIn(fault.message);
-      else this.came.replaceChildren(h("p", { role: "alert" }, stop.signal.aborted ? "Stopped." : String(fault)));
+      else if (fault !== REPLACED) this.came.replaceChildren(h("p", { role: "alert" }, String(fault)));
       return undefined;
     } finally {
-      ask.busy();
-      this.came.removeAttribute("aria-busy");
+      if (stop === this.running) {
+        ask.busy();
+        this.came.removeAttribute("aria-busy");
+      }
     }
   }
 

@@ -2,9 +2,10 @@
 
 import { h } from "./dom";
 import { objects } from "./json";
-import { isFields, list, text, texts, type Fields } from "../shared/shape";
+import { isFields, list, text, type Fields } from "../shared/shape";
 
 const MOST_ROWS = 200;
+const LONG = 30; // characters of a cell that may be broken into lines
 
 export function plain(data: Fields): HTMLElement {
   return of({ ...data, ...(isList(data) && { rows: asRecords(data), columns: undefined }) });
@@ -44,8 +45,9 @@ function longOf(value: unknown): HTMLElement {
 }
 
 function shortOf(value: unknown): string {
-  if (Array.isArray(value)) return texts(value).length === value.length ? value.join(", ") : JSON.stringify(value);
-  return typeof value === "string" ? value : JSON.stringify(value);
+  if (Array.isArray(value)) return value.map(shortOf).join(", ");
+  if (isFields(value)) return Object.entries(value).map(([name, one]) => `${called(name)}: ${shortOf(one)}`).join("; ");
+  return typeof value === "string" ? value : JSON.stringify(value ?? "");
 }
 
 /** Like things, a row each; rows that hold lists of things come as tables of their own. */
@@ -54,19 +56,18 @@ function table(rows: readonly Fields[]): HTMLElement {
   const inner = names.filter((name) => rows.some((row) => objects(row[name]).length > 0));
   if (inner.length > 0) return h("div", {}, ...rows.map((row) => plain(row)));
   const head = h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, called(name))));
-  const body = rows.slice(0, MOST_ROWS).map((row) =>
-    h("tr", {}, ...names.map((name) => h("td", isNumber(row[name]) ? { class: "number" } : {}, cell(row[name])))),
-  );
+  const body = rows.slice(0, MOST_ROWS).map((row) => h("tr", {}, ...names.map((name) => cell(row[name]))));
   const left = rows.length - body.length;
   return h(
     "div",
-    { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Table" },
+    { class: "scrolls", tabindex: "0", role: "group", "aria-label": "Table" },
     h("table", { class: "plain" }, h("thead", {}, head), h("tbody", {}, ...body)),
     ...(left > 0 ? [h("p", { class: "muted" }, `${left} more are in the JSON.`)] : []),
   );
 }
 
-const isNumber = (value: unknown): boolean => typeof value === "number";
-
-const cell = (value: unknown): string =>
-  value === undefined || value === null ? "" : isFields(value) ? JSON.stringify(value) : shortOf(value);
+function cell(value: unknown): HTMLElement {
+  const words = value === undefined || value === null ? "" : shortOf(value);
+  const sort = typeof value === "number" ? "number" : words.length > LONG ? "long" : undefined;
+  return h("td", { class: sort }, words);
+}

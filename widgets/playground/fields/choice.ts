@@ -28,13 +28,16 @@ export function offering(id: string, label: string, offers: Offers, chosen: (cho
     wait = setTimeout(() => void show(), PAUSE_MS);
   };
   box.addEventListener("focus", () => void show());
-  box.addEventListener("input", () => {
-    const taken = known.find(({ value }) => value === box.value);
+  box.addEventListener("input", (event) => {
+    const taken = isTyped(event) ? undefined : known.find(({ value }) => value === box.value);
     if (taken) chosen(taken);
     else later();
   });
   return { box, element: h("span", { class: "offering" }, box, list) };
 }
+
+/** What is typed may be the beginning of another name; what is picked from the list is meant. */
+const isTyped = (event: Event): boolean => event instanceof InputEvent && event.inputType !== "insertReplacementText";
 
 /** One name. */
 export function choice({ id, required }: Argument, offers: Offers): Field {

@@ -69,7 +69,7 @@ export function oneOf({ id, schema, required }: Argument): Field {
 /** The first example of a description, as a hint of its shape. */
 function hint({ name, schema }: Argument): Record<string, string> {
   const example = /such as "?([\w@:./-]+)/.exec(text(schema.description))?.[1];
-  const shape = name.startsWith("period") ? "2026-01, 2026-Q1, 2026" : example;
+  const shape = name.startsWith("period") ? "2026-Q1" : example;
   return shape === undefined ? {} : { placeholder: shape };
 }
 
