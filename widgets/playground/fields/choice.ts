@@ -58,6 +58,7 @@ export function chips(id: string, label: string, offers: Offers): Row {
         return h("button", { type: "button", class: "chip", "aria-label": `Remove ${name}`, onclick: remove }, name);
       }),
     );
+    shown.dispatchEvent(new Event("input", { bubbles: true }));
   };
   const add = (): void => {
     if (box.value.trim()) take([...taken, box.value.trim()]);
