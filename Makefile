@@ -15,7 +15,7 @@ serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT $(if $(NPM),widgets)  
 	$(BIN)/tieout serve --instance $(DEMO)
 
 test: lint $(SUITES:=/node.done) widgets  ## lint, types, architecture and every test
-	$(BIN)/python -m tests
+	$(BIN)/python -m pytest -n 3 --dist loadfile --durations=25
 
 test-deep: $(VENV)/dev.done  ## the laws on 2,000 random books each, not the same ones twice
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/laws

@@ -13,6 +13,13 @@ Refusal
 ├── ExpiredReference        expired_reference        a kept report that can no longer be opened
 ├── UnknownFile             unknown_file             a file that is not there, or no longer its caller's to open
 ├── QuotaExceeded           quota_exceeded           no room for another file
+├── UploadIncomplete        upload_incomplete        a file that was announced, and has not come
+├── HostNotAllowed          host_not_allowed         a place that no file may be imported from
+├── ChartInvalid            chart_invalid            a chart that its data or its spec does not make
+├── TransformRefused        transform_refused        a script that uses what the language of scripts does not have
+├── TransformFailed         transform_failed         a script that stopped at a fault of its own, or left no table
+├── TransformLimit          transform_limit          a script that took or left more than it may
+├── TransformForbidden      transform_forbidden      a script that tried what no script may
 ├── ToolDisabled            tool_disabled            a tool that this deployment has turned off
 ├── Busy                    busy                     over the cap; retry shortly
 ├── DeadlineExceeded        timeout                  the call outran its deadline
@@ -144,9 +151,11 @@ class ExpiredReference(Refusal):
     error_type = "expired_reference"
 
     @classmethod
-    def of(cls) -> "ExpiredReference":
-        """Refuse, whatever the reason."""
-        return cls("This result can no longer be opened as it was kept. Run the report again.")
+    def of(cls, reference: str | None = None, *, field: str | None = None) -> "ExpiredReference":
+        """Refuse, whatever the reason; of several references, name the one and its place."""
+        return cls(
+            "This result can no longer be opened as it was kept. Run the report again.", field=field, got=reference
+        )
 
 
 class UnknownFile(Refusal):
@@ -163,6 +172,15 @@ class UnknownFile(Refusal):
             got=file_id,
         )
 
+    @classmethod
+    def of_upload(cls, upload_id: str) -> "UnknownFile":
+        """Refuse an upload, whatever the reason."""
+        return cls(
+            "There is no such upload, or it has expired. Begin anew with begin_file_upload.",
+            field="upload_id",
+            got=upload_id,
+        )
+
 
 class QuotaExceeded(Refusal):
     """No room for another file: of the caller's own, or of all."""
@@ -170,10 +188,62 @@ class QuotaExceeded(Refusal):
     error_type = "quota_exceeded"
 
 
+class UploadIncomplete(Refusal):
+    """A file that was announced and has not come: the same call answers once it has."""
+
+    error_type = "upload_incomplete"
+    retryable = True
+
+
+class HostNotAllowed(Refusal):
+    """A place that no file may be imported from, at once or by way of another."""
+
+    error_type = "host_not_allowed"
+
+
+class ChartInvalid(Refusal):
+    """A chart that its data or its spec does not make."""
+
+    error_type = "chart_invalid"
+
+
+class TransformRefused(Refusal):
+    """A script that uses what the language of scripts does not have."""
+
+    error_type = "transform_refused"
+
+
+class TransformFailed(Refusal):
+    """A script that stopped at a fault of its own, or left no table."""
+
+    error_type = "transform_failed"
+
+
+class TransformLimit(Refusal):
+    """A script that took more time or memory than it may, or left more than an answer holds."""
+
+    error_type = "transform_limit"
+
+
+class TransformForbidden(Refusal):
+    """A script that tried what no script may: to reach files, the network or other processes."""
+
+    error_type = "transform_forbidden"
+
+
 class ToolDisabled(Refusal):
     """A tool that this deployment has turned off."""
 
     error_type = "tool_disabled"
+
+    @classmethod
+    def of(cls, name: str) -> "ToolDisabled":
+        """Refuse a call of a tool by its name."""
+        return cls(
+            f"The tool {quoted([name])} is turned off in this deployment. Use the others; tools/list lists them.",
+            field="tool",
+            got=name,
+        )
 
 
 class Busy(Refusal):

@@ -6,6 +6,7 @@ lines go first, then breakdown members from the end (never totals), then rows of
 out is counted.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 import polars as pl
@@ -125,7 +126,7 @@ class Kept:
             ],
             "rows": rows,
             "notes": self.data_ref.notes(report.notes),
-            "freshness": freshness_of(report),
+            "freshness": freshness_json(report.freshness),
             "catalogue_version": report.catalogue_version,
             "data_version": report.data_version,
             **self.data_ref.as_data(),
@@ -236,15 +237,15 @@ def drill_json(drill: Drill | None) -> Json:
     return {"drill": drill} if drill else {}
 
 
-def freshness_of(report: ReportData) -> Json:
-    """Return how fresh what a report shows is, by domain and scenario."""
+def freshness_json(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
+    """Return how fresh every scenario of every domain is."""
     return {
-        domain: {scenario: freshness_json(known) for scenario, known in scenarios.items()}
-        for domain, scenarios in report.freshness.items()
+        domain: {scenario: known_json(known) for scenario, known in scenarios.items()}
+        for domain, scenarios in freshness.items()
     }
 
 
-def freshness_json(known: Freshness) -> Json:
+def known_json(known: Freshness) -> Json:
     """Return a freshness; what not every one has is left out."""
     parts = {name: getattr(known, name) for name in (part.name for part in fields(known))}
     return {name: part for name, part in parts.items() if name not in SAID_WHERE_THERE or part is not None}

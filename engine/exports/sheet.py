@@ -1,15 +1,16 @@
 """Sheets: a kept result as rows of cells, before any file format.
 
-A cell is a decimal number, a day, a text or nothing, with how it is set. Numbers are in units whatever the report's
-scale: scale and decimals are number formats, so that a program that reads the file has every digit. Spreadsheets hold
-15 significant digits; a figure of more is its digits as text.
+A cell is a decimal number, a truth, a day, a text or nothing, with how it is set. Numbers are in units whatever the
+report's scale: scale and decimals are number formats, so that a program that reads the file has every digit.
+Spreadsheets hold 15 significant digits; an exact figure of more is its digits as text.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from itertools import chain
+from typing import Any
 
 from engine.catalogue import Style
 from engine.exact import Exact
@@ -18,13 +19,15 @@ from engine.report.display import is_in_hundredths, places_shown
 from engine.report.inspection import Inspection, RowColumn
 from engine.report.layout import Across, Cell, Down, Layout, layout
 from engine.report.report import Report
+from engine.report.transform import Transform
+from engine.snapshots.snapshots import Kept
 
-Value = Decimal | date | str | None
+Value = Decimal | bool | date | str | None
 DIGITS = 15  # significant ones that spreadsheets hold
 FIRST_DAY = date(1900, 3, 1)  # before it spreadsheets disagree on what day a number is
 DAY_CODE = 10  # characters of the code of a day
 ZERO = '"\N{EN DASH}"'
-TEXT, DAY = "@", "yyyy-mm-dd"
+TEXT, DAY, INSTANT = "@", "yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss"
 PLAIN = "#,##0.##########"
 
 
@@ -59,9 +62,9 @@ class Sheet:
     rows: Iterator[Sequence[SheetCell]]
 
 
-def sheet_of(kept: Report | Inspection) -> Sheet:
+def sheet_of(kept: Kept) -> Sheet:
     """Return a kept result as a sheet."""
-    return rows_sheet(kept) if isinstance(kept, Inspection) else report_sheet(kept)
+    return SHEETS[type(kept)](kept)
 
 
 def report_sheet(report: Report) -> Sheet:
@@ -205,3 +208,40 @@ def day_of(code: str | None) -> date | None:
         return None
     day = date.fromisoformat(code)
     return day if day >= FIRST_DAY else None
+
+
+def transform_sheet(transform: Transform) -> Sheet:
+    """Return the table that a script made, each value as what it is."""
+    heads = [
+        f"{name} ({transform.units[name]})" if name in transform.units else name for name in transform.frame.columns
+    ]
+    return Sheet(
+        name=transform.label,
+        headings=[heads],
+        frozen=0,
+        widths=[16] * len(heads),
+        rows=([plain_cell(value) for value in row] for row in transform.frame.iter_rows()),
+    )
+
+
+def plain_cell(value: object) -> SheetCell:
+    """Return a value of a script: its numbers are floats, which spreadsheets hold as well."""
+    match value:
+        case None | bool() | str():
+            return SheetCell(value, Look(TEXT) if isinstance(value, str) else Look())
+        case int() | float():
+            return SheetCell(Decimal(repr(value)))
+        case datetime() if value.date() >= FIRST_DAY:
+            return SheetCell(value, Look(INSTANT))
+        case date() if not isinstance(value, datetime) and value >= FIRST_DAY:
+            return SheetCell(value, Look(DAY))
+        case list():
+            return SheetCell(", ".join("" if item is None else str(item) for item in value), Look(TEXT))
+    return SheetCell(str(value), Look(TEXT))
+
+
+SHEETS: Mapping[type, Callable[[Any], Sheet]] = {
+    Report: report_sheet,
+    Inspection: rows_sheet,
+    Transform: transform_sheet,
+}

@@ -19,8 +19,7 @@ from xlsxwriter.worksheet import Worksheet
 from engine.catalogue import Style
 from engine.exports.about import Made, about
 from engine.exports.sheet import TEXT, Look, Sheet, SheetCell, sheet_of
-from engine.report.inspection import Inspection
-from engine.report.report import Report
+from engine.snapshots.snapshots import Kept
 
 MOST_ROWS = 1_048_576  # of a sheet
 LONGEST_TEXT = 32_767  # characters of a cell
@@ -66,6 +65,8 @@ class Writing:
         match cell.value:
             case None:
                 sheet.write_blank(row, column, None, look)
+            case bool():
+                sheet.write_boolean(row, column, cell.value, look)
             case Decimal():
                 sheet.write_number(row, column, cell.value, look)
             case date():
@@ -90,7 +91,7 @@ class Writing:
             yield "Note", f"{self.cut_texts} texts are longer than a cell holds; they end with an ellipsis."
 
 
-def write_workbook(kept: Report | Inspection, made: Made, path: Path) -> None:
+def write_workbook(kept: Kept, made: Made, path: Path) -> None:
     """Write a kept result as a workbook: its rows, and a sheet that says what it is."""
     sheet = sheet_of(kept)
     with Workbook(str(path), {**SAFE, "tmpdir": str(path.parent)}) as book:

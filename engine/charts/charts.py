@@ -1,0 +1,130 @@
+"""Charts: the nine kinds in one table, each with what it takes, how much of it, and how it is drawn.
+
+chart(spec, frame) gives plain data: the points, a Vega-Lite specification that holds them, and a summary in words.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from engine.charts.areas import area
+from engine.charts.bars import bar, horizontal_bar
+from engine.charts.columns import Takes, columns_of
+from engine.charts.heatmaps import cohort_heatmap
+from engine.charts.lines import forecast_line, line
+from engine.charts.picture import Picture, Sheet
+from engine.charts.refusing import bad_data, bad_spec
+from engine.charts.scatters import scatter
+from engine.charts.sparklines import sparkline_row
+from engine.charts.waterfalls import waterfall
+from engine.requests import ChartSpec
+
+SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
+LONGEST_TITLE = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of chart: what it takes of a spec, and how it is drawn."""
+
+    takes: Takes
+    draw: Callable[[Sheet], Picture]
+
+
+BARS: Final = ("styles", "favourable", "stack", "sort")
+STEPS: Final = ("kind", "styles", "favourable")
+CHARTS: Final[Mapping[str, Kind]] = {
+    "line": Kind(Takes(several_y=True, options=("styles",), most_x=600, most_series=8), line),
+    "bar": Kind(Takes(several_y=True, options=BARS, most_x=60, most_series=6), bar),
+    "area": Kind(Takes(several_y=True, options=("stack",), most_x=600, most_series=8), area),
+    "waterfall": Kind(Takes(series="none", is_timed=False, options=STEPS, most_x=20, most_series=1), waterfall),
+    "scatter": Kind(Takes(numeric_x=True, options=("label",), most_x=400, most_series=8), scatter),
+    "horizontal_bar": Kind(Takes(several_y=True, options=BARS, most_x=60, most_series=4), horizontal_bar),
+    "forecast_line": Kind(
+        Takes(several_y=True, options=("styles", "forecast_from"), most_x=300, most_series=4), forecast_line
+    ),
+    "cohort_heatmap": Kind(Takes(series="must", most_x=36, most_series=60), cohort_heatmap),
+    "sparkline_row": Kind(Takes(several_y=True, series="must", most_x=120, most_series=40), sparkline_row),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChartColumn:
+    """A column of a chart's rows."""
+
+    name: str
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A chart as plain data; `rows` are what was drawn, in their own unit."""
+
+    chart_type: str
+    title: str
+    unit: str | None
+    columns: tuple[ChartColumn, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    vega_lite: Mapping[str, Any]
+    summary: str
+
+
+def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None = None) -> Chart:
+    """Return the chart that a spec makes of a table; ChartInvalid says what does not fit, and what would.
+
+    `units` are those that columns came with.
+    """
+    refuse_titles(spec)
+    if not frame.height:
+        raise bad_data("result has no rows: nothing to draw.", "result = df", frame.columns)
+    kind = CHARTS[spec.chart_type]
+    columns = columns_of(spec, frame, kind.takes)
+    sheet = Sheet(spec=spec, frame=frame, columns=columns, takes=kind.takes, units=units or {})
+    drawn = kind.draw(sheet)
+    drawn_columns = columns.all
+    return Chart(
+        chart_type=spec.chart_type,
+        title=spec.title,
+        unit=drawn.unit.name,
+        columns=tuple(
+            ChartColumn(name, drawn.unit.name if name in columns.y else sheet.units.get(name)) for name in drawn_columns
+        ),
+        rows=tuple(frame.select(drawn_columns).rows()),
+        vega_lite=vega_lite(sheet, drawn),
+        summary=" ".join(drawn.sentences),
+    )
+
+
+def refuse_titles(spec: ChartSpec) -> None:
+    """Refuse a chart without a title, and titles that are texts."""
+    for name, text in (("title", spec.title), ("subtitle", spec.subtitle)):
+        if text is not None and (len(text) > LONGEST_TITLE or (name == "title" and not text.strip())):
+            said = f"The {name} has {len(text)} characters: 1 to {LONGEST_TITLE} are shown."
+            raise bad_spec(spec, name, said, text.strip()[:80] or spec.chart_type.replace("_", " ").capitalize())
+
+
+def vega_lite(sheet: Sheet, drawn: Picture) -> Mapping[str, Any]:
+    """Return the picture as a Vega-Lite specification that stands by itself."""
+    spec = sheet.spec
+    words = [
+        part for part in (spec.subtitle, "" if drawn.is_said else unit_words(drawn.unit.words), *drawn.said) if part
+    ]
+    return {
+        "$schema": SCHEMA,
+        "description": " ".join((f"{spec.title}.", *drawn.sentences)),
+        "title": {"text": spec.title, "subtitle": " · ".join(words)},
+        "background": sheet.theme.background,
+        "padding": 16,
+        "width": round(drawn.width, 1),
+        "height": round(drawn.height, 1),
+        "data": {"values": drawn.values},
+        "layer": drawn.layer,
+        "config": sheet.theme.config(),
+    }
+
+
+def unit_words(words: str) -> str:
+    """Return the unit as a subtitle says it."""
+    return f"in {words}" if words else ""
