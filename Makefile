@@ -8,7 +8,7 @@ ROWS ?= 150000
 NPM := $(shell command -v npm 2>/dev/null)
 SUITES := tests/conformance tests/identity
 
-.PHONY: widgets audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
+.PHONY: widgets goldens audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
 .DELETE_ON_ERROR:
 
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT $(if $(NPM),widgets)  ## serve the demo books to MCP clients on this machine
@@ -41,6 +41,9 @@ bench: $(VENV)/dev.done  ## the benches at their stated sizes; see benches/READM
 
 verify-upgrade: $(VENV)/runtime.done  ## verify the running stack step by step; ARGS="--help" tells what it takes
 	$(BIN)/python scripts/verify_upgrade.py $(ARGS)
+
+goldens: $(VENV)/dev.done  ## write what the views are tested on anew, from what the engine answers
+	GOLDENS=write $(BIN)/python -m pytest -q tests/engine/test_table.py
 
 schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files for editors
 	$(BIN)/python scripts/schemas.py

@@ -10,6 +10,7 @@ from typing import Any
 import mcp_types as types
 from mcp.server import ServerRequestContext
 from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
@@ -35,6 +36,7 @@ APP, APP_TYPE = "io.modelcontextprotocol/ui", "text/html;profile=mcp-app"
 SHOWN = {
     "ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}
 }  # a widget fetches nothing
+EXTENSIONS = {APP: {"mimeTypes": [APP_TYPE]}}
 Context = ServerRequestContext[Any]
 
 
@@ -97,7 +99,8 @@ def endpoint(
         on_list_prompts=list_prompts,
     )
     if pages:
-        server.extensions = {APP: {"mimeTypes": [APP_TYPE]}}
+        server.extensions = EXTENSIONS
+        server.middleware.append(saying_extensions)
     return StreamableHTTPSessionManager(
         server,
         json_response=True,
@@ -107,6 +110,14 @@ def endpoint(
             allowed_origins=list(origins),
         ),
     )
+
+
+async def saying_extensions(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Answer one message; that to `initialize` names the extensions, which the SDK says in the newest protocol only."""
+    result = await call_next(ctx)
+    if ctx.method == "initialize" and isinstance(result, dict):
+        return {**result, "capabilities": {**result["capabilities"], "extensions": EXTENSIONS}}
+    return result
 
 
 def advertised(tool: Tool, pages: Mapping[Widget, str]) -> types.Tool:

@@ -200,12 +200,9 @@ def column_json(report: ReportData, across: Across, at: int) -> Json:
     """Return what a column is: its scenario, and a place of a statement or a metric."""
     column = report.columns[across.column]
     window = column.window
-    shown: Json = {
-        "key": f"c{at + 1}",
-        "alias": column.heading,
-        "scenario": column.scenario,
-        "style": column.style.value,
-    }
+    shown: Json = {"key": f"c{at + 1}", "alias": column.heading, "scenario": column.scenario}
+    if column.style not in OF_ACTUALS:
+        shown["style"] = column.style.value
     if window is not None:
         shown["period"] = {"start": window.start.code, "end": window.end.code, "label": window.label}
     if across.line is not None:
