@@ -10,6 +10,7 @@ from typing import Any, Final
 import polars as pl
 
 from engine.charts.areas import area
+from engine.charts.axes import broken
 from engine.charts.bars import bar, horizontal_bar
 from engine.charts.columns import Takes, columns_of
 from engine.charts.heatmaps import cohort_heatmap
@@ -18,11 +19,13 @@ from engine.charts.picture import Picture, Sheet
 from engine.charts.refusing import bad_data, bad_spec
 from engine.charts.scatters import scatter
 from engine.charts.sparklines import sparkline_row
+from engine.charts.themes import SUBTITLE_SIZE, TITLE_SIZE
 from engine.charts.waterfalls import waterfall
 from engine.requests import ChartSpec
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 LONGEST_TITLE = 160
+LEAST_TITLE = 300  # pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +111,16 @@ def refuse_titles(spec: ChartSpec) -> None:
 def vega_lite(sheet: Sheet, drawn: Picture) -> Mapping[str, Any]:
     """Return the picture as a Vega-Lite specification that stands by itself."""
     spec = sheet.spec
-    words = [
-        part for part in (spec.subtitle, "" if drawn.is_said else unit_words(drawn.unit.words), *drawn.said) if part
-    ]
+    unit = f"in {drawn.unit.words}" if drawn.unit.words and not drawn.is_said else None
+    subtitle = " · ".join(part for part in (spec.subtitle, unit, *drawn.said) if part)
+    room = max(drawn.width, LEAST_TITLE)
     return {
         "$schema": SCHEMA,
         "description": " ".join((f"{spec.title}.", *drawn.sentences)),
-        "title": {"text": spec.title, "subtitle": " · ".join(words)},
+        "title": {
+            "text": broken(spec.title, TITLE_SIZE, room),
+            "subtitle": broken(subtitle, SUBTITLE_SIZE, room),
+        },
         "background": sheet.theme.background,
         "padding": 16,
         "width": round(drawn.width, 1),
@@ -123,8 +129,3 @@ def vega_lite(sheet: Sheet, drawn: Picture) -> Mapping[str, Any]:
         "layer": drawn.layer,
         "config": sheet.theme.config(),
     }
-
-
-def unit_words(words: str) -> str:
-    """Return the unit as a subtitle says it."""
-    return f"in {words}" if words else ""

@@ -24,6 +24,7 @@ from server.feeds import Feeds
 from server.files import archive_of, swept
 from server.importing.importer import importer_of
 from server.ops.board import HealthBoard
+from server.playground import playground
 from server.ports import Loads
 from server.profiles import LiveProfiles, followed
 from server.recording import Recorder, recorded
@@ -77,7 +78,7 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
             dispatch = Dispatch(callers, settings, telemetry, leases, tools, partial(overran, told))
             health, authority = HealthBoard(brief.health), authority_of(settings)
-            beside = transfer_routes(callers, archive, settings)
+            beside = [*transfer_routes(callers, archive, settings), *playground(settings)]
             app = application(dispatch, authority, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
             with closing(workshop), followed(profiles), recorded(recorder), swept(archive):
