@@ -48,8 +48,9 @@ goldens: $(VENV)/dev.done  ## write what the views are tested on anew, from what
 schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files for editors
 	$(BIN)/python scripts/schemas.py
 
-docs: schemas  ## write what the documentation takes out of the code
+docs: schemas $(VENV)/dev.done  ## write what the documentation takes out of the code
 	$(BIN)/python scripts/settings_table.py
+	$(BIN)/python -m scripts.tools_page
 
 secrets: $(VENV)/dev.done  ## write down what looks like a secret and was looked at
 	PYTHONPATH=. $(BIN)/python scripts/known_secrets.py
