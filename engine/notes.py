@@ -110,6 +110,10 @@ NOTES: dict[str, Wording] = {
         Severity.CAUTION,
         "The history of loads cannot be read just now, so the last loads are left out. Call again shortly.",
     ),
+    "type_differs": Wording(
+        Severity.CAUTION,
+        "The file was said to be {said} and came as {sent}: a page that asks for a login may have come in its place.",
+    ),
     "limit_reduced": Wording(Severity.INFO, "limit {got} is above the maximum; {maximum} was used."),
 }
 

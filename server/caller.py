@@ -10,11 +10,14 @@ from engine.reader import Reader
 from server.datasets import CallerDatasets
 from server.feeds import CallerFeeds, Feeds
 from server.files import Archive, CallerFiles
+from server.importing.importer import Importer
+from server.imports import CallerImports
 from server.ports import Snapshots
 from server.principal import Principal
 from server.profiles import LiveProfiles
 from server.recording import Recorder
 from server.scripts import CallerScripts, Workshop
+from server.uploads import CallerUploads
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class Caller:
     datasets: CallerDatasets
     files: CallerFiles
     scripts: CallerScripts
+    uploads: CallerUploads
+    imports: CallerImports
     answer_tokens: int
     row_cap: int
     stop: Callable[[], None]
@@ -33,11 +38,12 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Where callers keep results for a while, and files; and where it is kept who called."""
+    """Where callers keep results for a while, and files, and get them from; and where it is kept who called."""
 
     snapshots: Snapshots
     archive: Archive
     callers: Recorder
+    importer: Importer
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +66,11 @@ class Callers:
         reader = Reader(self.shelf.current(), held)
         feeds = CallerFeeds(self.feeds, reader, operates=any(profile.operations for profile in held))
         datasets = CallerDatasets(principal.subject, self.keeping.snapshots, reader)
-        files = CallerFiles(principal, self.keeping.archive, reader)
+        files = CallerFiles(principal, self.keeping.archive, reader, stop)
         scripts = CallerScripts(principal.subject, self.workshop, stop)
-        return Caller(reader, feeds, datasets, files, scripts, self.answer_tokens, self.row_cap, stop)
+        uploads = CallerUploads(principal, self.keeping.archive)
+        imports = CallerImports(uploads, self.keeping.importer, stop)
+        return Caller(reader, feeds, datasets, files, scripts, uploads, imports, self.answer_tokens, self.row_cap, stop)
 
     def reader_of(self, principal: Principal) -> Reader:
         """Return the books as a principal sees them who does not call just now: a link carries no token."""

@@ -8,6 +8,9 @@ from server.offers.charts import CHARTS
 from server.offers.discovery import DISCOVERY
 from server.offers.ingestion import INGESTION
 from server.offers.reporting import REPORTING
+from server.offers.uploads import UPLOADS
 from server.tool import Tool
 
-TOOLS: dict[str, Tool] = {tool.name: tool for tool in (*DISCOVERY, *REPORTING, *INGESTION, *CHARTS, *ARTIFACTS)}
+TOOLS: dict[str, Tool] = {
+    tool.name: tool for tool in (*DISCOVERY, *REPORTING, *INGESTION, *CHARTS, *ARTIFACTS, *UPLOADS)
+}

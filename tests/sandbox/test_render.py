@@ -63,14 +63,16 @@ def test_a_worker_that_was_killed_is_replaced(renderer: Renderer) -> None:
 
 
 def test_a_worker_that_hangs_is_ended_and_replaced() -> None:
-    with Renderer(wall=3) as renderer:
+    with Renderer() as renderer:
         renderer.render(CHART, "svg")
-        before = worker_of(renderer)
+        before, wall = worker_of(renderer), renderer._wall
         os.kill(before, signal.SIGSTOP)
+        renderer._wall = 0.3
         with pytest.raises(Gone, match="took too long"):
             renderer.render(CHART, "svg")
         assert renderer._worker is None
         assert not Path(f"/proc/{before}").exists()
+        renderer._wall = wall
         assert renderer.render(CHART, "svg").startswith(b"<svg")
 
 
@@ -96,6 +98,13 @@ def test_an_address_in_a_chart_is_never_fetched(renderer: Renderer) -> None:
     asked: dict[str, Any] = {**CHART, "data": {"url": "http://127.0.0.1:9/figures.json"}}
     with pytest.raises(RenderFailed):
         renderer.render(asked, "svg")
+
+
+def test_without_the_package_a_picture_is_refused_with_its_name() -> None:
+    with Renderer(painter="tests.sandbox.unpainted") as renderer:
+        for _ in range(2):
+            with pytest.raises(RenderFailed, match=r"vl-convert-python, which is not installed here"):
+                renderer.render(CHART, "svg")
 
 
 def test_closing_ends_the_worker() -> None:
