@@ -8,6 +8,7 @@ import { fields, isFields, list, parsed, text } from "./shape";
 import type { Fields } from "./shape";
 
 const RENDER_BLOCK = "tieout/table";
+const PATIENCE_MS = 4000;
 
 export interface Refusal {
   readonly error: string;
@@ -17,7 +18,7 @@ export interface Refusal {
 export interface Shown<Seen> {
   table(seen: Seen): void;
   refusal(refusal: Refusal): void;
-  waiting(words: string): void;
+  waiting(words: string, again?: () => void): void; // again: reads the result anew, where nothing may come by itself
 }
 
 // Where a result's data may stand, the best place first.
@@ -44,6 +45,7 @@ export class Reading<Seen> {
   #tool = "";
   #args: Fields | undefined;
   #calledAgain = "";
+  #silence: ReturnType<typeof setTimeout> | undefined;
 
   constructor(host: Host, read: (copy: unknown) => Seen | undefined, shown: Shown<Seen>) {
     this.#host = host;
@@ -55,9 +57,11 @@ export class Reading<Seen> {
     this.#tool = tool;
     this.#args = args;
     this.#shown.waiting("Reading the books…");
+    this.#silence = setTimeout(() => { this.#offer(); }, PATIENCE_MS);
   }
 
   async answered(result: Fields): Promise<void> {
+    clearTimeout(this.#silence);
     if (this.#show(result)) return;
     const again = this.#again();
     if (again === undefined) {
@@ -67,6 +71,12 @@ export class Reading<Seen> {
     this.#shown.waiting("The host withheld the result; reading it again…");
     const second = await again.catch((fault: unknown): Fields => ({ isError: true, content: [{ text: String(fault) }] }));
     if (!this.#show(second)) this.#shown.waiting("The host did not hand over the result.");
+  }
+
+  // Some hosts never say that a result is there: whoever waits may ask for it.
+  #offer(): void {
+    if (!this.#host.can("serverTools")) return;
+    this.#shown.waiting("Still waiting for the result.", () => { void this.answered({}); });
   }
 
   #show(result: Fields): boolean {
