@@ -88,7 +88,7 @@ def large(small_instance: tuple[Path, Path]) -> bytes:
         period=None,
         filters={},
         read=(),
-        columns=(RowColumn("text", "text"), RowColumn("amount", "amount")),
+        columns=(RowColumn("text", "Text", "text"), RowColumn("amount", "Amount", "amount")),
         rows=[("said", Exact(123_456_789, 100))] * ROWS,
         labels={},
         truncated=False,
