@@ -84,6 +84,7 @@ def large(small_instance: tuple[Path, Path]) -> bytes:
     )
     rows = Inspection(
         source="gl",
+        source_label="General ledger",
         scenario="actual",
         period=None,
         filters={},
@@ -93,6 +94,7 @@ def large(small_instance: tuple[Path, Path]) -> bytes:
         labels={},
         truncated=False,
         figure=None,
+        figure_label=None,
         contribution_total=Nothing.MISSING,
         divisor=Exact(1),
         quotient=False,
