@@ -27,6 +27,13 @@ def text_of(value: object) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
+def plain(value: object) -> object:
+    """Return a cell as JSON has it."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return text_of(value) if isinstance(value, date | time) else value
+
+
 def figures_of(frame: pl.DataFrame, name: str) -> list[float | None]:
     """Return a column of figures; what is no number is none."""
     return [value if value is not None and isfinite(value) else None for value in frame[name].to_list()]

@@ -12,6 +12,7 @@ import polars as pl
 from engine.charts.areas import area
 from engine.charts.axes import broken
 from engine.charts.bars import bar, horizontal_bar
+from engine.charts.cells import plain
 from engine.charts.columns import Takes, columns_of
 from engine.charts.heatmaps import cohort_heatmap
 from engine.charts.lines import forecast_line, line
@@ -44,7 +45,9 @@ CHARTS: Final[Mapping[str, Kind]] = {
     "area": Kind(Takes(several_y=True, options=("stack",), most_x=600, most_series=8), area),
     "waterfall": Kind(Takes(series="none", is_timed=False, options=STEPS, most_x=20, most_series=1), waterfall),
     "scatter": Kind(Takes(numeric_x=True, options=("label",), most_x=400, most_series=8), scatter),
-    "horizontal_bar": Kind(Takes(several_y=True, options=BARS, most_x=60, most_series=4), horizontal_bar),
+    "horizontal_bar": Kind(
+        Takes(several_y=True, is_timed=False, options=BARS, most_x=60, most_series=4), horizontal_bar
+    ),
     "forecast_line": Kind(
         Takes(several_y=True, options=("styles", "forecast_from"), most_x=300, most_series=4), forecast_line
     ),
@@ -94,7 +97,7 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None 
         columns=tuple(
             ChartColumn(name, drawn.unit.name if name in columns.y else sheet.units.get(name)) for name in drawn_columns
         ),
-        rows=tuple(frame.select(drawn_columns).rows()),
+        rows=tuple(tuple(map(plain, row)) for row in frame.select(drawn_columns).rows()),
         vega_lite=vega_lite(sheet, drawn),
         summary=" ".join(drawn.sentences),
     )
