@@ -87,6 +87,50 @@ class FileRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UploadRequest(Request):
+    """A file that its caller is about to send."""
+
+    filename: str
+    """Its name, without folders, such as budget 2026.xlsx."""
+    mime_type: str
+    """Its type, without parameters, such as text/csv."""
+    size_bytes: int
+    """Its exact size in bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompleteRequest(Request):
+    """A file that was sent."""
+
+    upload_id: str
+    """The upload_id that begin_file_upload returned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFile(Request):
+    """A file of the host, which says more of it in some places than in others."""
+
+    __pydantic_config__: ClassVar = {"extra": "ignore", "strict": True}
+
+    download_url: str
+    """Where its bytes are, over https, at a host that this deployment allows."""
+    file_id: str | None = None
+    """What the host calls it."""
+    file_name: str | None = None
+    """Its name."""
+    mime_type: str | None = None
+    """Its type, such as text/csv."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRequest(Request):
+    """An attachment of the conversation."""
+
+    file: HostFile
+    """The attachment as the host describes it; keys that are not listed do no harm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSpec(Request):
     """How to draw the table that the script leaves in `result`: one row for each point (x, y and perhaps series)."""
 
@@ -131,6 +175,22 @@ class ChartSpec(Request):
     """artifact: also make a file of it, with a link."""
     format: Literal["svg", "png"] = "svg"
     """Of the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartRequest(Request):
+    """A chart of what a script makes of results."""
+
+    data_refs: tuple[str, ...]
+    """The data_ref of one result or of several, always as a list: ["ds_…"]. In the script they are frames[0],
+    frames[1] and so on; df is frames[0]."""
+    transform_code: str
+    """The script: Python that leaves a polars DataFrame, a dict of lists or a list of dicts in `result`, one row for
+    each point, at most 5,000. It has df, frames and pl (polars expressions), the usual builtins, and may import
+    datetime, math, statistics, itertools, collections, decimal and re; no files, no network, 5 seconds. `result = df`
+    leaves the result as it is."""
+    chart_spec: ChartSpec
+    """What to draw of `result`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

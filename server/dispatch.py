@@ -86,7 +86,7 @@ class Dispatch:
     ) -> None:
         """`overrun` is given the name of the tool whose call does not end."""
         self.tools = tools
-        self._deployment = Deployment(settings=settings)
+        self._deployment = Deployment(settings=settings, workshop=callers.workshop)
         self._callers = callers
         self._deadline = settings.deadline_seconds
         self._telemetry = telemetry

@@ -1,13 +1,14 @@
 """Tools: what one takes, what it does, and what a model is told of it."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from engine.requests import Request
 from server.caller import Caller
+from server.scripts import Workshop
 from server.settings import Settings
 from server.widgets import Widget
 from server.wire.answer import Answer
@@ -26,6 +27,7 @@ class Deployment:
     """What a tool may depend on to be there at all."""
 
     settings: Settings
+    workshop: Workshop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ class Tool:
     effect: Effect = Effect.NONE
     widget: Widget | None = None  # shows the result; what it renders goes out beside the answer, built or not
     withheld: Callable[[Deployment], str | None] = lambda _: None  # why it is not offered, for operators; may wait
+    attachments: Sequence[str] = ()  # arguments that a host fills with files of the conversation
     shape: Shape[Any] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -4,13 +4,13 @@ from engine.charts.axes import again, apart, exact_format, figure_axis, name_axi
 from engine.charts.picture import Picture, Sheet, title_words
 from engine.charts.reading import colours_of, grid_for
 from engine.charts.stacks import stacked
-from engine.charts.words import course
+from engine.charts.words import course, named
 
 
 def area(sheet: Sheet) -> Picture:
     """Draw an area for each series, the first at the bottom."""
     grid, unit = grid_for(sheet)
-    bounds = list(stacked(grid))
+    bounds = stacked(sheet, grid)
     ticks = ticks_of([end for _, end in bounds[-1]], zero=True)
     width, height = sheet.size
     x = name_axis(grid, width, {"type": "point", "padding": 0})
@@ -19,6 +19,7 @@ def area(sheet: Sheet) -> Picture:
     scale = {"domain": names, "range": colours_of(sheet, grid)}
     colour = {"field": "s", "type": "nominal", "scale": scale, "legend": None}
     middles = [ticks.pixel(sum(part[-1]) / 2, height) for part in bounds]
+    middles = middles if len(bounds) > 1 else [ticks.pixel(bounds[0][-1][1], height)]
     told = tooltip(
         x=(title_words(sheet.columns.x), None), s=("Series", None), y=(unit.name or "Value", exact_format(unit))
     )
@@ -27,7 +28,7 @@ def area(sheet: Sheet) -> Picture:
             "x": grid.xs[-1],
             "s": series.name,
             "b": ticks.value(pixel, height),
-            "t": f"{series.name[:30]} {unit.text(value)}",
+            "t": named(grid, series.name, unit.text(value)),
         }
         for series, pixel in zip(grid.series, apart(middles, height), strict=True)
         for value in series.known[-1:]

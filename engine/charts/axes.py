@@ -14,14 +14,16 @@ from engine.charts.units import Unit
 WIDE = "mwMW@%—ABCDEFGHKNOPQRSUVXYZ&"
 NARROW = "iljtfrI.,:;|!()[]' "
 GAP = 14  # pixels between the lines of labels
+NARROW_STEP = 18  # pixels between labels that are no longer slanted, but upright
 LEVEL = {"labelAngle": 0, "labelAlign": "center", "labelBaseline": "top"}
-SLANTED = {
-    "labelAngle": -40,
+UPRIGHT = {
+    "labelAngle": -90,
     "labelAlign": "right",
     "labelBaseline": "middle",
     "labelLimit": 130,
     "labelOverlap": False,
 }
+SLANTED = {**UPRIGHT, "labelAngle": -40}
 MOST_TICKS = 6
 
 
@@ -124,7 +126,19 @@ def across(grid: Grid, width: float) -> Vega:
     longest = max(len(word) for x in grid.xs for word in x.split() or [x])
     if longest <= fits and max(lines_of(x, int(fits)) for x in grid.xs) <= 3:
         return {**axis, "labelExpr": wrapped(int(fits)), "labelLimit": 400}
-    return {**axis, **SLANTED}
+    return {**axis, **(SLANTED if width / len(grid.xs) > NARROW_STEP else UPRIGHT)}
+
+
+def broken(text: str, size: float, width: float) -> list[str]:
+    """Return a text as lines that are no wider than `width` pixels, if no word is."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and text_width(longer, size) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
 
 
 def lines_of(text: str, most: int) -> int:

@@ -13,7 +13,7 @@ from engine.charts.words import course, ranking
 FILLED = 0.72  # share of a step that its bars take
 BAND = {"type": "band", "paddingInner": 1 - FILLED, "paddingOuter": (1 - FILLED) / 2}
 BETWEEN = 0.08  # share of a bar that is free beside the next
-WIDEST_STEP, NARROWEST = 110, 260
+LEAST_STEP, WIDEST_STEP, NARROWEST = 12, 110, 260
 STEP, BESIDE = 26, 16  # pixels of a lying bar, and of each more beside it
 MOST_LABELS = 48
 
@@ -23,7 +23,8 @@ def bar(sheet: Sheet) -> Picture:
     grid, unit = grid_for(sheet)
     grid = ordered(sheet, grid)
     width, height = sheet.size
-    width = min(width, max(NARROWEST, WIDEST_STEP * len(grid.xs)))
+    steps = len(grid.xs)
+    width = min(max(width, LEAST_STEP * steps), max(NARROWEST, WIDEST_STEP * steps))
     bars = Bars(sheet, grid, unit, upright=True, step=width / len(grid.xs))
     return bars.picture(width, height, name_axis(grid, width, BAND))
 
@@ -59,7 +60,7 @@ class Bars:
         self.sheet, self.grid, self.unit, self.upright = sheet, grid, unit, upright
         self.along, self.high = ("x", "y") if upright else ("y", "x")
         self.is_single = len(grid.series) == 1
-        self.bounds = list(stacked(grid)) if sheet.spec.stack and not self.is_single else None
+        self.bounds = stacked(sheet, grid) if sheet.spec.stack and not self.is_single else None
         beside = 1 if self.bounds or self.is_single else len(grid.series)
         self.thick = FILLED * step * (1 if beside == 1 else (1 - BETWEEN) / (beside - BETWEEN))
         self.is_labelled = self.bounds is None and self.labels_fit()

@@ -10,20 +10,23 @@ from typing import Any, Final
 import polars as pl
 
 from engine.charts.areas import area
+from engine.charts.axes import broken
 from engine.charts.bars import bar, horizontal_bar
+from engine.charts.cells import plain
 from engine.charts.columns import Takes, columns_of
 from engine.charts.heatmaps import cohort_heatmap
 from engine.charts.lines import forecast_line, line
 from engine.charts.picture import Picture, Sheet
-from engine.charts.refusing import CODE, FIELD
+from engine.charts.refusing import bad_data, bad_spec
 from engine.charts.scatters import scatter
 from engine.charts.sparklines import sparkline_row
+from engine.charts.themes import SUBTITLE_SIZE, TITLE_SIZE
 from engine.charts.waterfalls import waterfall
-from engine.errors import ChartInvalid
 from engine.requests import ChartSpec
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 LONGEST_TITLE = 160
+LEAST_TITLE = 300  # pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +37,16 @@ class Kind:
     draw: Callable[[Sheet], Picture]
 
 
+BARS: Final = ("styles", "favourable", "stack", "sort")
+STEPS: Final = ("kind", "styles", "favourable")
 CHARTS: Final[Mapping[str, Kind]] = {
     "line": Kind(Takes(several_y=True, options=("styles",), most_x=600, most_series=8), line),
-    "bar": Kind(
-        Takes(several_y=True, options=("styles", "favourable", "stack", "sort"), most_x=60, most_series=6), bar
-    ),
+    "bar": Kind(Takes(several_y=True, options=BARS, most_x=60, most_series=6), bar),
     "area": Kind(Takes(several_y=True, options=("stack",), most_x=600, most_series=8), area),
-    "waterfall": Kind(
-        Takes(series="none", options=("kind", "styles", "favourable"), most_x=20, most_series=1), waterfall
-    ),
+    "waterfall": Kind(Takes(series="none", is_timed=False, options=STEPS, most_x=20, most_series=1), waterfall),
     "scatter": Kind(Takes(numeric_x=True, options=("label",), most_x=400, most_series=8), scatter),
     "horizontal_bar": Kind(
-        Takes(several_y=True, options=("styles", "favourable", "stack", "sort"), most_x=60, most_series=4),
-        horizontal_bar,
+        Takes(several_y=True, is_timed=False, options=BARS, most_x=60, most_series=4), horizontal_bar
     ),
     "forecast_line": Kind(
         Takes(several_y=True, options=("styles", "forecast_from"), most_x=300, most_series=4), forecast_line
@@ -84,7 +84,7 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None 
     """
     refuse_titles(spec)
     if not frame.height:
-        raise ChartInvalid("result has no rows: nothing to draw.", field=CODE, got=frame.columns)
+        raise bad_data("result has no rows: nothing to draw.", "result = df", frame.columns)
     kind = CHARTS[spec.chart_type]
     columns = columns_of(spec, frame, kind.takes)
     sheet = Sheet(spec=spec, frame=frame, columns=columns, takes=kind.takes, units=units or {})
@@ -97,7 +97,7 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None 
         columns=tuple(
             ChartColumn(name, drawn.unit.name if name in columns.y else sheet.units.get(name)) for name in drawn_columns
         ),
-        rows=tuple(frame.select(drawn_columns).rows()),
+        rows=tuple(tuple(map(plain, row)) for row in frame.select(drawn_columns).rows()),
         vega_lite=vega_lite(sheet, drawn),
         summary=" ".join(drawn.sentences),
     )
@@ -107,24 +107,23 @@ def refuse_titles(spec: ChartSpec) -> None:
     """Refuse a chart without a title, and titles that are texts."""
     for name, text in (("title", spec.title), ("subtitle", spec.subtitle)):
         if text is not None and (len(text) > LONGEST_TITLE or (name == "title" and not text.strip())):
-            raise ChartInvalid(
-                f"The {name} has {len(text)} characters: 1 to {LONGEST_TITLE} are shown.",
-                field=FIELD + name,
-                got=text,
-                example={"title": "Revenue 4% above budget", "subtitle": "Corvane Group, January to September 2026"},
-            )
+            said = f"The {name} has {len(text)} characters: 1 to {LONGEST_TITLE} are shown."
+            raise bad_spec(spec, name, said, text.strip()[:80] or spec.chart_type.replace("_", " ").capitalize())
 
 
 def vega_lite(sheet: Sheet, drawn: Picture) -> Mapping[str, Any]:
     """Return the picture as a Vega-Lite specification that stands by itself."""
     spec = sheet.spec
-    words = [
-        part for part in (spec.subtitle, "" if drawn.is_said else unit_words(drawn.unit.words), *drawn.said) if part
-    ]
+    unit = f"in {drawn.unit.words}" if drawn.unit.words and not drawn.is_said else None
+    subtitle = " · ".join(part for part in (spec.subtitle, unit, *drawn.said) if part)
+    room = max(drawn.width, LEAST_TITLE)
     return {
         "$schema": SCHEMA,
         "description": " ".join((f"{spec.title}.", *drawn.sentences)),
-        "title": {"text": spec.title, "subtitle": " · ".join(words)},
+        "title": {
+            "text": broken(spec.title, TITLE_SIZE, room),
+            "subtitle": broken(subtitle, SUBTITLE_SIZE, room),
+        },
         "background": sheet.theme.background,
         "padding": 16,
         "width": round(drawn.width, 1),
@@ -133,8 +132,3 @@ def vega_lite(sheet: Sheet, drawn: Picture) -> Mapping[str, Any]:
         "layer": drawn.layer,
         "config": sheet.theme.config(),
     }
-
-
-def unit_words(words: str) -> str:
-    """Return the unit as a subtitle says it."""
-    return f"in {words}" if words else ""

@@ -1,15 +1,24 @@
 """Columns of a chart: which column of the table plays which part, said by the spec or certain without it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import polars as pl
 
 from engine.charts.periods import grain_of
-from engine.charts.refusing import FIELD, bad_column, example, figures_in, names_in, which_column
-from engine.errors import ChartInvalid
+from engine.charts.refusing import bad_column, bad_spec, figures_in, names_in, which_column
 from engine.requests import ChartSpec
+
+OPTIONS: Final[Mapping[str, object]] = {
+    "kind": None,
+    "label": None,
+    "styles": {},
+    "forecast_from": None,
+    "favourable": None,
+    "stack": False,
+    "sort": "given",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +28,7 @@ class Takes:
     numeric_x: bool = False
     several_y: bool = False
     series: Literal["none", "may", "must"] = "may"
+    is_timed: bool = True  # periods along x are put in time
     options: tuple[str, ...] = ()  # fields that mean something to it
     most_x: int
     most_series: int
@@ -48,9 +58,7 @@ def columns_of(spec: ChartSpec, frame: pl.DataFrame, takes: Takes) -> Columns:
     taken = [part for part in (spec.series, spec.kind, spec.label) if part is not None]
     y = figures_of(spec, frame, [name for name in figures if name not in (spec.x, *taken)])
     if len(y) > 1 and not takes.several_y:
-        raise ChartInvalid(
-            f"A {spec.chart_type} chart draws one column y.", field=FIELD + "y", got=y, example=example(spec, frame)
-        )
+        raise bad_spec(spec, "y", f"A {spec.chart_type} chart draws one column y.", y[0], figures)
     if takes.numeric_x:
         x = one(spec, frame, "x", figures, [name for name in figures if name not in y])
     else:
@@ -66,17 +74,10 @@ def columns_of(spec: ChartSpec, frame: pl.DataFrame, takes: Takes) -> Columns:
 
 def refuse_options(spec: ChartSpec, takes: Takes) -> None:
     """Refuse what would mean nothing: an option of another kind of chart."""
-    for name, plain in (
-        ("kind", None), ("label", None), ("styles", {}), ("forecast_from", None), ("favourable", None),
-        ("stack", False), ("sort", "given"),
-    ):  # fmt: skip
+    for name, plain in OPTIONS.items():
         if getattr(spec, name) != plain and name not in takes.options:
-            raise ChartInvalid(
-                f"A {spec.chart_type} chart takes no {name}: leave it out.",
-                field=FIELD + name,
-                got=getattr(spec, name),
-                valid=takes.options,
-            )
+            said = f"A {spec.chart_type} chart takes no {name}: leave it out."
+            raise bad_spec(spec, name, said, plain, takes.options)
 
 
 def one(spec: ChartSpec, frame: pl.DataFrame, field: str, fits: Sequence[str], certain: Sequence[str]) -> str:
@@ -121,15 +122,14 @@ def is_time(column: pl.Series) -> bool:
 def series_of(spec: ChartSpec, frame: pl.DataFrame, takes: Takes, x: str, y: Sequence[str]) -> str | None:
     """Return the column that splits the figures: as the spec says, else the only one that tells rows of one x apart."""
     if spec.series is not None:
-        if takes.series == "none" or len(y) > 1:
-            said = (
-                f"A {spec.chart_type} chart takes no series."
-                if len(y) == 1
-                else "Several columns y are series already."
-            )
-            raise ChartInvalid(
-                f"{said} Leave series out.", field=FIELD + "series", got=spec.series, example=example(spec, frame)
-            )
+        no_use = (
+            (takes.series == "none", f"A {spec.chart_type} chart takes no series"),
+            (len(y) > 1, "Several columns y are series already"),
+            (spec.series == x, "x names the bars and points already"),
+        )
+        for applies, why in no_use:
+            if applies:
+                raise bad_spec(spec, "series", f"{why}: leave series out.", None)
         return one(spec, frame, "series", names_in(frame), ())
     parts = (x, *y, spec.kind, spec.label)
     rest = [name for name in names_in(frame) if name not in parts and frame.schema[name] == pl.String]

@@ -2,27 +2,33 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
-from math import isfinite
-
-import polars as pl
+from typing import Final
 
 from engine.calendar.periods import Grain
-from engine.charts.columns import Columns, Takes
+from engine.charts.cells import figures_of, names_of
 from engine.charts.periods import grain_of, in_time, words_of
-from engine.charts.refusing import CODE, bad_data, some
-from engine.errors import ChartInvalid
-from engine.requests import ChartSpec, ScenarioStyle
+from engine.charts.picture import Sheet
+from engine.charts.refusing import bad_data, bad_spec, some
+from engine.requests import ScenarioStyle
 
-MOST_POINTS = 600
-KNOWN: dict[str, ScenarioStyle] = {
-    **dict.fromkeys(("actual", "actuals", "ac"), "actual"),
-    **dict.fromkeys(
-        ("prior year", "prior_year", "previous year", "last year", "py", "ly", "actual@py"), "prior_year"
-    ),
-    **dict.fromkeys(("budget", "budgets", "plan", "target", "bu", "pl"), "plan"),
-    **dict.fromkeys(("forecast", "fc", "outlook"), "forecast"),
-}  # fmt: skip
+MOST_POINTS: Final = 600
+KNOWN: Final[dict[str, ScenarioStyle]] = {
+    "actual": "actual",
+    "actuals": "actual",
+    "ac": "actual",
+    "prior year": "prior_year",
+    "prior_year": "prior_year",
+    "previous year": "prior_year",
+    "last year": "prior_year",
+    "py": "prior_year",
+    "actual@py": "prior_year",
+    "budget": "plan",
+    "plan": "plan",
+    "target": "plan",
+    "forecast": "forecast",
+    "fc": "forecast",
+    "outlook": "forecast",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,101 +63,87 @@ class Grid:
         return words_of(self.xs[at], self.grain)
 
 
-def grid_of(spec: ChartSpec, frame: pl.DataFrame, columns: Columns, takes: Takes) -> Grid:
-    """Return the table as a grid; ChartInvalid where two rows would be one point, or x or series are missing.
-
-    The steps of a waterfall stay as they are given, whatever they are called.
-    """
+def grid_of(sheet: Sheet) -> Grid:
+    """Return the table as a grid; ChartInvalid where two rows would be one point, or x or series are missing."""
+    frame, columns = sheet.frame, sheet.columns
     xs = names_of(frame, columns.x, "x")
+    split = None if columns.series is None else names_of(frame, columns.series, "series")
     found: dict[tuple[str, str], float | None] = {}
-    if columns.series is None:
-        for name in columns.y:
-            add(found, [name] * len(xs), xs, figures_of(frame, name))
-        names = list(columns.y)
-    else:
-        split = names_of(frame, columns.series, "series")
-        add(found, split, xs, figures_of(frame, columns.y[0]))
-        names = list(dict.fromkeys(split))
-    order = list(dict.fromkeys(xs))
-    is_waterfall = spec.chart_type == "waterfall"
-    grain = None if is_waterfall else grain_of(order)
-    order = order if grain is None else in_time(order, grain)
-    refuse_size(spec, takes, len(order), len(names))
-    styles = styles_of(spec, order if is_waterfall else names)
+    for name in columns.y:
+        add(sheet, found, split or [name] * len(xs), xs, figures_of(frame, name))
+    names = list(dict.fromkeys(columns.y if split is None else split))
+    if split is not None and sheet.takes.series == "must" and grain_of(names) is not None:
+        names.sort()  # cohorts
+    order, grain = order_of(sheet, list(dict.fromkeys(xs)))
+    refuse_size(sheet, order, names)
+    styles = styles_of(sheet, order if sheet.takes.series == "none" else names)
     series = tuple(Series(name, tuple(found.get((name, x)) for x in order), styles.get(name)) for name in names)
     if not any(one.known for one in series):
-        raise ChartInvalid(
-            f"Column {some(columns.y)} holds no figures, only nulls.", field=CODE, example="result = df.drop_nulls()"
-        )
+        raise bad_data(f"{some(columns.y)} holds no figures, only nulls.", "result = df.drop_nulls()")
     return Grid(tuple(order), grain, series)
 
 
-def refuse_size(spec: ChartSpec, takes: Takes, xs: int, series: int) -> None:
+def order_of(sheet: Sheet, xs: list[str]) -> tuple[list[str], Grain | None]:
+    """Return the values of x as they are drawn: periods in time, other numbers ascending, names as given."""
+    grain = grain_of(xs) if sheet.takes.is_timed else None
+    if grain is not None:
+        return in_time(xs, grain), grain
+    is_counted = sheet.takes.is_timed and sheet.frame.schema[sheet.columns.x].is_integer()
+    return sorted(xs, key=int) if is_counted else xs, None
+
+
+def refuse_size(sheet: Sheet, xs: Sequence[str], names: Sequence[str]) -> None:
     """Refuse more than a picture shows."""
-    for count, most, what, instead in (
-        (xs, takes.most_x, "values of x", "aggregate to longer periods, or keep the largest"),
-        (series, takes.most_series, "series", "keep the largest and sum the others as 'Other'"),
-        (xs * series, MOST_POINTS, "points", "aggregate to longer periods, or keep the largest series"),
+    takes, columns = sheet.takes, sheet.columns
+    x, y, series = columns.x, columns.y[0], columns.series
+    points = min(takes.most_x, MOST_POINTS // len(names)) if len(names) <= MOST_POINTS else 1
+    largest = f"result = df.top_k({takes.most_x}, by={y!r})"
+    last = f"result = df.filter(pl.col({x!r}).cast(pl.String) >= {xs[-min(len(xs), points)]!r})"
+    is_time = grain_of(xs) is not None
+    leading = (
+        f"largest = df.group_by({series!r}).agg(pl.col({y!r}).sum()).top_k({takes.most_series}, by={y!r})\n"
+        f"result = df.filter(pl.col({series!r}).is_in(largest[{series!r}].to_list()))"
+    )
+    for count, most, what, instead, code in (
+        (len(names), takes.most_series, "series", "keep the largest, or sum the others as 'Other'", leading),
+        (len(xs), takes.most_x, "values of x", "aggregate, or keep some", last if is_time else largest),
+        (len(xs) * len(names), MOST_POINTS, "points", "aggregate to longer periods, or keep some", last),
     ):
         if count > most:
-            raise bad_data(
-                f"{count:,} {what}, {most} are the most of a {spec.chart_type} chart: {instead}.",
-                "result = df.group_by('period').agg(pl.col('value').sum()).top_k(12, by='value')",
-                got=count,
-            )
+            said = f"{count:,} {what}, {most} are the most of a {sheet.spec.chart_type} chart: {instead}."
+            raise bad_data(said, code, got=count)
 
 
 def add(
+    sheet: Sheet,
     found: dict[tuple[str, str], float | None],
     names: Sequence[str],
     xs: Sequence[str],
     values: Sequence[float | None],
 ) -> None:
     """Add the points of some rows, each once."""
-    twice: list[str] = []
+    columns = sheet.columns
+    twice: dict[str, None] = {}
     for name, x, value in zip(names, xs, values, strict=True):
         if (name, x) in found:
-            twice.append(f"{x} of {name}")
+            twice[x if columns.series is None else f"{x}, {name}"] = None
         found[name, x] = value
     if twice:
+        keys = ", ".join(repr(part) for part in (columns.x, columns.series) if part is not None)
         raise bad_data(
-            f"More than one row for {some(dict.fromkeys(twice))}: aggregate to one row for each x and series, or name "
-            "the column that splits them in series.",
-            "result = df.group_by('period', 'alias').agg(pl.col('value').sum())",
+            f"More than one row for {some(twice)}: aggregate to one row for each x and series, or name in series the "
+            "column that tells them apart.",
+            f"result = df.group_by({keys}, maintain_order=True).agg(pl.col({', '.join(map(repr, columns.y))}).sum())",
+            got=len(twice),
         )
 
 
-def names_of(frame: pl.DataFrame, name: str, part: str) -> list[str]:
-    """Return a column as text, refused where a cell is missing."""
-    column = frame[name]
-    if column.null_count():
-        raise bad_data(
-            f"Column '{name}', the {part} of the chart, has {column.null_count()} nulls. Rows of totals have null "
-            "members: leave them out, or name them.",
-            f"result = df.filter(pl.col({name!r}).is_not_null())",
-        )
-    return [text_of(value) for value in column.to_list()]
-
-
-def text_of(value: object) -> str:
-    """Return a cell as text; a moment at midnight is its day."""
-    if isinstance(value, datetime) and value.time() == time():
-        value = value.date()
-    return value.isoformat() if isinstance(value, date) else str(value)
-
-
-def figures_of(frame: pl.DataFrame, name: str) -> list[float | None]:
-    """Return a column of figures; what is no number is none."""
-    return [value if value is not None and isfinite(value) else None for value in frame[name].to_list()]
-
-
-def styles_of(spec: ChartSpec, names: Sequence[str]) -> dict[str, ScenarioStyle]:
+def styles_of(sheet: Sheet, names: Sequence[str]) -> dict[str, ScenarioStyle]:
     """Return how series are drawn: as the spec says, else by their usual names where all of them have one."""
-    known = {name: KNOWN[name.casefold()] for name in names if name.casefold() in KNOWN}
-    unknown = [name for name in spec.styles if name not in names]
+    asked = sheet.spec.styles
+    unknown = [name for name in asked if name not in names]
     if unknown:
-        raise ChartInvalid(
-            f"There is no series {some(unknown)} to style.", field="chart_spec.styles", got=unknown, valid=names
-        )
-    usual = known if len(set(known.values())) == len(names) or len(names) == 1 else {}
-    return {**usual, **spec.styles}
+        raise bad_spec(sheet.spec, "styles", f"There is no series {some(unknown)} to style.", {}, names)
+    known = {name: KNOWN[name.casefold()] for name in names if name.casefold() in KNOWN}
+    usual = known if len(set(known.values())) == len(names) else {}
+    return {**usual, **asked}

@@ -1,32 +1,15 @@
 """Lines over time or categories: as they are, and with a forecast that is told apart from what it follows."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from engine.charts.axes import (
-    Ticks,
-    again,
-    apart,
-    exact_format,
-    figure_axis,
-    name_axis,
-    ticks_of,
-    tooltip,
-)
+from engine.charts.axes import Ticks, again, ticks_of
 from engine.charts.grid import Grid, Series
-from engine.charts.picture import Picture, Sheet, Vega, title_words
-from engine.charts.reading import colours_of, grid_for
-from engine.charts.refusing import FIELD
+from engine.charts.line_marks import Marks
+from engine.charts.picture import Picture, Sheet
+from engine.charts.reading import grid_for
+from engine.charts.refusing import bad_spec
 from engine.charts.units import Unit
 from engine.charts.words import course, forecast_course
-from engine.errors import ChartInvalid
-
-DASHES = {"plan": [2, 3], "forecast": [6, 4]}
-WIDTHS = {"actual": 2.75, "prior_year": 2.25, "plan": 1.75, "forecast": 2.25}
-RIGHT: Vega = {"align": "left", "baseline": "middle", "dx": 9}
-ABOVE: Vega = {"align": "center", "baseline": "bottom", "dy": -10}
-BELOW: Vega = {"align": "center", "baseline": "top", "dy": 10}
-MANY = 40  # points from which on only the line shows
 
 
 def line(sheet: Sheet) -> Picture:
@@ -89,19 +72,11 @@ def split(sheet: Sheet, grid: Grid) -> Grid:
     if first is None:
         return grid
     if first not in grid.xs:
-        raise ChartInvalid(
-            f"There is no x '{first}' for the forecast to begin at.",
-            field=FIELD + "forecast_from",
-            got=first,
-            valid=grid.xs,
-        )
+        said = f"There is no x '{first}' for the forecast to begin at."
+        raise bad_spec(sheet.spec, "forecast_from", said, grid.xs[-1], grid.xs)
     if len(grid.series) > 1:
-        raise ChartInvalid(
-            "forecast_from splits one series. Of several, say which is the forecast in styles.",
-            field=FIELD + "forecast_from",
-            got=first,
-            example={"styles": {grid.series[-1].name: "forecast"}},
-        )
+        said = "forecast_from splits one series. Of several, say in styles which is the forecast."
+        raise bad_spec(sheet.spec, "forecast_from", said, None, [series.name for series in grid.series])
     at, whole = grid.xs.index(first), grid.series[0].values
     before = Series("Actuals", (*whole[:at], *[None] * (len(whole) - at)), "actual")
     after = Series("Forecast", (*[None] * at, *whole[at:]), "forecast")
@@ -112,14 +87,11 @@ def first_forecast(sheet: Sheet, grid: Grid) -> int:
     """Return where the forecast begins: after the last actual figure, if it reaches that far back."""
     forecasts = [series for series in grid.series if series.style == "forecast" and series.known]
     if not forecasts:
-        raise ChartInvalid(
-            "Nothing here is a forecast: say from which x on (forecast_from), or which series it is (styles).",
-            field=FIELD + "forecast_from",
-            valid=grid.xs,
-            example={"forecast_from": grid.xs[-1]}
-            if len(grid.series) == 1
-            else {"styles": {grid.series[-1].name: "forecast"}},
-        )
+        said = "Nothing here is a forecast: say from which x on (forecast_from), or which series it is (styles)."
+        if len(grid.series) == 1:
+            raise bad_spec(sheet.spec, "forecast_from", said, grid.xs[-1], grid.xs)
+        names = [series.name for series in grid.series]
+        raise bad_spec(sheet.spec, "styles", said, {names[0]: "actual", names[-1]: "forecast"}, names)
     starts = min(at for series in forecasts for at, value in enumerate(series.values) if value is not None)
     actuals = [
         at
@@ -144,135 +116,3 @@ def joined(grid: Grid, begins: int) -> list[Series]:
         else series
         for series in grid.series
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """The end of a line."""
-
-    name: str
-    at: int
-    value: float
-    ink: str
-    side: Vega  # where its name stands if other lines go on
-
-
-class Marks:
-    """The marks of lines over one grid."""
-
-    def __init__(self, sheet: Sheet, grid: Grid, unit: Unit, ticks: Ticks) -> None:
-        self.sheet, self.grid, self.unit, self.ticks = sheet, grid, unit, ticks
-        self.x = name_axis(grid, sheet.size[0], {"type": "point", "padding": 0.25})
-        self.y = figure_axis(ticks, unit)
-
-    def points(self, series: Series) -> list[Vega]:
-        """Return the points of a series; `p` where one shows by itself."""
-        own = next(one for one in self.grid.series if one.name == series.name)
-        few = len(self.grid.xs) <= MANY
-        return [
-            {"x": x, "s": series.name, "y": value}
-            | ({"p": 1} if own.values[at] is not None and (few or alone(series.values, at)) else {})
-            for at, (x, value) in enumerate(zip(self.grid.xs, series.values, strict=True))
-        ]
-
-    def line(self) -> Vega:
-        """Return the lines; a gap stays a gap."""
-        drawn = self.grid.series
-        return {
-            "mark": {"type": "line", "strokeCap": "round", "strokeJoin": "round"},
-            "encoding": {
-                "x": self.x,
-                "y": self.y,
-                "color": self.colours(),
-                "strokeWidth": self.by_series([WIDTHS.get(one.style or "actual", 2.5) for one in drawn]),
-                "strokeDash": self.by_series([DASHES.get(one.style or "", [1, 0]) for one in drawn]),
-            },
-        }
-
-    def dots(self) -> Vega:
-        """Return the points; those of a plan are hollow."""
-        told = tooltip(
-            x=(title_words(self.sheet.columns.x), None),
-            s=("Series", None),
-            y=(self.unit.name or "Value", exact_format(self.unit)),
-        )
-        paper = self.sheet.theme.background
-        hollow = [
-            paper if one.style in ("plan", "forecast") else colour
-            for one, colour in zip(self.grid.series, colours_of(self.sheet, self.grid), strict=True)
-        ]
-        return {
-            "mark": {"type": "point", "size": 30, "strokeWidth": 1.75, "opacity": {"expr": "datum.p ? 1 : 0"}},
-            "encoding": {
-                "x": again(self.x),
-                "y": again(self.y),
-                "stroke": self.colours(),
-                "fill": self.by_series(hollow),
-                "tooltip": told,
-            },
-        }
-
-    def names(self) -> list[Vega]:
-        """Return the name and last figure of each series at the end of its line, apart from each other.
-
-        A line that ends before the others has its name above or below its end.
-        """
-        ends = [
-            End(series.name, at, series.values[at] or 0.0, ink, BELOW if fell(series, at) else ABOVE)
-            for series, ink in zip(self.grid.series, self.inks(), strict=True)
-            for at in last_of(series)
-        ]
-        height = self.sheet.size[1]
-        final = [end for end in ends if end.at + 1 == len(self.grid.xs)]
-        beside = apart([self.ticks.pixel(end.value, height) for end in final], height)
-        return [
-            self.texts(
-                [self.end(end, self.ticks.value(pixel, height)) for end, pixel in zip(final, beside, strict=True)],
-                RIGHT,
-            ),
-            *(self.texts([self.end(end, end.value)], end.side) for end in ends if end not in final),
-        ]
-
-    def end(self, end: "End", height: float) -> Vega:
-        """Return what stands at the end of a line: its name, unless it is alone, and its last figure."""
-        name = f"{end.name[:30]} " if len(self.grid.series) > 1 else ""
-        return {"x": self.grid.xs[end.at], "y": height, "t": name + self.unit.text(end.value), "c": end.ink}
-
-    def texts(self, rows: list[Vega], side: Vega) -> Vega:
-        """Return texts beside points, each in its own colour."""
-        colour = {"field": "c", "type": "nominal", "scale": None}
-        return {
-            "data": {"values": rows},
-            "mark": {"type": "text", "fontSize": 12, "limit": 220, **side},
-            "encoding": {"x": again(self.x), "y": again(self.y), "color": colour, "text": {"field": "t"}},
-        }
-
-    def colours(self) -> Vega:
-        """Return the colours of the series."""
-        return self.by_series(colours_of(self.sheet, self.grid))
-
-    def inks(self) -> list[str]:
-        """Return the colours of their names, dark enough to be read."""
-        theme, colours = self.sheet.theme, colours_of(self.sheet, self.grid)
-        return [theme.quiet if colour == theme.prior_year else colour for colour in colours]
-
-    def by_series(self, values: Sequence[object]) -> Vega:
-        """Return an encoding of series; named at their lines, they need no legend."""
-        domain = [series.name for series in self.grid.series]
-        return {"field": "s", "type": "nominal", "scale": {"domain": domain, "range": list(values)}, "legend": None}
-
-
-def last_of(series: Series) -> list[int]:
-    """Return where a line ends; nothing of an empty one."""
-    return [at for at, value in enumerate(series.values) if value is not None][-1:]
-
-
-def fell(series: Series, at: int) -> bool:
-    """Tell whether a line comes down to a point."""
-    before, here = series.values[at - 1] if at else None, series.values[at]
-    return before is not None and here is not None and here < before
-
-
-def alone(values: Sequence[float | None], at: int) -> bool:
-    """Tell whether a figure has none before it and none after it."""
-    return (at == 0 or values[at - 1] is None) and (at + 1 == len(values) or values[at + 1] is None)

@@ -9,7 +9,7 @@ from engine.charts.units import Unit, unit_of
 
 def grid_for(sheet: Sheet) -> tuple[Grid, Unit]:
     """Return the grid of a sheet and the unit of its figures."""
-    grid = grid_of(sheet.spec, sheet.frame, sheet.columns, sheet.takes)
+    grid = grid_of(sheet)
     return grid, unit_for(sheet, grid.values)
 
 

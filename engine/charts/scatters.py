@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.charts.axes import again, exact_format, figure_axis, text_width, ticks_of, tooltip
-from engine.charts.grid import figures_of, names_of
+from engine.charts.cells import figures_of, names_of
 from engine.charts.picture import Picture, Sheet, Vega, title_words
 from engine.charts.reading import unit_for
-from engine.charts.refusing import bad_data
+from engine.charts.refusing import bad_data, bad_spec
 from engine.charts.units import Unit, unit_of
 from engine.charts.words import in_words
 
-MOST = 400
-MOST_SERIES = 8
 TALL = 12  # pixels of a label
 NEAR = 8  # pixels from a point to its label
 
@@ -123,18 +121,17 @@ def dots_of(sheet: Sheet) -> list[Dot]:
     """Return the rows as points; a row without one of its figures is refused, not left out unseen."""
     columns, frame = sheet.columns, sheet.frame
     xs, ys = figures_of(frame, columns.x), figures_of(frame, columns.y[0])
-    if len(xs) > MOST:
+    if len(xs) > sheet.takes.most_x:
         raise bad_data(
-            f"{len(xs):,} points, {MOST} are the most: aggregate, or keep the largest.",
-            f"result = df.top_k({MOST}, by={columns.y[0]!r})",
+            f"{len(xs):,} points, {sheet.takes.most_x} are the most of a scatter: aggregate, or keep the largest.",
+            f"result = df.top_k({sheet.takes.most_x}, by={columns.y[0]!r})",
+            got=len(xs),
         )
     names = [""] * len(xs) if columns.series is None else names_of(frame, columns.series, "series")
     labels = [""] * len(xs) if columns.label is None else names_of(frame, columns.label, "label")
-    if len(set(names)) > MOST_SERIES:
-        raise bad_data(
-            f"{len(set(names))} series, {MOST_SERIES} colours are the most that can be told apart: group them.",
-            "result = df.with_columns(pl.when(pl.col('value') < 1000).then(pl.lit('Other')).otherwise('series'))",
-        )
+    if len(set(names)) > sheet.takes.most_series:
+        said = f"{len(set(names))} series, {sheet.takes.most_series} colours are the most that can be told apart."
+        raise bad_spec(sheet.spec, "series", said, None)
     dots = [
         Dot(x, y, name, label)
         for x, y, name, label in zip(xs, ys, names, labels, strict=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+TITLE_SIZE, SUBTITLE_SIZE = 16, 12
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 
@@ -36,10 +37,10 @@ class Theme:
                 "anchor": "start",
                 "frame": "bounds",
                 "color": self.ink,
-                "fontSize": 16,
+                "fontSize": TITLE_SIZE,
                 "fontWeight": "bold",
                 "subtitleColor": self.quiet,
-                "subtitleFontSize": 12,
+                "subtitleFontSize": SUBTITLE_SIZE,
                 "subtitlePadding": 5,
                 "offset": 16,
             },

@@ -1,11 +1,11 @@
 """Units: how the figures of a chart are scaled, rounded and said, once for the whole picture."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 from typing import Final
 
-from engine.exact import Exact
+from engine.exact import Exact, decimal_places
 from engine.report.data import SCALED
 from engine.report.display import MINUS, grouped
 
@@ -61,12 +61,12 @@ def unit_of(name: str | None, values: Iterable[float]) -> Unit:
     power = 0 if is_scaled else next((power for power in (9, 6, 3) if largest >= 10 ** (power + 1)), 0)
     said = "" if name in PLAIN else name or ""
     words = f"{said}{SCALED[power]}".strip()
-    is_whole = power == 0 and all(float(figure).is_integer() for figure in figures)
-    return Unit(name, words, power, 0 if is_whole else places_of(largest / 10**power))
+    return Unit(name, words, power, places_of(figures, largest / 10**power, power))
 
 
-def places_of(largest: float) -> int:
-    """Return the decimal places that show three digits of the largest figure."""
+def places_of(figures: Sequence[float], largest: float, power: int) -> int:
+    """Return the decimal places that show three digits of the largest figure, no more than the figures have."""
     if not largest or largest >= 100:
         return 0
-    return min(MOST_PLACES, 2 - floor(log10(largest)))
+    needed = max(decimal_places(Exact.of(repr(figure)).scaled(power).reduced()[1]) or 0 for figure in figures)
+    return min(MOST_PLACES, needed, 2 - floor(log10(largest)))

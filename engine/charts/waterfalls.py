@@ -9,9 +9,9 @@ from engine.charts.bars import BAND, NARROWEST, WIDEST_STEP
 from engine.charts.grid import KNOWN, Grid
 from engine.charts.picture import Picture, Sheet, Vega, title_words
 from engine.charts.reading import grid_for
-from engine.charts.refusing import FIELD, bad_data, some
+from engine.charts.refusing import bad_data, some
 from engine.charts.units import Unit
-from engine.charts.words import change_words, exact, in_words
+from engine.charts.words import change_words, exact, in_words, number
 from engine.errors import ChartInvalid
 from engine.exact import Exact
 
@@ -108,7 +108,9 @@ def steps_of(sheet: Sheet, grid: Grid) -> list[Step]:
     missing = [x for x, figure in zip(grid.xs, figures, strict=True) if figure is None]
     if missing:
         raise bad_data(
-            f"A waterfall needs a figure for each step; missing: {some(missing)}.", "result = df.drop_nulls('value')"
+            f"A waterfall needs a figure for each step; missing: {some(missing)}.",
+            f"result = df.drop_nulls({sheet.columns.y[0]!r})",
+            got=len(missing),
         )
     totals = totals_of(sheet, grid)
     level, steps = Exact(0), []
@@ -120,15 +122,10 @@ def steps_of(sheet: Sheet, grid: Grid) -> list[Step]:
             level += value
             continue
         if at and largest * NOISE < abs(value - level):
-            raise off(grid, at, level, value)
+            raise off(sheet, name, level, value)
         level = value
         steps.append(Step(name, 0.0, number(value), is_total=True))
     return steps
-
-
-def number(value: Exact) -> float:
-    """Return the double of an exact figure."""
-    return float(value.decimal())
 
 
 def totals_of(sheet: Sheet, grid: Grid) -> list[bool]:
@@ -137,29 +134,34 @@ def totals_of(sheet: Sheet, grid: Grid) -> list[bool]:
         raise bad_data(
             f"A waterfall needs a start, changes and an end; result has {len(grid.xs)} rows.",
             "result = {'step': ['Budget', 'Price', 'Volume', 'Actual'], 'value': [10.0, 3.0, -1.0, 12.0]}",
+            got=len(grid.xs),
         )
     if sheet.columns.kind is None:
         return [at in (0, len(grid.xs) - 1) for at in range(len(grid.xs))]
     kinds = [str(kind).strip().casefold() for kind in sheet.frame[sheet.columns.kind].to_list()]
     unknown = [kind for kind in kinds if kind not in TOTALS + CHANGES]
     if unknown:
-        raise ChartInvalid(
-            f"Column '{sheet.columns.kind}' says {some(dict.fromkeys(unknown))}: a step is a total or a change.",
-            field=FIELD + "kind",
+        raise bad_data(
+            f"Column '{sheet.columns.kind}', the kind of each step, says {some(dict.fromkeys(unknown))}: it is "
+            "total or change.",
+            "ends = pl.col('at').is_in([0, df.height - 1])\n"
+            "kinds = pl.when(ends).then(pl.lit('total')).otherwise(pl.lit('change'))\n"
+            f"result = df.with_row_index('at').with_columns(kinds.alias({sheet.columns.kind!r}))",
             got=unknown[0],
-            valid=["total", "change"],
         )
     return [kind in TOTALS for kind in kinds]
 
 
-def off(grid: Grid, at: int, level: Exact, value: Exact) -> ChartInvalid:
+def off(sheet: Sheet, name: str, level: Exact, value: Exact) -> ChartInvalid:
     """Refuse a total that is not the sum of what led to it."""
+    x, y = sheet.columns.x, sheet.columns.y[0]
     by = value - level
     return bad_data(
-        f"The steps do not add up: '{grid.xs[at]}' is {value.digits()}, the steps before it come to {level.digits()}, "
-        f"{by.digits()} are missing. Do not round in the script; give costs as negative changes; show what is not "
-        "explained as a step of its own; or name the column that says total or change of each step in kind.",
-        "result = df.with_columns(pl.when(pl.col('favourable') == 'down').then(-pl.col('value')).otherwise('value'))",
+        f"The steps do not add up: '{name}' is {value.digits()}, what stands before it comes to {level.digits()}, "
+        f"{by.digits()} are missing. Do not round in the script; give costs that rise as negative changes; show "
+        "what is not explained as a step of its own; or say in a column kind which steps are totals.",
+        f"rest = pl.DataFrame({{{x!r}: ['Not explained'], {y!r}: [{by.digits()}]}})\n"
+        f"steps = df.select({x!r}, {y!r})\nresult = pl.concat([steps.head(-1), rest, steps.tail(1)])",
         got=value.digits(),
     )
 

@@ -1,5 +1,7 @@
 """Summaries: what a chart shows in one to three plain sentences whose figures are exact before they are rounded."""
 
+from collections.abc import Iterable
+
 from engine.charts.grid import Grid, Series
 from engine.charts.units import Unit, unit_of
 from engine.exact import Exact
@@ -11,6 +13,16 @@ PERCENT = unit_of("fraction", (1.0,))
 def exact(value: float) -> Exact:
     """Return a figure by its shortest digits, so that 0.3 − 0.1 is 0.2."""
     return Exact.of(repr(value))
+
+
+def number(figure: Exact) -> float:
+    """Return the double of an exact figure."""
+    return float(figure.decimal())
+
+
+def total(values: Iterable[float]) -> float:
+    """Return the sum of figures, exact before it is a double."""
+    return number(sum(map(exact, values), Exact(0)))
 
 
 def change_words(first: float, last: float, unit: Unit) -> str:
@@ -31,7 +43,7 @@ def of_series(grid: Grid, series: Series, unit: Unit) -> str:
     """Tell the course of one series: first, last, change, highest, lowest."""
     known = [(at, value) for at, value in enumerate(series.values) if value is not None]
     (at_first, first), (at_last, last) = known[0], known[-1]
-    name = f"{series.name}: "
+    name = heading(grid, series)
     if len(known) == 1:
         return f"{name}{unit.text(first)}{in_words(unit)} in {grid.words(at_first)}."
     at_high, high = max(known, key=lambda found: found[1])
@@ -40,6 +52,16 @@ def of_series(grid: Grid, series: Series, unit: Unit) -> str:
     ended = f"{unit.text(last)} in {grid.words(at_last)} ({change_words(first, last, unit)})"
     extremes = f"highest {unit.text(high)} in {grid.words(at_high)}, lowest {unit.text(low)} in {grid.words(at_low)}"
     return f"{begun}, {ended}; {extremes}."
+
+
+def heading(grid: Grid, series: Series) -> str:
+    """Return how a sentence on a series begins: with its name, unless it is alone."""
+    return f"{series.name}: " if len(grid.series) > 1 else ""
+
+
+def named(grid: Grid, name: str, figure: str) -> str:
+    """Return a figure at the end of a line or area, with the name of its series, unless that is alone."""
+    return f"{name[:30]} {figure}" if len(grid.series) > 1 else figure
 
 
 def course(grid: Grid, unit: Unit) -> tuple[str, ...]:
@@ -62,8 +84,6 @@ def ranking(grid: Grid, unit: Unit) -> tuple[str, ...]:
     for series in grid.series[:MOST_SERIES]:
         known = [(value, at) for at, value in enumerate(series.values) if value is not None]
         (high, at_high), (low, at_low) = max(known), min(known)
-        said.append(
-            f"{series.name}: largest {grid.words(at_high)} with {unit.text(high)}{in_words(unit)}, "
-            f"smallest {grid.words(at_low)} with {unit.text(low)}."
-        )
+        most = f"{grid.words(at_high)} is largest with {unit.text(high)}{in_words(unit)}"
+        said.append(f"{heading(grid, series)}{most}, {grid.words(at_low)} smallest with {unit.text(low)}.")
     return tuple(said)

@@ -1,20 +1,58 @@
 """The volume of files: their bytes, complete or not there, with room to spare."""
 
+import errno
+import fcntl
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from time import time
 from typing import BinaryIO
 
-from server.ports import StoreDown
+from server.ports import NoRoom, StoreDown
 
 MEGABYTE = 1 << 20
 STAGED = ".part"
 FORGOTTEN = 3600.0  # seconds after which a file that nobody knows is nobody's
 CHUNK = 1 << 20
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Taken(Exception):
+    """Bytes of the same file are arriving already."""
+
+
+class Arrival:
+    """A file on its way in: nothing of it is there under its name before all of it is."""
+
+    def __init__(self, volume: "Volume", file_id: str, file: BinaryIO, staged: Path) -> None:
+        self._volume = volume
+        self._path = volume.path(file_id)
+        self._file = file
+        self._staged = staged
+        self._digest = sha256()
+        self.size = 0
+        self.settled = False
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes; StoreDown where they cannot be kept."""
+        with told():
+            self._volume.hold_room(len(chunk))
+            self._file.write(chunk)
+        self._digest.update(chunk)
+        self.size += len(chunk)
+
+    def settle(self) -> str:
+        """Put the file in its place, on the disk, and return its digest; StoreDown."""
+        with told():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._staged.rename(self._path)
+        self.settled = True
+        return self._digest.hexdigest()
 
 
 class Volume:
@@ -28,21 +66,43 @@ class Volume:
         """Return where the bytes of a file are."""
         return self._folder / file_id
 
+    def hold_room(self, size: int = 0) -> None:
+        """Raise NoRoom where a number of bytes would leave less free than must be; StoreDown."""
+        with told():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            if shutil.disk_usage(self._folder).free - size < self._free:
+                raise NoRoom("the volume of files has no room left; free space, or enlarge it")
+
     def keep(self, file_id: str, write: Callable[[Path], None]) -> tuple[int, str]:
         """Keep what a function writes to a path; return how many bytes it has and their digest. StoreDown."""
         staged = self._folder / f"{file_id}.{token_hex(4)}{STAGED}"
+        self.hold_room()
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            if shutil.disk_usage(self._folder).free < self._free:
-                raise StoreDown("the volume of files has no room left; free space, or enlarge it")
-            write(staged)
-            size, digest = synced(staged)
-            staged.rename(self.path(file_id))
-        except OSError as fault:
-            raise StoreDown(f"the volume of files cannot be written: {fault.strerror}") from fault
+            with told():
+                write(staged)
+                size, digest = synced(staged)
+                staged.rename(self.path(file_id))
         finally:
             staged.unlink(missing_ok=True)
         return size, digest
+
+    @contextmanager
+    def arriving(self, file_id: str, size: int) -> Iterator[Arrival]:
+        """Let a file of about some size arrive; Taken while another does under its id. StoreDown."""
+        staged = self._folder / f"{file_id}{STAGED}"
+        self.hold_room(size)
+        with told():
+            file = staged.open("ab")
+        with file:
+            if not locked(file) or not is_at(staged, file):  # it may have arrived since it was opened
+                raise Taken
+            file.truncate(0)  # of what somebody left who was killed
+            arrival = Arrival(self, file_id, file, staged)
+            try:
+                yield arrival
+            finally:
+                if not arrival.settled:
+                    staged.unlink(missing_ok=True)
 
     def drop(self, file_ids: Collection[str]) -> None:
         """Delete files, those that are gone already as well."""
@@ -54,6 +114,33 @@ class Volume:
         for path in self._folder.iterdir() if self._folder.is_dir() else ():
             if path.is_file() and not path.name.startswith(".") and time() - path.stat().st_mtime > FORGOTTEN:
                 yield path.name
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Raise StoreDown for what the system says of a volume."""
+    try:
+        yield
+    except OSError as fault:
+        kind = NoRoom if fault.errno in FULL else StoreDown
+        raise kind(f"the volume of files cannot be written: {fault.strerror}") from fault
+
+
+def locked(file: BinaryIO) -> bool:
+    """Lock a file where nobody else has; the lock ends with its process, however that ends."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_at(path: Path, file: BinaryIO) -> bool:
+    """Tell whether a file is the one at a path."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def synced(path: Path) -> tuple[int, str]:

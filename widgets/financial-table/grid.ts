@@ -1,7 +1,7 @@
 // The grid under the keyboard and the pointer: which cell has the focus, and what a click or a key on it means.
 
-import { pressed } from "./keys";
-import type { Keyed, Place } from "./keys";
+import { pressed } from "../shared/keys";
+import type { Keyed, Place } from "../shared/keys";
 
 export interface Meaning {
   fold(line: number, isFolded: boolean): boolean;
@@ -65,7 +65,12 @@ export class Grid implements Keyed {
     return { row, column: Math.max(0, cell.cellIndex - this.#before + 1) };
   }
 
+  // What gets the focus comes out from under the head and the labels, which stay in sight.
   focus(place: Place): void {
+    const [scroller, head] = [this.#table.parentElement, this.#table.tHead];
+    const corner = head?.rows[0]?.cells[0];
+    scroller?.style.setProperty("scroll-padding-block-start", `${head?.offsetHeight ?? 0}px`);
+    scroller?.style.setProperty("scroll-padding-inline-start", `${corner?.offsetWidth ?? 0}px`);
     this.#element(place)?.focus();
   }
 

@@ -2,6 +2,7 @@
 
 import { compared } from "../shared/decimal";
 import { groupedBy } from "../shared/grouped";
+import { plain } from "../shared/words";
 import type { Line } from "./table";
 
 export interface Sort {
@@ -109,11 +110,9 @@ function parentsOf(lines: readonly Line[]): readonly number[] {
   });
 }
 
-const folded = (words: string): string => words.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
-
 // The lines whose label holds some words, whatever their case and accents.
 export function found(lines: readonly Line[], words: string): readonly number[] {
-  const wanted = folded(words.trim());
+  const wanted = plain(words.trim());
   if (wanted === "") return [];
-  return [...lines.keys()].filter((at) => folded(lines[at]?.label ?? "").includes(wanted));
+  return [...lines.keys()].filter((at) => plain(lines[at]?.label ?? "").includes(wanted));
 }

@@ -1,6 +1,6 @@
 // The strip under a table: the cell in focus with its exact figure, what can be done with it, and what just happened.
 
-import { decimal, grouped } from "../shared/decimal";
+import { decimal, exactly } from "../shared/decimal";
 import { button, element } from "../shared/element";
 import type { Host } from "../shared/host";
 import { callsBehind } from "./drilling";
@@ -12,23 +12,28 @@ export class Strip {
   readonly element = element("div", { class: "strip" });
   readonly #about = element("span", { class: "about" });
   readonly #told = element("span", { class: "told", role: "status", "aria-live": "polite" });
-  readonly #rows: HTMLButtonElement;
+  readonly #drills = element("span", { class: "drills" });
   #subject: Subject | undefined;
 
-  constructor(host: Host, drill: (subject: Subject) => void) {
-    this.#rows = button("Show rows", "Show the rows behind this figure (Enter)", () => {
-      if (this.#subject) drill(this.#subject);
-    });
+  constructor(host: Host, ask: (subject: Subject) => void, read: (subject: Subject) => void) {
+    if (host.can("message")) this.#add("Ask for rows", "Ask the model for the rows behind this figure", ask);
+    if (host.can("serverTools")) this.#add("Show rows", "Show the rows behind this figure here", read);
     this.show(undefined);
-    this.element.append(this.#about, this.#told);
-    if (host.can("message")) this.element.append(this.#rows);
+    this.element.append(this.#about, this.#told, this.#drills);
+  }
+
+  #add(words: string, title: string, drill: (subject: Subject) => void): void {
+    const pressed = (): void => {
+      if (this.#subject) drill(this.#subject);
+    };
+    this.#drills.append(button(words, title, pressed));
   }
 
   show(subject: Subject | undefined): void {
     this.#subject = subject;
     this.#told.textContent = "";
     this.#about.replaceChildren(...(subject ? aboutCell(subject) : [element("span", {}, HINT)]));
-    this.#rows.hidden = subject === undefined || callsBehind(subject).length === 0;
+    this.#drills.hidden = subject === undefined || callsBehind(subject).length === 0;
   }
 
   tell(words: string): void {
@@ -38,7 +43,6 @@ export class Strip {
 
 function aboutCell({ line, column, cell }: Subject): readonly Node[] {
   const exact = decimal(cell.value);
-  const sign = exact && exact.units < 0n ? "\u2212" : "";
-  const figure = exact ? `${sign}${grouped(exact)}` : cell.text || "no figure";
+  const figure = exact ? exactly(exact) : cell.text || "no figure";
   return [element("span", {}, [line.label, ...column.heading].join(" · ")), element("b", {}, figure)];
 }

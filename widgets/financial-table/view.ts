@@ -8,13 +8,14 @@ import { text } from "../shared/shape";
 import { groups } from "./arrangement";
 import type { Placed } from "./arrangement";
 import { arrange, bodyRows } from "./body";
-import { askForRows, callsBehind } from "./drilling";
+import { askForRows, callsBehind, wordsOf } from "./drilling";
 import type { Subject } from "./drilling";
 import { footerOf } from "./footer";
 import { Grid } from "./grid";
 import { headOf, isGrouped, LABELS, sayOrder } from "./head";
 import type { Head } from "./head";
 import { found, Outline } from "./outline";
+import { rowsBehind } from "./rows";
 import { Strip } from "./strip";
 import type { Table } from "./table";
 import { rowsOf } from "./taken";
@@ -41,7 +42,7 @@ export class TableView implements Actions {
     this.#table = table;
     this.#host = host;
     this.#outline = new Outline(table.lines);
-    this.#strip = new Strip(host, (subject) => { this.#drill(subject); });
+    this.#strip = new Strip(host, (subject) => { this.#ask(subject); }, (subject) => { this.#read(subject); });
     this.#treegrid = element("table", { role: "treegrid", "aria-label": table.caption });
     this.#grid = new Grid(this.#treegrid, {
       fold: (at, isFolded) => this.#fold(at, isFolded),
@@ -159,7 +160,23 @@ export class TableView implements Actions {
 
   #drill(subject: Subject): void {
     if (callsBehind(subject).length === 0) this.#strip.tell("There are no rows to show behind this cell.");
-    else if (this.#host.can("message")) this.#attempt("Asked for the rows behind this figure.", askForRows(this.#host, subject));
+    else if (this.#host.can("message")) this.#ask(subject);
+    else if (this.#host.can("serverTools")) this.#read(subject);
+  }
+
+  #ask(subject: Subject): void {
+    this.#attempt("Asked for the rows behind this figure.", askForRows(this.#host, subject));
+  }
+
+  #read(subject: Subject): void {
+    this.#strip.tell("Reading the rows…");
+    const show = (panel: HTMLElement): void => {
+      this.element.querySelector(".behind")?.remove();
+      this.#strip.element.after(panel);
+      panel.focus({ preventScroll: true });
+      panel.scrollIntoView({ block: "nearest" });
+    };
+    this.#attempt("", rowsBehind(this.#host, wordsOf(subject), callsBehind(subject)).then(show));
   }
 
   // Each action ends in a line that says how it ended.

@@ -10,7 +10,8 @@ export type Value = number | string | null;
 const WRITTEN = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
 
 // The decimal that a figure's shortest text writes; none of what is no number.
-export function decimal(value: Value): Decimal | undefined {
+export function decimal(value: unknown): Decimal | undefined {
+  if (typeof value !== "number" && typeof value !== "string") return undefined;
   const [, sign = "", whole = "", rest = "", exponent = "0"] = WRITTEN.exec(String(value)) ?? [];
   if (whole === "") return undefined;
   const units = BigInt(`${sign}${whole}${rest}`);
@@ -37,6 +38,9 @@ export function grouped({ units, places }: Decimal): string {
   const whole = digits.slice(0, digits.length - places).replace(/\B(?=(\d{3})+$)/g, ",");
   return places > 0 ? `${whole}.${digits.slice(-places)}` : whole;
 }
+
+// Every digit, with its sign.
+export const exactly = (figure: Decimal): string => `${figure.units < 0n ? "\u2212" : ""}${grouped(figure)}`;
 
 // Below 0 where the first is less; what is no figure comes last whichever way.
 export function compared(a: Value, b: Value): number {

@@ -1,4 +1,4 @@
-// The keyboard of a treegrid: one cell holds the focus, and keys move it, fold lines and open what stands behind.
+// The keyboard of a grid: one cell holds the focus, and keys move it, fold lines and open what stands behind.
 
 export interface Place {
   readonly row: number; // among those seen; -1 is the head
