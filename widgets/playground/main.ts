@@ -7,6 +7,7 @@ import { Books } from "./books";
 import { byId, h } from "./dom";
 import { objects } from "./json";
 import { text, type Fields } from "../shared/shape";
+import { DRAWS, gallery } from "./gallery";
 import { forget, keep, keyOf } from "./key";
 import { Menu } from "./menu";
 import { msWords, outcome, tokensWords } from "./outcome";
@@ -29,6 +30,7 @@ class Playground {
   private readonly came = byId("came");
   private ask: Ask | undefined;
   private running = new AbortController();
+  private readonly call = async (tool: string, asked: Fields): Promise<Call> => this.took(await this.server.call(tool, asked));
 
   constructor(private readonly server: Server, private readonly tools: readonly Tool[]) {
     this.books = new Books(server, this.calls);
@@ -37,10 +39,7 @@ class Playground {
       called: (call) => { this.took(call); },
       said: (_, told, of) => void this.drill(told, of),
     });
-    this.proof = new Proof(
-      async (tool, asked) => this.took(await server.call(tool, asked)),
-      (call) => this.views.of(call, this.toolOf(call.tool), innerHeight / 2),
-    );
+    this.proof = new Proof(this.call, (call) => this.views.of(call, this.toolOf(call.tool), innerHeight / 2));
     this.menu = new Menu(tools, (tool) => { this.begin(tool); }, (call) => { this.show(call); });
     byId("tools").append(this.menu.element);
   }
@@ -65,11 +64,18 @@ class Playground {
   }
 
   private choose(tool: Tool): Ask {
-    const ask = new Ask(tool, this.books, (asked) => void this.run(asked));
+    const ask: Ask = new Ask(tool, this.books, (asked) => void this.run(asked), tool.name === DRAWS ? [this.gallery()] : []);
     byId("ask").replaceChildren(ask.element);
     this.menu.mark(tool.name);
     this.ask = ask;
     return ask;
+  }
+
+  private gallery(): HTMLElement {
+    return gallery(this.call, (asked) => {
+      this.ask?.form.set(asked);
+      void this.run(asked);
+    });
   }
 
   private async run(asked: Fields): Promise<Call | undefined> {
