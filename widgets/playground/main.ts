@@ -30,7 +30,6 @@ class Playground {
   private readonly came = byId("came");
   private ask: Ask | undefined;
   private running = new AbortController();
-  private readonly call = async (tool: string, asked: Fields): Promise<Call> => this.took(await this.server.call(tool, asked));
 
   constructor(private readonly server: Server, private readonly tools: readonly Tool[]) {
     this.books = new Books(server, this.calls);
@@ -39,7 +38,8 @@ class Playground {
       called: (call) => { this.took(call); },
       said: (_, told, of) => void this.drill(told, of),
     });
-    this.proof = new Proof(this.call, (call) => this.views.of(call, this.toolOf(call.tool), innerHeight / 2));
+    const call = async (tool: string, asked: Fields): Promise<Call> => this.took(await server.call(tool, asked));
+    this.proof = new Proof(call, (made) => this.views.of(made, this.toolOf(made.tool), innerHeight / 2));
     this.menu = new Menu(tools, (tool) => { this.begin(tool); }, (call) => { this.show(call); });
     byId("tools").append(this.menu.element);
   }
@@ -72,31 +72,34 @@ class Playground {
   }
 
   private gallery(): HTMLElement {
-    return gallery(this.call, (asked) => {
+    return gallery((tool, asked) => this.made(tool, asked), (asked) => {
       this.ask?.form.set(asked);
       void this.run(asked);
     });
   }
 
+  /** Call the tool that is shown, and show what comes of it. */
   private async run(asked: Fields): Promise<Call | undefined> {
-    const ask = this.ask;
-    if (!ask) return undefined;
+    const call = this.ask && (await this.made(this.ask.tool.name, asked));
+    if (call) this.showResult(call);
+    return call;
+  }
+
+  /** Call a tool in the place of whatever is under way; nothing where that fails or is stopped. */
+  private async made(tool: string, asked: Fields): Promise<Call | undefined> {
     this.running.abort(REPLACED);
     const stop = (this.running = new AbortController());
-    ask.busy(() => { stop.abort(STOPPED); });
+    this.ask?.busy(() => { stop.abort(STOPPED); });
     this.came.setAttribute("aria-busy", "true");
     try {
-      const call = await this.server.call(ask.tool.name, asked, stop.signal);
-      this.took(call);
-      this.showResult(call);
-      return call;
+      return this.took(await this.server.call(tool, asked, stop.signal));
     } catch (fault) {
       if (fault instanceof KeyRefused) signIn(fault.message);
       else if (fault !== REPLACED) this.came.replaceChildren(h("p", { role: "alert" }, String(fault)));
       return undefined;
     } finally {
       if (stop === this.running) {
-        ask.busy();
+        this.ask?.busy();
         this.came.removeAttribute("aria-busy");
       }
     }
