@@ -23,7 +23,7 @@ from server.settings import BadSetting, read_settings
 from server.toolbox import TOOLS
 from server.uploads import CallerUploads
 from tests.server.test_dispatch import dispatch_of
-from tests.support.holding import archive_in
+from tests.support.holding import archive_in, keeping_in
 from tests.support.hosting import HERE, INSIDE, Answers, Authority, Hosted, drips, hosting, leads_to, sends
 
 CLOSED = (
@@ -411,7 +411,7 @@ def test_a_call_of_the_tool_answers_with_the_file_and_what_is_to_be_said_of_it(
         dispatch = dispatch_of(
             small_instance,
             TOOLS,
-            importer=scene.importer(Host("files.test", host.port)),
+            keeping=keeping_in(scene.folder, scene.importer(Host("files.test", host.port))),
             uploads_enabled=True,
             import_hosts="files.test",
         )
