@@ -5,34 +5,32 @@ scale and decimals are number formats, so that a program that reads the file has
 significant digits; a figure of more is its digits as text.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from enum import Enum
-from functools import cache, lru_cache, partial
+from functools import cache
 from itertools import chain
 
 from engine.catalogue import Style
 from engine.exact import Exact
 from engine.report.data import Comparison, Line, ReportData
 from engine.report.display import is_in_hundredths, places_shown
-from engine.report.inspection import Inspection, RowColumn, RowValue
 from engine.report.layout import Across, Down, Layout, layout
 from engine.report.report import Report
 
 DIGITS = 15  # significant ones that spreadsheets hold
-ZEROTH_DAY = date(1899, 12, 30)
-FIRST_DAY = date(1900, 3, 1)  # before it spreadsheets disagree on what day a number is
-DAY_CODE = 10  # characters of the code of a day
 ZERO = '"\N{EN DASH}"'
-TEXT, DAY = "@", "yyyy-mm-dd"
-PLAIN = "#,##0.##########"
+ROOM = "_)"  # as wide as the parenthesis of a negative figure, so that digits stand below each other
+POINTS = '" pts"'  # behind the percent sign of a difference of percents
+TEXT = "@"
 
 
 class Role(Enum):
-    """What a cell is for, where it holds nothing of the result itself."""
+    """What a cell is for, where that decides how it is set."""
 
     CELL = "cell"
+    DAY = "day"
+    UPPER_HEADING = "heading above others"
     WORDS_HEADING = "heading of words"
     FIGURES_HEADING = "heading of figures"
     HEADER_LINE = "line of words"
@@ -56,7 +54,7 @@ def look_of(number: str = "General", style: Style = Style.PLAIN, indent: int = 0
     return Look(number, style, indent, role)
 
 
-AMOUNT, A_DAY, PLAIN_TEXT = look_of(PLAIN), look_of(DAY), look_of(TEXT)
+PLAIN_TEXT = look_of(TEXT)
 
 
 class Holds(Enum):
@@ -77,6 +75,15 @@ class SheetCell:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """The heading of a column, how wide it is, and whether it holds figures."""
+
+    words: str
+    width: int
+    right: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Sheet:
     """Rows of cells under their headings; the first columns and the headings stay in sight."""
 
@@ -89,37 +96,35 @@ class Sheet:
     rows: Iterator[Sequence[SheetCell]]
 
 
-def sheet_of(kept: Report | Inspection) -> Sheet:
-    """Return a kept result as a sheet."""
-    return rows_sheet(kept) if isinstance(kept, Inspection) else report_sheet(kept)
-
-
 def report_sheet(report: Report) -> Sheet:
     """Return a report as it was seen: a statement with its lines down, metrics with their members down."""
     sheet, looks = layout(report), Looks(report)
-    heads = ("", "Unit") if report.statement is not None else tuple(chain(*map(two_columns, report.breakdown))) or ("",)
-    levels = list(zip(*(headings(sheet, across) for across in sheet.across), strict=True))
+    heads = heads_of(report)
+    across = list(zip(*(headings(sheet, across) for across in sheet.across), strict=True)) or [()]  # no columns at all
+    beside = [[head.words if level is across[-1] else "" for head in heads] for level in across]
+    beside[0][0] = beside[0][0] or f"{report.label}, {report.period.label}"
     return Sheet(
         name=report.label,
-        headings=[
-            [*(heads if at == len(levels) - 1 else [""] * len(heads)), *level] for at, level in enumerate(levels)
-        ],
+        headings=[[*words, *level] for words, level in zip(beside, across, strict=True)],
         frozen=len(heads),
-        widths=[*(width_of(head) for head in heads), *[16] * len(sheet.across)],
+        widths=[*(head.width for head in heads), *(wide_enough(level) for level in zip(*across, strict=True))],
         right=[*[False] * len(heads), *[True] * len(sheet.across)],
         height=len(sheet.down),
         rows=([*head_cells(report, down), *figure_cells(sheet, down, looks)] for down in sheet.down),
     )
 
 
-def two_columns(dimension: str) -> tuple[str, str]:
-    """Return the headings of a dimension's ids and labels."""
-    return dimension, f"{dimension} label"
+def heads_of(report: Report) -> Sequence[Head]:
+    """Return the headings at the head of rows: of lines and their units, or of the ids and labels of members."""
+    if report.statement is not None:
+        return Head("", 44), Head("Unit", 16)
+    ids = [[Head(dimension, 14), Head(f"{dimension} label", 32)] for dimension in report.breakdown]
+    return tuple(chain(*ids)) or (Head("", 44),)
 
 
-def width_of(head: str) -> int:
-    """Return how many characters a column at the head of rows is wide."""
-    return {"": 44, "Unit": 16}.get(head, 32 if head.endswith("label") else 14)
+def wide_enough(headings: Sequence[str]) -> int:
+    """Return how many characters a column of figures is wide: its headings in one line, unless they are long."""
+    return min(max(16, *(len(heading) + 2 for heading in headings)), 40)
 
 
 def headings(sheet: Layout, across: Across) -> tuple[str, ...]:
@@ -135,7 +140,7 @@ def headings(sheet: Layout, across: Across) -> tuple[str, ...]:
 
 def unit_shown(report: ReportData, line: Line, comparison: Comparison) -> str:
     """Return the unit of a line's figures as their number format shows them."""
-    unit = report.unit(line, comparison, scaled=False) or ""
+    unit = report.unit(line, comparison) or ""
     return "%" if unit == "fraction" else unit
 
 
@@ -204,8 +209,8 @@ def number_format(report: ReportData, line: Line, comparison: Comparison) -> str
     shown = digits_format(report, line, comparison)
     if is_in_hundredths(line, comparison) or comparison is Comparison.VARIANCE:
         plus = "+" if comparison is not Comparison.FIGURE else ""
-        return f"{plus}{shown};-{shown};{ZERO}"
-    return f"{shown};({shown});{ZERO}"
+        return f"{plus}{shown}{ROOM};-{shown}{ROOM};{ZERO}{ROOM}"
+    return f"{shown}{ROOM};({shown});{ZERO}{ROOM}"
 
 
 def digits_format(report: ReportData, line: Line, comparison: Comparison) -> str:
@@ -213,62 +218,6 @@ def digits_format(report: ReportData, line: Line, comparison: Comparison) -> str
     places = places_shown(report, line, comparison)
     decimals = f".{'0' * places}" if places else ""
     if is_in_hundredths(line, comparison):
-        return f"0{decimals}%"
+        return f"0{decimals}%{POINTS if comparison is Comparison.VARIANCE else ''}"
     thousands = "," * (report.scale // 3) if report.is_scaled(line, comparison) else ""
     return f"#,##0{decimals}{thousands}"
-
-
-def rows_sheet(inspection: Inspection) -> Sheet:
-    """Return inspected rows: a column for each, and one for the labels of members where they say more than ids."""
-    columns = inspection.columns
-    heads = [head for column in columns for head in column_heads(inspection, column)]
-    cells = [
-        partial(row_cells, column, inspection.labels.get(column.name), quotient=inspection.quotient)
-        for column in columns
-    ]
-    return Sheet(
-        name=inspection.source,
-        headings=[[head.words for head in heads]],
-        frozen=0,
-        widths=[head.width for head in heads],
-        right=[head.right for head in heads],
-        height=len(inspection.rows),
-        rows=([cell for of, value in zip(cells, row, strict=True) for cell in of(value)] for row in inspection.rows),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The heading of a column, how wide it is, and whether it holds figures."""
-
-    words: str
-    width: int
-    right: bool = False
-
-
-def column_heads(inspection: Inspection, column: RowColumn) -> Iterator[Head]:
-    """Yield the headings of a column."""
-    unit = f" ({column.unit})" if column.unit else ""
-    yield Head(f"{column.name}{unit}", 16, column.kind == "amount")
-    if column.name in inspection.labels:
-        yield Head(f"{column.name} label", 32)
-
-
-def row_cells(
-    column: RowColumn, labels: Mapping[str, str] | None, value: RowValue, *, quotient: bool
-) -> Sequence[SheetCell]:
-    """Return the cells of one value: itself, and its label where its column has labels."""
-    if isinstance(value, Exact):
-        return (number_cell(value, AMOUNT, quotient=quotient),)
-    day = day_number(value) if column.kind == "date" else None
-    cell = SheetCell(value, PLAIN_TEXT) if day is None else SheetCell(day, A_DAY, Holds.NUMBER)
-    return (cell,) if labels is None else (cell, SheetCell(value and labels.get(value, value), PLAIN_TEXT))
-
-
-@lru_cache(1000)
-def day_number(code: str | None) -> str | None:
-    """Return what a spreadsheet counts a day as, None of a longer period and of a day that they do not agree on."""
-    if code is None or len(code) != DAY_CODE:
-        return None
-    day = date.fromisoformat(code)
-    return str((day - ZEROTH_DAY).days) if day >= FIRST_DAY else None
