@@ -49,10 +49,11 @@ schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files 
 	$(BIN)/python scripts/schemas.py
 
 gallery: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## draw the charts of the demo for docs/gallery.md
-	PYTHONPATH=. $(BIN)/python scripts/gallery.py
+	$(BIN)/python -m scripts.gallery
 
-docs: schemas  ## write what the documentation takes out of the code
+docs: schemas $(VENV)/dev.done  ## write what the documentation takes out of the code
 	$(BIN)/python scripts/settings_table.py
+	$(BIN)/python -m scripts.tools_page
 
 secrets: $(VENV)/dev.done  ## write down what looks like a secret and was looked at
 	PYTHONPATH=. $(BIN)/python scripts/known_secrets.py

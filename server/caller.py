@@ -66,7 +66,7 @@ class Callers:
         reader = Reader(self.shelf.current(), held)
         feeds = CallerFeeds(self.feeds, reader, operates=any(profile.operations for profile in held))
         datasets = CallerDatasets(principal.subject, self.keeping.snapshots, reader)
-        files = CallerFiles(principal, self.keeping.archive, reader)
+        files = CallerFiles(principal, self.keeping.archive, reader, stop)
         scripts = CallerScripts(principal.subject, self.workshop, stop)
         uploads = CallerUploads(principal, self.keeping.archive)
         imports = CallerImports(uploads, self.keeping.importer, stop)

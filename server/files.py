@@ -15,6 +15,7 @@ from engine.exports.about import Made
 from engine.exports.document import write_document
 from engine.exports.workbook import write_workbook
 from engine.reader import Reader
+from engine.report.inspection import Stop
 from engine.snapshots.permission import permission_from, permission_json, still_allows
 from engine.snapshots.snapshots import Kept
 from server.kept_keys import made_once
@@ -40,7 +41,7 @@ class Form:
     """A kind of file that a kept result can be made into."""
 
     mime_type: str
-    write: Callable[[Kept, Made, Path], None]
+    write: Callable[[Kept, Made, Path, Stop], None]
 
 
 FORMS: Mapping[str, Form] = {
@@ -77,9 +78,8 @@ class Archive:
     def sweep(self) -> None:
         """Delete files and uploads that have expired, and bytes that are nobody's; StoreDown."""
         self.volume.drop([*self.files.expire(now()), *self.uploads.expire(now())])
-        names = list(self.volume.forgotten())
-        known = {*self.files.known(names), *self.uploads.known(names)}
-        self.volume.drop([name for name in names if name not in known])
+        found = set(self.volume.forgotten())
+        self.volume.drop(found - {*self.files.known(found), *self.uploads.known(found)})
 
 
 def archive_of(settings: Settings, database: Database) -> Archive:
@@ -135,11 +135,16 @@ class CallerFiles:
     principal: Principal
     archive: Archive
     reader: Reader
+    stop: Stop
 
     def export(self, kept: Kept, form: str) -> Given:
-        """Make a kept result into a file; QuotaExceeded where it has no room, Unavailable where nothing can be kept."""
+        """Make a kept result into a file, looking at `stop` meanwhile.
+
+        QuotaExceeded where it has no room, Unavailable where nothing can be kept.
+        """
         about = Made(at=now(), subject=self.principal.subject)
-        return self._made(kept, form, FORMS[form].mime_type, lambda path: FORMS[form].write(kept, about, path))
+        mime_type, write = FORMS[form].mime_type, FORMS[form].write
+        return self._made(kept, form, mime_type, lambda path: write(kept, about, path, self.stop))
 
     def picture(self, kept: Kept, form: str, drawn: bytes) -> Given:
         """Make a picture of a kept result into a file, as an export of it."""

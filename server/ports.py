@@ -19,6 +19,10 @@ class NoRoom(StoreDown):
     """The volume of files is as full as it may be."""
 
 
+class StoreFull(StoreDown):
+    """A store that answers, and has no room for what it was given; what it holds it gives as ever."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadsAsked:
     """Which attempts to show: those that hold every one of these, the most recent first."""

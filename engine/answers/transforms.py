@@ -4,6 +4,8 @@ import polars as pl
 
 from engine.answers.budget import Json
 from engine.answers.figures import freshness_json
+from engine.answers.parts import Whole
+from engine.report.inspection import Stop
 from engine.report.transform import Transform
 
 TYPES: dict[type[pl.DataType], str] = {
@@ -18,12 +20,11 @@ TYPES: dict[type[pl.DataType], str] = {
 }
 
 
-def transform_answer(transform: Transform) -> Json:
-    """Return the whole result object of a transform; rows are arrays aligned with the columns."""
-    return {
+def whole_transform(transform: Transform, _: Stop) -> Whole:
+    """Return the result object of a transform with all rows, which are arrays aligned with the columns."""
+    result = {
         "title": transform.label,
         "columns": columns_json(transform),
-        "rows": [list(row) for row in transform.frame.iter_rows()],
         "inputs": list(transform.inputs),
         "transform_code": transform.code,
         "chart_spec": dict(transform.chart),
@@ -32,6 +33,7 @@ def transform_answer(transform: Transform) -> Json:
         "catalogue_version": transform.catalogue_version,
         "data_version": transform.data_version,
     }
+    return Whole(result, map(list, transform.frame.iter_rows()))
 
 
 def columns_json(transform: Transform) -> list[Json]:

@@ -5,7 +5,8 @@ from dataclasses import MISSING, fields
 
 import polars as pl
 
-from engine.errors import ChartInvalid, closest, quoted
+from engine.errors import ChartInvalid
+from engine.quoting import closest, quoted
 from engine.requests import ChartSpec
 
 FIELD = "chart_spec."

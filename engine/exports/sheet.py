@@ -1,65 +1,45 @@
 """Sheets: a kept result as rows of cells, before any file format.
 
-A cell is a decimal number, a truth, a day, a text or nothing, with how it is set. Numbers are in units whatever the
-report's scale: scale and decimals are number formats, so that a program that reads the file has every digit.
-Spreadsheets hold 15 significant digits; an exact figure of more is its digits as text.
+A cell is a number, a truth, a day, a text or nothing, with how it is set. Numbers are in units whatever the report's
+scale: scale and decimals are number formats, so that a program that reads the file has every digit. Spreadsheets hold
+15 significant digits; an exact figure of more is its digits as text.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import date, datetime
-from decimal import Decimal
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
 
 from engine.catalogue import Style
 from engine.exact import Exact
+from engine.exports.cells import (
+    A_DAY,
+    AMOUNT,
+    AN_INSTANT,
+    PLAIN_TEXT,
+    TEXT,
+    Holds,
+    Look,
+    Role,
+    Sheet,
+    SheetCell,
+    look_of,
+)
 from engine.report.data import Comparison, Line, ReportData
 from engine.report.display import is_in_hundredths, places_shown
-from engine.report.inspection import Inspection, RowColumn
-from engine.report.layout import Across, Cell, Down, Layout, layout
+from engine.report.inspection import Inspection, RowColumn, RowValue
+from engine.report.layout import Across, Down, Layout, layout
 from engine.report.report import Report
 from engine.report.transform import Transform
 from engine.snapshots.snapshots import Kept
 
-Value = Decimal | bool | date | str | None
 DIGITS = 15  # significant ones that spreadsheets hold
+ZEROTH_DAY = date(1899, 12, 30)
 FIRST_DAY = date(1900, 3, 1)  # before it spreadsheets disagree on what day a number is
 DAY_CODE = 10  # characters of the code of a day
 ZERO = '"\N{EN DASH}"'
-TEXT, DAY, INSTANT = "@", "yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss"
-PLAIN = "#,##0.##########"
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How a cell is set."""
-
-    number: str = "General"  # a number format
-    style: Style = Style.PLAIN
-    is_heading: bool = False
-    indent: int = 0
-    wraps: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SheetCell:
-    """A value and how it is set; `is_exact` where it is a number as text."""
-
-    value: Value
-    look: Look = Look()
-    is_exact: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """Rows of cells under their headings; the first columns and the headings stay in sight."""
-
-    name: str
-    headings: Sequence[Sequence[str]]  # level by level
-    frozen: int  # columns
-    widths: Sequence[int]  # in characters
-    rows: Iterator[Sequence[SheetCell]]
 
 
 def sheet_of(kept: Kept) -> Sheet:
@@ -69,7 +49,7 @@ def sheet_of(kept: Kept) -> Sheet:
 
 def report_sheet(report: Report) -> Sheet:
     """Return a report as it was seen: a statement with its lines down, metrics with their members down."""
-    sheet = layout(report)
+    sheet, looks = layout(report), Looks(report)
     heads = ("", "Unit") if report.statement is not None else tuple(chain(*map(two_columns, report.breakdown))) or ("",)
     levels = list(zip(*(headings(sheet, across) for across in sheet.across), strict=True))
     return Sheet(
@@ -79,7 +59,9 @@ def report_sheet(report: Report) -> Sheet:
         ],
         frozen=len(heads),
         widths=[*(width_of(head) for head in heads), *[16] * len(sheet.across)],
-        rows=([*head_cells(report, down), *figure_cells(sheet, down)] for down in sheet.down),
+        right=[*[False] * len(heads), *[True] * len(sheet.across)],
+        height=len(sheet.down),
+        rows=([*head_cells(report, down), *figure_cells(sheet, down, looks)] for down in sheet.down),
     )
 
 
@@ -114,13 +96,13 @@ def head_cells(report: Report, down: Down) -> Iterator[SheetCell]:
     """Yield what stands at the head of a row: a line and its unit, or ids and labels of members."""
     if down.line is not None:
         line = report.lines[down.line]
-        is_header = line.type is None
-        yield SheetCell(line.label, Look(TEXT, line.style, is_heading=is_header, indent=line.level))
-        yield SheetCell(unit_shown(report, line, Comparison.FIGURE), Look(TEXT, line.style))
+        role = Role.HEADER_LINE if line.type is None else Role.CELL
+        yield SheetCell(line.label, look_of(TEXT, line.style, line.level, role))
+        yield SheetCell(unit_shown(report, line, Comparison.FIGURE), look_of(TEXT, line.style))
         return
     place = report.places[down.place or 0]
     members = {member.dimension: member for member in place.members}
-    look = Look(TEXT, Style.TOTAL if place.is_total else Style.PLAIN)
+    look = look_of(TEXT, Style.TOTAL if place.is_total else Style.PLAIN)
     if not report.breakdown:
         yield SheetCell("Total", look)
     for at, dimension in enumerate(report.breakdown):
@@ -129,30 +111,49 @@ def head_cells(report: Report, down: Down) -> Iterator[SheetCell]:
         yield SheetCell(member.label if member else None, look)
 
 
-def figure_cells(sheet: Layout, down: Down) -> Iterator[SheetCell]:
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How the figures of a report are set, each look made once."""
+
+    report: ReportData
+    known: dict[tuple[int, int, bool], Look] = field(default_factory=dict)
+
+    def of(self, line: int, column: int, *, in_total: bool) -> Look:
+        """Return the look of the figures of a line in a column, in a row of totals or not."""
+        look = self.known.get((line, column, in_total))
+        if look is None:
+            of, comparison = self.report.lines[line], self.report.columns[column].comparison
+            style = Style.TOTAL if in_total else of.style
+            look = look_of("General" if of.type is None else number_format(self.report, of, comparison), style)
+            self.known[line, column, in_total] = look
+        return look
+
+
+def figure_cells(sheet: Layout, down: Down, looks: Looks) -> Iterator[SheetCell]:
     """Yield the figures of a row."""
     report = sheet.report
-    for cell in sheet.cells(down):
-        is_total = cell.place.is_total and down.place is not None
-        style = Style.TOTAL if is_total else cell.line.style
+    in_total = down.place is not None and report.places[down.place].is_total
+    for across in sheet.across:
+        cell = sheet.cell(down, across)
+        line = down.line if across.line is None else across.line
+        look = looks.of(line or 0, across.column, in_total=in_total)
         if cell.figure is None:
-            yield SheetCell(None, Look(style=style))
-            continue
-        quotient = report.is_quotient(cell.line, cell.column.comparison)
-        yield number_cell(cell.figure.decimal(quotient=quotient), Look(number_format(report, cell), style))
+            yield SheetCell(None, look)
+        else:
+            quotient = report.is_quotient(cell.line, cell.column.comparison)
+            yield number_cell(cell.figure, look, quotient=quotient)
 
 
-def number_cell(number: Decimal, look: Look) -> SheetCell:
+def number_cell(figure: Exact, look: Look, *, quotient: bool) -> SheetCell:
     """Return a number, as text where a spreadsheet would round it."""
-    digits = number.normalize().as_tuple().digits
-    if len(digits) <= DIGITS:
-        return SheetCell(number, look)
-    return SheetCell(f"{number:f}", replace(look, number=TEXT), is_exact=True)
+    digits = figure.digits(quotient=quotient)
+    if len(digits) <= DIGITS or len(digits.lstrip("-0.").replace(".", "").rstrip("0")) <= DIGITS:
+        return SheetCell(digits, look, Holds.NUMBER)
+    return SheetCell(digits, look_of(TEXT, look.style), Holds.LONG_NUMBER)
 
 
-def number_format(report: ReportData, cell: Cell) -> str:
-    """Return the number format of a figure: its scale, decimals and signs as the formatted table shows them."""
-    comparison, line = cell.column.comparison, cell.line
+def number_format(report: ReportData, line: Line, comparison: Comparison) -> str:
+    """Return the number format of figures: their scale, decimals and signs as the formatted table shows them."""
     shown = digits_format(report, line, comparison)
     if is_in_hundredths(line, comparison) or comparison is Comparison.VARIANCE:
         plus = "+" if comparison is not Comparison.FIGURE else ""
@@ -174,40 +175,61 @@ def rows_sheet(inspection: Inspection) -> Sheet:
     """Return inspected rows: a column for each, and one for the labels of members where they say more than ids."""
     columns = inspection.columns
     heads = [head for column in columns for head in column_heads(inspection, column)]
+    cells = [
+        partial(row_cells, column, inspection.labels.get(column.name), quotient=inspection.quotient)
+        for column in columns
+    ]
     return Sheet(
         name=inspection.source,
-        headings=[[words for words, _ in heads]],
+        headings=[[head.words for head in heads]],
         frozen=0,
-        widths=[width for _, width in heads],
-        rows=(list(chain(*map(row_cells, [inspection] * len(columns), columns, row))) for row in inspection.rows),
+        widths=[head.width for head in heads],
+        right=[head.right for head in heads],
+        height=len(inspection.rows),
+        rows=([cell for of, value in zip(cells, row, strict=True) for cell in of(value)] for row in inspection.rows),
     )
 
 
-def column_heads(inspection: Inspection, column: RowColumn) -> Iterator[tuple[str, int]]:
-    """Yield the headings of a column with their widths."""
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The heading of a column, how wide it is, and whether it holds figures."""
+
+    words: str
+    width: int
+    right: bool = False
+
+
+def column_heads(inspection: Inspection, column: RowColumn) -> Iterator[Head]:
+    """Yield the headings of a column."""
     unit = f" ({column.unit})" if column.unit else ""
-    yield f"{column.name}{unit}", 16
+    yield Head(f"{column.name}{unit}", 16, column.kind == "amount")
     if column.name in inspection.labels:
-        yield f"{column.name} label", 32
+        yield Head(f"{column.name} label", 32)
 
 
-def row_cells(inspection: Inspection, column: RowColumn, value: Exact | str | None) -> Iterator[SheetCell]:
-    """Yield the cells of one value: itself, and its label where its column has labels."""
+def row_cells(
+    column: RowColumn, labels: Mapping[str, str] | None, value: RowValue, *, quotient: bool
+) -> Sequence[SheetCell]:
+    """Return the cells of one value: itself, and its label where its column has labels."""
     if isinstance(value, Exact):
-        yield number_cell(value.decimal(quotient=inspection.quotient), Look(PLAIN))
-        return
-    day = day_of(value) if column.kind == "date" else None
-    yield SheetCell(value, Look(TEXT)) if day is None else SheetCell(day, Look(DAY))
-    if column.name in inspection.labels:
-        yield SheetCell(value and inspection.labels[column.name].get(value, value), Look(TEXT))
+        return (number_cell(value, AMOUNT, quotient=quotient),)
+    day = day_number(value) if column.kind == "date" else None
+    cell = SheetCell(value, PLAIN_TEXT) if day is None else SheetCell(day, A_DAY, Holds.NUMBER)
+    return (cell,) if labels is None else (cell, SheetCell(value and labels.get(value, value), PLAIN_TEXT))
 
 
-def day_of(code: str | None) -> date | None:
-    """Return the day of a code, None where it is a longer period's or a day that spreadsheets do not agree on."""
+@lru_cache(1000)
+def day_number(code: str | None) -> str | None:
+    """Return what a spreadsheet counts a day as, None of a longer period and of a day that they do not agree on."""
     if code is None or len(code) != DAY_CODE:
         return None
     day = date.fromisoformat(code)
-    return day if day >= FIRST_DAY else None
+    return serial(day) if day >= FIRST_DAY else None
+
+
+def serial(day: date) -> str:
+    """Return the number that a day is to spreadsheets."""
+    return str((day - ZEROTH_DAY).days)
 
 
 def transform_sheet(transform: Transform) -> Sheet:
@@ -220,6 +242,8 @@ def transform_sheet(transform: Transform) -> Sheet:
         headings=[heads],
         frozen=0,
         widths=[16] * len(heads),
+        right=[dtype.is_numeric() for dtype in transform.frame.dtypes],
+        height=transform.frame.height,
         rows=([plain_cell(value) for value in row] for row in transform.frame.iter_rows()),
     )
 
@@ -227,17 +251,18 @@ def transform_sheet(transform: Transform) -> Sheet:
 def plain_cell(value: object) -> SheetCell:
     """Return a value of a script: its numbers are floats, which spreadsheets hold as well."""
     match value:
-        case None | bool() | str():
-            return SheetCell(value, Look(TEXT) if isinstance(value, str) else Look())
+        case bool():
+            return SheetCell(str(int(value)), look_of(), Holds.TRUTH)
         case int() | float():
-            return SheetCell(Decimal(repr(value)))
+            return SheetCell(repr(value), look_of(), Holds.NUMBER)
         case datetime() if value.date() >= FIRST_DAY:
-            return SheetCell(value, Look(INSTANT))
+            days = (value - datetime.combine(ZEROTH_DAY, time())) / timedelta(days=1)
+            return SheetCell(f"{days:.10f}", AN_INSTANT, Holds.NUMBER)
         case date() if not isinstance(value, datetime) and value >= FIRST_DAY:
-            return SheetCell(value, Look(DAY))
+            return SheetCell(serial(value), A_DAY, Holds.NUMBER)
         case list():
-            return SheetCell(", ".join("" if item is None else str(item) for item in value), Look(TEXT))
-    return SheetCell(str(value), Look(TEXT))
+            return SheetCell(", ".join("" if item is None else str(item) for item in value))
+    return SheetCell(None if value is None else str(value))
 
 
 SHEETS: Mapping[type, Callable[[Any], Sheet]] = {

@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_json
 
-from engine.errors import BadArguments, closest, quoted
+from engine.errors import BadArguments
+from engine.quoting import closest, quoted
 from server.wire.schema import Asked, Json, Shape
 
 TAKES = {

@@ -15,7 +15,7 @@ from threading import Thread
 
 from engine.books import Shelf
 from engine.instance.read import Instance, read_instance
-from sandbox.pool import Pool
+from sandbox.pool import WORKER, Pool
 from server.app import HttpServer, application
 from server.caller import Callers, Keeping
 from server.dispatch import Dispatch
@@ -46,12 +46,16 @@ from server.workers.messages import Brief, CountsAlone, Leave, NoScripts, Overru
 
 ORPHANED = 1  # exit status
 TURN = 0.0005  # seconds of a thread of heavy calls; light calls wait for several of them
+Places = SharedLeases | MemoryLeases  # for calls
 OPEN_FILES = 1 << 14  # connections, and files of the books
 log = logging.getLogger("tieout")
 
 
-def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = TOOLS) -> None:
-    """Serve until told to leave; without a parent there is nobody to serve for."""
+def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = TOOLS, scripts: str = WORKER) -> None:
+    """Serve until told to leave; without a parent there is nobody to serve for.
+
+    `scripts` is the module that runs those of charts.
+    """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # is for the parent
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
@@ -71,7 +75,7 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             archive = archive_of(settings, opened.database)
             recorder = Recorder(archive.principals)
             keeping = Keeping(opened.snapshots, archive, recorder, importer_of(settings))
-            workshop = Workshop(Pool(settings.scripts_at_once))
+            workshop = Workshop(Pool(settings.scripts_at_once, scripts))
             Thread(target=try_scripts, args=(workshop, told), name="first look at the jail", daemon=True).start()
             callers = callers_of(settings, instance, opened.loads, keeping, profiles, workshop)
             leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
@@ -84,7 +88,9 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
                 asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))
 
 
-async def serve(server: HttpServer, leases: SharedLeases, told: Connection, listening: socket.socket) -> None:
+async def serve(
+    server: HttpServer, leases: SharedLeases | MemoryLeases, told: Connection, listening: socket.socket
+) -> None:
     """Answer calls until told to leave."""
     Thread(target=heed, args=(told, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
     keeping = asyncio.create_task(leases.keep())
@@ -94,11 +100,15 @@ async def serve(server: HttpServer, leases: SharedLeases, told: Connection, list
     await asyncio.wait({keeping})
 
 
-def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]) -> SharedLeases:
+def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]) -> Places:
     """Return places for calls: of the caps in the cache store, or of this worker's share of them."""
-    store = CacheLeases(opened.cache_address, settings.calls_per_caller, settings.calls)
-    share = [max(1, cap // settings.workers) for cap in (settings.calls_per_caller, settings.calls)]
-    return SharedLeases(store, MemoryLeases(*share), tell=tell)
+    caps = settings.calls_per_caller, settings.calls
+    share = MemoryLeases(*(max(1, cap // settings.workers) for cap in caps))
+    return (
+        share
+        if opened.cache_address is None
+        else SharedLeases(CacheLeases(opened.cache_address, *caps), share, tell=tell)
+    )
 
 
 def callers_of(

@@ -21,7 +21,7 @@ from engine.report.report import Report
 from engine.report.transform import Given, Made, Transform, transformed
 from engine.snapshots.permission import permission_from, permission_json, still_allows
 from engine.snapshots.snapshots import given, keep, opened
-from tests.support.workbooks import cells, grid
+from tests.support.workbooks import cells, go_on, grid
 
 MADE_AT = MadeFile(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
 SCENARIOS = {"Actuals": "actual", "Budget": "budget"}
@@ -178,7 +178,7 @@ def test_a_transform_is_exported_to_json_with_its_script_and_inputs(
     doors: dict[str | None, Door], tmp_path: Path
 ) -> None:
     transform = made_of(revenue(doors[None]), rows(doors[None]), frame=EVERY_TYPE)
-    write_document(transform, MADE_AT, tmp_path / "made.json")
+    write_document(transform, MADE_AT, tmp_path / "made.json", go_on)
     document = json.loads((tmp_path / "made.json").read_text())
     assert document["made_for"] == "ann"
     assert [column["type"] for column in document["columns"]] == [
@@ -197,7 +197,7 @@ def test_a_transform_is_exported_to_json_with_its_script_and_inputs(
 def test_a_transform_is_exported_to_a_workbook_with_its_types(doors: dict[str | None, Door], tmp_path: Path) -> None:
     transform = made_of(revenue(doors[None]), frame=EVERY_TYPE)
     path = tmp_path / "made.xlsx"
-    write_workbook(transform, MADE_AT, path)
+    write_workbook(transform, MADE_AT, path, go_on)
     assert grid(path)[0] == EVERY_TYPE.columns
     written = cells(path)
     assert {place: kind for place, (kind, _) in written.items() if place.endswith("2")} == {

@@ -14,10 +14,12 @@ from engine.books import Shelf
 from engine.errors import DeadlineExceeded
 from engine.instance.read import read_instance
 from engine.requests import NothingAsked
-from server.caller import Caller, Callers
+from server.caller import Caller, Callers, Keeping
 from server.dispatch import CallerGone, Dispatch, Outcome
 from server.feeds import Feeds
+from server.importing.importer import Importer
 from server.principal import Principal
+from server.scripts import Workshop
 from server.settings import Settings
 from server.stores.memory import MemoryLeases, MemoryLoads
 from server.telemetry.calls import Telemetry
@@ -56,15 +58,20 @@ def tool(run: Any, *, heavy: bool = False) -> Tool:
 
 
 def dispatch_of(
-    small: tuple[Path, Path], tools: Mapping[str, Tool], metrics: Metrics | None = None, **settings: int
+    small: tuple[Path, Path],
+    tools: Mapping[str, Tool],
+    metrics: Metrics | None = None,
+    keeping: Keeping | None = None,
+    importer: Importer | None = None,
+    workshop: Workshop | None = None,
+    **settings: Any,
 ) -> Dispatch:
     """Return a dispatch over the small books."""
     folder, state = small
     instance = read_instance(folder)
     feeds = Feeds.of({}, MemoryLoads(), {})
-    callers = Callers(
-        instance, Shelf(instance.catalogue, state / "store"), feeds, keeping_in(state / "files"), 10_000, 10_000
-    )
+    shelf, keeping = Shelf(instance.catalogue, state / "store"), keeping or keeping_in(state / "files", importer)
+    callers = Callers(instance, shelf, feeds, keeping, 10_000, 10_000, workshop=workshop or Workshop())
     known = replace(Settings(instance=folder, state=state), **settings)
     leases = MemoryLeases(known.calls_per_caller, known.calls)
     return Dispatch(callers, known, Telemetry(metrics or Metrics()), leases, tools)

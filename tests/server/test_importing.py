@@ -1,6 +1,8 @@
 """The importer against hosts that do not mean well: real ones, over TLS, with addresses that the test decides."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from hashlib import sha256
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -12,12 +14,15 @@ from hypothesis import strategies as st
 from engine.errors import Refusal
 from engine.requests import HostFile
 from server.importing.addresses import NOT_PUBLIC, Address, is_in
-from server.importing.importer import Importer
+from server.importing.importer import AT_ONCE, Importer
 from server.imports import CallerImports
 from server.pacing import Pace
-from server.places import Host
+from server.places import Host, read_hosts
 from server.principal import Principal
+from server.settings import BadSetting, read_settings
+from server.toolbox import TOOLS
 from server.uploads import CallerUploads
+from tests.server.test_dispatch import dispatch_of
 from tests.support.holding import archive_in
 from tests.support.hosting import HERE, INSIDE, Answers, Authority, Hosted, drips, hosting, leads_to, sends
 
@@ -129,6 +134,19 @@ def test_a_file_that_came_as_something_else_says_so(scene: Scene) -> None:
     assert note.code == "type_differs"
     assert "text/csv and came as text/html" in note.message
     assert scene.imported.file.mime_type == "text/csv"
+
+
+def test_a_length_that_is_not_that_of_the_body_reserves_nothing(scene: Scene) -> None:
+    """Both ways of telling a length at once are a way of telling two readers two things."""
+    chunks = b"".join(b"10000\r\n" + b"x" * 65536 + b"\r\n" for _ in range(4)) + b"0\r\n\r\n"
+    with (
+        CallerUploads(Principal("ann"), scene.archive).room("x", "a/b", (10 << 20) - 5),
+        pytest.raises(Refusal) as refusal,
+    ):
+        taken(scene, sends(chunks, CHUNKED, "Content-Length: 1"))
+    assert refusal.value.error_type == "quota_exceeded"
+    taken(scene, sends(chunks, CHUNKED, "Content-Length: 1"))
+    assert scene.imported.file.size_bytes == 4 * 65536
 
 
 def test_redirects_are_followed_among_the_hosts_that_are_named(scene: Scene) -> None:
@@ -244,6 +262,7 @@ BROKE = "broke off, or did not answer as a web server does"
         (sends(b"3\r\nabc\r\n", CHUNKED), "unavailable", BROKE),
         (sends(b"not hexadecimal\r\n", CHUNKED), "unavailable", BROKE),
         (sends(b""), "bad_arguments", "empty"),
+        (lambda connection, _: connection.sendall(HEAD + b"\r\nhalf"), "bad_arguments", "where the file ends"),
         (sends(b"0\r\n\r\n", CHUNKED), "bad_arguments", "empty"),
         (sends(b"\x1f\x8b", "Content-Encoding: gzip"), "bad_arguments", "content coding"),
         (lambda connection, _: connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "unavailable", BROKE),
@@ -371,6 +390,76 @@ def test_a_file_beyond_the_quota_is_not_read(scene: Scene) -> None:
         with pytest.raises(Refusal, match="more than 10 MB") as refusal:
             scene.take(importer, f"https://files.test:{host.port}/a")
     assert refusal.value.error_type == "quota_exceeded"
+
+
+def test_few_files_are_imported_at_once_so_that_others_are_answered(scene: Scene) -> None:
+    with hosting(sends(BODY), scene.authority.shows("files.test")) as host, ExitStack() as imports:
+        importer = scene.importer(Host("files.test", host.port))
+        url = f"https://files.test:{host.port}/a"
+        for _ in range(AT_ONCE):
+            imports.enter_context(importer.opened(url, lambda: None))
+        told = scene.refused(importer, url)
+        assert (told["error_type"], told["retryable"]) == ("busy", True)
+        imports.close()
+        scene.take(importer, url)
+
+
+def test_a_call_of_the_tool_answers_with_the_file_and_what_is_to_be_said_of_it(
+    scene: Scene, small_instance: tuple[Path, Path]
+) -> None:
+    with hosting(sends(b"<form>", "Content-Type: text/html"), scene.authority.shows("files.test")) as host:
+        dispatch = dispatch_of(
+            small_instance,
+            TOOLS,
+            importer=scene.importer(Host("files.test", host.port)),
+            uploads_enabled=True,
+            import_hosts="files.test",
+        )
+        file = {
+            "download_url": f"https://files.test:{host.port}/a",
+            "file_id": "file_1",
+            "file_name": "Budget.csv",
+            "mime_type": "text/csv",
+            "size": 6,  # which is of the host
+        }
+        outcome = asyncio.run(dispatch.call("import_host_file", {"file": file}, Principal("ann")))
+    assert not outcome.is_error, outcome.text
+    assert outcome.result["sha256"] == sha256(b"<form>").hexdigest()
+    assert set(outcome.result) == {"file_id", "name", "mime_type", "size_bytes", "sha256", "expires_at", "notes"}
+    assert [note["code"] for note in outcome.result["notes"]] == ["type_differs"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "takes"),
+    [
+        ("SVC_MCP_UPLOADS_ENABLED", "yes", "true or false"),
+        *(
+            ("SVC_FILE_IMPORT_HOSTS", value, "host names")
+            for value in (
+                "https://a.test",
+                "*.a.test",
+                "10.0.0.1",
+                "a.test/x",
+                "a.test:0",
+                "[::1]",
+                "a b",
+                "a_b.test",
+                "x@a.test",
+            )
+        ),
+    ],
+)
+def test_a_setting_that_does_not_hold_is_refused(variable: str, value: str, takes: str) -> None:
+    with pytest.raises(BadSetting, match=f"{variable}.*it takes {takes}"):
+        read_settings({variable: value})
+
+
+def test_hosts_are_read_as_the_network_has_them() -> None:
+    read = read_settings(
+        {"SVC_FILE_IMPORT_HOSTS": " Files.Example.COM ,bücher.example:8443,", "SVC_MCP_UPLOADS_ENABLED": "True"}
+    )
+    assert read.uploads_enabled is True
+    assert read_hosts(read.import_hosts) == (Host("files.example.com"), Host("xn--bcher-kva.example", 8443))
 
 
 @given(st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)))
