@@ -25,7 +25,7 @@ test-mutations: $(VENV)/dev.done  ## break each rule of the figures on its own: 
 
 widgets: widgets/dist/built  ## the views of results that MCP hosts show; takes Node
 
-widgets/dist/built: widgets/node.done $(shell find widgets -name node_modules -prune -o -name dist -prune -o -type f -print)
+widgets/dist/built: widgets/node.done $(DEMO)/charts.json $(shell find widgets -name node_modules -prune -o -name dist -prune -o -type f -print)
 	cd widgets && node build.mjs
 	touch $@
 

@@ -1,6 +1,7 @@
 """Files that callers bring, where a deployment takes any."""
 
 from engine.requests import CompleteRequest, ImportRequest, UploadRequest
+from server.places import read_hosts
 from server.tool import Deployment, Effect, Tool
 from server.tools.uploads import begin_file_upload, complete_file_upload, import_host_file
 
@@ -12,8 +13,8 @@ def no_uploads(deployment: Deployment) -> str | None:
 
 def no_imports(deployment: Deployment) -> str | None:
     """Return why nothing is imported, None where callers may."""
-    named = deployment.settings.import_hosts.strip()
-    return no_uploads(deployment) or (None if named else "SVC_FILE_IMPORT_HOSTS names no host")
+    hosts = read_hosts(deployment.settings.import_hosts)
+    return no_uploads(deployment) or (None if hosts else "SVC_FILE_IMPORT_HOSTS names no host")
 
 
 UPLOADS = (
