@@ -1,64 +1,62 @@
-"""Tables: a report as formatted text with its raw values, for the widget beside the answer.
+"""Tables: a report as a widget renders it, its answer uncut with every figure as formatted text beside its raw value.
 
 The text is rounded and signed for people; the value is the figure of the answer. Whether a variance is good comes from
-the line, never from its sign alone.
+the line, never from its sign alone. Of a report of very many cells, members from the end and then the last lines are
+left out and counted; totals stay.
 """
 
 from typing import Any
 
-from engine.answers.figures import figure_json
+from engine.answers.figures import Kept, column_json, figure_json, freshness_json, row_json
+from engine.answers.parts import NOT_KEPT, DataRef
 from engine.catalogue import Favourable
 from engine.exact import Exact
 from engine.report.data import Comparison, ReportData
 from engine.report.display import display
-from engine.report.layout import Across, Cell, Down, layout
-from engine.report.text import caption, headings, place_words
+from engine.report.layout import Cell, layout
+from engine.report.text import caption, headings
 
 MOST_CELLS = 10_000
+UNAVAILABLE = "n/a"  # what can not be computed, where what is missing is blank
 
 
-def table(report: ReportData) -> dict[str, Any]:
+def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
     """Return the render block: headings, and for each row its cells as [text, value, good (1), bad (-1) or 0]."""
     sheet = layout(report)
-    most = max(1, MOST_CELLS // max(1, len(sheet.across)))
+    most_places = MOST_CELLS // max(1, len(report.lines) * len(report.columns))
+    fits = len(report.places) <= most_places
+    kept = Kept(report, sheet, data_ref, places=None if fits else max(0, most_places - 1))
+    across, down = kept.across, kept.down
+    most = max(1, MOST_CELLS // max(1, len(across)))
+    cut = {"lines": len(down) - most} if len(down) > most else {}
     return {
         "kind": "financial-table",
-        "title": report.label,
+        "label": report.label,
         "caption": caption(report),
         "columns": [
             {
-                "heading": [part for part in headings(sheet, across) if part],
-                "scenario": report.columns[across.column].scenario,
-                "comparison": report.columns[across.column].comparison.value,
-                "is_total": is_total(report, across),
+                **column_json(report, column, at),
+                "heading": [part for part in headings(sheet, column) if part],
+                "style": report.columns[column.column].style.value,
+                "comparison": report.columns[column.column].comparison.value,
             }
-            for across in sheet.across
+            for at, column in enumerate(across)
         ],
         "rows": [
-            {**row_head(report, down), "cells": [cell_json(report, cell) for cell in sheet.cells(down)]}
-            for down in sheet.down[:most]
+            {**row_json(report, row), "cells": [cell_json(report, sheet.cell(row, column)) for column in across]}
+            for row in down[:most]
         ],
-        "rows_left_out": max(0, len(sheet.down) - most),
-        "notes": [note.message for note in report.notes],
+        "left_out": {**kept.left_out, **cut},
+        "notes": data_ref.notes(report.notes),
+        "freshness": freshness_json(report.freshness),
+        **data_ref.as_data(),
     }
-
-
-def is_total(report: ReportData, across: Across) -> bool:
-    """Tell whether a column shows all members together."""
-    return across.place is not None and bool(report.breakdown) and report.places[across.place].is_total
-
-
-def row_head(report: ReportData, down: Down) -> dict[str, Any]:
-    """Return what stands at the head of a row."""
-    if down.line is None:
-        place = report.places[down.place or 0]
-        return {"label": place_words(place), "level": 0, "style": "total" if place.is_total else "plain"}
-    line = report.lines[down.line]
-    return {"key": line.key, "label": line.label, "level": line.level, "kind": line.kind, "style": line.style.value}
 
 
 def cell_json(report: ReportData, cell: Cell) -> list[Any]:
     """Return one cell: text, value, and whether a variance is good."""
+    if cell.is_unavailable:
+        return [UNAVAILABLE, None, 0]
     text = display(report, cell.line, cell.column.comparison, cell.figure)
     return [text, figure_json(report, cell), goodness(cell)]
 

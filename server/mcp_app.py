@@ -10,6 +10,7 @@ from typing import Any
 import mcp_types as types
 from mcp.server import ServerRequestContext
 from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
@@ -30,10 +31,12 @@ INSTRUCTIONS = (
 )
 LISTS_KEPT_MS = 60_000
 RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
+ATTACHMENTS = "openai/fileParams"  # where hosts look for arguments that take an attachment
 APP, APP_TYPE = "io.modelcontextprotocol/ui", "text/html;profile=mcp-app"
 SHOWN = {
     "ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}
 }  # a widget fetches nothing
+EXTENSIONS = {APP: {"mimeTypes": [APP_TYPE]}}
 Context = ServerRequestContext[Any]
 
 
@@ -52,7 +55,7 @@ def endpoint(
     by_uri = {widget.uri: widget for widget in pages}
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[advertised(tool, pages) for tool in dispatch.tools.values()])
+        return types.ListToolsResult(tools=[advertised(tool, pages) for tool in (await dispatch.offered()).values()])
 
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         principal, fault = principal_of(context), fault_of(context)
@@ -96,7 +99,8 @@ def endpoint(
         on_list_prompts=list_prompts,
     )
     if pages:
-        server.extensions = {APP: {"mimeTypes": [APP_TYPE]}}
+        server.extensions = EXTENSIONS
+        server.middleware.append(saying_extensions)
     return StreamableHTTPSessionManager(
         server,
         json_response=True,
@@ -106,6 +110,14 @@ def endpoint(
             allowed_origins=list(origins),
         ),
     )
+
+
+async def saying_extensions(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Answer one message; that to `initialize` names the extensions, which the SDK says in the newest protocol only."""
+    result = await call_next(ctx)
+    if ctx.method == "initialize" and isinstance(result, dict):
+        return {**result, "capabilities": {**result["capabilities"], "extensions": EXTENSIONS}}
+    return result
 
 
 def advertised(tool: Tool, pages: Mapping[Widget, str]) -> types.Tool:
@@ -120,10 +132,16 @@ def advertised(tool: Tool, pages: Mapping[Widget, str]) -> types.Tool:
             read_only_hint=tool.effect is Effect.NONE,
             destructive_hint=False,
             idempotent_hint=tool.effect is Effect.NONE,
-            open_world_hint=False,
+            open_world_hint=bool(tool.attachments),
         ),
-        _meta=view_of(tool.widget) if tool.widget and tool.widget in pages else None,
+        _meta=meta_of(tool, pages),
     )
+
+
+def meta_of(tool: Tool, pages: Mapping[Widget, str]) -> dict[str, Any] | None:
+    """Return what hosts read of a tool beside what models do: its widget, and which arguments take an attachment."""
+    view = view_of(tool.widget) if tool.widget and tool.widget in pages else {}
+    return view | ({ATTACHMENTS: list(tool.attachments)} if tool.attachments else {}) or None
 
 
 def view_of(widget: Widget) -> dict[str, Any]:

@@ -107,7 +107,7 @@ class Parent:
             Check(name="relational_database", run=partial(use_database, opened.database)),
             Check(name="analytical_store", run=books.use),
             Check(name="cache_store", run=partial(self._use_cache, opened)),
-            Check(name="artifacts", run=files.use),
+            Check(name="artifacts", run=partial(self._use_files, files)),
         ]
         tell = partial(tell_of_loads, opened.loads, lambda: self._taken.instance.bindings, metrics)
         beside = [
@@ -124,3 +124,8 @@ class Parent:
         return (
             f"workers that still count calls by themselves, against their share of the caps: {alone}" if alone else None
         )
+
+    def _use_files(self, files: ArtifactsFolder) -> str | None:
+        files.use()
+        without = self._supervisor.no_scripts
+        return f"workers that do not offer eval_chart_transform: {len(without)}; {without[0]}" if without else None

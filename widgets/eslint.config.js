@@ -10,5 +10,14 @@ export default ts.config(
     languageOptions: { parserOptions: { projectService: true } },
     rules: { "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }] },
   },
-  { files: ["*.mjs", "*.js"], languageOptions: { globals: { Buffer: "readonly", console: "readonly" } } },
+  {
+    files: ["tests/**/*.ts"], // a test that node:test runs is awaited by it
+    rules: {
+      "@typescript-eslint/no-floating-promises": [
+        "error",
+        { allowForKnownSafeCalls: [{ from: "package", package: "node:test", name: ["test"] }] },
+      ],
+    },
+  },
+  { files: ["*.mjs", "tests/*.mjs", "*.js"], languageOptions: { globals: { Buffer: "readonly", console: "readonly" } } },
 );

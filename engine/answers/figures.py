@@ -6,7 +6,7 @@ lines go first, then breakdown members from the end (never totals), then rows of
 out is counted.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 
@@ -15,17 +15,20 @@ import polars as pl
 from engine.answers.budget import Json, tokens
 from engine.answers.parts import NOT_KEPT, DataRef, Whole, period_json
 from engine.catalogue import Favourable
-from engine.errors import BadArguments, quoted
+from engine.errors import BadArguments
 from engine.exact import Exact
 from engine.plans.freshness import Freshness
+from engine.quoting import quoted
 from engine.report.data import Comparison, Drill, Line, Place, ReportData
 from engine.report.drill import joined
 from engine.report.frame import height_of, schema_of
 from engine.report.inspection import Stop
 from engine.report.layout import Across, Cell, Down, Layout, layout
+from engine.report.scenario_style import ScenarioStyle
 
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
 SAID_WHERE_THERE = ("undated", "earliest_loaded_at")  # of a freshness; the rest is always said
+OF_ACTUALS = (ScenarioStyle.ACTUAL, ScenarioStyle.PRIOR_YEAR)  # the scenario's shifts tell them apart
 TOKENS_PER_PLACE = 8  # a column or row of a member has at least so many
 
 
@@ -144,10 +147,7 @@ class Kept:
             ],
             "rows": rows,
             "notes": self.data_ref.notes(report.notes),
-            "freshness": {
-                domain: {scenario: freshness_json(known) for scenario, known in scenarios.items()}
-                for domain, scenarios in report.freshness.items()
-            },
+            "freshness": freshness_json(report.freshness),
             "catalogue_version": report.catalogue_version,
             "data_version": report.data_version,
             **self.data_ref.as_data(),
@@ -222,6 +222,8 @@ def column_json(report: ReportData, across: Across, at: int) -> Json:
     column = report.columns[across.column]
     window = column.window
     shown: Json = {"key": f"c{at + 1}", "alias": column.heading, "scenario": column.scenario}
+    if column.style not in OF_ACTUALS:
+        shown["style"] = column.style.value
     if window is not None:
         shown["period"] = {"start": window.start.code, "end": window.end.code, "label": window.label}
     if across.line is not None:
@@ -253,7 +255,15 @@ def drill_json(drill: Drill | None) -> Json:
     return {"drill": drill} if drill else {}
 
 
-def freshness_json(known: Freshness) -> Json:
+def freshness_json(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
+    """Return how fresh every scenario of every domain is."""
+    return {
+        domain: {scenario: known_json(known) for scenario, known in scenarios.items()}
+        for domain, scenarios in freshness.items()
+    }
+
+
+def known_json(known: Freshness) -> Json:
     """Return a freshness; what not every one has is left out."""
     parts = {name: getattr(known, name) for name in (part.name for part in fields(known))}
     return {name: part for name, part in parts.items() if name not in SAID_WHERE_THERE or part is not None}

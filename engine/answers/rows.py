@@ -69,6 +69,7 @@ def described(
     days = [[span.first.isoformat(), span.last.isoformat()] for span in inspection.read if inspection.period]
     return {
         "source_key": inspection.source,
+        "source_label": inspection.source_label,
         "scenario_id": inspection.scenario,
         **period,
         "days_read": days[:MOST_SPANS],
@@ -95,6 +96,7 @@ def contributed_json(inspection: Inspection) -> Json:
     figure = (total / divisor).as_json(quotient=inspection.quotient) if isinstance(total, Exact) else None
     return {
         "metric": inspection.figure,
+        "metric_label": inspection.figure_label,
         "contribution_total": value_json(total) if isinstance(total, Exact) else None,
         **({"divisor": divisor.as_json()} if divisor != Exact(1) else {}),
         "figure": figure,
@@ -110,8 +112,9 @@ def column_json(column: RowColumn, *, is_text: bool) -> Json:
     """Return what a column is; where it is text, amounts of it are digits."""
     return {
         "name": column.name,
+        "label": column.label,
         "type": "number" if column.kind == "amount" else column.kind,
-        **({"unit": column.unit} if column.unit else {}),
+        **({"unit": column.unit, "places": column.places} if column.kind == "amount" else {}),
         **({"exact_strings": True} if is_text and column.kind == "amount" else {}),
     }
 

@@ -1,25 +1,37 @@
 """JSON documents: the whole result object, as a model reads it and uncut, with what the file says about itself."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic_core import to_json
 
 from engine.answers.figures import whole_report
+from engine.answers.parts import Whole
 from engine.answers.rows import whole_rows
+from engine.answers.transforms import whole_transform
 from engine.exports.about import Made
 from engine.report.inspection import Inspection, Stop
 from engine.report.report import Report
+from engine.report.transform import Transform
+from engine.snapshots.snapshots import Kept
 
 OF_THE_CALL = ("data_ref", "dataset_available", "agent_truncated")  # parts that are none of the result
 
+WHOLE: Mapping[type, Callable[[Any, Stop], Whole]] = {
+    Report: whole_report,
+    Inspection: whole_rows,
+    Transform: whole_transform,
+}
 
-def write_document(kept: Report | Inspection, made: Made, path: Path, stop: Stop) -> None:
+
+def write_document(kept: Kept, made: Made, path: Path, stop: Stop) -> None:
     """Write a kept result as JSON, a row a line, looking at `stop` between them.
 
     Rows are arrays aligned with `columns`, figures exact, unscaled where scale is 0. They come last, so that memory
     does not grow with them.
     """
-    whole = whole_rows(kept, stop) if isinstance(kept, Inspection) else whole_report(kept, stop)
+    whole = WHOLE[type(kept)](kept, stop)
     head = {"books": kept.permission.books, "made_at": made.at.isoformat(timespec="seconds"), "made_for": made.subject}
     said = {key: part for key, part in whole.result.items() if key not in ("rows", *OF_THE_CALL)}
     with path.open("wb") as file:

@@ -5,26 +5,11 @@ from datetime import date
 from functools import lru_cache, partial
 
 from engine.exact import POWERS_OF_TEN, Exact
-from engine.exports.sheet import (
-    PLAIN_TEXT,
-    ROOM,
-    Head,
-    Holds,
-    Look,
-    Role,
-    Sheet,
-    SheetCell,
-    look_of,
-    number_cell,
-    wide_enough,
-)
+from engine.exports.cells import ROOM, Head, Look, Sheet, SheetCell, day_cell, look_of, number_cell, wide_enough
 from engine.report.inspection import Inspection, RowColumn, RowValue
 
-ZEROTH_DAY = date(1899, 12, 30)
-FIRST_DAY = date(1900, 3, 1)  # before it spreadsheets disagree on what day a number is
 DAY_CODE = 10  # characters of the code of a day
 MOST_PLACES = 10
-A_DAY = look_of("yyyy-mm-dd", role=Role.DAY)
 
 
 def rows_sheet(inspection: Inspection) -> Sheet:
@@ -75,15 +60,11 @@ def amount_cells(look: Look, value: RowValue, *, quotient: bool) -> Sequence[She
 def word_cells(column: RowColumn, labels: Mapping[str, str] | None, value: RowValue) -> Sequence[SheetCell]:
     """Return the cells of a day, a member or a text: itself, and its label where its column has labels."""
     code = value if isinstance(value, str) else None
-    day = day_number(code) if column.kind == "date" else None
-    cell = SheetCell(code, PLAIN_TEXT) if day is None else SheetCell(day, A_DAY, Holds.NUMBER)
-    return (cell,) if labels is None else (cell, SheetCell(code and labels.get(code, code), PLAIN_TEXT))
+    cell = day_or_code(code) if code and column.kind == "date" else SheetCell(code)
+    return (cell,) if labels is None else (cell, SheetCell(code and labels.get(code, code)))
 
 
 @lru_cache(1000)
-def day_number(code: str | None) -> str | None:
-    """Return what a spreadsheet counts a day as, None of a longer period and of a day that they do not agree on."""
-    if code is None or len(code) != DAY_CODE:
-        return None
-    day = date.fromisoformat(code)
-    return str((day - ZEROTH_DAY).days) if day >= FIRST_DAY else None
+def day_or_code(code: str) -> SheetCell:
+    """Return a day as a day, and a longer period as its code."""
+    return day_cell(date.fromisoformat(code)) if len(code) == DAY_CODE else SheetCell(code)

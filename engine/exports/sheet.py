@@ -1,99 +1,22 @@
-"""Sheets: a kept result as rows of cells, before any file format.
+"""Sheets of reports: as they were seen, before any file format.
 
-A cell is a number, a day, a text or nothing, with how it is set. Numbers are in units whatever the report's scale:
-scale and decimals are number formats, so that a program that reads the file has every digit. Spreadsheets hold 15
-significant digits; a figure of more is its digits as text.
+Numbers are in units whatever the report's scale: scale and decimals are number formats, so that a program that reads
+the file has every digit.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from functools import cache
 from itertools import chain
 
 from engine.catalogue import Style
-from engine.exact import Exact
+from engine.exports.cells import ROOM, TEXT, Head, Look, Role, Sheet, SheetCell, look_of, number_cell, wide_enough
 from engine.report.data import Comparison, Line, ReportData
 from engine.report.display import is_in_hundredths, places_shown
 from engine.report.layout import Across, Down, Layout, layout
 from engine.report.report import Report
 
-DIGITS = 15  # significant ones that spreadsheets hold
 ZERO = '"\N{EN DASH}"'
-ROOM = "_)"  # as wide as the parenthesis of a negative figure, so that digits stand below each other
 POINTS = '" pts"'  # behind the percent sign of a difference of percents
-TEXT = "@"
-
-
-class Role(Enum):
-    """What a cell is for, where that decides how it is set."""
-
-    CELL = "cell"
-    DAY = "day"
-    UPPER_HEADING = "heading above others"
-    WORDS_HEADING = "heading of words"
-    FIGURES_HEADING = "heading of figures"
-    HEADER_LINE = "line of words"
-    NAME = "name of a remark"
-    REMARK = "remark"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Look:
-    """How a cell is set; look_of makes each once, so that they are told apart without comparing them."""
-
-    number: str  # a number format
-    style: Style
-    indent: int
-    role: Role
-
-
-@cache
-def look_of(number: str = "General", style: Style = Style.PLAIN, indent: int = 0, role: Role = Role.CELL) -> Look:
-    """Return the one look of its kind."""
-    return Look(number, style, indent, role)
-
-
-PLAIN_TEXT = look_of(TEXT)
-
-
-class Holds(Enum):
-    """What the text of a cell is."""
-
-    TEXT = "text"
-    NUMBER = "number"
-    LONG_NUMBER = "long number"  # digits that spreadsheets would round, as text
-
-
-@dataclass(frozen=True, slots=True)
-class SheetCell:
-    """A value as text, how it is set, and what it is; nothing where the value is None."""
-
-    value: str | None
-    look: Look = PLAIN_TEXT
-    holds: Holds = Holds.TEXT
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The heading of a column, how wide it is, and whether it holds figures."""
-
-    words: str
-    width: int
-    right: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """Rows of cells under their headings; the first columns and the headings stay in sight."""
-
-    name: str
-    headings: Sequence[Sequence[str]]  # level by level
-    frozen: int  # columns
-    widths: Sequence[int]  # in characters
-    right: Sequence[bool]  # which columns hold figures
-    height: int  # rows
-    rows: Iterator[Sequence[SheetCell]]
 
 
 def report_sheet(report: Report) -> Sheet:
@@ -120,11 +43,6 @@ def heads_of(report: Report) -> Sequence[Head]:
         return Head("", 44), Head("Unit", 16)
     ids = [[Head(dimension, 14), Head(f"{dimension} label", 32)] for dimension in report.breakdown]
     return tuple(chain(*ids)) or (Head("", 44),)
-
-
-def wide_enough(headings: Sequence[str]) -> int:
-    """Return how many characters a column of figures is wide: its headings in one line, unless they are long."""
-    return min(max(16, *(len(heading) + 2 for heading in headings)), 40)
 
 
 def headings(sheet: Layout, across: Across) -> tuple[str, ...]:
@@ -194,14 +112,6 @@ def figure_cells(sheet: Layout, down: Down, looks: Looks) -> Iterator[SheetCell]
         else:
             quotient = report.is_quotient(cell.line, cell.column.comparison)
             yield number_cell(cell.figure, look, quotient=quotient)
-
-
-def number_cell(figure: Exact, look: Look, *, quotient: bool) -> SheetCell:
-    """Return a number, as text where a spreadsheet would round it."""
-    digits = figure.digits(quotient=quotient)
-    if len(digits) <= DIGITS or len(digits.lstrip("-0.").replace(".", "").rstrip("0")) <= DIGITS:
-        return SheetCell(digits, look, Holds.NUMBER)
-    return SheetCell(digits, look_of(TEXT, look.style), Holds.LONG_NUMBER)
 
 
 def number_format(report: ReportData, line: Line, comparison: Comparison) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from xml.sax.saxutils import quoteattr
 
 from engine.catalogue import Style
-from engine.exports.sheet import TEXT, Look, Role, look_of
+from engine.exports.cells import TEXT, Look, Role, look_of
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 BUILT_IN = {"General": 0, TEXT: 49}  # number formats that every spreadsheet knows by number

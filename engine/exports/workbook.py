@@ -4,23 +4,28 @@ Every text is a text: nothing that a member, a label or an alias says is ever a 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, count, islice
 from pathlib import Path
 from string import ascii_uppercase
+from typing import Any
 from xml.sax.saxutils import escape
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from engine.errors import BadArguments
 from engine.exports.about import Made, about
+from engine.exports.cells import TEXT, Holds, Role, Sheet, SheetCell, look_of
 from engine.exports.package import DECLARATION, STYLES, parts_of, sheet_part
 from engine.exports.rows_sheet import rows_sheet
-from engine.exports.sheet import TEXT, Holds, Role, Sheet, SheetCell, look_of, report_sheet
+from engine.exports.sheet import report_sheet
 from engine.exports.styles import MAIN, Styles
+from engine.exports.transform_sheet import transform_sheet
 from engine.report.inspection import Inspection, Stop
 from engine.report.report import Report
+from engine.report.transform import Transform
+from engine.snapshots.snapshots import Kept
 
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet
 MANY_CELLS = 20_000_000  # from which the XML of a sheet may be longer than ZIP says without its extension
@@ -41,6 +46,12 @@ CLOSING = (  # printed as wide as a page, each with its number
 )
 ABOUT = "About"
 ABOUT_WIDTHS = (24, 100)
+
+SHEETS: Mapping[type, Callable[[Any], Sheet]] = {
+    Report: report_sheet,
+    Inspection: rows_sheet,
+    Transform: transform_sheet,
+}
 
 
 @dataclass(slots=True)
@@ -64,6 +75,8 @@ class Writing:
             return f'<c r="{place}" s="{style}"/>'
         if cell.holds is Holds.NUMBER:
             return f'<c r="{place}" s="{style}"><v>{cell.value}</v></c>'
+        if cell.holds is Holds.TRUTH:
+            return f'<c r="{place}" s="{style}" t="b"><v>{cell.value}</v></c>'
         self.long_numbers += cell.holds is Holds.LONG_NUMBER
         text = cell.value
         if len(text) > LONGEST_TEXT:
@@ -79,10 +92,9 @@ class Writing:
             yield "Note", f"{self.cut_texts} texts are longer than a cell holds; they end with an ellipsis."
 
 
-def write_workbook(kept: Report | Inspection, made: Made, path: Path, stop: Stop) -> None:
+def write_workbook(kept: Kept, made: Made, path: Path, stop: Stop) -> None:
     """Write a kept result as a workbook: its rows, looking at `stop` between them, and a sheet that says what it is."""
-    writing = Writing()
-    sheet = rows_sheet(kept) if isinstance(kept, Inspection) else report_sheet(kept)
+    sheet, writing = SHEETS[type(kept)](kept), Writing()
     refuse_too_wide(sheet)
     levels = len(sheet.headings)
     room = MOST_ROWS - levels

@@ -13,7 +13,7 @@ import polars as pl
 
 from engine.adding import Rule
 from engine.calendar.periods import Span
-from engine.catalogue import ROW_COUNT, Base
+from engine.catalogue import ROW_COUNT, Base, Metric
 from engine.errors import BadArguments, DimensionUnavailable, GrainUnavailable, UnknownName
 from engine.exact import ONE
 from engine.plans.availability import why_not_weighed
@@ -55,6 +55,14 @@ class Counting:
         return Cell.of([Allowed.of({leaf: CodeSet(frozenset(codes)) for leaf, codes in self.weights.by_leaf.items()})])
 
 
+@dataclass(frozen=True, slots=True)
+class NamedFigure:
+    """A figure that rows make, as its metric or line is called."""
+
+    label: str
+    expression: Expression
+
+
 @dataclass(frozen=True, eq=False)
 class RowPlan:
     """Rows of one portion of a view, and the figure they make."""
@@ -62,7 +70,12 @@ class RowPlan:
     query: RowQuery
     reader: Reader
     side: Side
-    expression: Expression | None
+    named: NamedFigure | None
+
+    @property
+    def expression(self) -> Expression | None:
+        """What the figure is computed from."""
+        return self.named.expression if self.named else None
 
     @cached_property
     def view(self) -> View:
@@ -167,12 +180,12 @@ class RowPlan:
 
 def plan_rows(query: RowQuery, reader: Reader) -> RowPlan | None:
     """Return the plan of a query, None of a scenario that is not there; refuse figures that no rows add up to."""
-    expression = None if query.figure is None else expression_of(query, reader)
-    if expression is not None:
-        refuse_what_no_rows_make(expression, query, reader)
+    named = None if query.figure is None else figure_named(query.figure, reader)
+    if named is not None:
+        refuse_what_no_rows_make(named.expression, query, reader)
     if query.side is None:
         return None
-    plan = RowPlan(query, reader, query.side, expression)
+    plan = RowPlan(query, reader, query.side, named)
     refuse_finer_window(plan)
     return plan
 
@@ -188,18 +201,18 @@ def refuse_finer_window(plan: RowPlan) -> None:
         )
 
 
-def expression_of(query: RowQuery, reader: Reader) -> Expression:
-    """Return the expression that a query's figure names."""
-    if not isinstance(query.figure, LineReference):
-        assert query.figure is not None  # noqa: S101 - asked only where a figure is named
-        return of_metric(query.figure, reader)
-    statement, line = query.figure.statement, query.figure.line
-    rows = {row.key: row.expression for row in statement_rows(statement, reader) if row.expression}
-    if line not in rows:
+def figure_named(figure: Metric | LineReference, reader: Reader) -> NamedFigure:
+    """Return the figure that a metric or a line is."""
+    if isinstance(figure, Metric):
+        return NamedFigure(figure.label, of_metric(figure, reader))
+    statement, line = figure.statement, figure.line
+    rows = statement_rows(statement, reader)
+    lines = {row.key: NamedFigure(row.label, row.expression) for row in rows if row.expression}
+    if line not in lines:
         raise UnknownName.of(
-            f"line of {statement.key}", line, rows, field="filters.metric", hint="run_statement shows its lines."
+            f"line of {statement.key}", line, lines, field="filters.metric", hint="run_statement shows its lines."
         )
-    return rows[line]
+    return lines[line]
 
 
 def refuse_what_no_rows_make(expression: Expression, query: RowQuery, reader: Reader) -> None:

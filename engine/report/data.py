@@ -17,6 +17,7 @@ from engine.formulas.figures import Figure, FigureType, Kind
 from engine.notes import Note
 from engine.plans.freshness import Freshness
 from engine.report.permission import Permission
+from engine.report.scenario_style import ScenarioStyle
 
 EACH = " each"  # unit of a price
 SCALED = {0: "", 3: " thousands", 6: " millions", 9: " billions"}
@@ -57,6 +58,7 @@ class Column:
     heading: str
     scenario: str
     comparison: Comparison
+    style: ScenarioStyle
     window: PeriodRange | None  # the range it shows, where that is not the one asked for
     drill: Drill
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from engine.calendar.periods import PeriodRange, Span
 from engine.catalogue import CONTRIBUTION, Domain
-from engine.exact import Exact
+from engine.exact import Exact, decimal_places
 from engine.formulas.figures import Figure, Kind, Nothing
 from engine.members.memberset import LeafMembers
 from engine.notes import Note
@@ -21,15 +21,18 @@ from engine.slices import DATE
 
 Stop = Callable[[], None]
 RowValue = Exact | str | None
+MOST_PLACES = 6  # decimals of a contribution as it is shown
 
 
 @dataclass(frozen=True, slots=True)
 class RowColumn:
-    """One column of an inspection: its name, what it holds, and its unit."""
+    """One column of an inspection: its name, what it holds, and of amounts the unit and decimal places."""
 
     name: str
+    label: str
     kind: str  # date, member, amount or text
     unit: str | None = None
+    places: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,6 +44,7 @@ class Inspection:
     """
 
     source: str
+    source_label: str
     scenario: str
     period: PeriodRange | None
     filters: Mapping[str, tuple[str, ...]]  # as they were asked
@@ -50,6 +54,7 @@ class Inspection:
     labels: Mapping[str, Mapping[str, str]]  # of the members shown, where a label says more than the id
     truncated: bool
     figure: str | None
+    figure_label: str | None
     contribution_total: Figure
     divisor: Exact
     quotient: bool  # whether the figure was divided, so that it carries 15 significant digits
@@ -79,11 +84,12 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = lambda: None) -> Inspe
     total, divisor = figure_of(plan, stop) if plan else (Nothing.MISSING, Exact(1))
     found: list[Sequence[RowValue]] = [values_of(column, query.domain, rows, reader) for column in columns]
     if plan is not None and plan.expression is not None:
-        unit = reader.catalogue.currency if plan.expression.type.kind is Kind.MONEY else "number"
-        columns = (*columns, RowColumn(CONTRIBUTION, "amount", unit))
-        found.append(contributions(plan, rows, total / divisor if isinstance(total, Exact) else total))
+        contributed = contributions(plan, rows, total / divisor if isinstance(total, Exact) else total)
+        columns = (*columns, contribution_column(plan, contributed))
+        found.append(contributed)
     return Inspection(
         source=query.domain.key,
+        source_label=query.domain.label,
         scenario=query.side.parts[query.part].key if query.side else "",
         period=query.period,
         filters=query.asked,
@@ -93,6 +99,7 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = lambda: None) -> Inspe
         labels=labels_of(columns, found, reader),
         truncated=truncated,
         figure=query.written,
+        figure_label=plan.named.label if plan and plan.named else None,
         contribution_total=total,
         divisor=divisor,
         quotient=plan is not None and plan.expression is not None and plan.expression.type.quotient,
@@ -149,14 +156,36 @@ def columns_of(query: RowQuery, reader: Reader) -> tuple[RowColumn, ...]:
 
 def column_of(name: str, domain: Domain, reader: Reader) -> RowColumn:
     """Return one column of a domain."""
+    label = reader.dimensions[name].label if name in reader.dimensions else worded(name)
     if name in (DATE, domain.time_column):
-        return RowColumn(name, "date")
+        return RowColumn(name, label, "date")
     if name in domain.dimensions:
-        return RowColumn(name, "member")
+        return RowColumn(name, label, "member")
     if name in domain.measures:
-        is_money = domain.measures[name].kind is Kind.MONEY
-        return RowColumn(name, "amount", reader.catalogue.currency if is_money else "number")
-    return RowColumn(name, "text")
+        measure = domain.measures[name]
+        return RowColumn(name, label, "amount", unit_of(measure.kind, reader), measure.places)
+    return RowColumn(name, label, "text")
+
+
+def contribution_column(plan: RowPlan, contributed: Sequence[Exact]) -> RowColumn:
+    """Return the column of contributions: as many decimal places as the amounts have, more where weights make more."""
+    assert plan.expression is not None  # noqa: S101 - asked only where a figure is named
+    least = max(0 if counting.base.over_members.counts else counting.base.measure.places for counting in plan.counting)
+    needed = (decimal_places(amount.reduced()[1]) or 0 for amount in contributed)
+    places = min(max(least, *needed, 0), MOST_PLACES)
+    return RowColumn(
+        CONTRIBUTION, worded(CONTRIBUTION), "amount", unit_of(plan.expression.type.kind, plan.reader), places
+    )
+
+
+def unit_of(kind: Kind, reader: Reader) -> str:
+    """Return the unit of amounts of a kind."""
+    return reader.catalogue.currency if kind is Kind.MONEY else "number"
+
+
+def worded(name: str) -> str:
+    """Return the name of a column in words, where nothing labels it."""
+    return name.replace("_", " ").capitalize()
 
 
 def values_of(column: RowColumn, domain: Domain, rows: pl.DataFrame, reader: Reader) -> list[RowValue]:

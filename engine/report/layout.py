@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.exact import Exact
+from engine.formulas.figures import Nothing
 from engine.report.data import Column, Line, Place, ReportData
 
 
@@ -30,12 +31,13 @@ class Down:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One figure of a sheet with what it belongs to; None where there is none."""
+    """One figure of a sheet with what it belongs to; None where there is none, for whatever reason."""
 
     line: Line
     column: Column
     place: Place
     figure: Exact | None
+    is_unavailable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Layout:
             report.columns[across.column],
             report.places[place],
             figure if isinstance(figure, Exact) else None,
+            figure is Nothing.UNAVAILABLE,
         )
 
     def cells(self, down: Down) -> Iterator[Cell]:

@@ -24,6 +24,7 @@ from engine.report.data import Place as ReportPlace
 from engine.report.drill import column_drill, line_drill, place_drill, total_drill
 from engine.report.permission import permission_of
 from engine.report.report import Report
+from engine.report.scenario_style import style_of
 from engine.scenarios import Reference, Side, Variance
 
 MOST_FIGURES = 1_000_000
@@ -156,6 +157,7 @@ def column_of(column: Column, readings: tuple[Reading, ...], plan: FigurePlan) -
         heading=column.heading,
         scenario=reference.key,
         comparison=comparison,
+        style=style_of(reference),
         window=window,
         drill=column_drill(reference, readings, plan),
     )

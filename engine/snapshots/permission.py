@@ -75,10 +75,10 @@ def present_codes(cut: Cut, permission: Permission, reader: Reader) -> CodeSet:
 def newer_data(permission: Permission, reader: Reader) -> Iterator[Note]:
     """Yield, for each domain, of which scenarios newer data was loaded since."""
     for domain in permission.domains:
-        newer = [
+        newer = dict.fromkeys(
             granted.scenario
             for granted in permission.granted
             if granted.domain == domain and granted.version != reader.version(domain, granted.scenario)
-        ]
+        )
         if newer:
             yield Note.of("newer_data", domain=domain, scenarios=", ".join(newer))

@@ -4,7 +4,7 @@ from engine.requests import MetricRequest, NothingAsked, RowsRequest, SourceRequ
 from server.tool import Tool
 from server.tools.inspection import get_inspection_schema, inspect_rows, list_inspection_sources
 from server.tools.reporting import run_metric, run_statement
-from server.widgets import FINANCIAL_TABLE
+from server.widgets import FINANCIAL_TABLE, INSPECTION_GRID
 
 RENDERS = (
     " The result comes with a formatted table. When a widget shows it, add interpretation; do not copy the table into "
@@ -25,7 +25,8 @@ ROWS = (
     "of its column into one call (their filters too; the row's win): contribution_total is the cell. Where the column "
     "has `sides`, make a call for each, counting it with its sign; where the row has `operands`, one for each operand "
     "of the formula. Otherwise call get_inspection_schema first. truncated: more rows than the limit exist; "
-    "agent_truncated: fewer are shown here than were found."
+    "agent_truncated: fewer are shown here than were found. The first 50 also come as a formatted grid: when a widget "
+    "shows it, add interpretation and do not copy the rows."
 )
 STATEMENT_EXAMPLE = {
     "statement": "full_pnl",
@@ -117,5 +118,6 @@ REPORTING = (
         run=inspect_rows,
         example=ROWS_EXAMPLE,
         heavy=True,
+        widget=INSPECTION_GRID,
     ),
 )

@@ -72,10 +72,9 @@ def filter_json(dimension: Dimension) -> Json:
 def column_json(name: str, domain: Domain, reader: Reader) -> Json:
     """Return one column that rows show."""
     column = column_of(name, domain, reader)
-    known = reader.dimensions.get(name)
     return {
         "name": name,
-        "label": known.label if known else name,
+        "label": column.label,
         "type": "number" if column.kind == "amount" else column.kind,
         **({"unit": column.unit} if column.unit else {}),
     }

@@ -1,6 +1,8 @@
 """Answers on their way out: a JSON object, once as data and once as text."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic_core import to_json
@@ -8,6 +10,7 @@ from pydantic_core import to_json
 from engine.answers.figures import answer
 from engine.answers.parts import DataRef
 from engine.answers.rows import rows_answer
+from engine.grid import grid
 from engine.report.inspection import Inspection
 from engine.report.report import Report
 from engine.table import table
@@ -17,24 +20,25 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool returns: a JSON object, and the report it shows where it shows one."""
+    """What a tool returns: a JSON object, and how the block beside it is made that a widget renders."""
 
     result: Json
-    report: Report | None = None
+    rendered: Callable[[], Json] | None = None
 
     def render_block(self) -> Json | None:
-        """Return the formatted table that a widget shows."""
-        return None if self.report is None else table(self.report)
+        """Return what a widget shows, where there is something to show."""
+        return None if self.rendered is None else self.rendered()
 
 
 def reported(report: Report, data_ref: DataRef, answer_tokens: int) -> Answer:
     """Return a report as an answer within its budget."""
-    return Answer(answer(report, answer_tokens, data_ref), report)
+    return Answer(answer(report, answer_tokens, data_ref), partial(table, report, data_ref))
 
 
 def inspected(inspection: Inspection, data_ref: DataRef, answer_tokens: int) -> Answer:
     """Return rows as an answer within its budget."""
-    return Answer(rows_answer(inspection, answer_tokens, data_ref))
+    answered = rows_answer(inspection, answer_tokens, data_ref)
+    return Answer(answered, partial(grid, inspection, answered))
 
 
 def as_text(result: Json) -> str:

@@ -23,7 +23,7 @@ from engine.report.report import Report
 from engine.snapshots.snapshots import keep, opened
 from tests.support.books import load_instance
 from tests.support.small import write_instance
-from tests.support.workbooks import cells, grid, parts, sheet_xml, shown
+from tests.support.workbooks import cells, go_on, grid, parts, sheet_xml, shown
 
 Write = Callable[[Report | Inspection, Made, Path, Stop], None]
 MADE = Made(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
@@ -81,10 +81,6 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Door:
 
 class Gone(Exception):
     """Nobody waits any more."""
-
-
-def go_on() -> None:
-    """Stop nothing."""
 
 
 def written(kept: Report | Inspection, folder: Path) -> Path:

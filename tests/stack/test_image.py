@@ -27,7 +27,7 @@ def last_stage(path: Path) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("path", DOCKERFILES, ids=str)
 def test_an_image_starts_from_an_exact_version(path: Path) -> None:
     bases = [rest.split()[0] for first, rest in instructions(path) if first == "FROM"]
-    assert len(bases) == 2
+    assert len(bases) >= 2
     assert all(re.fullmatch(r".+:\d+\.\d+\.\d+(-[\w-]+)?", base) for base in bases)
 
 
@@ -47,6 +47,14 @@ def test_what_is_installed_is_checked_by_hash_and_nothing_is_built() -> None:
     image = " ".join(rest for _, rest in last_stage(DOCKERFILES[0]))
     assert "pip install" not in image
     assert "apt" not in image.split()
+
+
+def test_views_are_built_of_what_the_lock_file_says_and_come_without_node() -> None:
+    (built,) = (rest for first, rest in instructions(DOCKERFILES[0]) if first == "RUN" and "npm" in rest)
+    assert built.startswith("npm ci --ignore-scripts")
+    image = last_stage(DOCKERFILES[0])
+    assert ("COPY", "--from=views /views/dist /app/widgets/dist") in image
+    assert not any("node" in rest for _, rest in image)
 
 
 def test_the_image_is_made_of_nothing_but_what_its_ignore_file_lets_through() -> None:

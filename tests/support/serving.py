@@ -6,12 +6,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -22,6 +22,7 @@ KEY = token_urlsafe(32)  # of this run, so that no other server can be mistaken 
 ERAS = ("auto", "legacy")  # the newest protocol, and the one before it
 SERVE = (Path(sys.executable).with_name("tieout"), "serve")
 DEADLINE = 30.0
+Found = TypeVar("Found")
 STARTING = 90.0  # of a server and of the stores that it keeps, on a machine that does more besides
 
 
@@ -129,6 +130,10 @@ class McpBooks:
         called = self.call(tool, **arguments)
         assert not called.is_error, called.result
         return called.result
+
+    def read(self, ask: Callable[[Client], Awaitable[Found]]) -> Found:
+        """Return what the client is told of anything but a tool call."""
+        return self._portal.call(ask, self.client)
 
     def tools(self) -> list[Any]:
         """List the tools."""

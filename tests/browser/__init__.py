@@ -1,0 +1,1 @@
+"""Tests of the views in a real browser; what they do there stands in widgets/tests."""

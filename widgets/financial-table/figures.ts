@@ -1,0 +1,49 @@
+// Figures as text, where the server's own text did not come along: the same rules, on the same raw figures.
+
+import { decimal, grouped, rounded, times } from "../shared/decimal";
+import type { Value } from "../shared/decimal";
+
+export type Comparison = "figure" | "variance" | "share";
+
+export interface Kind {
+  readonly unit: string;
+  readonly format: string;
+  readonly comparison: Comparison;
+}
+
+export interface Precision {
+  readonly scale: number;
+  readonly decimals: number | undefined;
+}
+
+const MINUS = "\u2212";
+const ZERO = "\u2013";
+
+export const isPercent = ({ format, comparison }: Kind): boolean => comparison === "share" || format === "percent";
+
+// Nothing for none, a dash for zero, parentheses around negative amounts; variances and percents carry a sign.
+export function shown(value: Value, kind: Kind, precision: Precision): string {
+  const exact = decimal(value);
+  if (exact === undefined) return "";
+  const inHundredths = isPercent(kind);
+  const figure = rounded(inHundredths ? times(exact, 2) : exact, placesOf(kind, precision));
+  if (figure.units === 0n) return ZERO;
+  return signed(grouped(figure), figure.units < 0n, kind.comparison, inHundredths);
+}
+
+function signed(digits: string, isNegative: boolean, comparison: Comparison, inHundredths: boolean): string {
+  const plus = comparison === "figure" ? "" : "+";
+  const sign = isNegative ? MINUS : plus;
+  if (inHundredths) return `${sign}${digits}${comparison === "variance" ? " pp" : "%"}`;
+  if (comparison === "variance") return `${sign}${digits}`;
+  return isNegative ? `(${digits})` : digits;
+}
+
+function placesOf(kind: Kind, { scale, decimals }: Precision): number {
+  if (decimals !== undefined) return decimals;
+  if (isPercent(kind)) return 1;
+  if (isPrice(kind.unit) || kind.unit === "ratio") return 2;
+  return scale >= 6 && kind.format === "currency" ? 1 : 0;
+}
+
+export const isPrice = (unit: string): boolean => unit.endsWith(" each");

@@ -1,0 +1,48 @@
+// The strip under a table: the cell in focus with its exact figure, what can be done with it, and what just happened.
+
+import { decimal, exactly } from "../shared/decimal";
+import { button, element } from "../shared/element";
+import type { Host } from "../shared/host";
+import { callsBehind } from "./drilling";
+import type { Subject } from "./drilling";
+
+const HINT = "Select a figure to see it exactly.";
+
+export class Strip {
+  readonly element = element("div", { class: "strip" });
+  readonly #about = element("span", { class: "about" });
+  readonly #told = element("span", { class: "told", role: "status", "aria-live": "polite" });
+  readonly #drills = element("span", { class: "drills" });
+  #subject: Subject | undefined;
+
+  constructor(host: Host, ask: (subject: Subject) => void, read: (subject: Subject) => void) {
+    if (host.can("message")) this.#add("Ask for rows", "Ask the model for the rows behind this figure", ask);
+    if (host.can("serverTools")) this.#add("Show rows", "Show the rows behind this figure here", read);
+    this.show(undefined);
+    this.element.append(this.#about, this.#told, this.#drills);
+  }
+
+  #add(words: string, title: string, drill: (subject: Subject) => void): void {
+    const pressed = (): void => {
+      if (this.#subject) drill(this.#subject);
+    };
+    this.#drills.append(button(words, title, pressed));
+  }
+
+  show(subject: Subject | undefined): void {
+    this.#subject = subject;
+    this.#told.textContent = "";
+    this.#about.replaceChildren(...(subject ? aboutCell(subject) : [element("span", {}, HINT)]));
+    this.#drills.hidden = subject === undefined || callsBehind(subject).length === 0;
+  }
+
+  tell(words: string): void {
+    this.#told.textContent = words;
+  }
+}
+
+function aboutCell({ line, column, cell }: Subject): readonly Node[] {
+  const exact = decimal(cell.value);
+  const figure = exact ? exactly(exact) : cell.text || "no figure";
+  return [element("span", {}, [line.label, ...column.heading].join(" · ")), element("b", {}, figure)];
+}

@@ -1,0 +1,198 @@
+// A table as the view shows it: lines down, columns across, in each cell the server's text beside the raw figure.
+//
+// It is read from the block that was rendered for the view, or from a result without one: that has the same rows and
+// columns with bare values, and what is missing is worked out here by the server's own rules.
+
+import type { Value } from "../shared/decimal";
+import { fields, isFields, list, number, oneOf, text, texts } from "../shared/shape";
+import type { Fields } from "../shared/shape";
+import { isPrice, shown } from "./figures";
+import type { Comparison, Kind, Precision } from "./figures";
+
+export type Good = -1 | 0 | 1;
+
+export interface Cell {
+  readonly text: string;
+  readonly value: Value;
+  readonly good: Good;
+}
+
+export interface Column {
+  readonly heading: readonly string[]; // level by level
+  readonly style: "actual" | "prior_year" | "plan" | "forecast" | "other";
+  readonly comparison: Comparison;
+  readonly isTotal: boolean;
+  readonly unit: string; // where it is not the table's
+  readonly window: string; // the range it shows, where that is not the table's
+  readonly isPeriod: boolean;
+  readonly drill: unknown;
+}
+
+export interface Line {
+  readonly label: string;
+  readonly level: number;
+  readonly kind: string;
+  readonly style: "subtotal" | "total" | "ratio" | "plain";
+  readonly unit: string; // where it is not the table's
+  readonly drill: unknown;
+  readonly cells: readonly Cell[];
+}
+
+export interface Note {
+  readonly isCaution: boolean;
+  readonly message: string;
+}
+
+export interface Freshness {
+  readonly domain: string;
+  readonly scenario: string;
+  readonly through: string;
+  readonly open: string;
+  readonly loadedAt: string;
+}
+
+export interface Table {
+  readonly label: string;
+  readonly caption: string;
+  readonly rowsAre: string; // lines, or members of what
+  readonly columns: readonly Column[];
+  readonly lines: readonly Line[];
+  readonly notes: readonly Note[];
+  readonly freshness: readonly Freshness[];
+  readonly leftOut: Readonly<Record<string, number>>; // how many, by axis
+  readonly dataRef: string;
+}
+
+const STYLES = ["actual", "prior_year", "plan", "forecast", "other"] as const;
+const LINE_STYLES = ["subtotal", "total", "ratio", "plain"] as const;
+
+// Nothing where this is neither a rendered table nor a report.
+export function readTable(found: unknown): Table | undefined {
+  const said = fields(found);
+  if (!Array.isArray(said.columns) || !Array.isArray(said.rows) || typeof said.label !== "string") return undefined;
+  const columns = said.columns.map(fields);
+  const rows = said.rows.map(fields);
+  if (!rows.every((row) => Array.isArray(row.cells) || Array.isArray(row.values))) return undefined;
+  const unit = unitOf(rows, columns);
+  const precision = { scale: number(said.scale) ?? 0, decimals: number(said.decimals) };
+  return {
+    label: said.label,
+    caption: text(said.caption) || captionOf(said, unit),
+    rowsAre: Object.keys(fields(rows[0]?.members)).join(" · ") || "Line",
+    columns: columns.map((column) => readColumn(column, unit)),
+    lines: rows.map((row) => readLine(row, columns, unit, precision)),
+    notes: list(said.notes).map(readNote),
+    freshness: Object.entries(fields(said.freshness)).flatMap(readFreshness),
+    leftOut: counts(said.left_out ?? said.agent_truncated),
+    dataRef: text(said.data_ref),
+  };
+}
+
+// The unit of the table's money, said once.
+function unitOf(rows: readonly Fields[], columns: readonly Fields[]): string {
+  const money = [...rows, ...columns].find((part) => part.format === "currency" && !isPrice(text(part.unit)));
+  return text(money?.unit);
+}
+
+const captionOf = (said: Fields, unit: string): string =>
+  `${text(said.label)}, ${text(fields(said.period).label)}${unit ? `, in ${unit}` : ""}`;
+
+const ofItsOwn = (part: Fields, unit: string): string => {
+  const own = text(part.unit);
+  return own === unit || own === "fraction" || own === "pp" ? "" : own;
+};
+
+function readColumn(column: Fields, unit: string): Column {
+  const members = Object.values(fields(column.members));
+  return {
+    heading: "heading" in column ? texts(column.heading) : headingOf(column),
+    style: styleOf(column),
+    comparison: comparisonOf(column),
+    isTotal: column.is_total === true,
+    unit: ofItsOwn(column, unit),
+    window: text(fields(column.period).label),
+    isPeriod: members.includes(fields(column.drill).period_start),
+    drill: column.drill,
+  };
+}
+
+// Of actuals a result says nothing more: its shifts tell whether they are of earlier periods.
+const styleOf = (column: Fields): Column["style"] => {
+  if ("style" in column) return oneOf(STYLES, column.style, "other");
+  return /@p[yp]\d*/.test(text(column.scenario).split(",").at(-1) ?? "") ? "prior_year" : "actual";
+};
+
+function headingOf(column: Fields): readonly string[] {
+  const alias = text(column.alias);
+  if ("metric" in column) return [text(column.label), alias];
+  const labels = fields(column.labels);
+  const members = Object.entries(fields(column.members)).map(([dimension, id]) => text(labels[dimension] ?? id));
+  if (members.length > 0) return [alias, members.join(" · ")];
+  return column.is_total === true ? [alias, "Total"] : [alias];
+}
+
+function comparisonOf(column: Fields): Comparison {
+  const scenario = text(column.scenario);
+  if (scenario.startsWith("var_pct(")) return "share";
+  return scenario.startsWith("var(") ? "variance" : "figure";
+}
+
+function readLine(row: Fields, columns: readonly Fields[], unit: string, precision: Precision): Line {
+  const raw = list(row.values);
+  const cells = Array.isArray(row.cells)
+    ? row.cells.map(readCell)
+    : columns.map((column, at) => cellOf(valueOf(raw[at]), row, column, precision));
+  return {
+    label: text(row.label),
+    level: number(row.level) ?? 0,
+    kind: text(row.kind),
+    style: oneOf(LINE_STYLES, row.style, "plain"),
+    unit: ofItsOwn(row, unit),
+    drill: row.drill,
+    cells,
+  };
+}
+
+function readCell(found: unknown): Cell {
+  const [words, value, good] = list(found);
+  return { text: text(words), value: valueOf(value), good: goodOf(number(good) ?? 0) };
+}
+
+function cellOf(value: Value, row: Fields, column: Fields, precision: Precision): Cell {
+  const comparison = comparisonOf(column);
+  const own = text(column.metric) ? column : row; // of metrics, columns say what a figure is
+  const kind: Kind = { unit: text(own.unit), format: text(own.format), comparison };
+  const text_ = shown(value, kind, precision);
+  return { text: text_, value, good: comparison === "figure" ? 0 : goodness(value, text(own.favourable)) };
+}
+
+function goodness(value: Value, favourable: string): Good {
+  const rose = Math.sign(Number(value ?? 0));
+  const good = favourable === "up" ? rose : favourable === "down" ? -rose : 0;
+  return goodOf(good);
+}
+
+const goodOf = (sign: number): Good => (sign > 0 ? 1 : sign < 0 ? -1 : 0);
+
+const valueOf = (found: unknown): Value => (typeof found === "number" || typeof found === "string" ? found : null);
+
+const readNote = (found: unknown): Note => {
+  const note = fields(found);
+  return { isCaution: note.severity === "caution", message: text(note.message) };
+};
+
+const readFreshness = ([domain, scenarios]: readonly [string, unknown]): readonly Freshness[] =>
+  Object.entries(fields(scenarios)).map(([scenario, found]) => {
+    const known = fields(found);
+    return {
+      domain,
+      scenario,
+      through: text(known.through),
+      open: text(known.open),
+      loadedAt: text(known.loaded_at),
+    };
+  });
+
+const counts = (found: unknown): Readonly<Record<string, number>> =>
+  isFields(found) ? Object.fromEntries(Object.entries(found).map(([axis, count]) => [axis, number(count) ?? 0])) : {};
+

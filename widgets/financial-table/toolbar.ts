@@ -1,0 +1,59 @@
+// The toolbar of a table: finding, folding to a level, turning columns, trends, and what the host lets people take away.
+
+import { button, element } from "../shared/element";
+import { canExport } from "../shared/files";
+import type { Host } from "../shared/host";
+import { list } from "../shared/shape";
+import { canTurn } from "./arrangement";
+import type { Table } from "./table";
+import { periodsOf } from "./trend";
+
+export interface Actions {
+  find(words: string, isNext: boolean): void;
+  foldTo(level: number): void;
+  turn(): void;
+  trend(): void;
+  copy(): void;
+  save(): void;
+  workbook(): void;
+  enlarge(): void;
+}
+
+export function toolbarOf(table: Table, depth: number, host: Host, actions: Actions): HTMLElement {
+  const bar = element("div", { class: "toolbar", role: "toolbar", "aria-label": "Table" });
+  bar.append(finder(actions));
+  if (depth > 0) bar.append(levels(depth, actions));
+  if (canTurn(table)) bar.append(toggle("Swap", "Group columns the other way", () => { actions.turn(); }));
+  if (periodsOf(table).length > 0) bar.append(toggle("Trend", "Show each line's course over the periods", () => { actions.trend(); }));
+  bar.append(element("span", { class: "gap" }), button("Copy", "Copy what is shown, as exact figures", () => { actions.copy(); }));
+  if (host.can("downloadFile")) bar.append(button("CSV", "Save every line as CSV", () => { actions.save(); }));
+  if (canExport(host) && table.dataRef) bar.append(button("XLSX", "Open the whole report as a workbook", () => { actions.workbook(); }));
+  if (list(host.context.availableDisplayModes).includes("fullscreen"))
+    bar.append(button("⤢", "Full screen", () => { actions.enlarge(); }));
+  return bar;
+}
+
+function finder(actions: Actions): HTMLElement {
+  const input = element("input", { type: "search", placeholder: "Find a line", "aria-label": "Find a line", spellcheck: "false" });
+  input.addEventListener("input", () => { actions.find(input.value, false); });
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") actions.find(input.value, true);
+  });
+  return input;
+}
+
+function levels(depth: number, actions: Actions): HTMLElement {
+  const group = element("span", { class: "levels", role: "group", "aria-label": "Levels shown" });
+  for (let level = 0; level <= depth; level++)
+    group.append(button(String(level + 1), `Show ${level + 1 === 1 ? "one level" : `${level + 1} levels`}`, () => { actions.foldTo(level); }));
+  return group;
+}
+
+function toggle(words: string, title: string, pressed: () => void): HTMLButtonElement {
+  const made = button(words, title, () => {
+    made.setAttribute("aria-pressed", String(made.getAttribute("aria-pressed") !== "true"));
+    pressed();
+  });
+  made.setAttribute("aria-pressed", "false");
+  return made;
+}

@@ -1,0 +1,3 @@
+// Styles, which the build puts into the page.
+
+declare module "*.css";

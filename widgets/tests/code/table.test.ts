@@ -1,0 +1,42 @@
+// Tables as Python wrote them down: what was rendered for the view and the bare result read as the same table.
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { calls } from "../../shared/drill";
+import { fields, list } from "../../shared/shape";
+import type { Fields } from "../../shared/shape";
+import { readTable } from "../../financial-table/table";
+import type { Cell, Table } from "../../financial-table/table";
+
+const FOLDER = "../tests/golden/financial-table";
+const UNAVAILABLE = "n/a"; // only the rendered block tells what cannot be computed from what is missing
+
+const blank = (cell: Cell): Cell => (cell.text === UNAVAILABLE ? { ...cell, text: "" } : cell);
+
+const withoutUnavailable = (table: Table | undefined): unknown =>
+  table && { ...table, lines: table.lines.map((line) => ({ ...line, cells: line.cells.map(blank) })) };
+
+for (const name of readdirSync(FOLDER)) {
+  const golden = fields(JSON.parse(readFileSync(`${FOLDER}/${name}`, "utf8")));
+
+  test(`${name}: a bare result reads as what was rendered of it`, () => {
+    const rendered = readTable(golden.block);
+    assert.ok(rendered);
+    assert.ok(rendered.lines.some(({ cells }) => cells.some(({ value }) => value !== null)) || name.startsWith("nothing"));
+    assert.deepEqual(readTable(golden.result), withoutUnavailable(rendered));
+  });
+
+  test(`${name}: a cell's calls are those that the tool descriptions lead to`, () => {
+    const { rows, columns } = golden.result as { rows: Fields[]; columns: Fields[] };
+    for (const [at, row] of rows.entries()) {
+      const found = columns.slice(0, 4).map((column) => calls(row.drill, column.drill).map(({ sign, args }) => [sign, args]));
+      assert.deepEqual(found, list(golden.calls)[at]);
+    }
+  });
+}
+
+test("what is no table reads as nothing", () => {
+  for (const other of [undefined, null, [], "x", {}, { columns: [], rows: 3 }, { label: "x", columns: [], rows: [{}] }, { error: "no" }])
+    assert.equal(readTable(other), undefined);
+});
