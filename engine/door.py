@@ -22,7 +22,7 @@ from engine.report.inspection import Inspection, inspect
 from engine.report.report import Report
 from engine.report.run import run
 from engine.requests import MetricRequest, RowsRequest, ScenarioAsked, StatementRequest
-from engine.snapshots.snapshots import keep, opened
+from engine.snapshots.snapshots import Kept, keep, opened
 
 STATE = ".tieout"  # folder of an instance that holds what is not written by hand
 STORE = "store"
@@ -106,11 +106,11 @@ class Door:
         )
         return inspect(row_query(request, reader, MOST_ROWS), reader)
 
-    def keep(self, kept: Report | Inspection, path: str | Path) -> None:
-        """Keep a report or rows as a file, to be opened again as they are."""
+    def keep(self, kept: Kept, path: str | Path) -> None:
+        """Keep a result as a file, to be opened again as they are."""
         Path(path).write_bytes(keep(kept))
 
-    def open(self, path: str | Path) -> Report | Inspection:
+    def open(self, path: str | Path) -> Kept:
         """Return what a file keeps; refused where the profile no longer shows all that it was read from."""
         return opened(Path(path).read_bytes(), self.reader)
 

@@ -13,6 +13,13 @@ Refusal
 ├── ExpiredReference        expired_reference        a kept report that can no longer be opened
 ├── UnknownFile             unknown_file             a file that is not there, or no longer its caller's to open
 ├── QuotaExceeded           quota_exceeded           no room for another file
+├── UploadIncomplete        upload_incomplete        a file that was announced, and has not come
+├── HostNotAllowed          host_not_allowed         a place that no file may be imported from
+├── ChartInvalid            chart_invalid            a chart that its data or its spec does not make
+├── TransformRefused        transform_refused        a script that uses what the language of scripts does not have
+├── TransformFailed         transform_failed         a script that stopped at a fault of its own, or left no table
+├── TransformLimit          transform_limit          a script that took or left more than it may
+├── TransformForbidden      transform_forbidden      a script that tried what no script may
 ├── ToolDisabled            tool_disabled            a tool that this deployment has turned off
 ├── Busy                    busy                     over the cap; retry shortly
 ├── DeadlineExceeded        timeout                  the call outran its deadline
@@ -22,13 +29,11 @@ A refusal is an answer: it says what was wrong, echoes what was sent, and names 
 names what its caller may not see; whoever raises one passes visible names only.
 """
 
-import json
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import ClassVar
 
-ECHO_CHARACTERS = 200
-ECHO_NAMES = 30
+from engine.quoting import ECHO_NAMES, as_text, closest, cut, echo, quoted
+
 MOST_CHARACTERS = 2000  # of a sentence, whatever was sent
 
 
@@ -144,9 +149,11 @@ class ExpiredReference(Refusal):
     error_type = "expired_reference"
 
     @classmethod
-    def of(cls) -> "ExpiredReference":
-        """Refuse, whatever the reason."""
-        return cls("This result can no longer be opened as it was kept. Run the report again.")
+    def of(cls, reference: str | None = None, *, field: str | None = None) -> "ExpiredReference":
+        """Refuse, whatever the reason; of several references, name the one and its place."""
+        return cls(
+            "This result can no longer be opened as it was kept. Run the report again.", field=field, got=reference
+        )
 
 
 class UnknownFile(Refusal):
@@ -163,6 +170,15 @@ class UnknownFile(Refusal):
             got=file_id,
         )
 
+    @classmethod
+    def of_upload(cls, upload_id: str) -> "UnknownFile":
+        """Refuse an upload, whatever the reason."""
+        return cls(
+            "There is no such upload, or it has expired. Begin anew with begin_file_upload.",
+            field="upload_id",
+            got=upload_id,
+        )
+
 
 class QuotaExceeded(Refusal):
     """No room for another file: of the caller's own, or of all."""
@@ -170,10 +186,62 @@ class QuotaExceeded(Refusal):
     error_type = "quota_exceeded"
 
 
+class UploadIncomplete(Refusal):
+    """A file that was announced and has not come: the same call answers once it has."""
+
+    error_type = "upload_incomplete"
+    retryable = True
+
+
+class HostNotAllowed(Refusal):
+    """A place that no file may be imported from, at once or by way of another."""
+
+    error_type = "host_not_allowed"
+
+
+class ChartInvalid(Refusal):
+    """A chart that its data or its spec does not make."""
+
+    error_type = "chart_invalid"
+
+
+class TransformRefused(Refusal):
+    """A script that uses what the language of scripts does not have."""
+
+    error_type = "transform_refused"
+
+
+class TransformFailed(Refusal):
+    """A script that stopped at a fault of its own, or left no table."""
+
+    error_type = "transform_failed"
+
+
+class TransformLimit(Refusal):
+    """A script that took more time or memory than it may, or left more than an answer holds."""
+
+    error_type = "transform_limit"
+
+
+class TransformForbidden(Refusal):
+    """A script that tried what no script may: to reach files, the network or other processes."""
+
+    error_type = "transform_forbidden"
+
+
 class ToolDisabled(Refusal):
     """A tool that this deployment has turned off."""
 
     error_type = "tool_disabled"
+
+    @classmethod
+    def of(cls, name: str) -> "ToolDisabled":
+        """Refuse a call of a tool by its name."""
+        return cls(
+            f"The tool {quoted([name])} is turned off in this deployment. Use the others; tools/list lists them.",
+            field="tool",
+            got=name,
+        )
 
 
 class Busy(Refusal):
@@ -195,45 +263,3 @@ class Unavailable(Refusal):
 
     error_type = "unavailable"
     retryable = True
-
-
-def closest(got: str, names: Sequence[str]) -> list[str]:
-    """Return up to three of `names` that `got` may have meant, best first."""
-    by_fold = {name.casefold(): name for name in names}
-    close = get_close_matches(got[:ECHO_CHARACTERS].casefold(), list(by_fold), n=3, cutoff=0.6)
-    return [by_fold[fold] for fold in close]
-
-
-def quoted(names: Iterable[str]) -> str:
-    """Return names as they stand in a sentence: 'a', 'b' or 'c', or the first of many."""
-    named = list(names)
-    shown = [f"'{echo(name)}'" for name in named[:ECHO_NAMES]]
-    if len(named) > ECHO_NAMES:
-        return f"{', '.join(shown)} and {len(named) - ECHO_NAMES} more"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
-
-
-def echo(got: object) -> object:
-    """Return what was sent, cut to a length that an error may carry."""
-    if isinstance(got, str):
-        return cut(got, ECHO_CHARACTERS)
-    if isinstance(got, list | tuple):
-        shown = [short(item) for item in got[:ECHO_NAMES]]
-        return shown if len(got) <= ECHO_NAMES else [*shown, f"… ({len(got)} items)"]
-    return short(got)
-
-
-def short(got: object) -> object:
-    """Return what was sent, as the beginning of its text where that is long."""
-    text = got if isinstance(got, str) else as_text(got)
-    return got if len(text) <= ECHO_CHARACTERS else cut(text, ECHO_CHARACTERS)
-
-
-def cut(text: str, most: int) -> str:
-    """Return a text, or its beginning and how long it was."""
-    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
-
-
-def as_text(got: object) -> str:
-    """Return what was sent as JSON text."""
-    return json.dumps(got, ensure_ascii=False, default=str)

@@ -89,6 +89,12 @@ NOTES: dict[str, Wording] = {
         Severity.CAUTION,
         "{domain} ({scenarios}) was loaded again after these figures were read. Run the report again for the latest.",
     ),
+    "computed": Wording(
+        Severity.INFO,
+        "A script worked these figures out in floating point, so the last digits may differ from exact figures. Quote "
+        "exact ones from the results it was given.",
+    ),
+    "not_drawn": Wording(Severity.INFO, "The chart was not made into a file: {reason}."),
     "snapshot_too_large": Wording(
         Severity.INFO,
         "This result is larger than what can be kept ({limit}), so it has no data_ref. Ask for less of it.",
@@ -103,6 +109,10 @@ NOTES: dict[str, Wording] = {
     "history_unavailable": Wording(
         Severity.CAUTION,
         "The history of loads cannot be read just now, so the last loads are left out. Call again shortly.",
+    ),
+    "type_differs": Wording(
+        Severity.CAUTION,
+        "The file was said to be {said} and came as {sent}: a page that asks for a login may have come in its place.",
     ),
     "limit_reduced": Wording(Severity.INFO, "limit {got} is above the maximum; {maximum} was used."),
 }

@@ -6,6 +6,19 @@ Field names, types and defaults are what the tools advertise; a request holds wh
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+ChartType = Literal[
+    "line",
+    "bar",
+    "area",
+    "waterfall",
+    "scatter",
+    "horizontal_bar",
+    "forecast_line",
+    "cohort_heatmap",
+    "sparkline_row",
+]
+ScenarioStyle = Literal["actual", "prior_year", "plan", "forecast"]
+
 
 class Request:
     """A question as it was sent. Unknown and ill-typed fields are refused wherever JSON becomes one of these."""
@@ -71,6 +84,113 @@ class FileRequest(Request):
 
     file_id: str
     """The file_id that export_dataset returned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadRequest(Request):
+    """A file that its caller is about to send."""
+
+    filename: str
+    """Its name, without folders, such as budget 2026.xlsx."""
+    mime_type: str
+    """Its type, without parameters, such as text/csv."""
+    size_bytes: int
+    """Its exact size in bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompleteRequest(Request):
+    """A file that was sent."""
+
+    upload_id: str
+    """The upload_id that begin_file_upload returned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFile(Request):
+    """A file of the host, which says more of it in some places than in others."""
+
+    __pydantic_config__: ClassVar = {"extra": "ignore", "strict": True}
+
+    download_url: str
+    """Where its bytes are, over https, at a host that this deployment allows."""
+    file_id: str | None = None
+    """What the host calls it."""
+    file_name: str | None = None
+    """Its name."""
+    mime_type: str | None = None
+    """Its type, such as text/csv."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRequest(Request):
+    """An attachment of the conversation."""
+
+    file: HostFile
+    """The attachment as the host describes it; keys that are not listed do no harm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartSpec(Request):
+    """How to draw the table that the script leaves in `result`: one row for each point (x, y and perhaps series)."""
+
+    chart_type: ChartType
+    """line, area: over time. bar: columns over time or categories. horizontal_bar: ranking, long names. waterfall: from
+    a start to an end by changes. scatter: two figures of each member. forecast_line: actuals, then forecast apart.
+    cohort_heatmap: cohorts (series) down, age (x) across. sparkline_row: a small line for each member (series)."""
+    title: str
+    """What the chart shows, best as its message: "Revenue 4 % above budget"."""
+    subtitle: str | None = None
+    """Company, period, scope. The unit is added by itself."""
+    x: str | None = None
+    """Column along the axis: period codes (2026-01, 2026-Q1, 2026-W05, 2026), dates or names; of scatter, numbers. Left
+    out, the one column that fits."""
+    y: str | tuple[str, ...] | None = None
+    """Column of figures, or several, each a series. Figures as they are: no rounding, no scaling, no text."""
+    series: str | None = None
+    """Column that splits y: a line, colour, cohort or member for each value."""
+    kind: str | None = None
+    """waterfall: column that says total or change of each step. Left out, the first and last are totals."""
+    label: str | None = None
+    """scatter: column that names each point."""
+    styles: dict[str, ScenarioStyle] = field(default_factory=dict)
+    """Series (of a waterfall, total) to what it is: {"Ist": "actual", "Vorjahr": "prior_year", "Plan 26": "plan"}.
+    Usual names such as Actuals, Prior Year, Budget and Forecast are known."""
+    forecast_from: str | None = None
+    """forecast_line: first x that is forecast. Left out, the series whose style is forecast is it."""
+    favourable: Literal["up", "down"] | None = None
+    """Colours by good and bad: up where more is better. Of waterfalls always, up unless told; of bars, only if told."""
+    stack: bool = False
+    """bar, horizontal_bar: series on top of each other, not side by side. Areas are always stacked."""
+    sort: Literal["given", "ascending", "descending"] = "given"
+    """bar, horizontal_bar: order of the categories by their figures. Periods are always in time."""
+    unit: str | None = None
+    """Unit of y: "EUR", "EUR thousands", "FTE". "fraction" shows 0.05 as 5%, "pp" as 5 pp; "%" is already times 100.
+    Left out, the unit that the data came with. The picture is scaled to thousands or millions by itself."""
+    size: Literal["small", "medium", "large"] = "medium"
+    """Half a page, a page, a wide screen."""
+    theme: Literal["light", "dark"] = "light"
+    """Background of the chart, here and as a file."""
+    render: Literal["none", "artifact"] = "none"
+    """artifact: also make a file of it, with a link."""
+    format: Literal["svg", "png"] = "svg"
+    """Of the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartRequest(Request):
+    """A chart of what a script makes of results."""
+
+    data_refs: tuple[str, ...]
+    """The data_ref of one result or of several, always as a list: ["ds_…"]. In the script they are frames[0],
+    frames[1] and so on; df is frames[0]."""
+    transform_code: str
+    """The script: Python that leaves a polars DataFrame, a dict of lists or a list of dicts in `result`, one row for
+    each point, at most 5,000. It has df, frames and pl (polars expressions), the usual builtins, and may import
+    datetime, math, statistics, itertools, collections, decimal and re; no files, no network, 5 seconds. `result = df`
+    leaves the result as it is."""
+    chart_spec: ChartSpec
+    """What to draw of `result`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

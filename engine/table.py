@@ -7,7 +7,7 @@ left out and counted; totals stay.
 
 from typing import Any
 
-from engine.answers.figures import Kept, column_json, figure_json, freshness_of, row_json
+from engine.answers.figures import Kept, column_json, figure_json, freshness_json, row_json
 from engine.answers.parts import NOT_KEPT, DataRef
 from engine.catalogue import Favourable
 from engine.exact import Exact
@@ -48,7 +48,7 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
         ],
         "left_out": {**kept.left_out, **cut},
         "notes": data_ref.notes(report.notes),
-        "freshness": freshness_of(report),
+        "freshness": freshness_json(report.freshness),
         **data_ref.as_data(),
     }
 

@@ -5,6 +5,7 @@ with Pool(places=2) as pool:
 """
 
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from threading import BoundedSemaphore, Lock
 from typing import Self
@@ -52,15 +53,15 @@ class Pool:
             return str(fault)
         return None
 
-    def run(self, job: Job) -> Outcome:
-        """Run a job to its end; Busy at once where every place is taken."""
+    def run(self, job: Job, stop: Callable[[], None] = lambda: None) -> Outcome:
+        """Run a job to its end, or until `stop` raises; Busy at once where every place is taken."""
         refused = refusal(job)
         if refused is not None:
             return Outcome(failure=refused)
         if not self._places.acquire(blocking=False):
             raise Busy
         try:
-            return self._ready().ask(job).outcome()
+            return self._ready().ask(job, stop=stop).outcome()
         except Lost as fault:
             return Outcome(failure=Failure.of("unavailable", f"no script can run just now: {fault}"))
         finally:

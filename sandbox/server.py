@@ -6,8 +6,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -31,6 +31,7 @@ ENVIRONMENT = {
 }
 STARTING = 60.0  # seconds, on a busy machine
 GRACE = 5.0  # for a killed child to be gone
+TURN = 0.1  # seconds between two looks at whether somebody still wants the answer
 READ = 1 << 16
 EXITED = 1  # si_code of a child that ended by itself
 
@@ -122,8 +123,8 @@ class ForkServer:
         self.process.kill()
         self.process.wait()
 
-    def ask(self, job: Job, probe: str = "") -> Ended:
-        """Run one job to its end; Lost where the fork server ends first."""
+    def ask(self, job: Job, probe: str = "", stop: Callable[[], None] = lambda: None) -> Ended:
+        """Run one job to its end, or until `stop` raises; Lost where the fork server ends first."""
         with ExitStack() as held:
             done, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             held.callback(done.close)
@@ -137,10 +138,9 @@ class ForkServer:
             finally:
                 theirs.close()
                 os.close(writing)
-            watch = Watch(done, reading, job.limits.output + FRAMING)
-            held.callback(watch.close)
             try:
-                return watch.until(monotonic() + job.limits.wall)
+                with closing(Watch(done, reading, job.limits.output + FRAMING)) as watch:
+                    return watch.until(monotonic() + job.limits.wall, stop)
             except Lost:
                 self.end()
                 raise
@@ -152,24 +152,30 @@ class Watch:
     def __init__(self, done: socket.socket, reading: int, most: int) -> None:
         self._done, self._reading, self._most = done, reading, most
         self._pidfd = -1
-        self._silent = self._killed = False  # the reply is whole; the child was to end
+        self._silent = self._killed = self._over = False  # the reply is whole; the child was to end; it did
         self._reply = bytearray()
         self._poll = select.poll()
         self._poll.register(done, select.POLLIN)
         self._poll.register(reading, select.POLLIN)
 
-    def until(self, deadline: float) -> Ended:
-        """Return how the child ended, killed where it is late or loud; Lost where nobody tells."""
+    def until(self, deadline: float, stop: Callable[[], None]) -> Ended:
+        """Return how the child ended, killed where it is late or loud; Lost where nobody tells.
+
+        Where `stop` raises, nobody wants the answer: close() ends the child.
+        """
         late = False
         while True:
             left, loud = deadline - monotonic(), self._loud()
             if left <= 0 and self._killed:
+                self._over = True
                 raise Lost("the fork server no longer tells of its children")
             if not self._killed and (left <= 0 or loud):
                 late, deadline = not loud, monotonic() + GRACE
                 self._kill()
                 continue
-            for descriptor, _ in self._poll.poll(left * 1000):
+            if not self._killed:
+                stop()
+            for descriptor, _ in self._poll.poll(min(left, TURN) * 1000):
                 if descriptor == self._reading:
                     self._read()
                 elif (told := self._told()) is not None:
@@ -196,6 +202,7 @@ class Watch:
             if self._killed:
                 self._kill()
             return None
+        self._over = True
         if not said:
             raise Lost("the fork server ended")
         code, status = said.split()
@@ -204,9 +211,15 @@ class Watch:
     def _kill(self) -> None:
         self._killed = True
         if self._pidfd >= 0:
-            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it ended a moment ago
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
     def close(self) -> None:
-        """Leave no child behind."""
-        if self._pidfd >= 0:
-            os.close(self._pidfd)
+        """Leave no child behind; Lost where nobody tells of its end."""
+        try:
+            if not self._over:
+                self._kill()
+                self.until(monotonic() + GRACE, lambda: None)
+        finally:
+            if self._pidfd >= 0:
+                os.close(self._pidfd)

@@ -38,7 +38,9 @@ def table() -> str:
 
 def shown(default: object) -> str:
     """Return a default as the table shows it."""
-    return "" if default is None else f"`{default}`"
+    if isinstance(default, bool):
+        return f"`{default}`".lower()
+    return "" if default in (None, "") else f"`{default}`"
 
 
 def written(page: str) -> str:

@@ -19,7 +19,10 @@ MIGRATION = "008_artifacts.sql"
 CHECKS = 4  # database, analytical store, cache store, artifacts
 RECEIVING = ("begin_file_upload", "complete_file_upload", "import_host_file")
 GIVING = ("export_dataset", "get_file_download")
-CHART = {"transform_code": "result = df", "chart_spec": {"type": "bar", "x": "label", "y": "value"}}
+CHART = {
+    "transform_code": "result = df.select('label', 'value')",
+    "chart_spec": {"chart_type": "bar", "title": "Verified", "x": "label", "y": "value"},
+}
 TIMEOUT = 90.0  # seconds; longer than the deadline of a call
 LONGEST_LIFE = 900  # seconds that this waits for a token to expire
 REFUSED = 401
@@ -131,10 +134,13 @@ class Verification:
         return f"{len(content):,} bytes"
 
     async def charted(self) -> str:
-        """A chart is made of the query."""
-        self.needs("eval_chart_transform")
-        await self.ask("eval_chart_transform", {"data_refs": [self.reference()], **CHART})
-        return "a bar chart"
+        """A chart is made of the query, and its table is exported."""
+        self.needs("eval_chart_transform", "export_dataset")
+        chart = await self.ask("eval_chart_transform", {"data_refs": [self.reference()], **CHART})
+        for form in ("json", "xlsx"):
+            made = await self.ask("export_dataset", {"data_ref": chart.get("data_ref", ""), "format": form})
+            await self.download(made)
+        return "a bar chart, exported to json and xlsx"
 
     async def closed_to_uploads(self) -> str:
         """While uploads are disabled, the tools that receive files are absent and direct calls are rejected."""

@@ -1,13 +1,14 @@
 """Datasets: results as one caller keeps them and opens them again, by references of their own."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.answers.parts import DataRef
 from engine.errors import ExpiredReference, Unavailable
 from engine.notes import Note
 from engine.reader import Reader
-from engine.snapshots.snapshots import Kept, keep, opened
+from engine.snapshots.snapshots import Kept, given, keep, opened
 from server.ports import Snapshots, StoreDown
 
 MOST_BYTES = 32 << 20  # of one snapshot
@@ -36,6 +37,19 @@ class CallerDatasets:
 
     def open(self, reference: str) -> Kept:
         """Return a result that this caller kept and may still see all of; ExpiredReference where there is none."""
+        return opened(self._read(reference), self.reader)
+
+    def given(self, references: Sequence[str]) -> list[Kept]:
+        """Return what a script is given of results; ExpiredReference names the first that there is none of."""
+        found = []
+        for at, reference in enumerate(references):
+            try:
+                found.append(given(self._read(reference), self.reader))
+            except ExpiredReference as expired:
+                raise ExpiredReference.of(reference, field=f"data_refs.{at}") from expired
+        return found
+
+    def _read(self, reference: str) -> bytes:
         try:
             data = self.snapshots.open(self.owner, reference)
         except StoreDown as down:
@@ -45,4 +59,4 @@ class CallerDatasets:
             ) from down
         if data is None:
             raise ExpiredReference.of()
-        return opened(data, self.reader)
+        return data

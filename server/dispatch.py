@@ -19,14 +19,14 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
-from engine.errors import Busy, DeadlineExceeded, Refusal, UnknownName
+from engine.errors import Busy, DeadlineExceeded, Refusal, ToolDisabled, UnknownName
 from server.caller import Callers
 from server.lanes import Lane
 from server.ports import CapReached, Leases
 from server.principal import Principal
 from server.settings import Settings
 from server.telemetry.calls import Telemetry
-from server.tool import Tool
+from server.tool import Deployment, Tool
 from server.toolbox import TOOLS
 from server.wire.answer import as_text
 from server.wire.read import read_request
@@ -86,6 +86,7 @@ class Dispatch:
     ) -> None:
         """`overrun` is given the name of the tool whose call does not end."""
         self.tools = tools
+        self._deployment = Deployment(settings=settings, workshop=callers.workshop)
         self._callers = callers
         self._deadline = settings.deadline_seconds
         self._telemetry = telemetry
@@ -101,6 +102,14 @@ class Dispatch:
         self._heavy.close()
         self._light.close()
 
+    async def offered(self) -> Mapping[str, Tool]:
+        """Return the tools that can be called here."""
+
+        def offered() -> Mapping[str, Tool]:
+            return {name: tool for name, tool in self.tools.items() if tool.withheld(self._deployment) is None}
+
+        return await asyncio.to_thread(offered)
+
     async def call(
         self, name: str, arguments: Mapping[str, Any], principal: Principal, fault: Refusal | None = None
     ) -> Outcome:
@@ -112,16 +121,16 @@ class Dispatch:
             try:
                 if fault is not None:
                     raise fault
-                outcome = await self._admitted(self._tool(name), arguments, principal)
+                outcome = await self._admitted(await self._tool(name), arguments, principal)
             except Refusal as refusal:
                 outcome = Outcome.refused(refusal.as_data())
             told.answered(outcome.result, outcome.text)
         return outcome
 
-    def _tool(self, name: str) -> Tool:
+    async def _tool(self, name: str) -> Tool:
         tool = self.tools.get(name)
         if tool is None:
-            raise UnknownName.of("tool", name, self.tools, field="tool", hint="tools/list lists the tools.")
+            raise UnknownName.of("tool", name, await self.offered(), field="tool", hint="tools/list lists the tools.")
         return tool
 
     async def _admitted(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> Outcome:
@@ -165,9 +174,14 @@ class Dispatch:
         self._in_flight.remove(ended)
         self._telemetry.in_flight(len(self._in_flight))
 
+    def _hold_open(self, tool: Tool) -> None:
+        if tool.withheld(self._deployment) is not None:
+            raise ToolDisabled.of(tool.name)
+
     def _run(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal, stop: Stopper) -> Outcome:
         try:
             stop()
+            self._hold_open(tool)
             asked = read_request(tool.shape, arguments)
             answer = tool.run(self._callers.of(principal, stop), asked)
             block = answer.render_block() if tool.widget else None

@@ -15,15 +15,16 @@ from engine.exports.about import Made
 from engine.exports.document import write_document
 from engine.exports.workbook import write_workbook
 from engine.reader import Reader
+from engine.report.inspection import Stop
 from engine.snapshots.permission import permission_from, permission_json, still_allows
 from engine.snapshots.snapshots import Kept
 from server.kept_keys import made_once
 from server.links import FILE_ID, Links, Purpose
-from server.ports import File, Files, Principals, Seen, StoreDown
+from server.ports import File, Files, Principals, Seen, StoreDown, Uploads
 from server.principal import Principal
 from server.settings import Settings
 from server.stores.disk import Volume
-from server.stores.files import PostgresFiles, PostgresPrincipals
+from server.stores.files import PostgresFiles, PostgresPrincipals, PostgresUploads
 from server.stores.postgres import Database
 
 RETRY_AFTER_MS = 2000
@@ -40,13 +41,16 @@ class Form:
     """A kind of file that a kept result can be made into."""
 
     mime_type: str
-    write: Callable[[Kept, Made, Path], None]
+    write: Callable[[Kept, Made, Path, Stop], None]
 
 
 FORMS: Mapping[str, Form] = {
     "json": Form("application/json", write_document),
     "xlsx": Form("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", write_workbook),
 }
+
+
+PICTURES: Mapping[str, str] = {"svg": "image/svg+xml", "png": "image/png"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,7 @@ class Terms:
     file_seconds: int
     link_seconds: int
     quota_megabytes: int
+    upload_megabytes: int
     claims_max_age: int
 
 
@@ -64,23 +69,24 @@ class Archive:
     """All files of a deployment: what is known of them, their bytes, and the links to them."""
 
     files: Files
+    uploads: Uploads
     principals: Principals
     volume: Volume
     links: Links
     terms: Terms
 
     def sweep(self) -> None:
-        """Delete files that have expired, and bytes that are nobody's; StoreDown."""
-        self.volume.drop(self.files.expire(now()))
-        names = list(self.volume.forgotten())
-        known = set(self.files.known(names))
-        self.volume.drop([name for name in names if name not in known])
+        """Delete files and uploads that have expired, and bytes that are nobody's; StoreDown."""
+        self.volume.drop([*self.files.expire(now()), *self.uploads.expire(now())])
+        found = set(self.volume.forgotten())
+        self.volume.drop(found - {*self.files.known(found), *self.uploads.known(found)})
 
 
 def archive_of(settings: Settings, database: Database) -> Archive:
     """Return the files of a deployment, known in its database."""
     return Archive(
         files=PostgresFiles(database),
+        uploads=PostgresUploads(database),
         principals=PostgresPrincipals(database),
         volume=Volume(settings.files, settings.free_megabytes),
         links=Links(settings.base_url, settings.signing_key or made_once(settings.state_folder / KEY_FILE)),
@@ -88,6 +94,7 @@ def archive_of(settings: Settings, database: Database) -> Archive:
             file_seconds=settings.file_seconds,
             link_seconds=settings.link_seconds,
             quota_megabytes=settings.quota_megabytes,
+            upload_megabytes=settings.upload_megabytes,
             claims_max_age=settings.claims_max_age,
         ),
     )
@@ -128,20 +135,32 @@ class CallerFiles:
     principal: Principal
     archive: Archive
     reader: Reader
+    stop: Stop
 
     def export(self, kept: Kept, form: str) -> Given:
-        """Make a kept result into a file; QuotaExceeded where it has no room, Unavailable where nothing can be kept."""
+        """Make a kept result into a file, looking at `stop` meanwhile.
+
+        QuotaExceeded where it has no room, Unavailable where nothing can be kept.
+        """
+        about = Made(at=now(), subject=self.principal.subject)
+        mime_type, write = FORMS[form].mime_type, FORMS[form].write
+        return self._made(kept, form, mime_type, lambda path: write(kept, about, path, self.stop))
+
+    def picture(self, kept: Kept, form: str, drawn: bytes) -> Given:
+        """Make a picture of a kept result into a file, as an export of it."""
+        return self._made(kept, form, PICTURES[form], lambda path: write_bytes(path, drawn))
+
+    def _made(self, kept: Kept, form: str, mime_type: str, write: Callable[[Path], None]) -> Given:
         made, file_id = now(), token_hex(16)
         terms, owner = self.archive.terms, self.principal.subject
-        about = Made(at=made, subject=owner)
         try:
-            size, digest = self.archive.volume.keep(file_id, lambda path: FORMS[form].write(kept, about, path))
+            size, digest = self.archive.volume.keep(file_id, write)
             file = File(
                 file_id=file_id,
                 owner=owner,
                 purpose="export",
                 name=f"{plain_name(kept)}.{form}",
-                mime_type=FORMS[form].mime_type,
+                mime_type=mime_type,
                 size_bytes=size,
                 sha256=digest,
                 cell=permission_json(kept.permission),
@@ -151,10 +170,7 @@ class CallerFiles:
             self.archive.principals.record(owner, Seen(claims=self.principal.claims, at=made))
             if not self.archive.files.add(file, terms.quota_megabytes * MEGABYTE):
                 self.archive.volume.drop([file_id])
-                raise QuotaExceeded(
-                    f"Your files would be more than {terms.quota_megabytes} MB. They are deleted "
-                    f"{terms.file_seconds // 3600} hours after they were made; ask for less, or later."
-                )
+                raise over_quota(terms)
         except StoreDown as down:
             self.archive.volume.drop([file_id])
             raise unavailable() from down
@@ -189,6 +205,19 @@ def plain_name(kept: Kept) -> str:
     """Return a file name that every system takes, by what a result shows."""
     name = UNNAMEABLE.sub("_", kept.label if hasattr(kept, "label") else kept.source).strip("._")
     return name[:LONGEST_NAME] or "export"
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file."""
+    path.write_bytes(content)
+
+
+def over_quota(terms: Terms) -> QuotaExceeded:
+    """Return the refusal of a file that its owner has no room for."""
+    return QuotaExceeded(
+        f"Your files would be more than {terms.quota_megabytes} MB. They are deleted "
+        f"{terms.file_seconds // 3600} hours after they were made; ask for less, or later."
+    )
 
 
 def unavailable() -> Unavailable:

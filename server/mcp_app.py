@@ -31,6 +31,7 @@ INSTRUCTIONS = (
 )
 LISTS_KEPT_MS = 60_000
 RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
+ATTACHMENTS = "openai/fileParams"  # where hosts look for arguments that take an attachment
 APP, APP_TYPE = "io.modelcontextprotocol/ui", "text/html;profile=mcp-app"
 SHOWN = {
     "ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}
@@ -54,7 +55,7 @@ def endpoint(
     by_uri = {widget.uri: widget for widget in pages}
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[advertised(tool, pages) for tool in dispatch.tools.values()])
+        return types.ListToolsResult(tools=[advertised(tool, pages) for tool in (await dispatch.offered()).values()])
 
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         principal, fault = principal_of(context), fault_of(context)
@@ -131,10 +132,16 @@ def advertised(tool: Tool, pages: Mapping[Widget, str]) -> types.Tool:
             read_only_hint=tool.effect is Effect.NONE,
             destructive_hint=False,
             idempotent_hint=tool.effect is Effect.NONE,
-            open_world_hint=False,
+            open_world_hint=bool(tool.attachments),
         ),
-        _meta=view_of(tool.widget) if tool.widget and tool.widget in pages else None,
+        _meta=meta_of(tool, pages),
     )
+
+
+def meta_of(tool: Tool, pages: Mapping[Widget, str]) -> dict[str, Any] | None:
+    """Return what hosts read of a tool beside what models do: its widget, and which arguments take an attachment."""
+    view = view_of(tool.widget) if tool.widget and tool.widget in pages else {}
+    return view | ({ATTACHMENTS: list(tool.attachments)} if tool.attachments else {}) or None
 
 
 def view_of(widget: Widget) -> dict[str, Any]:

@@ -11,14 +11,14 @@ from socket import socket
 
 from engine.books import Shelf
 from engine.checks import data_faults
-from server.embedded.platform import Platform, platform
+from server.embedded.platform import Platform, hold_to_cache, platform
 from server.ingest.watching import reread
 from server.ops.board import HealthBoard
 from server.ops.checks import NO_BOOKS, ArtifactsFolder, StoredBooks, tell_of_loads, use_database
 from server.ops.listener import operated
 from server.ops.readiness import Check, Readiness
 from server.profiles import LiveProfiles, followed
-from server.settings import Settings
+from server.settings import Settings, variable_of
 from server.stores.profiles import source_of
 from server.telemetry.metrics import Metrics
 from server.telemetry.traces import collects
@@ -27,6 +27,10 @@ from server.workers.messages import Brief
 from server.workers.supervisor import Duties, Supervisor
 
 HEALTH = "health.json"
+NO_CACHE = (
+    "there is none, for no Valkey can be embedded on this machine: the worker keeps results in its memory, and they "
+    f"are gone with it; set {variable_of('cache_host')} to have one"
+)
 log = logging.getLogger("tieout")
 
 
@@ -35,6 +39,7 @@ class Parent:
 
     def __init__(self, settings: Settings, folder: Path, supervisor: Supervisor) -> None:
         collects(os.environ)  # BadSetting, before there are workers to find it
+        hold_to_cache(settings)
         self._settings = settings
         self._folder = folder
         self._supervisor = supervisor
@@ -102,7 +107,7 @@ class Parent:
             Check(name="relational_database", run=partial(use_database, opened.database)),
             Check(name="analytical_store", run=books.use),
             Check(name="cache_store", run=partial(self._use_cache, opened)),
-            Check(name="artifacts", run=files.use),
+            Check(name="artifacts", run=partial(self._use_files, files)),
         ]
         tell = partial(tell_of_loads, opened.loads, lambda: self._taken.instance.bindings, metrics)
         beside = [
@@ -112,8 +117,15 @@ class Parent:
         return Readiness(checks, metrics, beside=beside, post=HealthBoard(self._folder / HEALTH).post)
 
     def _use_cache(self, opened: Platform) -> str | None:
+        if opened.cache is None:
+            return NO_CACHE
         opened.cache.ping()
         alone = self._supervisor.counting_alone
         return (
             f"workers that still count calls by themselves, against their share of the caps: {alone}" if alone else None
         )
+
+    def _use_files(self, files: ArtifactsFolder) -> str | None:
+        files.use()
+        without = self._supervisor.no_scripts
+        return f"workers that do not offer eval_chart_transform: {len(without)}; {without[0]}" if without else None

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from typing import Any, Protocol
 
 from engine.calendar.periods import Span
@@ -12,6 +13,14 @@ from engine.instance.documents import Document
 
 class StoreDown(Exception):
     """A store cannot be reached or does not answer in time; says which, never with what credentials."""
+
+
+class NoRoom(StoreDown):
+    """The volume of files is as full as it may be."""
+
+
+class StoreFull(StoreDown):
+    """A store that answers, and has no room for what it was given; what it holds it gives as ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +93,10 @@ class Files(Protocol):
     """What is known of files; their bytes are on a volume."""
 
     def add(self, file: File, quota: int) -> bool:
-        """Take note of a file; False where its owner's files would be more than a quota of bytes. StoreDown."""
+        """Take note of a file; False where its owner would have more than a quota of bytes, reserved ones too.
+
+        StoreDown.
+        """
 
     def get(self, file_id: str, now: datetime) -> File | None:
         """Return a file that has not expired, None where there is none; StoreDown."""
@@ -94,6 +106,54 @@ class Files(Protocol):
 
     def known(self, file_ids: Collection[str]) -> Collection[str]:
         """Return those of some ids under which a file is available; StoreDown."""
+
+
+class Arrived(Enum):
+    """How far an upload is."""
+
+    NO = "reserved"
+    WHOLE = "received"
+    FILED = "registered"  # it is a file now, of the same id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """Room reserved for bytes that are still to come, and what came."""
+
+    upload_id: str
+    owner: str
+    name: str
+    mime_type: str
+    size_bytes: int
+    arrived: Arrived = Arrived.NO
+    sha256: str | None = None  # of what came
+    created_at: datetime
+    expires_at: datetime
+
+
+class Uploads(Protocol):
+    """What is known of uploads; their bytes are on the volume of files."""
+
+    def reserve(self, upload: Upload, quota: int) -> bool:
+        """Reserve room; False where its owner would have more than a quota of bytes, files too. StoreDown."""
+
+    def get(self, upload_id: str, now: datetime) -> Upload | None:
+        """Return an upload that is filed or has not expired, None where there is none; StoreDown."""
+
+    def receive(self, upload_id: str, size_bytes: int, sha256: str, now: datetime, expires_at: datetime) -> bool:
+        """Take note of bytes that came; False where none are awaited (any more). StoreDown."""
+
+    def file(self, upload_id: str, purpose: str, now: datetime, expires_at: datetime) -> bool:
+        """Make what was received a file, once; False where nothing is to be made one. StoreDown."""
+
+    def release(self, upload_id: str) -> bool:
+        """Give the room of an upload back, unless it is filed or gone; StoreDown."""
+
+    def expire(self, now: datetime) -> Sequence[str]:
+        """Take note of which uploads have expired and return their ids, each once; StoreDown."""
+
+    def known(self, upload_ids: Collection[str]) -> Collection[str]:
+        """Return those of some ids that are reserved or received; StoreDown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import TypeVar, get_type_hints
 from urllib.parse import urlsplit
 
 from engine.door import STATE, STORE
+from server.places import read_hosts
 from server.redaction import passwords, redacted
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -17,6 +18,7 @@ LOG_FORMATS = ("text", "json")
 PROFILES = ("file", "database")
 DISCOVERY = "/.well-known/openid-configuration"
 LAST_PORT = 65_535
+SWITCHES = {"true": True, "false": False}
 HTTPS_PORT = ":443"  # what a host or origin may leave out
 Default = TypeVar("Default")
 
@@ -84,7 +86,13 @@ class Settings:
     claims_max_age: int = setting("SVC_CLAIMS_MAX_AGE", 86_400)
     """Seconds since a caller's latest call after which links open nothing: what their token said is too old."""
     quota_megabytes: int = setting("SVC_QUOTA_MEGABYTES", 1000)
-    """Files of one caller together."""
+    """Files of one caller together, and what they have reserved for uploads."""
+    uploads_enabled: bool = setting("SVC_MCP_UPLOADS_ENABLED", False)
+    """Whether callers may upload files: true or false."""
+    upload_megabytes: int = setting("SVC_UPLOAD_MEGABYTES", 100)
+    """Size of one file that is uploaded or imported."""
+    import_hosts: str = setting("SVC_FILE_IMPORT_HOSTS", "")
+    """Hosts that attachments may be imported from over https, separated by commas; with none, or no uploads, none."""
     answer_tokens: int = setting("SVC_ANSWER_TOKENS", 10_000)
     """About how many tokens of text an answer may have, at least 2,000."""
     row_cap: int = setting("INSPECTION_ROW_CAP", 10_000)
@@ -95,6 +103,8 @@ class Settings:
     """Calls of all callers in flight at once."""
     deadline_seconds: int = setting("SVC_DEADLINE_SECONDS", 60)
     """How long a call may take, waiting included."""
+    scripts_at_once: int = setting("SVC_SCRIPTS_AT_ONCE", 2)
+    """How many scripts of charts each worker runs at once, each in up to 512 MB of memory."""
     loads_at_once: int = setting("SVC_LOADS_AT_ONCE", 2)
     """How many feeds the daemon loads at once."""
     free_megabytes: int = setting("SVC_FREE_MEGABYTES", 256)
@@ -178,7 +188,11 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         text = environment.get(variable, "").strip()
         if not text:
             continue
-        if types[known.name] is int:
+        if types[known.name] is bool:
+            if text.lower() not in SWITCHES:
+                raise BadSetting(f"{variable} is '{text}'; it takes true or false")
+            read[known.name] = SWITCHES[text.lower()]
+        elif types[known.name] is int:
             if not text.isascii() or not text.isdigit() or int(text) < 1:
                 raise BadSetting(f"{variable} is '{text}'; it takes a whole number above 0")
             read[known.name] = int(text)
@@ -206,6 +220,10 @@ def hold(settings: Settings) -> None:
         raise BadSetting(f"SVC_PROFILES is '{settings.profiles}'; it takes {' or '.join(PROFILES)}")
     if settings.log_format not in LOG_FORMATS:
         raise BadSetting(f"SVC_LOG_FORMAT is '{settings.log_format}'; it takes {' or '.join(LOG_FORMATS)}")
+    try:
+        read_hosts(settings.import_hosts)
+    except ValueError as named:
+        raise BadSetting(f"SVC_FILE_IMPORT_HOSTS has '{named}'; it takes host names, as files.example.com") from None
     host, _, port = settings.ops_bind.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= LAST_PORT:
         raise BadSetting(f"SVC_OPS_BIND is '{settings.ops_bind}'; it takes an address and a port, as 127.0.0.1:8769")

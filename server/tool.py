@@ -1,13 +1,15 @@
 """Tools: what one takes, what it does, and what a model is told of it."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from engine.requests import Request
 from server.caller import Caller
+from server.scripts import Workshop
+from server.settings import Settings
 from server.widgets import Widget
 from server.wire.answer import Answer
 from server.wire.schema import Json, Shape
@@ -18,6 +20,14 @@ class Effect(Enum):
 
     NONE = "none"
     FILE = "file"  # of the caller's own, for a while
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """What a tool may depend on to be there at all."""
+
+    settings: Settings
+    workshop: Workshop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +43,8 @@ class Tool:
     heavy: bool = False  # plans over facts: waits its turn in the lane of heavy calls
     effect: Effect = Effect.NONE
     widget: Widget | None = None  # shows the result; what it renders goes out beside the answer, built or not
+    withheld: Callable[[Deployment], str | None] = lambda _: None  # why it is not offered, for operators; may wait
+    attachments: Sequence[str] = ()  # arguments that a host fills with files of the conversation
     shape: Shape[Any] = field(init=False)
 
     def __post_init__(self) -> None:

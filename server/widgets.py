@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DIST = Path(__file__).parents[1] / "widgets" / "dist"  # where `make widgets` builds them
+PLAYGROUND = "playground.html"  # which shows them to the one user of a machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

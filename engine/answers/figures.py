@@ -6,19 +6,23 @@ lines go first, then breakdown members from the end (never totals), then rows of
 out is counted.
 """
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 
 import polars as pl
 
 from engine.answers.budget import Json, tokens
-from engine.answers.parts import NOT_KEPT, DataRef, period_json
+from engine.answers.parts import NOT_KEPT, DataRef, Whole, period_json
 from engine.catalogue import Favourable
-from engine.errors import BadArguments, quoted
+from engine.errors import BadArguments
 from engine.exact import Exact
 from engine.plans.freshness import Freshness
+from engine.quoting import quoted
 from engine.report.data import Comparison, Drill, Line, Place, ReportData
 from engine.report.drill import joined
 from engine.report.frame import height_of, schema_of
+from engine.report.inspection import Stop
 from engine.report.layout import Across, Cell, Down, Layout, layout
 from engine.report.scenario_style import ScenarioStyle
 
@@ -47,6 +51,21 @@ def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT) -> Jso
         kept = shorter
         result = kept.result()
     return result
+
+
+def whole_report(report: ReportData, stop: Stop) -> Whole:
+    """Return the result object with all rows, looking at `stop` while they are gone through."""
+    kept = Kept(report, layout(report), NOT_KEPT)
+    strings: set[int] = set()
+    for row in kept.rows():
+        stop()
+        strings.update(strings_in(row))
+    return Whole(kept.described((), strings), kept.rows())
+
+
+def strings_in(row: Json) -> Iterator[int]:
+    """Yield where the values of a row are digits as text."""
+    return (at for at, value in enumerate(row["values"]) if isinstance(value, str))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +120,19 @@ class Kept:
 
     def result(self) -> Json:
         """Return the result object."""
-        report, across = self.report, self.across
-        rows, strings = [], set()
+        rows = list(self.rows())
+        return self.described(rows, set(chain.from_iterable(map(strings_in, rows))))
+
+    def rows(self) -> Iterator[Json]:
+        """Yield the rows shown."""
+        across = self.across
         for down in self.down:
-            values = []
-            for at, column in enumerate(across):
-                value = figure_json(report, self.sheet.cell(down, column))
-                values.append(value)
-                if isinstance(value, str):
-                    strings.add(at)
-            rows.append({**row_json(report, down), "values": values})
+            values = [figure_json(self.report, self.sheet.cell(down, column)) for column in across]
+            yield {**row_json(self.report, down), "values": values}
+
+    def described(self, rows: Sequence[Json], strings: Collection[int]) -> Json:
+        """Return the result object around rows; the values of the columns at `strings` are not all numbers."""
+        report, across = self.report, self.across
         head = {"statement": report.statement} if report.statement else {"metrics": [line.key for line in report.lines]}
         return {
             **head,
@@ -125,7 +147,7 @@ class Kept:
             ],
             "rows": rows,
             "notes": self.data_ref.notes(report.notes),
-            "freshness": freshness_of(report),
+            "freshness": freshness_json(report.freshness),
             "catalogue_version": report.catalogue_version,
             "data_version": report.data_version,
             **self.data_ref.as_data(),
@@ -233,15 +255,15 @@ def drill_json(drill: Drill | None) -> Json:
     return {"drill": drill} if drill else {}
 
 
-def freshness_of(report: ReportData) -> Json:
-    """Return how fresh what a report shows is, by domain and scenario."""
+def freshness_json(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
+    """Return how fresh every scenario of every domain is."""
     return {
-        domain: {scenario: freshness_json(known) for scenario, known in scenarios.items()}
-        for domain, scenarios in report.freshness.items()
+        domain: {scenario: known_json(known) for scenario, known in scenarios.items()}
+        for domain, scenarios in freshness.items()
     }
 
 
-def freshness_json(known: Freshness) -> Json:
+def known_json(known: Freshness) -> Json:
     """Return a freshness; what not every one has is left out."""
     parts = {name: getattr(known, name) for name in (part.name for part in fields(known))}
     return {name: part for name, part in parts.items() if name not in SAID_WHERE_THERE or part is not None}

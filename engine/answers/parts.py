@@ -1,7 +1,8 @@
 """Parts that results have in common."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from engine.answers.budget import Json
 from engine.calendar.periods import PeriodRange
@@ -26,6 +27,14 @@ class DataRef:
 
 
 NOT_KEPT = DataRef()
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A result of any length: the result object without its rows, and these one by one."""
+
+    result: Json
+    rows: Iterator[Json | list[Any]]
 
 
 def period_json(period: PeriodRange) -> Json:

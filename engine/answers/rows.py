@@ -5,14 +5,15 @@ Rows are arrays aligned with the columns. Where not all of them fit, those from 
 first are said, and how many more there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from engine.answers.budget import Json, tokens
-from engine.answers.parts import NOT_KEPT, DataRef, period_json
+from engine.answers.parts import NOT_KEPT, DataRef, Whole, period_json
 from engine.errors import BadArguments
 from engine.exact import Exact
-from engine.report.inspection import Inspection, RowColumn, RowValue
+from engine.report.inspection import Inspection, RowColumn, RowValue, Stop
 
+RowJson = list[int | float | str | None]
 MOST_SPANS = 50  # runs of days that an answer names
 
 
@@ -32,9 +33,38 @@ def rows_answer(inspection: Inspection, budget: int, data_ref: DataRef = NOT_KEP
     return result
 
 
+def whole_rows(inspection: Inspection, stop: Stop) -> Whole:
+    """Return the result object with all rows, looking at `stop` while they are gone through."""
+    amounts = [at for at, column in enumerate(inspection.columns) if column.kind == "amount"]
+    strings: set[int] = set()
+    for row in inspection.rows:
+        stop()
+        strings.update(at for at in amounts if isinstance(value_json(row[at]), str))
+    result = described(inspection, (), strings, inspection.labels, len(inspection.rows), NOT_KEPT)
+    return Whole(result, map(row_json, inspection.rows))
+
+
 def rows_result(inspection: Inspection, shown: int, data_ref: DataRef) -> Json:
     """Return the result object with so many rows."""
-    rows = [[value_json(value) for value in row] for row in inspection.rows[:shown]]
+    rows = [row_json(row) for row in inspection.rows[:shown]]
+    strings = {at for row in rows for at, value in enumerate(row) if isinstance(value, str)}
+    return described(inspection, rows, strings, labels_shown(inspection, rows), shown, data_ref)
+
+
+def row_json(row: Sequence[RowValue]) -> RowJson:
+    """Return one row as JSON."""
+    return [value_json(value) for value in row]
+
+
+def described(
+    inspection: Inspection,
+    rows: Sequence[RowJson],
+    strings: Collection[int],
+    labels: Mapping[str, Mapping[str, str]],
+    shown: int,
+    data_ref: DataRef,
+) -> Json:
+    """Return the result object around rows; the values of the columns at `strings` are not all numbers."""
     period = {} if inspection.period is None else {"period": period_json(inspection.period)}
     days = [[span.first.isoformat(), span.last.isoformat()] for span in inspection.read if inspection.period]
     return {
@@ -44,9 +74,9 @@ def rows_result(inspection: Inspection, shown: int, data_ref: DataRef) -> Json:
         **period,
         "days_read": days[:MOST_SPANS],
         **({"more_days_read": len(days) - MOST_SPANS} if len(days) > MOST_SPANS else {}),
-        "columns": [column_json(column, [row[at] for row in rows]) for at, column in enumerate(inspection.columns)],
+        "columns": [column_json(column, is_text=at in strings) for at, column in enumerate(inspection.columns)],
         "rows": rows,
-        "labels": labels_shown(inspection, rows),
+        "labels": labels,
         "row_count": len(inspection.rows),
         "truncated": inspection.truncated,
         "agent_truncated": shown < len(inspection.rows),
@@ -78,15 +108,14 @@ def value_json(value: RowValue) -> int | float | str | None:
     return value.as_json() if isinstance(value, Exact) else value
 
 
-def column_json(column: RowColumn, values: Sequence[object]) -> Json:
-    """Return what a column is."""
-    is_text = column.kind == "amount" and any(isinstance(value, str) for value in values)
+def column_json(column: RowColumn, *, is_text: bool) -> Json:
+    """Return what a column is; where it is text, amounts of it are digits."""
     return {
         "name": column.name,
         "label": column.label,
         "type": "number" if column.kind == "amount" else column.kind,
         **({"unit": column.unit, "places": column.places} if column.kind == "amount" else {}),
-        **({"exact_strings": True} if is_text else {}),
+        **({"exact_strings": True} if is_text and column.kind == "amount" else {}),
     }
 
 

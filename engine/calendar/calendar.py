@@ -7,7 +7,8 @@ from functools import cached_property
 
 from engine.calendar.grains import SHAPES, GrainRules
 from engine.calendar.periods import Bounds, Grain, Period, PeriodRange, Span
-from engine.errors import BadPeriod, MixedGrains, quoted
+from engine.errors import BadPeriod, MixedGrains
+from engine.quoting import quoted
 
 COARSEST_FIRST = (Grain.YEAR, Grain.QUARTER, Grain.MONTH, Grain.DATE)
 STEPS = {(Grain.YEAR, Grain.QUARTER): 4, (Grain.WEEK, Grain.DATE): 7}  # one of a grain, counted in a finer one

@@ -1,13 +1,16 @@
 """What a file says about itself: what was asked, when, as whom, how fresh it is, and every note."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from engine.calendar.periods import PeriodRange
 from engine.report.data import SCALED
 from engine.report.inspection import Inspection
 from engine.report.report import Report
+from engine.report.transform import Fresh, Transform
+from engine.snapshots.snapshots import Kept
 
 Row = tuple[str, str]
 
@@ -20,18 +23,16 @@ class Made:
     subject: str
 
 
-def about(kept: Report | Inspection, made: Made) -> Iterator[Row]:
+def about(kept: Kept, made: Made) -> Iterator[Row]:
     """Yield what a file says about itself, a name and a text each."""
     yield "Books", kept.permission.books
-    yield from asked_rows(kept) if isinstance(kept, Inspection) else asked_report(kept)
-    for dimension, ids in kept.filters.items():
-        yield f"Filter: {dimension}", ", ".join(ids)
+    yield from ASKED[type(kept)](kept)
     yield "Made at", made.at.isoformat(timespec="seconds")
     yield "Made for", made.subject
     yield "Catalogue version", kept.catalogue_version
     yield "Data version", kept.data_version
-    if isinstance(kept, Report):
-        yield from freshness_rows(kept)
+    if not isinstance(kept, Inspection):
+        yield from freshness_rows(kept.freshness)
     for note in kept.notes:
         yield "Note", note.message
 
@@ -48,6 +49,7 @@ def asked_report(report: Report) -> Iterator[Row]:
     yield "Currency", report.currency
     if report.scale:
         yield "Scale", f"numbers are in units and shown in{SCALED[report.scale]}"
+    yield from filter_rows(report.filters)
 
 
 def asked_rows(inspection: Inspection) -> Iterator[Row]:
@@ -57,6 +59,20 @@ def asked_rows(inspection: Inspection) -> Iterator[Row]:
     if inspection.period is not None:
         yield from period_rows(inspection.period)
     yield "Rows", f"{len(inspection.rows)}" + (", and there are more" if inspection.truncated else ", all of them")
+    yield from filter_rows(inspection.filters)
+
+
+def asked_transform(transform: Transform) -> Iterator[Row]:
+    """Yield what a script was given, and the script."""
+    for at, words in enumerate(transform.inputs):
+        yield f"Made of: frames[{at}]", words
+    yield "By the script", transform.code
+
+
+def filter_rows(filters: Mapping[str, Sequence[str]]) -> Iterator[Row]:
+    """Yield the members that were filtered by."""
+    for dimension, ids in filters.items():
+        yield f"Filter: {dimension}", ", ".join(ids)
 
 
 def period_rows(period: PeriodRange) -> Sequence[Row]:
@@ -64,11 +80,18 @@ def period_rows(period: PeriodRange) -> Sequence[Row]:
     return [("Period", period.label), ("Days", f"{period.span.first} to {period.span.last}")]
 
 
-def freshness_rows(report: Report) -> Iterator[Row]:
+def freshness_rows(freshness: Fresh) -> Iterator[Row]:
     """Yield how far each scenario of a domain is loaded."""
-    for domain, scenarios in report.freshness.items():
+    for domain, scenarios in freshness.items():
         for scenario, known in scenarios.items():
             words = [f"through {known.through}" if known.through else "no rows"]
             words += [f"loaded {known.loaded_at}"] if known.loaded_at else []
             words += [f"open: {known.open}"] if known.open else []
             yield f"Fresh: {domain}, {scenario}", ", ".join(words)
+
+
+ASKED: Mapping[type, Callable[[Any], Iterator[Row]]] = {
+    Report: asked_report,
+    Inspection: asked_rows,
+    Transform: asked_transform,
+}

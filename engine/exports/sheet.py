@@ -1,93 +1,48 @@
-"""Sheets: a kept result as rows of cells, before any file format.
+"""Sheets of reports: as they were seen, before any file format.
 
-A cell is a decimal number, a day, a text or nothing, with how it is set. Numbers are in units whatever the report's
-scale: scale and decimals are number formats, so that a program that reads the file has every digit. Spreadsheets hold
-15 significant digits; a figure of more is its digits as text.
+Numbers are in units whatever the report's scale: scale and decimals are number formats, so that a program that reads
+the file has every digit.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import date
-from decimal import Decimal
+from dataclasses import dataclass, field
 from itertools import chain
 
 from engine.catalogue import Style
-from engine.exact import Exact
+from engine.exports.cells import ROOM, TEXT, Head, Look, Role, Sheet, SheetCell, look_of, number_cell, wide_enough
 from engine.report.data import Comparison, Line, ReportData
 from engine.report.display import is_in_hundredths, places_shown
-from engine.report.inspection import Inspection, RowColumn
-from engine.report.layout import Across, Cell, Down, Layout, layout
+from engine.report.layout import Across, Down, Layout, layout
 from engine.report.report import Report
 
-Value = Decimal | date | str | None
-DIGITS = 15  # significant ones that spreadsheets hold
-FIRST_DAY = date(1900, 3, 1)  # before it spreadsheets disagree on what day a number is
-DAY_CODE = 10  # characters of the code of a day
 ZERO = '"\N{EN DASH}"'
-TEXT, DAY = "@", "yyyy-mm-dd"
-PLAIN = "#,##0.##########"
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How a cell is set."""
-
-    number: str = "General"  # a number format
-    style: Style = Style.PLAIN
-    is_heading: bool = False
-    indent: int = 0
-    wraps: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SheetCell:
-    """A value and how it is set; `is_exact` where it is a number as text."""
-
-    value: Value
-    look: Look = Look()
-    is_exact: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """Rows of cells under their headings; the first columns and the headings stay in sight."""
-
-    name: str
-    headings: Sequence[Sequence[str]]  # level by level
-    frozen: int  # columns
-    widths: Sequence[int]  # in characters
-    rows: Iterator[Sequence[SheetCell]]
-
-
-def sheet_of(kept: Report | Inspection) -> Sheet:
-    """Return a kept result as a sheet."""
-    return rows_sheet(kept) if isinstance(kept, Inspection) else report_sheet(kept)
+POINTS = '" pts"'  # behind the percent sign of a difference of percents
 
 
 def report_sheet(report: Report) -> Sheet:
     """Return a report as it was seen: a statement with its lines down, metrics with their members down."""
-    sheet = layout(report)
-    heads = ("", "Unit") if report.statement is not None else tuple(chain(*map(two_columns, report.breakdown))) or ("",)
-    levels = list(zip(*(headings(sheet, across) for across in sheet.across), strict=True))
+    sheet, looks = layout(report), Looks(report)
+    heads = heads_of(report)
+    across = list(zip(*(headings(sheet, across) for across in sheet.across), strict=True)) or [()]  # no columns at all
+    beside = [[head.words if level is across[-1] else "" for head in heads] for level in across]
+    beside[0][0] = beside[0][0] or f"{report.label}, {report.period.label}"
     return Sheet(
         name=report.label,
-        headings=[
-            [*(heads if at == len(levels) - 1 else [""] * len(heads)), *level] for at, level in enumerate(levels)
-        ],
+        headings=[[*words, *level] for words, level in zip(beside, across, strict=True)],
         frozen=len(heads),
-        widths=[*(width_of(head) for head in heads), *[16] * len(sheet.across)],
-        rows=([*head_cells(report, down), *figure_cells(sheet, down)] for down in sheet.down),
+        widths=[*(head.width for head in heads), *(wide_enough(level) for level in zip(*across, strict=True))],
+        right=[*[False] * len(heads), *[True] * len(sheet.across)],
+        height=len(sheet.down),
+        rows=([*head_cells(report, down), *figure_cells(sheet, down, looks)] for down in sheet.down),
     )
 
 
-def two_columns(dimension: str) -> tuple[str, str]:
-    """Return the headings of a dimension's ids and labels."""
-    return dimension, f"{dimension} label"
-
-
-def width_of(head: str) -> int:
-    """Return how many characters a column at the head of rows is wide."""
-    return {"": 44, "Unit": 16}.get(head, 32 if head.endswith("label") else 14)
+def heads_of(report: Report) -> Sequence[Head]:
+    """Return the headings at the head of rows: of lines and their units, or of the ids and labels of members."""
+    if report.statement is not None:
+        return Head("", 44), Head("Unit", 16)
+    ids = [[Head(dimension, 14), Head(f"{dimension} label", 32)] for dimension in report.breakdown]
+    return tuple(chain(*ids)) or (Head("", 44),)
 
 
 def headings(sheet: Layout, across: Across) -> tuple[str, ...]:
@@ -103,7 +58,7 @@ def headings(sheet: Layout, across: Across) -> tuple[str, ...]:
 
 def unit_shown(report: ReportData, line: Line, comparison: Comparison) -> str:
     """Return the unit of a line's figures as their number format shows them."""
-    unit = report.unit(line, comparison, scaled=False) or ""
+    unit = report.unit(line, comparison) or ""
     return "%" if unit == "fraction" else unit
 
 
@@ -111,13 +66,13 @@ def head_cells(report: Report, down: Down) -> Iterator[SheetCell]:
     """Yield what stands at the head of a row: a line and its unit, or ids and labels of members."""
     if down.line is not None:
         line = report.lines[down.line]
-        is_header = line.type is None
-        yield SheetCell(line.label, Look(TEXT, line.style, is_heading=is_header, indent=line.level))
-        yield SheetCell(unit_shown(report, line, Comparison.FIGURE), Look(TEXT, line.style))
+        role = Role.HEADER_LINE if line.type is None else Role.CELL
+        yield SheetCell(line.label, look_of(TEXT, line.style, line.level, role))
+        yield SheetCell(unit_shown(report, line, Comparison.FIGURE), look_of(TEXT, line.style))
         return
     place = report.places[down.place or 0]
     members = {member.dimension: member for member in place.members}
-    look = Look(TEXT, Style.TOTAL if place.is_total else Style.PLAIN)
+    look = look_of(TEXT, Style.TOTAL if place.is_total else Style.PLAIN)
     if not report.breakdown:
         yield SheetCell("Total", look)
     for at, dimension in enumerate(report.breakdown):
@@ -126,35 +81,46 @@ def head_cells(report: Report, down: Down) -> Iterator[SheetCell]:
         yield SheetCell(member.label if member else None, look)
 
 
-def figure_cells(sheet: Layout, down: Down) -> Iterator[SheetCell]:
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How the figures of a report are set, each look made once."""
+
+    report: ReportData
+    known: dict[tuple[int, int, bool], Look] = field(default_factory=dict)
+
+    def of(self, line: int, column: int, *, in_total: bool) -> Look:
+        """Return the look of the figures of a line in a column, in a row of totals or not."""
+        look = self.known.get((line, column, in_total))
+        if look is None:
+            of, comparison = self.report.lines[line], self.report.columns[column].comparison
+            style = Style.TOTAL if in_total else of.style
+            look = look_of("General" if of.type is None else number_format(self.report, of, comparison), style)
+            self.known[line, column, in_total] = look
+        return look
+
+
+def figure_cells(sheet: Layout, down: Down, looks: Looks) -> Iterator[SheetCell]:
     """Yield the figures of a row."""
     report = sheet.report
-    for cell in sheet.cells(down):
-        is_total = cell.place.is_total and down.place is not None
-        style = Style.TOTAL if is_total else cell.line.style
+    in_total = down.place is not None and report.places[down.place].is_total
+    for across in sheet.across:
+        cell = sheet.cell(down, across)
+        line = down.line if across.line is None else across.line
+        look = looks.of(line or 0, across.column, in_total=in_total)
         if cell.figure is None:
-            yield SheetCell(None, Look(style=style))
-            continue
-        quotient = report.is_quotient(cell.line, cell.column.comparison)
-        yield number_cell(cell.figure.decimal(quotient=quotient), Look(number_format(report, cell), style))
+            yield SheetCell(None, look)
+        else:
+            quotient = report.is_quotient(cell.line, cell.column.comparison)
+            yield number_cell(cell.figure, look, quotient=quotient)
 
 
-def number_cell(number: Decimal, look: Look) -> SheetCell:
-    """Return a number, as text where a spreadsheet would round it."""
-    digits = number.normalize().as_tuple().digits
-    if len(digits) <= DIGITS:
-        return SheetCell(number, look)
-    return SheetCell(f"{number:f}", replace(look, number=TEXT), is_exact=True)
-
-
-def number_format(report: ReportData, cell: Cell) -> str:
-    """Return the number format of a figure: its scale, decimals and signs as the formatted table shows them."""
-    comparison, line = cell.column.comparison, cell.line
+def number_format(report: ReportData, line: Line, comparison: Comparison) -> str:
+    """Return the number format of figures: their scale, decimals and signs as the formatted table shows them."""
     shown = digits_format(report, line, comparison)
     if is_in_hundredths(line, comparison) or comparison is Comparison.VARIANCE:
         plus = "+" if comparison is not Comparison.FIGURE else ""
-        return f"{plus}{shown};-{shown};{ZERO}"
-    return f"{shown};({shown});{ZERO}"
+        return f"{plus}{shown}{ROOM};-{shown}{ROOM};{ZERO}{ROOM}"
+    return f"{shown}{ROOM};({shown});{ZERO}{ROOM}"
 
 
 def digits_format(report: ReportData, line: Line, comparison: Comparison) -> str:
@@ -162,46 +128,6 @@ def digits_format(report: ReportData, line: Line, comparison: Comparison) -> str
     places = places_shown(report, line, comparison)
     decimals = f".{'0' * places}" if places else ""
     if is_in_hundredths(line, comparison):
-        return f"0{decimals}%"
+        return f"0{decimals}%{POINTS if comparison is Comparison.VARIANCE else ''}"
     thousands = "," * (report.scale // 3) if report.is_scaled(line, comparison) else ""
     return f"#,##0{decimals}{thousands}"
-
-
-def rows_sheet(inspection: Inspection) -> Sheet:
-    """Return inspected rows: a column for each, and one for the labels of members where they say more than ids."""
-    columns = inspection.columns
-    heads = [head for column in columns for head in column_heads(inspection, column)]
-    return Sheet(
-        name=inspection.source,
-        headings=[[words for words, _ in heads]],
-        frozen=0,
-        widths=[width for _, width in heads],
-        rows=(list(chain(*map(row_cells, [inspection] * len(columns), columns, row))) for row in inspection.rows),
-    )
-
-
-def column_heads(inspection: Inspection, column: RowColumn) -> Iterator[tuple[str, int]]:
-    """Yield the headings of a column with their widths."""
-    unit = f" ({column.unit})" if column.unit else ""
-    yield f"{column.name}{unit}", 16
-    if column.name in inspection.labels:
-        yield f"{column.name} label", 32
-
-
-def row_cells(inspection: Inspection, column: RowColumn, value: Exact | str | None) -> Iterator[SheetCell]:
-    """Yield the cells of one value: itself, and its label where its column has labels."""
-    if isinstance(value, Exact):
-        yield number_cell(value.decimal(quotient=inspection.quotient), Look(PLAIN))
-        return
-    day = day_of(value) if column.kind == "date" else None
-    yield SheetCell(value, Look(TEXT)) if day is None else SheetCell(day, Look(DAY))
-    if column.name in inspection.labels:
-        yield SheetCell(value and inspection.labels[column.name].get(value, value), Look(TEXT))
-
-
-def day_of(code: str | None) -> date | None:
-    """Return the day of a code, None where it is a longer period's or a day that spreadsheets do not agree on."""
-    if code is None or len(code) != DAY_CODE:
-        return None
-    day = date.fromisoformat(code)
-    return day if day >= FIRST_DAY else None

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from engine.errors import closest, quoted
 from engine.instance.documents import Document, Location
+from engine.quoting import closest, quoted
 
 Model = TypeVar("Model", bound=BaseModel)
 Schema = Mapping[str, Any]

@@ -7,11 +7,12 @@ from engine.calendar.calendar import Calendar
 from engine.calendar.periods import Period, PeriodRange
 from engine.catalogue import Dimension, DimensionKind, Domain
 from engine.cuts import ALL
-from engine.errors import AmbiguousWeight, BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
+from engine.errors import AmbiguousWeight, BadArguments, BadPeriod, DimensionUnavailable, UnknownName
 from engine.exact import Exact
 from engine.members.memberset import MemberSet
 from engine.notes import Note
 from engine.queries.values import Filter
+from engine.quoting import quoted
 from engine.reader import Reader
 
 NAMED_IN_NOTE = 5

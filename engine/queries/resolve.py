@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from engine.catalogue import Dimension, Domain, Metric, Statement
-from engine.errors import BadArguments, MixedDomains, UnknownName, quoted
+from engine.errors import BadArguments, MixedDomains, UnknownName
 from engine.notes import Note
 from engine.queries.filters import resolve_filters, select_periods, usable_dimension
 from engine.queries.times import resolve_range, resolve_time_axis
 from engine.queries.values import Column, MetricQuery, Query, StatementQuery
+from engine.quoting import quoted
 from engine.reader import Reader
 from engine.requests import MetricRequest, ReportRequest, ScenarioAsked, StatementRequest
 from engine.scenarios import resolve

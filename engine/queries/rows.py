@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from engine.calendar.periods import PeriodRange
 from engine.catalogue import INSPECTION_KEYS, Domain, Metric, Statement
 from engine.cuts import UNASSIGNED
-from engine.errors import BadArguments, ColumnUnavailable, UnknownName, echo, quoted
+from engine.errors import BadArguments, ColumnUnavailable, UnknownName
 from engine.notes import Note
 from engine.queries.filters import resolve_filters, select_periods
 from engine.queries.resolve import refuse_endless_blends
 from engine.queries.times import resolve_range
 from engine.queries.values import Column, Filter
+from engine.quoting import echo, quoted
 from engine.reader import Reader
 from engine.requests import RowsRequest
 from engine.scenarios import Side, resolve, resolve_side

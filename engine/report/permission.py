@@ -5,7 +5,7 @@ the zero of a missing side are looked for before any filter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from engine.cuts import Cut, Cuts
@@ -14,6 +14,7 @@ from engine.reader import Reader
 from engine.scope import Allowed, Cell
 
 Counted = tuple[int, str]  # how many members there were, and a digest of their ids
+UNTOLD = ""  # the digest of no members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,40 @@ def permission_of(domains: Iterable[str], scenarios: Iterable[str], nodes: Cuts,
             for leaf in sorted({leaf for cell in cells for part in cell for leaf in part.codes})
         },
     )
+
+
+def joined(permissions: Sequence[Permission]) -> Permission:
+    """Return the permission of what was made of several results: whoever has it has each of theirs."""
+    cells = list(dict.fromkeys(cell for one in permissions for cell in one.cells))
+    members: dict[str, Counted] = {}
+    for one in permissions:
+        for leaf, known in one.members.items():
+            members[leaf] = more(members.get(leaf, known), known)
+    return Permission(
+        books=permissions[0].books,
+        domains=tuple(dict.fromkeys(domain for one in permissions for domain in one.domains)),
+        scenarios=tuple(dict.fromkeys(scenario for one in permissions for scenario in one.scenarios)),
+        nodes=tuple(dict.fromkeys(cut for one in permissions for cut in one.nodes)),
+        granted=tuple(
+            dict.fromkeys(
+                replace(granted, cell=cells.index(one.cells[granted.cell]))
+                for one in permissions
+                for granted in one.granted
+            )
+        ),
+        cells=tuple(cells),
+        members=members,
+    )
+
+
+def more(one: Counted, other: Counted) -> Counted:
+    """Return the larger of two counts, as one that fits no books where they are of different members.
+
+    What a deny leaves of more members is more, and of members that cannot be told any more it is the most.
+    """
+    if one[0] == other[0] and one != other:
+        return one[0], UNTOLD
+    return max(one, other)
 
 
 def counted(leaf: str, count: int, reader: Reader) -> Counted:

@@ -1,4 +1,4 @@
-"""Keeping reports and inspections as bytes, and opening them again.
+"""Keeping reports, inspections and transforms as bytes, and opening them again.
 
 The table of a snapshot is the tidy frame, unscaled, and behind it the fractions of its figures: numerators and
 denominators as they came out of the sums and formulas, in 64 bits or, where some are longer, as text. Digits would not
@@ -21,44 +21,82 @@ from engine.formulas.figures import Figure, Nothing
 from engine.reader import Reader
 from engine.report.inspection import Inspection
 from engine.report.report import Report
+from engine.report.transform import Transform
 from engine.snapshots.permission import newer_data, still_allows
 from engine.snapshots.stream import read, write
-from engine.snapshots.values import as_json, decoders
+from engine.snapshots.values import Decode, decoders
 
 LONGEST = 2**63  # no number from here on fits 64 bits
 UNAVAILABLE = 0  # as a denominator
+FRAME = "frame"
 
-Kept = Report | Inspection
+Kept = Report | Inspection | Transform
 Values = Mapping[str, Any]  # field to value
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of what is kept: the field that the table stands for, its columns of figures, and how it is remade."""
+    """One kind of what is kept: its fields, the one that the table stands for, that one's columns, how it is remade."""
 
     made: type[Kept]
+    fields: Mapping[str, Decode]
     body: str
     columns: Callable[[Any], Sequence[Sequence[object]]]
     remade: Callable[[Values, pl.DataFrame, Sequence[Sequence[Figure]]], Kept]
 
 
 def keep(kept: Kept) -> bytes:
-    """Return a report or an inspection as a snapshot."""
+    """Return a result as a snapshot."""
     name, kind = next((name, kind) for name, kind in KINDS.items() if isinstance(kept, kind.made))
     table = kept.frame.to_arrow()
     for at, figures in enumerate(kind.columns(kept)):
         table = table.append_column(f"numerator{at}", integers([numerator_of(figure) for figure in figures]))
         table = table.append_column(f"denominator{at}", integers([denominator_of(figure) for figure in figures]))
-    head = {field: as_json(getattr(kept, field)) for field in decoders(kind.made) if field != kind.body}
+    head = {field: getattr(kept, field) for field in kind.fields if field != kind.body}
     return write(table, {"kind": name, "width": kept.frame.width, **head})
 
 
 def opened(data: bytes, reader: Reader) -> Kept:
     """Return what a snapshot holds; refuse a reader who may not see all of it any more."""
+    found = checked(data, reader)
+    return with_frame(found.kind.remade(found.values, found.frame, found.figures()), found.frame)
+
+
+def given(data: bytes, reader: Reader) -> Kept:
+    """Return what a script is given of a snapshot: its frame, without the figures and rows behind it."""
+    found = checked(data, reader)
+    body: Values = {found.kind.body: found.frame if found.kind.body == FRAME else ()}
+    return with_frame(found.kind.made(**found.values, **body), found.frame)
+
+
+def with_frame(made: Kept, frame: pl.DataFrame) -> Kept:
+    """Return a result with the frame that its property would make again."""
+    vars(made)[FRAME] = frame
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A snapshot that was opened: its fields, and its table, of which so many columns are the frame."""
+
+    kind: Kind
+    values: Values
+    table: pa.Table
+    width: int
+    frame: pl.DataFrame
+
+    def figures(self) -> list[list[Figure]]:
+        """Return the figures behind the frame."""
+        columns = self.table.columns
+        return [figures_of(*columns[at : at + 2]) for at in range(self.width, len(columns), 2)]
+
+
+def checked(data: bytes, reader: Reader) -> Found:
+    """Return what a snapshot consists of; refuse a reader who may not see all of it any more."""
     header, table = read(data)
     try:
         kind, width = KINDS[header["kind"]], header["width"]
-        values = {field: decode(header[field]) for field, decode in decoders(kind.made).items() if field != kind.body}
+        values = {field: decode(header[field]) for field, decode in kind.fields.items() if field != kind.body}
     except (KeyError, TypeError, ValueError) as kept_by_another_release:
         raise ExpiredReference.of() from kept_by_another_release
     permission = values["permission"]
@@ -66,10 +104,7 @@ def opened(data: bytes, reader: Reader) -> Kept:
         raise ExpiredReference.of()
     values["notes"] = tuple(dict.fromkeys([*values["notes"], *newer_data(permission, reader)]))
     frame = pl.DataFrame(table.select(range(width))).cast({pl.Categorical: pl.String})
-    figures = [figures_of(*table.columns[at : at + 2]) for at in range(width, table.num_columns, 2)]
-    made = kind.remade(values, frame, figures)
-    vars(made)["frame"] = frame  # what its property would make again
-    return made
+    return Found(kind, values, table, width, frame)
 
 
 def numerator_of(figure: object) -> int | None:
@@ -137,7 +172,18 @@ def inspection_of(values: Values, frame: pl.DataFrame, columns: Sequence[Sequenc
     return Inspection(rows=list(zip(*found, strict=True)), **values)
 
 
+def transform_columns(_: Transform) -> Sequence[Sequence[object]]:
+    """Return no figures: those of a script are floats, and stand in the frame."""
+    return ()
+
+
+def transform_of(values: Values, frame: pl.DataFrame, _: Sequence[Sequence[Figure]]) -> Transform:
+    """Return a transform made again."""
+    return Transform(frame=frame, **values)
+
+
 KINDS: Mapping[str, Kind] = {  # by name and format: a change that fields do not tell takes the next number
-    "report 1": Kind(Report, "figures", report_columns, report_of),
-    "inspection 1": Kind(Inspection, "rows", inspection_columns, inspection_of),
+    "report 1": Kind(Report, decoders(Report), "figures", report_columns, report_of),
+    "inspection 1": Kind(Inspection, decoders(Inspection), "rows", inspection_columns, inspection_of),
+    "transform 1": Kind(Transform, decoders(Transform), FRAME, transform_columns, transform_of),
 }

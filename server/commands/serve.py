@@ -5,6 +5,7 @@ import json
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from urllib.parse import quote
 
 from server.commands.console import out, takes_instance
 from server.listening import listen, listen_to_operators
@@ -12,6 +13,7 @@ from server.settings import Settings
 from server.telemetry.logs import log_to
 from server.tokens.chosen import own_key, secrets_of
 from server.tokens.dev import DevKey
+from server.widgets import DIST, PLAYGROUND
 from server.workers.folder import run_folder
 from server.workers.supervisor import WORKERS, Supervisor
 
@@ -60,4 +62,10 @@ def announcement(settings: Settings, name: str, key: DevKey | None) -> str:
     headers = {"headers": {"Authorization": f"Bearer {key.key}"}} if key else {}
     written = json.dumps({"mcpServers": {"tieout": {"type": "http", "url": url, **headers}}}, indent=2)
     opens = f"key: {key.key}" if key else f"tokens: {settings.oidc_issuer}"
-    return f"{name} on {url}\n{opens}\n\nmcp.json entry:\n{written}"
+    page = playground_of(settings, key) if key and (DIST / PLAYGROUND).is_file() else ""
+    return f"{name} on {url}\n{page}{opens}\n\nmcp.json entry:\n{written}"
+
+
+def playground_of(settings: Settings, key: DevKey) -> str:
+    """Return where the playground is, with the key in the part of the address that browsers send nowhere."""
+    return f"playground: {settings.base_url}/#key={quote(key.key, safe='')}\n"

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from time import time
 
-from engine.errors import quoted
 from engine.instance.read import read_instance
 from engine.profiles import Profiles
+from engine.quoting import quoted
 from server.commands.check import profiles_in_use
 from server.commands.console import DONE, FAULTY, out, takes_instance
 from server.principal import DEVELOPER

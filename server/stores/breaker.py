@@ -6,7 +6,7 @@ from random import uniform
 from threading import Lock
 from time import monotonic
 
-from server.ports import StoreDown
+from server.ports import StoreDown, StoreFull
 
 FAILURES = 3  # in a row, until nobody is let through
 SOONEST, LATEST = 2.0, 30.0  # seconds until one is again, to see
@@ -38,6 +38,9 @@ class Breaker:
                 self._spare()  # the others, while this call sees how it stands
         try:
             yield
+        except StoreFull:  # it answered
+            self._answered()
+            raise
         except StoreDown:
             self._failed()
             raise

@@ -1,20 +1,58 @@
 """The volume of files: their bytes, complete or not there, with room to spare."""
 
+import errno
+import fcntl
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
+from io import FileIO
 from pathlib import Path
-from secrets import token_hex
 from time import time
 from typing import BinaryIO
 
-from server.ports import StoreDown
+from server.ports import NoRoom, StoreDown
 
 MEGABYTE = 1 << 20
 STAGED = ".part"
+LOCK = ".lock"
 FORGOTTEN = 3600.0  # seconds after which a file that nobody knows is nobody's
 CHUNK = 1 << 20
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Taken(Exception):
+    """Bytes of the same file are arriving already."""
+
+
+class Arrival:
+    """A file on its way in: nothing of it is there under its name before all of it is."""
+
+    def __init__(self, volume: "Volume", file_id: str, file: FileIO, staged: Path) -> None:
+        self._volume = volume
+        self._path = volume.path(file_id)
+        self._file = file
+        self._staged = staged
+        self._digest = sha256()
+        self.size = 0
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes; StoreDown where they cannot be kept."""
+        with told():
+            self._volume.hold_room(len(chunk))
+            left = memoryview(chunk)
+            while left:
+                left = left[self._file.write(left) :]
+        self._digest.update(chunk)
+        self.size += len(chunk)
+
+    def settle(self) -> str:
+        """Put the file in its place, on the disk, and return its digest; StoreDown."""
+        with told():
+            os.fsync(self._file.fileno())
+            self._staged.rename(self._path)
+        return self._digest.hexdigest()
 
 
 class Volume:
@@ -28,32 +66,95 @@ class Volume:
         """Return where the bytes of a file are."""
         return self._folder / file_id
 
+    def hold_room(self, size: int = 0) -> None:
+        """Raise NoRoom where a number of bytes would leave less free than must be; StoreDown."""
+        with told():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            if shutil.disk_usage(self._folder).free - size < self._free:
+                raise NoRoom("the volume of files has no room left; free space, or enlarge it")
+
     def keep(self, file_id: str, write: Callable[[Path], None]) -> tuple[int, str]:
         """Keep what a function writes to a path; return how many bytes it has and their digest. StoreDown."""
-        staged = self._folder / f"{file_id}.{token_hex(4)}{STAGED}"
+        staged = self._beside(file_id, STAGED)
+        self.hold_room()
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            if shutil.disk_usage(self._folder).free < self._free:
-                raise StoreDown("the volume of files has no room left; free space, or enlarge it")
-            write(staged)
-            size, digest = synced(staged)
-            staged.rename(self.path(file_id))
-        except OSError as fault:
-            raise StoreDown(f"the volume of files cannot be written: {fault.strerror}") from fault
+            with told():
+                write(staged)
+                size, digest = synced(staged)
+                staged.rename(self.path(file_id))
         finally:
             staged.unlink(missing_ok=True)
         return size, digest
 
+    @contextmanager
+    def arriving(self, file_id: str, size: int) -> Iterator[Arrival]:
+        """Let a file of about some size arrive, and no other under its id until the block ends; Taken, StoreDown."""
+        self.hold_room(size)
+        staged = self._beside(file_id, STAGED)
+        with self._alone(file_id):
+            with told():
+                file = staged.open("wb", buffering=0)  # what is written is written, and not when it is closed
+            try:
+                with file:
+                    yield Arrival(self, file_id, file, staged)
+            finally:
+                staged.unlink(missing_ok=True)
+
+    @contextmanager
+    def _alone(self, file_id: str) -> Iterator[None]:
+        """Keep others from a file while the block runs; Taken where one of them does, StoreDown."""
+        path = self._beside(file_id, LOCK)
+        with told():
+            lock = path.open("ab")
+        with lock:
+            if not locked(lock) or not is_at(path, lock):  # whose block may have ended since it was opened
+                raise Taken
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+
+    def _beside(self, file_id: str, suffix: str) -> Path:
+        return self._folder / f"{file_id}{suffix}"
+
     def drop(self, file_ids: Collection[str]) -> None:
-        """Delete files, those that are gone already as well."""
+        """Delete files, those that are gone already as well, and what is left of their arrival."""
         for file_id in file_ids:
-            self.path(file_id).unlink(missing_ok=True)
+            for suffix in ("", STAGED, LOCK):
+                self._beside(file_id, suffix).unlink(missing_ok=True)
 
     def forgotten(self) -> Iterator[str]:
-        """Yield the names of files that are old enough to be known by now, if they are anybody's."""
+        """Yield the ids of files that are old enough to be known by now, if they are anybody's."""
         for path in self._folder.iterdir() if self._folder.is_dir() else ():
             if path.is_file() and not path.name.startswith(".") and time() - path.stat().st_mtime > FORGOTTEN:
-                yield path.name
+                yield path.name.partition(".")[0]
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Raise StoreDown for what the system says of a volume."""
+    try:
+        yield
+    except OSError as fault:
+        kind = NoRoom if fault.errno in FULL else StoreDown
+        raise kind(f"the volume of files cannot be written: {fault.strerror}") from fault
+
+
+def locked(file: BinaryIO) -> bool:
+    """Lock a file where nobody else has; the lock ends with its process, however that ends."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_at(path: Path, file: BinaryIO) -> bool:
+    """Tell whether a file is the one at a path."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def synced(path: Path) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""Files and principals in the platform database."""
+"""Files, uploads and principals in the platform database."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -8,18 +8,24 @@ from typing import Any, LiteralString
 from psycopg.rows import dict_row, scalar_row
 from psycopg.types.json import Jsonb
 
-from server.ports import File, Seen
+from server.ports import Arrived, File, Seen, Upload
 from server.stores.postgres import Database
 
-# an owner's files are added one at a time: otherwise two could each find room for themselves
+# what an owner has grows in one place at a time: otherwise two could each find room for themselves
 LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended(%(owner)s, 8))"
-ADD: LiteralString = """
+ROOM: LiteralString = """
+where %(size_bytes)s + (
+    select coalesce(sum(size_bytes), 0) from files where owner = %(owner)s and state = 'available'
+) + (
+    select coalesce(sum(size_bytes), 0) from uploads
+    where owner = %(owner)s and state in ('reserved', 'received') and expires_at > %(created_at)s
+) <= %(quota)s
+"""
+ADD: LiteralString = f"""
 insert into files (file_id, owner, purpose, name, mime_type, size_bytes, sha256, cell, created_at, expires_at)
 select %(file_id)s, %(owner)s, %(purpose)s, %(name)s, %(mime_type)s, %(size_bytes)s, %(sha256)s, %(cell)s,
     %(created_at)s, %(expires_at)s
-where %(size_bytes)s + (
-    select coalesce(sum(size_bytes), 0) from files where owner = %(owner)s and state = 'available'
-) <= %(quota)s
+{ROOM}
 """
 GET: LiteralString = (
     "select file_id, owner, purpose, name, mime_type, size_bytes, sha256, cell, created_at, expires_at "
@@ -29,6 +35,38 @@ EXPIRE: LiteralString = """
 update files set state = 'expired' where state = 'available' and expires_at <= %(now)s returning file_id
 """
 KNOWN: LiteralString = "select file_id from files where file_id = any(%(file_ids)s) and state = 'available'"
+RESERVE: LiteralString = f"""
+insert into uploads (upload_id, owner, name, mime_type, size_bytes, created_at, expires_at)
+select %(upload_id)s, %(owner)s, %(name)s, %(mime_type)s, %(size_bytes)s, %(created_at)s, %(expires_at)s
+{ROOM}
+"""
+FIND: LiteralString = """
+select upload_id, owner, name, mime_type, size_bytes, state, sha256, created_at, expires_at from uploads
+where upload_id = %(upload_id)s and (state = 'registered' or state <> 'expired' and expires_at > %(now)s)
+"""
+RECEIVE: LiteralString = """
+update uploads
+set state = 'received', size_bytes = %(size_bytes)s, sha256 = %(sha256)s, expires_at = %(expires_at)s
+where upload_id = %(upload_id)s and state = 'reserved' and expires_at > %(now)s
+"""
+# who comes second waits for the row, and finds it filed
+FILE: LiteralString = """
+insert into files (file_id, owner, purpose, name, mime_type, size_bytes, sha256, created_at, expires_at)
+select upload_id, owner, %(purpose)s, name, mime_type, size_bytes, sha256, %(now)s, %(expires_at)s
+from uploads where upload_id = %(upload_id)s and state = 'received' and expires_at > %(now)s
+for update
+"""
+FILED: LiteralString = "update uploads set state = 'registered', file_id = upload_id where upload_id = %(upload_id)s"
+RELEASE: LiteralString = """
+update uploads set state = 'expired' where upload_id = %(upload_id)s and state in ('reserved', 'received')
+"""
+EXPIRE_UPLOADS: LiteralString = """
+update uploads set state = 'expired' where state in ('reserved', 'received') and expires_at <= %(now)s
+returning upload_id
+"""
+KNOWN_UPLOADS: LiteralString = """
+select upload_id from uploads where upload_id = any(%(upload_ids)s) and state in ('reserved', 'received')
+"""
 RECORD: LiteralString = """
 insert into principals (subject, claims, seen_at) values (%(subject)s, %(claims)s, %(at)s)
 on conflict (subject) do update set claims = excluded.claims, seen_at = excluded.seen_at
@@ -44,7 +82,10 @@ class PostgresFiles:
         self._database = database
 
     def add(self, file: File, quota: int) -> bool:
-        """Take note of a file; False where its owner's files would be more than a quota of bytes. StoreDown."""
+        """Take note of a file; False where its owner would have more than a quota of bytes, reserved ones too.
+
+        StoreDown.
+        """
         values = {**asdict(file), "cell": None if file.cell is None else Jsonb(file.cell), "quota": quota}
         with self._database.transaction() as connection:
             connection.execute(LOCK, {"owner": file.owner})
@@ -65,6 +106,63 @@ class PostgresFiles:
         """Return those of some ids under which a file is available; StoreDown."""
         with self._database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:
             return cursor.execute(KNOWN, {"file_ids": list(file_ids)}).fetchall()
+
+
+class PostgresUploads:
+    """What is known of uploads, for every server that shares the database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def reserve(self, upload: Upload, quota: int) -> bool:
+        """Reserve room; False where its owner would have more than a quota of bytes, files too. StoreDown."""
+        values = {**asdict(upload), "quota": quota}
+        del values["arrived"]
+        with self._database.transaction() as connection:
+            connection.execute(LOCK, {"owner": upload.owner})
+            return connection.execute(RESERVE, values).rowcount == 1
+
+    def get(self, upload_id: str, now: datetime) -> Upload | None:
+        """Return an upload that is filed or has not expired, None where there is none; StoreDown."""
+        with self._database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
+            found = cursor.execute(FIND, {"upload_id": upload_id, "now": now}).fetchone()
+        return None if found is None else Upload(arrived=Arrived(found.pop("state")), **found)
+
+    def receive(self, upload_id: str, size_bytes: int, sha256: str, now: datetime, expires_at: datetime) -> bool:
+        """Take note of bytes that came; False where none are awaited (any more). StoreDown."""
+        values = {
+            "upload_id": upload_id,
+            "size_bytes": size_bytes,
+            "sha256": sha256,
+            "now": now,
+            "expires_at": expires_at,
+        }
+        with self._database.transaction() as connection:
+            return connection.execute(RECEIVE, values).rowcount == 1
+
+    def file(self, upload_id: str, purpose: str, now: datetime, expires_at: datetime) -> bool:
+        """Make what was received a file, once; False where nothing is to be made one. StoreDown."""
+        values = {"upload_id": upload_id, "purpose": purpose, "now": now, "expires_at": expires_at}
+        with self._database.transaction() as connection:
+            if connection.execute(FILE, values).rowcount == 0:
+                return False
+            connection.execute(FILED, values)
+        return True
+
+    def release(self, upload_id: str) -> bool:
+        """Give the room of an upload back, unless it is filed or gone; StoreDown."""
+        with self._database.transaction() as connection:
+            return connection.execute(RELEASE, {"upload_id": upload_id}).rowcount == 1
+
+    def expire(self, now: datetime) -> Sequence[str]:
+        """Take note of which uploads have expired and return their ids, each once; StoreDown."""
+        with self._database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:
+            return cursor.execute(EXPIRE_UPLOADS, {"now": now}).fetchall()
+
+    def known(self, upload_ids: Collection[str]) -> Collection[str]:
+        """Return those of some ids that are reserved or received; StoreDown."""
+        with self._database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:
+            return cursor.execute(KNOWN_UPLOADS, {"upload_ids": list(upload_ids)}).fetchall()
 
 
 class PostgresPrincipals:

@@ -72,7 +72,8 @@ class CacheLeases:
             timeout=BORROWING,
             socket_connect_timeout=CONNECTING,
             socket_timeout=ANSWERING,
-            retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.1), 1),  # heals a connection that was reset
+            # heals a connection that was reset; a store that says nothing is not waited for twice
+            retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.1), 1, (redis.ConnectionError,)),
             protocol=3,
         )
         client = Redis(connection_pool=self._pool)
@@ -131,6 +132,7 @@ class SharedLeases:
         self._tell = tell
         self._breaker = Breaker("the cache store is not asked for a moment: it did not answer")
         self._alone = False
+        self._uncounted: set[str] = set()  # leases that the store did not count, as far as is known
         self._returning: set[asyncio.Task[None]] = set()
 
     async def take(self, subject: str) -> str:
@@ -140,6 +142,7 @@ class SharedLeases:
             cap = await self._take(lease)
         except StoreDown:
             self._share.need_room(subject)
+            self._uncounted.add(lease)
         else:
             if cap:
                 raise CapReached(cap)
@@ -149,7 +152,11 @@ class SharedLeases:
     async def give_back(self, lease: str) -> None:
         """Give a place back; one that was lost already is none to give."""
         await self._share.give_back(lease)
-        await self._return([lease])
+        if lease in self._uncounted:  # nobody waits a second time for a store that did not answer
+            self._uncounted.remove(lease)
+            self._return_soon(lease)
+        else:
+            await self._return([lease])
 
     async def keep(self) -> None:
         """Keep what is held, and see whether a store that was away is back, until cancelled; then give all back."""
@@ -171,9 +178,7 @@ class SharedLeases:
             with self._breaker.watched():
                 return await self._store.take(lease)
         except asyncio.CancelledError:
-            returning = asyncio.create_task(self._return([lease]))  # it may have been taken by now
-            self._returning.add(returning)
-            returning.add_done_callback(self._returning.discard)
+            self._return_soon(lease)  # it may have been taken by now
             raise
 
     async def _renew(self) -> None:
@@ -181,8 +186,14 @@ class SharedLeases:
         with suppress(StoreDown):
             with self._breaker.watched():
                 await self._store.renew(held)
+            self._uncounted.difference_update(held)
             if gone := set(held) - set(self._share.held):  # which were given back meanwhile, and renewed after that
                 await self._return(gone)
+
+    def _return_soon(self, lease: str) -> None:
+        returning = asyncio.create_task(self._return([lease]))
+        self._returning.add(returning)
+        returning.add_done_callback(self._returning.discard)
 
     async def _return(self, leases: Collection[str]) -> None:
         if not self._breaker.is_open:

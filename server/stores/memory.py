@@ -1,5 +1,6 @@
 """Stores in memory: for one process, and gone with it."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -104,6 +105,10 @@ class MemoryLeases:
             self._of[subject] -= 1
             if not self._of[subject]:
                 del self._of[subject]
+
+    async def keep(self) -> None:
+        """Keep what is held, until cancelled: nothing is lost here."""
+        await asyncio.Event().wait()
 
 
 def holds(asked: LoadsAsked, attempt: LoadAttempt) -> bool:

@@ -10,6 +10,7 @@ from server.stores.breaker import Breaker
 from server.stores.references import is_reference, new_reference
 from server.stores.valkey import Cache
 
+LARGE = 1 << 20  # bytes that take longer than an answer may
 KEEP = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -35,8 +36,10 @@ return 1
 class CacheSnapshots:
     """Snapshots that every worker and host with the same cache store can open."""
 
-    def __init__(self, cache: Cache, idle_seconds: float, seconds: float) -> None:
+    def __init__(self, cache: Cache, blobs: Cache, idle_seconds: float, seconds: float) -> None:
+        """`cache` soon gives up, `blobs` is the same store with time for many megabytes."""
         self._cache = cache
+        self._blobs = blobs
         self._idle = int(idle_seconds * 1000)
         self._longest = int(seconds * 1000)
         self._breaker = Breaker("the cache store is not asked for a moment: it did not answer")
@@ -44,7 +47,8 @@ class CacheSnapshots:
     def keep(self, owner: str, data: bytes) -> str:
         """Keep bytes and return the reference to them; StoreDown where they cannot be kept now."""
         reference = new_reference()
-        with self._breaker.watched(), self._cache.client() as client:
+        cache = self._blobs if len(data) > LARGE else self._cache
+        with self._breaker.watched(), cache.client() as client:
             client.eval(KEEP, 2, *keys_of(reference), owner_of(owner), self._idle, self._longest, data)
         return reference
 
@@ -53,9 +57,13 @@ class CacheSnapshots:
         if not is_reference(reference):
             return None
         head, body = keys_of(reference)
-        with self._breaker.watched(), self._cache.client() as client:
-            touched: Any = client.eval(TOUCH, 2, head, body, owner_of(owner), self._idle)
-            data: Any = client.get(body) if touched else None
+        with self._breaker.watched():
+            with self._cache.client() as client:
+                touched: Any = client.eval(TOUCH, 2, head, body, owner_of(owner), self._idle)
+            if not touched:
+                return None
+            with self._blobs.client() as client:
+                data: Any = client.get(body)
         return None if data is None else bytes(data)
 
 

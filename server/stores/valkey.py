@@ -9,7 +9,7 @@ import redis
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.retry import Retry
 
-from server.ports import StoreDown
+from server.ports import StoreDown, StoreFull
 from server.settings import BadSetting, variable_of
 
 CONNECTIONS = 16
@@ -21,7 +21,6 @@ TOLD = (
     (redis.TimeoutError, "does not answer in time"),
     (redis.AuthenticationError, "wants a password; it must take those who can reach it without one"),
     (redis.ConnectionError, "cannot be reached"),
-    (redis.exceptions.OutOfMemoryError, "is full"),
 )
 EXPECTED = tuple(kind for kind, _ in TOLD)
 
@@ -44,16 +43,19 @@ class Cache:
             timeout=BORROWING,
             socket_connect_timeout=CONNECTING,
             socket_timeout=answering,
-            retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.1), again),  # heals a connection that was reset
+            # heals a connection that was reset; a store that says nothing is not waited for twice
+            retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.1), again, (redis.ConnectionError,)),
             protocol=3,
         )
 
     @contextmanager
     def client(self) -> Iterator[redis.Redis]:
-        """Lend a client; StoreDown where the store does not answer in time."""
+        """Lend a client; StoreDown where the store does not answer in time, StoreFull where it has no room."""
         self._prepare()
         try:
             yield redis.Redis(connection_pool=self._pool)
+        except redis.exceptions.OutOfMemoryError:
+            raise StoreFull("the cache store is full") from None
         except EXPECTED as fault:
             raise StoreDown(f"the cache store {next(told for kind, told in TOLD if isinstance(fault, kind))}") from None
 

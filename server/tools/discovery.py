@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from engine.catalogue import Dimension
-from engine.errors import echo
 from engine.notes import Note
+from engine.quoting import echo
 from engine.reader import Reader
 from engine.requests import NothingAsked, SearchRequest, VariantsRequest
 from engine.scenarios import GRAMMAR, Scenario, Variance, resolve

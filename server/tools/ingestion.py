@@ -4,10 +4,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from engine.errors import ECHO_CHARACTERS, ECHO_NAMES, BadArguments, UnknownName, closest, cut, quoted
+from engine.errors import BadArguments, UnknownName
 from engine.feeds import Binding, LoadStatus
 from engine.feeds_seen import FeedSeen, is_served
 from engine.notes import Note
+from engine.quoting import ECHO_CHARACTERS, ECHO_NAMES, closest, cut, quoted
 from engine.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
 from server.caller import Caller
 from server.feeds import LastLoads

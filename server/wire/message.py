@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.errors import BadArguments, Refusal, quoted
+from engine.errors import BadArguments, Refusal
+from engine.quoting import quoted
 from server.wire.schema import Json
 
 DEEPEST = 32  # levels of arguments

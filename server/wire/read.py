@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_json
 
-from engine.errors import BadArguments, closest, quoted
+from engine.errors import BadArguments
+from engine.quoting import closest, quoted
 from server.wire.schema import Asked, Json, Shape
 
 TAKES = {
@@ -29,6 +30,8 @@ EXAMPLES: dict[str, object] = {
     "decimals": 1,
     "period_start": "2026-01",
     "period_end": "2026-12",
+    "data_refs": ["ds_\N{HORIZONTAL ELLIPSIS}"],
+    "chart_spec": {"chart_type": "bar", "title": "Revenue by region"},
 }
 JSON_KINDS: list[tuple[type | tuple[type, ...], str]] = [
     (bool, "true or false"),
@@ -63,6 +66,17 @@ def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
         )
     if error["type"] in {"missing", "missing_argument"}:
         return BadArguments(f"The argument {quoted([field])} is missing.", field=field, valid=known)
+    if error["type"] == "literal_error":
+        choices = choices_at(schema, path)
+        close = closest(str(error["input"]), choices)
+        guess = f" Did you mean {quoted(close)}?" if close else ""
+        return BadArguments(
+            f"The argument {quoted([field])} takes {quoted(choices)}.{guess}",
+            field=field,
+            got=error["input"],
+            valid=choices,
+            did_you_mean=close,
+        )
     alike = [other for other in errors if other["loc"][: len(path)] == error["loc"][: len(path)]]
     takes = " or ".join(dict.fromkeys(TAKES.get(other["type"], other["msg"]) for other in alike))
     top = str(path[0]) if path else ""
@@ -79,6 +93,14 @@ def known_fields(schema: Json, path: Sequence[Any]) -> list[str]:
     for step in path[:-1]:
         schema = schema.get("items", schema) if isinstance(step, int) else schema.get("properties", {}).get(step, {})
     return list(schema.get("properties", {}))
+
+
+def choices_at(schema: Json, path: Sequence[Any]) -> list[str]:
+    """Return what an argument is chosen from."""
+    for step in path:
+        inner = schema.get("items" if isinstance(step, int) else "additionalProperties", schema)
+        schema = schema.get("properties", {}).get(step, inner)
+    return list(schema.get("enum", ()))
 
 
 def type_words(value: object) -> str:

@@ -42,3 +42,10 @@ class CountsAlone:
     """Whether the worker counts calls by itself, against its share of the caps, for the cache store does not."""
 
     alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoScripts:
+    """The worker runs no scripts of charts, for its jail does not hold."""
+
+    reason: str

@@ -16,7 +16,7 @@ from threading import Thread
 from time import monotonic
 
 from server.telemetry.shared import environment
-from server.workers.messages import CountsAlone, Leave, Overrun, Ready
+from server.workers.messages import CountsAlone, Leave, NoScripts, Overrun, Ready
 
 
 class Phase(Enum):
@@ -38,7 +38,7 @@ class Ended:
         return f"by {Signals(-self.status).name}" if self.status < 0 else f"with status {self.status}"
 
 
-Told = Ready | Overrun | CountsAlone | Ended
+Told = Ready | Overrun | CountsAlone | NoScripts | Ended
 Tell = Callable[["Worker", Told], None]
 
 
@@ -51,6 +51,7 @@ class Worker:
         self.limit = float("inf")  # when the phase has to be over
         self.outdated = False  # there is something newer to go by
         self.counts_alone = False
+        self.no_scripts: str | None = None  # why it runs none
         self._control, theirs = Pipe()
         with theirs:
             given = [theirs.fileno(), listening.fileno()]

@@ -11,7 +11,7 @@ A new worker is ready before an old one leaves. One that dies is replaced, at on
 import logging
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Self
 
 from server.settings import Settings
 from server.signals import on_hangup
-from server.workers.messages import Brief, CountsAlone, Overrun, Ready
+from server.workers.messages import Brief, CountsAlone, NoScripts, Overrun, Ready
 from server.workers.process import Ended, Phase, Told, Worker
 
 GRACE = 5.0  # seconds that calls may take beyond their deadline
@@ -79,6 +79,11 @@ class Supervisor:
     def counting_alone(self) -> int:
         """How many workers count calls by themselves."""
         return sum(worker.counts_alone for worker in self._workers)
+
+    @property
+    def no_scripts(self) -> Sequence[str]:
+        """Why workers run no scripts, each that runs none."""
+        return [worker.no_scripts for worker in self._workers if worker.no_scripts is not None]
 
     def begin(self) -> None:
         """Start a worker; before there is a brief, it waits for one."""
@@ -145,6 +150,8 @@ class Supervisor:
                 duties.serving()
             case CountsAlone(alone):
                 worker.counts_alone = alone
+            case NoScripts(reason):
+                worker.no_scripts = reason
             case Overrun(tool):
                 log.error("a call of %s does not end; worker %d is replaced", tool, worker.pid)
                 worker.outdated = True

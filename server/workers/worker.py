@@ -1,29 +1,34 @@
 """A worker: the process that answers calls, on a socket that it shares, until its parent tells it to leave."""
 
 import asyncio
+import logging
 import os
 import resource
 import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from threading import Thread
 
 from engine.books import Shelf
 from engine.instance.read import Instance, read_instance
+from sandbox.pool import WORKER, Pool
 from server.app import HttpServer, application
 from server.caller import Callers, Keeping
 from server.dispatch import Dispatch
 from server.embedded.platform import Platform, platform
 from server.feeds import Feeds
 from server.files import archive_of, swept
+from server.importing.importer import importer_of
 from server.ops.board import HealthBoard
+from server.playground import playground
 from server.ports import Loads
 from server.profiles import LiveProfiles, followed
 from server.recording import Recorder, recorded
+from server.scripts import Workshop
 from server.settings import Settings
 from server.signals import end_with
 from server.stores.leases import CacheLeases, SharedLeases
@@ -36,16 +41,21 @@ from server.telemetry.traces import traced
 from server.tokens.chosen import authority_of, secrets_of
 from server.tool import Tool
 from server.toolbox import TOOLS
-from server.transfers import Transfers
-from server.workers.messages import Brief, CountsAlone, Leave, Overrun, Ready
+from server.transfers.routes import transfer_routes
+from server.workers.messages import Brief, CountsAlone, Leave, NoScripts, Overrun, Ready
 
 ORPHANED = 1  # exit status
 TURN = 0.0005  # seconds of a thread of heavy calls; light calls wait for several of them
+Places = SharedLeases | MemoryLeases  # for calls
 OPEN_FILES = 1 << 14  # connections, and files of the books
+log = logging.getLogger("tieout")
 
 
-def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = TOOLS) -> None:
-    """Serve until told to leave; without a parent there is nobody to serve for."""
+def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = TOOLS, scripts: str = WORKER) -> None:
+    """Serve until told to leave; without a parent there is nobody to serve for.
+
+    `scripts` is the module that runs those of charts.
+    """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # is for the parent
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
@@ -64,19 +74,23 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             profiles = LiveProfiles(source_of(settings, opened.database), instance.catalogue)
             archive = archive_of(settings, opened.database)
             recorder = Recorder(archive.principals)
-            keeping = Keeping(opened.snapshots, archive, recorder)
-            callers = callers_of(settings, instance, opened.loads, keeping, profiles)
+            keeping = Keeping(opened.snapshots, archive, recorder, importer_of(settings))
+            workshop = Workshop(Pool(settings.scripts_at_once, scripts))
+            Thread(target=try_scripts, args=(workshop, told), name="first look at the jail", daemon=True).start()
+            callers = callers_of(settings, instance, opened.loads, keeping, profiles, workshop)
             leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
             dispatch = Dispatch(callers, settings, telemetry, leases, tools, partial(overran, told))
-            health, transfers = HealthBoard(brief.health), Transfers(callers, archive)
-            authority, beside = authority_of(settings), transfers.routes()
+            health, authority = HealthBoard(brief.health), authority_of(settings)
+            beside = [*transfer_routes(callers, archive, settings), *playground(settings)]
             app = application(dispatch, authority, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
-            with followed(profiles), recorded(recorder), swept(archive):
+            with closing(workshop), followed(profiles), recorded(recorder), swept(archive):
                 asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))
 
 
-async def serve(server: HttpServer, leases: SharedLeases, told: Connection, listening: socket.socket) -> None:
+async def serve(
+    server: HttpServer, leases: SharedLeases | MemoryLeases, told: Connection, listening: socket.socket
+) -> None:
     """Answer calls until told to leave."""
     Thread(target=heed, args=(told, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
     keeping = asyncio.create_task(leases.keep())
@@ -86,21 +100,38 @@ async def serve(server: HttpServer, leases: SharedLeases, told: Connection, list
     await asyncio.wait({keeping})
 
 
-def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]) -> SharedLeases:
+def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]) -> Places:
     """Return places for calls: of the caps in the cache store, or of this worker's share of them."""
-    store = CacheLeases(opened.cache_address, settings.calls_per_caller, settings.calls)
-    share = [max(1, cap // settings.workers) for cap in (settings.calls_per_caller, settings.calls)]
-    return SharedLeases(store, MemoryLeases(*share), tell=tell)
+    caps = settings.calls_per_caller, settings.calls
+    share = MemoryLeases(*(max(1, cap // settings.workers) for cap in caps))
+    return (
+        share
+        if opened.cache_address is None
+        else SharedLeases(CacheLeases(opened.cache_address, *caps), share, tell=tell)
+    )
 
 
 def callers_of(
-    settings: Settings, instance: Instance, loads: Loads, keeping: Keeping, profiles: LiveProfiles
+    settings: Settings,
+    instance: Instance,
+    loads: Loads,
+    keeping: Keeping,
+    profiles: LiveProfiles,
+    workshop: Workshop,
 ) -> Callers:
     """Return who may call, of the instance as the parent read it."""
     shelf = Shelf(instance.catalogue, settings.store)
     Thread(target=shelf.current, name="first look at the books", daemon=True).start()
     feeds = Feeds.of(instance.bindings, loads, os.environ)
-    return Callers(instance, shelf, feeds, keeping, settings.answer_tokens, settings.row_cap, profiles)
+    return Callers(instance, shelf, feeds, keeping, settings.answer_tokens, settings.row_cap, profiles, workshop)
+
+
+def try_scripts(workshop: Workshop, told: Connection) -> None:
+    """Start what runs scripts, and tell the log and the parent where none can run."""
+    trouble = workshop.pool.trouble()
+    if trouble is not None:
+        log.warning("eval_chart_transform is not offered, scripts cannot run here: %s", trouble)
+        told.send(NoScripts(trouble))
 
 
 def counts_alone(told: Connection, telemetry: Telemetry, alone: bool) -> None:

@@ -36,11 +36,16 @@ CALLS: dict[str, dict[str, Any]] = {
     "get_load_status": {},  # its load is known once figures were asked for
     "list_bindings": {"target": "live.finance"},
     "get_binding": {"binding_id": "finance"},
+    "eval_chart_transform": {},  # as is its reference
     "export_dataset": {},  # as is its reference, and the file below
     "get_file_download": {},
 }
 RENDERING = {name: tool.widget for name, tool in TOOLS.items() if tool.widget}
-OF_ANOTHER_CALL = ("get_load_status", "export_dataset", "get_file_download")
+OF_ANOTHER_CALL = ("get_load_status", "eval_chart_transform", "export_dataset", "get_file_download")
+CHART = {
+    "transform_code": "result = df.filter(pl.col('alias') == 'Actuals', pl.col('unit') == 'USD')",
+    "chart_spec": {"chart_type": "horizontal_bar", "title": "Profit and loss", "x": "label", "y": "value"},
+}
 PNL = {  # added up by hand from data/fact_finance.csv: actual of FY2006, actual less budget
     "net_sales": [1450, -50],  # 1000 - 50 + 500; budget 900 + 600
     "cost_of_sales": [500.25, 120.25],  # 400.25 + 100; budget 380
@@ -83,6 +88,8 @@ def arguments_of(tool: str, era: str, inspector: Inspector) -> dict[str, Any]:
     if tool not in OF_ANOTHER_CALL:
         return CALLS[tool]
     report = inspector(era, *call("run_statement", STATEMENT)).printed["result"]["structuredContent"]
+    if tool == "eval_chart_transform":
+        return {"data_refs": [report["data_ref"]], **CHART}
     export = {"data_ref": report["data_ref"], "format": "json"}
     if tool == "get_file_download":
         made = inspector(era, *call("export_dataset", export)).printed["result"]["structuredContent"]

@@ -78,12 +78,3 @@ def test_every_path_that_the_proxy_forwards_is_named() -> None:
 @pytest.mark.parametrize("file", sorted(set(re.findall(r"`(?:tests/)?([a-z_]+/test_\w+\.py)`", TEXT))))
 def test_the_tests_that_it_names_are_there(file: str) -> None:
     assert (ROOT / "tests" / file).exists()
-
-
-@pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]*)(?:#([\w-]+))?\)", TEXT))
-def test_its_links_lead_somewhere(link: tuple[str, str]) -> None:
-    file, heading = link
-    target = PAGE.parent / file if file else PAGE
-    assert target.exists()
-    headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
-    assert not heading or heading in {re.sub(r"[^\w -]", "", found.lower()).replace(" ", "-") for found in headings}

@@ -1,25 +1,31 @@
 """Exports: files that hold what was seen, figure for figure, and no text that a spreadsheet takes for a formula."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import fastexcel
 import pytest
 
 from engine.answers.figures import answer
 from engine.answers.rows import rows_answer
 from engine.door import Door, open_books
+from engine.errors import BadArguments
+from engine.exact import Exact
 from engine.exports.about import Made
 from engine.exports.document import write_document
-from engine.exports.sheet import SheetCell
-from engine.exports.workbook import LONGEST_TEXT, pieces, sheet_name, write_workbook
-from engine.report.inspection import Inspection
+from engine.exports.workbook import LONGEST_TEXT, MOST_COLUMNS, MOST_ROWS, ROWS_AT_ONCE, sheet_name, write_workbook
+from engine.formulas.figures import Nothing
+from engine.report.inspection import Inspection, Stop
 from engine.report.report import Report
 from engine.snapshots.snapshots import keep, opened
 from tests.support.books import load_instance
 from tests.support.small import write_instance
-from tests.support.workbooks import cells, grid, parts, sheet_xml, shown
+from tests.support.workbooks import cells, go_on, grid, parts, sheet_xml, shown
 
+Write = Callable[[Report | Inspection, Made, Path, Stop], None]
 MADE = Made(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
 COLUMNS = {"Actuals": "actual", "=Budget": "budget", "Var": "var(actual,budget)", "Var %": "var_pct(actual,budget)"}
 LINK = '=HYPERLINK("http://x.example")'
@@ -73,10 +79,14 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Door:
     return open_books(instance, state=folder / "state")
 
 
+class Gone(Exception):
+    """Nobody waits any more."""
+
+
 def written(kept: Report | Inspection, folder: Path) -> Path:
     """Write a workbook of what was kept and opened again."""
     path = folder / "made.xlsx"
-    write_workbook(kept, MADE, path)
+    write_workbook(kept, MADE, path, go_on)
     return path
 
 
@@ -99,10 +109,10 @@ def test_a_statement_has_its_lines_down_and_every_figure_in_units(books: Door, t
 def test_numbers_are_shown_in_scale_and_decimals_and_signed_as_in_the_table(books: Door, tmp_path: Path) -> None:
     report = books.statement("pnl", scenarios=COLUMNS, period="2021-01", scale=3, decimals=2)
     assert shown(written(report, tmp_path), tmp_path) == [
-        ["", "Unit", *COLUMNS],
+        ["Pnl, Jan 2021", "Unit", *COLUMNS],
         ["Trading", "", "", "", "", ""],
-        ["=Revenue", "USD", "10.06", "2.00", "+8.06", "+402.77%"],
-        ["Third", "USD", "3.35", "0.67", "+2.69", "+402.77%"],
+        ["=Revenue", "USD thousands", "10.06", "2.00", "+8.06", "+402.77%"],
+        ["Third", "USD thousands", "3.35", "0.67", "+2.69", "+402.77%"],
         ["Margin", "%", "33.33%", "33.33%", "–", "–"],
     ]
 
@@ -136,6 +146,8 @@ def test_headings_and_the_first_columns_stay_in_sight(books: Door, tmp_path: Pat
     pane = next(sheet_xml(path).iter(f"{MAIN}pane")).attrib
     assert (pane["xSplit"], pane["ySplit"], pane["state"]) == ("2", "2", "frozen")
     assert grid(path)[0][2] == "Actuals"
+    assert grid(path)[0][0] == "Pnl, Jan 2021"
+    assert grid(path)[1][:2] == ["", "Unit"]
     assert grid(path)[1][2].startswith("Name of")
     assert grid(path)[1][-1] == "Total"
 
@@ -145,8 +157,8 @@ def test_inspected_rows_have_days_and_numbers_and_labels(books: Door, tmp_path: 
     path = written(rows, tmp_path)
     assert shown(path, tmp_path) == [
         ["date", "product", "product label", "amount (USD)", "contribution (USD)"],
-        ["2021-01-06", "00123", "Name of 00123", "2,000.5", "2,000.5"],
-        ["2021-01-07", "00123", "Name of 00123", "-0.1", "-0.1"],
+        ["2021-01-06", "00123", "Name of 00123", "2,000.50", "2,000.50"],
+        ["2021-01-07", "00123", "Name of 00123", "-0.10", "-0.10"],
     ]
     assert cells(path)["A2"] == ("n", "44202")  # days since 1899-12-30
 
@@ -177,6 +189,15 @@ def test_texts_that_no_file_can_hold_are_mended(books: Door, tmp_path: Path) -> 
     assert any("texts are longer than a cell holds" in str(text) for _, text in grid(path, 1))
 
 
+def test_a_text_is_never_markup_or_a_character_by_its_number(books: Door, tmp_path: Path) -> None:
+    traps = ["<r><t>rich</t></r>", "a & b < c", "_x0041_", "_x000D__x0041", "two\nlines", "  starts"]
+    report = books.statement("pnl", scenarios=dict.fromkeys(traps, "actual"), period="2021-01")
+    path = written(report, tmp_path)
+    assert grid(path)[0][2:] == traps
+    assert "<t>rich" not in parts(path)["xl/worksheets/sheet1.xml"]
+    assert shown(path, tmp_path)[0][2:] == traps
+
+
 @pytest.mark.parametrize(
     ("label", "name"),
     [
@@ -195,21 +216,64 @@ def test_a_sheet_has_a_name_that_spreadsheets_allow(label: str, name: str) -> No
     assert sheet_name(label, 1).endswith(" (2)")
 
 
-def test_more_rows_than_a_sheet_holds_go_on_in_the_next() -> None:
-    rows = [[SheetCell(str(number))] for number in range(7)]
-    assert [[row[0].value for row in piece] for piece in pieces(iter(rows), 3)] == [
-        ["0", "1", "2"],
-        ["3", "4", "5"],
-        ["6"],
-    ]
-    assert [list(piece) for piece in pieces(iter([]), 3)] == [[]]
+def test_more_rows_than_a_sheet_holds_go_on_in_the_next(books: Door, tmp_path: Path) -> None:
+    rows = replace(books.rows("gl", scenario="budget", columns=["amount"]), rows=[(Exact(7, 10),)] * (MOST_ROWS + 1))
+    path = written(rows, tmp_path)
+    assert fastexcel.read_excel(path).sheet_names == ["gl", "gl (2)", "About"]
+    inside = parts(path)
+    assert inside["xl/worksheets/sheet1.xml"].count("<row ") == MOST_ROWS
+    assert inside["xl/worksheets/sheet2.xml"].count("<v>0.7</v>") == 2
+    assert "$1:$1" in inside["xl/workbook.xml"]
+
+
+def test_more_columns_than_a_sheet_holds_are_refused_with_what_to_do(books: Door, tmp_path: Path) -> None:
+    report = books.statement("pnl", scenarios={"A": "actual"}, period="2021-01", dimensions=("product",))
+    figures = [[[*column, *[Nothing.MISSING] * MOST_COLUMNS] for column in line] for line in report.figures]
+    wide = replace(report, places=(*report.places, *[report.places[0]] * MOST_COLUMNS), figures=figures)
+    with pytest.raises(BadArguments, match=r"holds 16,384 columns and this has 16,397\. Export it as json") as refused:
+        written(wide, tmp_path)
+    assert refused.value.as_data()["valid"] == ["json"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("write", [write_workbook, write_document])
+def test_a_report_without_columns_is_a_file_as_well(books: Door, tmp_path: Path, write: Write) -> None:
+    write(books.statement("pnl", scenarios={"Gone": "gone"}, period="2021-01"), MADE, tmp_path / "made", go_on)
+    if write is write_workbook:
+        assert grid(tmp_path / "made")[0] == ["Pnl, Jan 2021", "Unit"]
+    else:
+        assert json.loads((tmp_path / "made").read_text())["columns"] == []
+
+
+@pytest.mark.parametrize("write", [write_workbook, write_document])
+@pytest.mark.parametrize("kind", ["report", "rows"])
+def test_a_file_that_nobody_waits_for_any_more_is_not_insideon(
+    books: Door, tmp_path: Path, write: Write, kind: str
+) -> None:
+    rows = books.rows("gl", scenario="actual")
+    report = books.metric("revenue", period="2021-01", scenarios=COLUMNS, dimensions=("product",))
+    kept = {"rows": replace(rows, rows=list(rows.rows) * 100), "report": report}[kind]
+    asked = []
+
+    def gone() -> None:
+        asked.append(None)
+        if len(asked) > limit:
+            raise Gone
+
+    limit = 1 << 20
+    write(kept, MADE, tmp_path / "whole", gone)
+    looks, asked[:] = len(asked), []
+    assert looks > len(kept.rows if kind == "rows" else report.places) / ROWS_AT_ONCE
+    limit = looks - 1
+    with pytest.raises(Gone):
+        write(kept, MADE, tmp_path / "part", gone)
 
 
 def test_a_document_is_the_whole_answer_and_says_when_it_was_made(books: Door, tmp_path: Path) -> None:
     report = books.metric("revenue", "margin", period="2021-01", scenarios=COLUMNS, dimensions=("product",))
     again = opened(keep(report), books.reader)
     assert isinstance(again, Report)
-    write_document(again, MADE, tmp_path / "made.json")
+    write_document(again, MADE, tmp_path / "made.json", go_on)
     made = json.loads((tmp_path / "made.json").read_text())
     whole = {key: part for key, part in answer(report, 10**9).items() if key != "dataset_available"}
     head = {"books": "Small", "made_at": "2026-11-21T09:30:00+00:00", "made_for": "ann"}
@@ -218,7 +282,7 @@ def test_a_document_is_the_whole_answer_and_says_when_it_was_made(books: Door, t
 
 def test_a_document_of_rows_has_them_all(books: Door, tmp_path: Path) -> None:
     rows = books.rows("gl", scenario="actual")
-    write_document(rows, MADE, tmp_path / "made.json")
+    write_document(rows, MADE, tmp_path / "made.json", go_on)
     made = json.loads((tmp_path / "made.json").read_text())
     assert made["rows"] == rows_answer(rows, 10**9)["rows"]
     assert len(made["rows"]) == len(EVIL) + 1

@@ -269,6 +269,11 @@ def test_every_parameter_that_names_something_is_asked_about() -> None:
     calls = {**NAMING, **OF_MEMBERS}.values()
     named = {(tool.removesuffix("_data"), key) for tool, arguments in calls for key in arguments("board")}
     free = {"period_start", "period_end", "scale", "decimals", "limit", "period", "status", "format"}
-    free |= {"data_ref", "file_id"}  # drawn at random, and of their owner alone: tests/server/test_downloads.py
+    free |= {
+        "data_ref",
+        "file_id",
+        "upload_id",
+    }  # drawn at random, and of their owner alone: test_downloads, test_uploads
+    free |= {"filename", "mime_type", "size_bytes", "file"}  # of what callers bring
     every = {(tool.name.removesuffix("_data"), key) for tool in TOOLS.values() for key in tool.schema["properties"]}
     assert {(tool, key) for tool, key in every if key not in free} <= named

@@ -30,6 +30,10 @@ pool.run(Job(code={ENDLESS!r}, limits=Limits(wall=60, cpu=60)))
 """
 
 
+class Gone(Exception):
+    """Nobody waits for the answer."""
+
+
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
     """A pool whose jail holds."""
@@ -132,6 +136,23 @@ def test_a_dead_child_costs_its_own_job(pool: Pool) -> None:
         assert other.result()
     assert failure is not None
     assert failure.kind == "limit"
+    assert server_of(pool) == server
+
+
+def test_a_job_that_nobody_waits_for_any_more_is_ended(pool: Pool) -> None:
+    server = server_of(pool)
+
+    def leave() -> None:
+        raise Gone
+
+    def leave_it_running() -> None:
+        if children_of(server):
+            raise Gone
+
+    for stop in (leave, leave_it_running):
+        with pytest.raises(Gone):
+            pool.run(Job(code=ENDLESS, limits=FOREVER), stop)
+        assert not children_of(server)
     assert server_of(pool) == server
 
 

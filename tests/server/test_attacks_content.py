@@ -9,7 +9,7 @@ from unicodedata import normalize
 
 import pytest
 
-from server.toolbox import TOOLS
+from tests.server.test_tools import NAMES
 from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY, Fed, attempt_of
 from tests.support.serving import Server, connected, serving
@@ -280,7 +280,7 @@ def test_the_list_of_tools_is_the_same_whatever_the_books_hold(odd_server: Serve
     listed = []
     for server in (odd_server, small_server):
         with connected(server.url, "auto") as books:
-            assert [tool.name for tool in books.tools()] == list(TOOLS)
+            assert [tool.name for tool in books.tools()] == NAMES
             listed.append(books.bodies[-1])
     assert ORDER.encode() not in listed[0]
     assert listed[0] == listed[1]

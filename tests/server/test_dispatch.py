@@ -14,10 +14,11 @@ from engine.books import Shelf
 from engine.errors import DeadlineExceeded
 from engine.instance.read import read_instance
 from engine.requests import NothingAsked
-from server.caller import Caller, Callers
+from server.caller import Caller, Callers, Keeping
 from server.dispatch import CallerGone, Dispatch, Outcome
 from server.feeds import Feeds
 from server.principal import Principal
+from server.scripts import Workshop
 from server.settings import Settings
 from server.stores.memory import MemoryLeases, MemoryLoads
 from server.telemetry.calls import Telemetry
@@ -56,15 +57,19 @@ def tool(run: Any, *, heavy: bool = False) -> Tool:
 
 
 def dispatch_of(
-    small: tuple[Path, Path], tools: Mapping[str, Tool], metrics: Metrics | None = None, **settings: int
+    small: tuple[Path, Path],
+    tools: Mapping[str, Tool],
+    metrics: Metrics | None = None,
+    keeping: Keeping | None = None,
+    workshop: Workshop | None = None,
+    **settings: Any,
 ) -> Dispatch:
     """Return a dispatch over the small books."""
     folder, state = small
     instance = read_instance(folder)
     feeds = Feeds.of({}, MemoryLoads(), {})
-    callers = Callers(
-        instance, Shelf(instance.catalogue, state / "store"), feeds, keeping_in(state / "files"), 10_000, 10_000
-    )
+    shelf, keeping = Shelf(instance.catalogue, state / "store"), keeping or keeping_in(state / "files")
+    callers = Callers(instance, shelf, feeds, keeping, 10_000, 10_000, workshop=workshop or Workshop())
     known = replace(Settings(instance=folder, state=state), **settings)
     leases = MemoryLeases(known.calls_per_caller, known.calls)
     return Dispatch(callers, known, Telemetry(metrics or Metrics()), leases, tools)
@@ -237,6 +242,38 @@ def wait(gate: Gate) -> Answer:
     gate.entered.set()
     assert gate.open.wait(DEADLINE)
     return Answer({})
+
+
+def test_a_tool_that_is_turned_off_is_neither_listed_nor_run(small_instance: tuple[Path, Path]) -> None:
+    ran = []
+    withheld = replace(tool(lambda *_: ran.append(1)), withheld=lambda _: "MACHINE-WORDS", name="turned_off")
+    dispatch = dispatch_of(small_instance, {"turned_off": withheld, **TOOLS})
+
+    async def scene() -> tuple[list[str], Outcome, Outcome]:
+        listed = list(await dispatch.offered())
+        direct = await dispatch.call("turned_off", {"what": "ever"}, ANN)
+        return listed, direct, await dispatch.call("turned_of", {}, ANN)
+
+    listed, direct, close = asyncio.run(scene())
+    assert "turned_off" not in listed
+    assert "list_kpis" in listed
+    assert not ran
+    assert (direct.is_error, direct.result["error_type"], direct.result["retryable"]) == (True, "tool_disabled", False)
+    assert direct.result["error"] == (
+        "The tool 'turned_off' is turned off in this deployment. Use the others; tools/list lists them."
+    )
+    assert "MACHINE-WORDS" not in direct.text
+    assert close.result["error_type"] == "unknown_name"
+    assert "turned_off" not in close.text
+
+
+def test_a_tool_may_depend_on_the_settings(small_instance: tuple[Path, Path]) -> None:
+    cap = replace(tool(lambda *_: Answer({})), withheld=lambda here: "too few" if here.settings.row_cap < 5 else None)
+
+    def is_offered(row_cap: int) -> bool:
+        return bool(asyncio.run(dispatch_of(small_instance, {"cap": cap}, row_cap=row_cap).offered()))
+
+    assert [is_offered(4), is_offered(5)] == [False, True]
 
 
 class Panic(BaseException):

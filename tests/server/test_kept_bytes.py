@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from server.embedded.platform import platform
-from server.ports import Snapshots, StoreDown
+from server.ports import Snapshots, StoreDown, StoreFull
 from server.settings import Settings
 from server.stores.breaker import FAILURES
 from server.stores.held import MOST_BYTES, MemorySnapshots
@@ -45,12 +45,12 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opene
             yield MemorySnapshots
         case "embedded":
             with platform(Settings(instance=tmp_path, database_url="postgresql:///none")) as opened:
-                yield partial(CacheSnapshots, opened.cache)
+                yield partial(CacheSnapshots, opened.cache, opened.cache)
         case _:
             separate: CacheServer = request.getfixturevalue("server")
             separate.start()
             with closing(Cache(separate.address)) as cache:
-                yield partial(CacheSnapshots, cache)
+                yield partial(CacheSnapshots, cache, cache)
 
 
 def test_what_is_kept_is_opened_by_its_owner_alone(open_store: Opened) -> None:
@@ -127,7 +127,7 @@ def test_a_store_that_does_not_answer_is_asked_no_more_for_a_moment(server: Cach
     server.start()
     assert server.process is not None
     with closing(Cache(server.address, again=0)) as cache:
-        store = CacheSnapshots(cache, 60, 60)
+        store = CacheSnapshots(cache, cache, 60, 60)
         kept = store.keep("ann", b"data")
         server.process.send_signal(signal.SIGSTOP)
         for _ in range(FAILURES):
@@ -151,16 +151,19 @@ def opens(store: Snapshots, reference: str) -> bool:
 def test_a_full_store_keeps_nothing_more_and_says_so(server: CacheServer) -> None:
     server.start("--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
     with closing(Cache(server.address)) as cache:
-        store = CacheSnapshots(cache, 60, 60)
-        with pytest.raises(StoreDown, match="is full"):
-            for _ in range(10):
-                store.keep("ann", bytes(1 << 20))
+        store = CacheSnapshots(cache, cache, 60, 60)
+        kept = store.keep("ann", b"small")
+        for _ in range(2 * FAILURES):
+            with pytest.raises(StoreFull, match="is full"):
+                for _ in range(10):
+                    store.keep("ann", bytes(1 << 20))
+        assert store.open("ann", kept) == b"small"  # a store that answers is asked as ever
 
 
 def test_a_store_that_evicts_lets_go_of_whole_results(server: CacheServer) -> None:
     server.start("--maxmemory", "8mb", "--maxmemory-policy", "volatile-lru")
     with closing(Cache(server.address)) as cache:
-        store = CacheSnapshots(cache, 60, 60)
+        store = CacheSnapshots(cache, cache, 60, 60)
         kept = [store.keep("ann", bytes([number]) * (1 << 20)) for number in range(20)]
         found = [store.open("ann", reference) for reference in kept]
         assert None in found

@@ -29,9 +29,12 @@ NAMES = [
     "get_load_status",
     "list_bindings",
     "get_binding",
+    "eval_chart_transform",
     "export_dataset",
     "get_file_download",
 ]
+OF_ANOTHER_CALL = ("eval_chart_transform",)  # whose example draws a result of run_metric
+REVENUE = ("revenue", "Actuals")
 REPORT_KEYS = {
     "label",
     "period",
@@ -54,7 +57,7 @@ def test_the_tools_are_listed_in_order_read_only_and_described(demo: McpBooks) -
     assert [tool.name for tool in tools] == NAMES
     for tool in tools:
         assert tool.title
-        assert tool.annotations.read_only_hint is (tool.name != "export_dataset")
+        assert tool.annotations.read_only_hint is (tool.name not in ("eval_chart_transform", "export_dataset"))
         assert tool.annotations.destructive_hint is False
         assert tool.output_schema is None
         Draft202012Validator.check_schema(tool.input_schema)
@@ -64,7 +67,7 @@ def test_the_tools_are_listed_in_order_read_only_and_described(demo: McpBooks) -
         assert all("description" in known for known in tool.input_schema.get("properties", {}).values())
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if TOOLS[name].example])
+@pytest.mark.parametrize("name", [name for name in NAMES if TOOLS[name].example and name not in OF_ANOTHER_CALL])
 def test_the_example_in_a_description_works(demo: McpBooks, name: str) -> None:
     tool = next(tool for tool in demo.tools() if tool.name == name)
     example = json.loads(tool.description.partition("Example: ")[2])
@@ -72,6 +75,17 @@ def test_the_example_in_a_description_works(demo: McpBooks, name: str) -> None:
     called = demo.call(name, **example)
     assert not called.is_error, called.result
     assert all(note["code"] != "unknown_member" for note in called.result.get("notes", []))
+
+
+def test_the_example_of_a_chart_draws_the_example_of_metrics(demo: McpBooks) -> None:
+    words = {tool.name: tool.description for tool in demo.tools()}
+    metrics, example = (json.loads(words[name].partition("Example: ")[2]) for name in ("run_metric", *OF_ANOTHER_CALL))
+    report = demo.ask("run_metric", **metrics)
+    chart = demo.ask("eval_chart_transform", **example | {"data_refs": [report["data_ref"]]})
+    at = next(at for at, column in enumerate(report["columns"]) if (column["metric"], column["alias"]) == REVENUE)
+    shown = {row["label"]: row["values"][at] for row in report["rows"] if row["kind"] != "total"}
+    assert {region: value for region, alias, value in chart["rows"] if alias == "Actuals"} == shown
+    assert chart["unit"] == report["columns"][at]["unit"]
 
 
 def test_the_load_behind_a_figure_is_described_and_in_the_history(demo: McpBooks) -> None:

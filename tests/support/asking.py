@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from server.tool import Effect
 from server.toolbox import TOOLS
 
 Call = tuple[str, dict[str, Any]]
@@ -26,7 +27,11 @@ LISTS: dict[str, Call] = {
 }
 DEMO: dict[str, Call] = {
     **LISTS,
-    **{f"example of {tool.name}": (tool.name, dict(tool.example)) for tool in TOOLS.values() if tool.example},
+    **{
+        f"example of {tool.name}": (tool.name, dict(tool.example))
+        for tool in TOOLS.values()
+        if tool.example and tool.effect is Effect.NONE
+    },
     "search: a listing": ("search_hierarchy", {"dimension": "customer"}),
     "search: 2,000 of a listing": ("search_hierarchy", {"dimension": "customer", "limit": 2000}),
     "search: 2,000 hits": ("search_hierarchy", {"query": "a", "limit": 2000}),

@@ -4,19 +4,22 @@ from pathlib import Path
 
 from server.caller import Keeping
 from server.files import Archive, Terms
+from server.importing.importer import Importer
 from server.links import Links
 from server.recording import Recorder
 from server.stores.disk import Volume
-from server.stores.held import MemoryFiles, MemoryPrincipals, MemorySnapshots
+from server.stores.held import Held, MemoryFiles, MemoryPrincipals, MemorySnapshots, MemoryUploads
 
 SIGNING_KEY = "0123456789abcdef" * 4
-TERMS = Terms(file_seconds=60, link_seconds=30, quota_megabytes=10, claims_max_age=60)
+TERMS = Terms(file_seconds=60, link_seconds=30, quota_megabytes=10, upload_megabytes=2, claims_max_age=60)
 
 
 def archive_in(folder: Path, terms: Terms = TERMS) -> Archive:
     """Return files in a folder, known to this process."""
+    held = Held()
     return Archive(
-        files=MemoryFiles(),
+        files=MemoryFiles(held),
+        uploads=MemoryUploads(held),
         principals=MemoryPrincipals(),
         volume=Volume(folder, 1),
         links=Links("http://127.0.0.1:8768", SIGNING_KEY),
@@ -24,7 +27,7 @@ def archive_in(folder: Path, terms: Terms = TERMS) -> Archive:
     )
 
 
-def keeping_in(folder: Path) -> Keeping:
+def keeping_in(folder: Path, importer: Importer | None = None) -> Keeping:
     """Return where results and files are kept in a folder and in memory."""
     archive = archive_in(folder)
-    return Keeping(MemorySnapshots(60, 60), archive, Recorder(archive.principals))
+    return Keeping(MemorySnapshots(60, 60), archive, Recorder(archive.principals), importer or Importer((), 1.0))

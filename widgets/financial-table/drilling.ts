@@ -24,7 +24,8 @@ export async function askForRows(host: Host, subject: Subject): Promise<void> {
   const message = `Show the rows behind ${wordsOf(subject)}.`;
   if (host.can("updateModelContext")) {
     const content = [{ type: "text", text: `The user looks at ${wordsOf(subject)}. The rows behind it: ${instructions}` }];
-    await host.request("ui/update-model-context", { content });
+    const structuredContent = { words: wordsOf(subject), value: subject.cell.value, inspect_rows: behind.map(described) };
+    await host.request("ui/update-model-context", { content, structuredContent });
     await say(host, message);
   } else await say(host, `${message} Call ${instructions}`);
 }

@@ -11,9 +11,9 @@ from engine.calendar.fiscal import FIRST_YEAR, LAST_YEAR, FiscalYear, fiscal_cal
 from engine.calendar.grains import DAY, SHAPES
 from engine.calendar.periods import Grain, Span
 from engine.calendar.table import TableRow, table_calendar
-from engine.errors import quoted
 from engine.instance.documents import Document
 from engine.instance.files.books import FiscalYearPart, InstanceFile
+from engine.quoting import quoted
 
 NEEDED = ("year", "period", "first_day", "last_day")
 OPTIONAL = ("quarter", "week")

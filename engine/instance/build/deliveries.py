@@ -7,12 +7,12 @@ from zoneinfo import available_timezones
 
 from cronsim import CronSim, CronSimError
 
-from engine.errors import closest, quoted
 from engine.feeds import LoadMode, Schedule, SourceKind
 from engine.instance.build.names import known
 from engine.instance.documents import Document, Location
 from engine.instance.files.registry import BindingPart
 from engine.parameters import PERIOD_PARAMETERS, PERIOD_PLACE, numbered
+from engine.quoting import closest, quoted
 
 OF_FACTS = ("scenario", "unknown_members")
 OF_PERIODS = ("period_column", "recent_periods")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from engine.errors import ECHO_NAMES, closest, quoted
+from engine.quoting import ECHO_NAMES, closest, quoted
 
 
 def known(name: str, names: Iterable[str]) -> str:

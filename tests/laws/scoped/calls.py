@@ -206,10 +206,25 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     ),
     "get_binding": st.fixed_dictionaries({"binding_id": feeds}),
     # what is kept is opened wherever a result has a reference; these ask for what is not there
+    "eval_chart_transform": st.fixed_dictionaries(
+        {
+            "data_refs": st.lists(st.sampled_from((f"ds_{'a' * 32}", "")), max_size=2),
+            "transform_code": st.sampled_from(("result = df", "import os")),
+            "chart_spec": st.sampled_from(({"chart_type": "bar", "title": "T"}, {"chart_type": "pie"})),
+        }
+    ),
     "export_dataset": st.fixed_dictionaries(
         {"data_ref": st.sampled_from((f"ds_{'a' * 32}", "")), "format": st.sampled_from(("json", "xlsx", "csv"))}
     ),
     "get_file_download": st.fixed_dictionaries({"file_id": st.sampled_from(("a" * 32, "../x", ""))}),
+    # what is brought is nobody's but its owner's; these ask for what cannot be
+    "begin_file_upload": st.fixed_dictionaries(
+        {"filename": st.sampled_from(("../x", "")), "mime_type": st.just("text/csv"), "size_bytes": st.just(1)}
+    ),
+    "complete_file_upload": st.fixed_dictionaries({"upload_id": st.sampled_from(("a" * 32, "../x", ""))}),
+    "import_host_file": st.fixed_dictionaries(
+        {"file": st.fixed_dictionaries({"download_url": st.sampled_from(("https://files.test/a", "file:///etc"))})}
+    ),
 }
 OFTEN = (
     "run_statement",

@@ -1,4 +1,4 @@
-"""Transfers: files over links that carry no token.
+"""Giving: files over links that carry no token.
 
 A link is read before anything else is asked. Then its owner is looked at anew: what their token said last and what
 today's profiles make of it must still show everything that the file was made of.
@@ -8,7 +8,7 @@ from time import time
 
 from anyio import to_thread
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from engine.errors import Unavailable
@@ -17,20 +17,15 @@ from server.files import Archive, may_open, now
 from server.links import PATH, BadLink, LinkExpired, Purpose, owner_mark
 from server.ports import File, StoreDown
 from server.principal import Principal
+from server.transfers.answers import HEADERS, refused
 
 GONE = "This link does not open anything (any more). Ask for a new one with get_file_download, or export again."
 EXPIRED = "This link has expired. get_file_download returns a new one."
 BUSY = "Files cannot be opened just now. Try this link again shortly."
-HEADERS = {
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "sandbox; default-src 'none'",
-    "Referrer-Policy": "no-referrer",
-}
 RETRY_SECONDS = "5"
 
 
-class Transfers:
+class Giving:
     """Gives files to whoever has a good link to them."""
 
     def __init__(self, callers: Callers, archive: Archive) -> None:
@@ -38,7 +33,7 @@ class Transfers:
         self._archive = archive
 
     def routes(self) -> list[Route]:
-        """Return the routes of transfers."""
+        """Return the routes that give."""
         return [Route(f"{PATH}{{file_id}}", self.give, methods=["GET"])]  # HEAD comes with it
 
     async def give(self, request: Request) -> Response:
@@ -67,8 +62,3 @@ class Transfers:
         if not may_open(file, self._callers.reader_of(Principal(file.owner, seen.claims))):
             raise BadLink
         return file
-
-
-def refused(status: int, words: str, **headers: str) -> JSONResponse:
-    """Return the answer of a link that gives nothing."""
-    return JSONResponse({"error": words}, status_code=status, headers={**HEADERS, **headers})

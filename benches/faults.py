@@ -1,0 +1,70 @@
+"""What each call of a session answers while something that the server stands on fails, and how long that takes.
+
+Each fault is caused for real, on a server with a cache store and a database of its own and a disk of 32 MB for files;
+the tests of tests/faults/test_sessions.py hold what is answered. docs/faults.md is what this prints.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+from benches.books import ROOT, demo_books
+from tests.support.faults import FAULTS, NORMAL, caused
+from tests.support.scenes import Scene, Step, made, scene, session, words
+from tests.support.serving import wait_for
+
+SMALL = 150_000  # rows of the general ledger: the waits are those of stores, not of figures
+ROUNDS = 6
+ASKED = {
+    "statement": "full_pnl",
+    "scenarios": [{"scenario": "actual", "alias": "A"}, {"scenario": "budget", "alias": "B"}],
+    "period_start": "2026-01",
+    "period_end": "2026-09",
+}
+STEPS = ("run_statement", "export json", "export xlsx", "get_file_download", "GET of the link")
+HEAD = f"""# Faults, and what calls answer meanwhile
+
+`python -m benches faults` wrote this. A session reads a statement, then exports, renews and downloads what was made
+before the fault. Each cell has the answer and milliseconds: those of the first call in the fault, which finds out, and
+the median of the {ROUNDS - 1} that follow. `kept` says that the result has a `data_ref`.
+"""
+PAGE = ROOT / "docs" / "faults.md"
+
+
+def main(_: int) -> None:
+    """Cause every fault and write the page."""
+    books = demo_books(SMALL)
+    with (
+        tempfile.TemporaryDirectory(prefix="tieout-faults-") as folder,
+        scene(books.instance, books.state, Path(folder) / "served", ASKED) as on,
+    ):
+        lines = []
+        for found in table(on):
+            print(found, flush=True)
+            lines.append(found)
+    PAGE.write_text("\n".join([HEAD, *lines, ""]), encoding="utf-8")
+
+
+def table(on: Scene) -> Iterator[str]:
+    """Yield the lines of the table."""
+    yield f"| Fault | {' | '.join(STEPS)} |"
+    yield "|---" * (len(STEPS) + 1) + "|"
+    before = made(on)
+    session(on, before)
+    yield line("none", [session(on, before) for _ in range(ROUNDS)])
+    for name, fault in FAULTS.items():
+        before = made(on)
+        with caused(fault, on):
+            found = [session(on, before) for _ in range(ROUNDS)]
+        yield line(name, found)
+        wait_for(lambda: words(session(on, made(on))) == NORMAL)
+
+
+def line(name: str, sessions: Sequence[Mapping[str, Step]]) -> str:
+    """Return the line of a fault."""
+    cells = []
+    for step in STEPS:
+        first, *later = (found[step] for found in sessions)
+        cells.append(f"{later[-1].answered}: {first.ms:,.0f} / {median(one.ms for one in later):,.0f}")
+    return f"| {name} | {' | '.join(cells)} |"

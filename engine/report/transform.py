@@ -1,0 +1,151 @@
+"""Transforms: tables that a script made of kept results, and what of those results they carry on."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from engine.notes import Note
+from engine.plans.freshness import Freshness
+from engine.report.data import ReportData
+from engine.report.inspection import Inspection
+from engine.report.permission import Permission, joined
+from engine.report.report import Report
+
+Fresh = Mapping[str, Mapping[str, Freshness]]
+Measured = Iterator[tuple[str | None, pl.Series]]  # figures with their unit
+NO_DAY = ""  # sorts before the time of any load
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Transform:
+    """A table that a script made: its figures are floats, and nothing says that they are exact."""
+
+    label: str
+    frame: pl.DataFrame
+    units: Mapping[str, str]  # of the columns whose figures came through as they were
+    code: str
+    chart: Mapping[str, Any]  # what was asked to be drawn of it
+    inputs: tuple[str, ...]  # what the script was given, in words
+    notes: tuple[Note, ...]
+    freshness: Fresh
+    catalogue_version: str
+    data_version: str
+    permission: Permission
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a script was asked and what it left."""
+
+    label: str
+    code: str
+    chart: Mapping[str, Any]
+    frame: pl.DataFrame
+
+
+Given = Report | Inspection | Transform
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How one kind of result is told of, and which of its figures have which unit."""
+
+    words: Callable[[Any], str]
+    measured: Callable[[Any], Measured]
+
+
+def transformed(made: Made, given: Sequence[Given]) -> Transform:
+    """Return what a script made of some results, bound to all that they were cut to."""
+    inputs = tuple(SOURCES[type(one)].words(one) for one in given)
+    return Transform(
+        label=made.label,
+        frame=made.frame,
+        units=units_of(made.frame, given),
+        code=made.code,
+        chart=made.chart,
+        inputs=inputs,
+        notes=tuple(dict.fromkeys([*(note for one in given for note in one.notes), Note.of("computed")])),
+        freshness=freshness_of(given),
+        catalogue_version=", ".join(dict.fromkeys(one.catalogue_version for one in given)),
+        data_version=", ".join(dict.fromkeys(one.data_version for one in given)),
+        permission=joined([one.permission for one in given]),
+    )
+
+
+def units_of(frame: pl.DataFrame, given: Sequence[Given]) -> dict[str, str]:
+    """Return the units of the columns each of whose figures stands in a result, all in one unit.
+
+    A script may divide, scale and rename: a figure that is not one of those it was given has no unit that we know.
+    """
+    known: dict[str | None, list[pl.Series]] = {}
+    for one in given:
+        for unit, figures in SOURCES[type(one)].measured(one):
+            known.setdefault(unit, []).append(figures.drop_nulls())
+    pools = {unit: pl.concat([figures.rename("") for figures in found]).unique() for unit, found in known.items()}
+    found_units = {}
+    for name, dtype in frame.schema.items():
+        figures = frame[name].drop_nulls()
+        if dtype == pl.Float64 and len(figures):
+            units = [unit for unit, pool in pools.items() if figures.is_in(pool.implode()).all()]
+            if len(units) == 1 and units[0]:
+                found_units[name] = units[0]
+    return found_units
+
+
+def freshness_of(given: Sequence[Given]) -> dict[str, dict[str, Freshness]]:
+    """Return how fresh the results are; of two of the same scenario, what was loaded first."""
+    fresh: dict[str, dict[str, Freshness]] = {}
+    for one in given:
+        if isinstance(one, Inspection):
+            continue
+        for domain, scenarios in one.freshness.items():
+            for scenario, known in scenarios.items():
+                held = fresh.setdefault(domain, {})
+                held[scenario] = older(held[scenario], known) if scenario in held else known
+    return fresh
+
+
+def older(one: Freshness, other: Freshness) -> Freshness:
+    """Return what is less fresh of two, open where one of them is."""
+    first = min(one, other, key=lambda known: known.loaded_at or NO_DAY)
+    return replace(first, open=first.open or one.open or other.open)
+
+
+def report_words(report: ReportData) -> str:
+    """Return what a report shows."""
+    return f"{report.label}, {report.period.label}: {', '.join(column.heading for column in report.columns)}"
+
+
+def report_measured(report: Report) -> Measured:
+    """Yield the figures of a report by unit."""
+    for (unit,), part in report.frame.group_by("unit", maintain_order=True):
+        yield unit, part["value"]
+
+
+def inspection_words(inspection: Inspection) -> str:
+    """Return what rows were inspected."""
+    period = f", {inspection.period.label}" if inspection.period else ""
+    return f"rows of {inspection.source}, {inspection.scenario}{period}"
+
+
+def inspection_measured(inspection: Inspection) -> Measured:
+    """Yield the amounts of rows, column by column."""
+    for column in inspection.columns:
+        if column.kind == "amount":
+            yield column.unit, inspection.frame[column.name]
+
+
+def transform_measured(transform: Transform) -> Measured:
+    """Yield the numbers of a table that a script made, column by column."""
+    for name, dtype in transform.frame.schema.items():
+        if dtype == pl.Float64:
+            yield transform.units.get(name), transform.frame[name]
+
+
+SOURCES: Mapping[type, Source] = {
+    Report: Source(report_words, report_measured),
+    Inspection: Source(inspection_words, inspection_measured),
+    Transform: Source(lambda transform: transform.label, transform_measured),
+}

@@ -1,0 +1,82 @@
+"""The worker that draws: `python -I -c … FOLDER MODULE LINK`, a chart in, its picture out, one after the other."""
+
+import json
+import re
+import resource
+import socket
+import sys
+from importlib import import_module
+from types import ModuleType
+
+from sandbox.render import DRAWN, FAILED, LENGTH, MOST_PICTURE
+
+MEMORY = 2 << 30  # bytes
+SCALE = 2  # pixels of a PNG for one of the chart: sharp on a page
+MOST_PIXELS = 4000  # of a side of the chart
+SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)"[^>]*? height="([\d.]+)"')
+FIRST = b'{"form": "png", "spec": {"mark": "text", "encoding": {"text": {"datum": "Fonts"}}}}'  # the slow one
+MISSING = "pictures need the package vl-convert-python, which is not installed here; the chart itself is complete"
+
+
+def main() -> None:
+    """Draw until nobody asks any more."""
+    bound()
+    with socket.socket(fileno=int(sys.argv[3])) as link:
+        try:
+            converter = import_module("vl_convert")
+        except ImportError:
+            link.sendall(message(FAILED, MISSING.encode()))
+            return
+        answer(converter, FIRST)
+        link.sendall(message(DRAWN, b""))
+        while (asked := request(link)) is not None:
+            link.sendall(answer(converter, asked))
+
+
+def bound() -> None:
+    """Write no files, hold little memory, leave no dump."""
+    for kind, most in (
+        (resource.RLIMIT_DATA, MEMORY),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 256),
+    ):
+        resource.setrlimit(kind, (most, most))
+
+
+def request(link: socket.socket) -> bytes | None:
+    """Return the next request; None where nobody asks any more."""
+    head = read(link, LENGTH)
+    return None if head is None else read(link, int.from_bytes(head, "big"))
+
+
+def read(link: socket.socket, size: int) -> bytes | None:
+    """Return so many bytes; None where the other side is gone."""
+    parts = bytearray()
+    while len(parts) < size:
+        part = link.recv(size - len(parts))
+        if not part:
+            return None
+        parts += part
+    return bytes(parts)
+
+
+def answer(converter: ModuleType, asked: bytes) -> bytes:
+    """Return the picture, or why there is none, as a message."""
+    wanted = json.loads(asked)
+    try:
+        svg = converter.vegalite_to_svg(wanted["spec"], allowed_base_urls=[])
+    except ValueError as fault:
+        return message(FAILED, str(fault)[:300].encode())
+    size = SIZE.search(svg)
+    if size is None or max(float(size[1]), float(size[2])) > MOST_PIXELS:
+        return message(FAILED, f"the picture is larger than {MOST_PIXELS} pixels: draw fewer rows".encode())
+    picture = svg.encode() if wanted["form"] == "svg" else converter.svg_to_png(svg, scale=SCALE)
+    if len(picture) > MOST_PICTURE:
+        return message(FAILED, f"the picture has {len(picture):,} bytes, {MOST_PICTURE:,} are the most".encode())
+    return message(DRAWN, picture)
+
+
+def message(kind: bytes, content: bytes) -> bytes:
+    """Return what is sent: a kind, a length, the content."""
+    return kind + len(content).to_bytes(LENGTH, "big") + content

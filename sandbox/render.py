@@ -1,0 +1,156 @@
+"""The renderer: pictures of Vega-Lite charts, drawn by one worker process that is watched and replaced.
+
+with Renderer() as renderer:
+    renderer.render(chart.vega_lite, "svg")
+
+What it draws comes from the templates of the engine, which hold no address, image or expression of a caller. The worker
+has an empty environment, limits, and no way to gain rights. It is not in the jail of the scripts: the JavaScript engine
+in it writes machine code as it runs, and fonts are read when a text needs them; the jail refuses both.
+"""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import Any, Literal, Self
+
+from sandbox.server import BOOT, ENVIRONMENT, STARTING
+
+PAINTER = "sandbox.painter"
+WALL = 10.0  # seconds of one picture
+MOST_SPEC = 1 << 20  # bytes of a specification
+MOST_PICTURE = 1 << 20  # bytes of a picture
+LIFE = 500  # pictures of one worker: what it leaks goes with it
+LENGTH = 8  # bytes that tell how long a message is
+DRAWN, FAILED = b"+", b"-"
+
+
+class RenderFailed(Exception):
+    """A picture that was not drawn; says why."""
+
+
+class Gone(RenderFailed):
+    """A picture that its worker did not live to draw, or does not come to an end with."""
+
+
+class Renderer:
+    """One worker process at most: started by its first use, and anew where it ended."""
+
+    def __init__(self, wall: float = WALL, painter: str = PAINTER) -> None:
+        """`painter` is the module whose main() draws."""
+        self._wall, self._painter = wall, painter
+        self._drawing = Lock()
+        self._worker: Worker | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def render(self, vega_lite: Mapping[str, Any], form: Literal["svg", "png"]) -> bytes:
+        """Return the picture; one at a time, and those that wait too long are not drawn."""
+        request = json.dumps({"spec": vega_lite, "form": form}, ensure_ascii=True).encode()
+        if len(request) > MOST_SPEC:
+            raise RenderFailed(f"the chart has {len(request):,} bytes, {MOST_SPEC:,} are the most: draw fewer points")
+        if not self._drawing.acquire(timeout=self._wall):
+            raise RenderFailed("other pictures are being drawn: try again shortly")
+        try:
+            return self._ready().draw(request, self._wall)
+        except Gone:
+            self._end()
+            raise
+        finally:
+            self._drawing.release()
+
+    def close(self) -> None:
+        """End the worker."""
+        with self._drawing:
+            self._end()
+
+    def _ready(self) -> "Worker":
+        if self._worker is None or not self._worker.alive():
+            self._end()
+            self._worker = Worker(self._painter)
+        return self._worker
+
+    def _end(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+
+class Worker:
+    """A worker process that is running, and the socket to it."""
+
+    def __init__(self, module: str) -> None:
+        """Start it; RenderFailed where it does not come up."""
+        self._drawn = 0
+        self._link, theirs = socket.socketpair()
+        folder = str(Path(__file__).parent.parent)
+        with theirs:
+            self.process = subprocess.Popen(  # noqa: S603 - our own program, and nothing that anybody gives
+                [sys.executable, "-I", "-W", "ignore", "-c", BOOT, folder, module, str(theirs.fileno())],
+                env=ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                cwd="/",
+            )
+        try:
+            self._answer(monotonic() + STARTING)
+        except RenderFailed:
+            self.close()
+            raise
+
+    def alive(self) -> bool:
+        """Tell whether it can draw another picture."""
+        return self.process.poll() is None and self._drawn < LIFE
+
+    def draw(self, request: bytes, wall: float) -> bytes:
+        """Return the picture that a request asks for."""
+        self._drawn += 1
+        deadline = monotonic() + wall
+        self._link.settimeout(wall)
+        try:
+            self._link.sendall(len(request).to_bytes(LENGTH, "big") + request)
+        except OSError as fault:
+            raise Gone("the process that draws ended") from fault
+        return self._answer(deadline)
+
+    def close(self) -> None:
+        """End it."""
+        self._link.close()
+        self.process.kill()
+        self.process.wait()
+
+    def _answer(self, deadline: float) -> bytes:
+        head = self._read(1 + LENGTH, deadline)
+        size = int.from_bytes(head[1:], "big")
+        if size > MOST_PICTURE:
+            raise Gone(f"the picture has {size:,} bytes, {MOST_PICTURE:,} are the most: draw fewer points")
+        body = self._read(size, deadline)
+        if head[:1] != DRAWN:
+            raise RenderFailed(body.decode(errors="replace"))
+        return body
+
+    def _read(self, size: int, deadline: float) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            self._link.settimeout(max(0.001, deadline - monotonic()))
+            try:
+                part = self._link.recv(size - len(parts))
+            except TimeoutError as late:
+                raise Gone("the picture took too long: draw fewer points") from late
+            except OSError as fault:
+                raise Gone("the process that draws ended") from fault
+            if not part:
+                raise Gone("the process that draws ended: draw fewer points")
+            parts += part
+        return bytes(parts)

@@ -1,0 +1,180 @@
+"""Writes docs/tools.md: every tool as it is advertised, with a call made on the demo books and what came back.
+
+Answers are shortened, and what no two calls share (references, times, versions) is a placeholder, so that the page
+stays the same until a tool or the demo changes.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benches.books import demo_books
+from server.tool import Tool
+from server.toolbox import TOOLS
+from tests.support.demo import ROWS
+from tests.support.serving import connected, serving
+
+PAGE = Path(__file__).parents[1] / "docs" / "tools.md"
+HEAD = """# The tools
+
+Every tool of the server as clients list it, in that order, with a call that was made on the demo books and the answer,
+shortened: `…` stands for what is left out or differs from call to call. `make docs` writes this page. A call that
+cannot be answered returns `{error, error_type, …}` with what would be valid; see [Errors](#errors).
+"""
+Json = Mapping[str, Any]
+Ask = Callable[[str, Json], Json]  # a tool and its arguments to its answer
+
+SHOWN_ITEMS = 2
+SHOWN_VALUES = 8
+WIDTH = 110
+SHOWN_CHARACTERS = 240
+DIFFER = {
+    *("catalogue_version", "data_version", "data_ref", "data_refs", "load_id", "file_id", "upload_id"),
+    *("download_url", "upload_url", "sha256", "size_bytes", "seconds"),
+}
+LONG = {"vega_lite"}
+INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*")
+LEFT_OUT = "…"
+NEXT: Mapping[str, Callable[[Mapping[str, Json]], Json]] = {  # what is made of the answers to earlier calls
+    "get_load_status": lambda told: {"load_id": told["list_load_history"]["loads"][0]["load_id"]},
+    "eval_chart_transform": lambda told: {
+        **TOOLS["eval_chart_transform"].example,
+        "data_refs": [told["run_metric"]["data_ref"]],
+    },
+    "export_dataset": lambda told: {"data_ref": told["run_statement"]["data_ref"], "format": "xlsx"},
+    "get_file_download": lambda told: {"file_id": told["export_dataset"]["file_id"]},
+}
+MISTAKE = ("run_metric", {"metrics": ["revenu"], "period_start": "2026-13"})
+
+
+def page(ask: Ask) -> str:
+    """Return the page, of a server of the demo."""
+    told: dict[str, Json] = {}
+    parts = [HEAD]
+    for tool in TOOLS.values():
+        twin = next((known for known in told if TOOLS[known].run is tool.run), None)
+        if twin:
+            parts.append(f"## {tool.name}\n\n{tool.description} Arguments and answer as of [{twin}](#{twin}).\n")
+            continue
+        called = arguments(tool, told)
+        told[tool.name] = ask(tool.name, called)
+        parts.append("\n".join(section(tool, called, told[tool.name])))
+    parts.append("\n".join(errors(ask)))
+    return "\n".join(parts)
+
+
+def arguments(tool: Tool, told: Mapping[str, Json]) -> Json:
+    """Return the arguments of the call that is shown."""
+    return NEXT[tool.name](told) if tool.name in NEXT else tool.example
+
+
+def section(tool: Tool, called: Json, answer: Json) -> Iterator[str]:
+    """Yield the lines of one tool."""
+    yield f"## {tool.name}\n"
+    yield f"{tool.description}\n"
+    fields = tool.schema.get("properties", {})
+    if fields:
+        yield "| Argument | Type | Meaning |"
+        yield "|---|---|---|"
+        yield from rows_of(tool.schema)
+        yield ""
+    if called:
+        yield from block(masked(called))
+    yield from block(shortened(masked(answer)))
+
+
+def rows_of(schema: Json, within: str = "") -> Iterator[str]:
+    """Yield a row for each argument, and for each part of one that is an object."""
+    for name, known in schema["properties"].items():
+        needed = " (required)" if name in schema.get("required", ()) else ""
+        yield f"| `{within}{name}`{needed} | {kind_of(known)} | {cell(known['description'])} |"
+        if "properties" in known:
+            yield from rows_of(known, f"{within}{name}.")
+
+
+def errors(ask: Ask) -> Iterator[str]:
+    """Yield the lines that show a refusal."""
+    tool, called = MISTAKE
+    yield "## Errors\n"
+    yield f"`{tool}` with a misspelled metric: the answer of a call that has none.\n"
+    yield from block(called)
+    yield from block(shortened(masked(ask(tool, called))))
+
+
+def block(value: Json) -> Iterator[str]:
+    """Yield a JSON value as a block, what is short on one line."""
+    yield "```json"
+    yield from laid_out(value, "")
+    yield "```\n"
+
+
+def laid_out(value: object, indent: str, head: str = "") -> Iterator[str]:
+    """Yield JSON by lines: whatever fits one stays on it."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if len(indent + head + flat) <= WIDTH or not isinstance(value, dict | list) or not value:
+        yield f"{indent}{head}{flat}"
+        return
+    opens, closes = "{}" if isinstance(value, dict) else "[]"
+    pairs = value.items() if isinstance(value, dict) else (("", item) for item in value)
+    yield f"{indent}{head}{opens}"
+    for at, (key, item) in enumerate(pairs, 1):
+        *before, last = laid_out(item, indent + "  ", f"{json.dumps(key)}: " if key else "")
+        yield from before
+        yield last + ("," if at < len(value) else "")
+    yield f"{indent}{closes}"
+
+
+def masked(value: Any, key: str = "") -> Any:  # noqa: ANN401 - any JSON to the same
+    """Return JSON with placeholders for what differs from call to call."""
+    if key in DIFFER and value is not None:
+        return [f"ds_{LEFT_OUT}" for _ in value] if key == "data_refs" else LEFT_OUT
+    if isinstance(value, dict):
+        return {name: masked(part, name) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked(part) for part in value]
+    return LEFT_OUT if isinstance(value, str) and INSTANT.fullmatch(value) else value
+
+
+def shortened(value: Any) -> Any:  # noqa: ANN401 - any JSON to the same, shorter
+    """Return JSON with long texts and lists cut short, but for short lists of plain values."""
+    if isinstance(value, dict):
+        return {name: LEFT_OUT if name in LONG else shortened(part) for name, part in value.items()}
+    if isinstance(value, list):
+        shown = len(value) if is_row(value) else SHOWN_ITEMS
+        more = [f"{LEFT_OUT} {len(value) - shown} more"] if len(value) > shown else []
+        return [*map(shortened, value[:shown]), *more]
+    return value[:SHOWN_CHARACTERS] + LEFT_OUT if isinstance(value, str) and len(value) > SHOWN_CHARACTERS else value
+
+
+def is_row(value: list[Any]) -> bool:
+    """Tell whether a list is short and of plain values."""
+    return len(value) <= SHOWN_VALUES and not any(isinstance(part, dict | list) for part in value)
+
+
+def kind_of(known: Json) -> str:
+    """Return a type as readers say it."""
+    if "enum" in known:
+        return " or ".join(f"`{choice}`" for choice in known["enum"])
+    if "anyOf" in known:
+        return " or ".join(kind_of(choice) for choice in known["anyOf"])
+    if known.get("type") == "array":
+        return f"list of {kind_of(known['items'])}s"
+    return {"integer": "whole number", "string": "text"}.get(known.get("type", ""), known.get("type", "any"))
+
+
+def cell(words: str) -> str:
+    """Return words as a cell of a table."""
+    return words.replace("|", "\\|")
+
+
+def main() -> None:
+    """Write the page, of a server of the demo as the tests load it."""
+    books = demo_books(ROWS)
+    with serving(books.instance, books.state) as server, connected(server.url, "auto") as client:
+        PAGE.write_text(page(lambda tool, called: client.call(tool, **called).result), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Transfers: files over links that carry no token, given and received."""

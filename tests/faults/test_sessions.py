@@ -1,0 +1,48 @@
+"""A session while what the server stands on fails: figures are answered throughout, and all of it once it is mended."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.books import load_instance
+from tests.support.faults import FAULTS, NORMAL, Fault, caused
+from tests.support.scenes import Scene, made, scene, session, words
+from tests.support.serving import wait_for
+from tests.support.small import write_instance
+
+ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
+
+
+@pytest.fixture(scope="module")
+def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """A server of a small ledger, and what it stands on."""
+    folder = tmp_path_factory.mktemp("faults")
+    instance = write_instance(
+        folder / "small",
+        facts={"gl": "date scenario amount\n2021-01-05 actual 10\n2021-01-05 budget 5"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount}
+            """
+        },
+        statements={"pnl": "  - {metric: revenue}\n"},
+        profiles="everyone: {scenarios: {'*': {}}}\nassign: [{subject: dev, profile: everyone}]\n",
+    )
+    load_instance(instance, folder / "state")
+    with scene(instance, folder / "state", folder / "served", ASKED) as found:
+        yield found
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_session_in_a_fault_and_after_it(on: Scene, fault: Fault) -> None:
+    before = made(on)
+    assert words(session(on, before)) == NORMAL
+    with caused(fault, on):
+        for _ in range(fault.rounds):
+            assert words(session(on, before)) == fault.meanwhile
+    wait_for(lambda: words(session(on, before)) == fault.afterwards)
+    assert words(session(on, made(on))) == NORMAL

@@ -1,0 +1,155 @@
+"""Faults of what a server stands on: what harms it, what mends it, and what a session answers meanwhile and after."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from signal import SIGCONT, SIGKILL, SIGQUIT, SIGSTOP, Signals
+
+from tests.support.keeping import children
+from tests.support.scenes import CACHE_SETTINGS, GIVEN, KEPT, MADE, NOT_KEPT, RENEWED, Scene
+from tests.support.serving import wait_for
+
+NARROW = "narrow: {scenarios: {budget: {}}}\nassign: [{subject: dev, profile: narrow}]\n"
+Mend = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault: what harms a scene and returns what mends it, and what a session answers meanwhile and afterwards."""
+
+    harm: Callable[[Scene], Mend]
+    meanwhile: tuple[str, ...]
+    afterwards: tuple[str, ...]
+    rounds: int = 1  # that a test makes: where the first calls find out, what later ones are spared is held as well
+
+
+NORMAL = (KEPT, MADE, MADE, RENEWED, GIVEN)
+WITHOUT_CACHE = (NOT_KEPT, "unavailable", "unavailable", RENEWED, GIVEN)
+FORGOTTEN = (KEPT, "expired_reference", "expired_reference", RENEWED, GIVEN)
+WITHOUT_DATABASE = (KEPT, "unavailable", "unavailable", "unavailable", "503")
+WITHOUT_DISK = (KEPT, "unavailable", "unavailable", RENEWED, GIVEN)
+NOT_THEIRS = (KEPT, "expired_reference", "expired_reference", "unknown_file", "404")
+
+
+@contextmanager
+def caused(fault: Fault, on: Scene) -> Iterator[None]:
+    """Cause a fault for a block."""
+    mend = fault.harm(on)
+    try:
+        yield
+    finally:
+        mend()
+
+
+def cache_killed(on: Scene) -> Mend:
+    """Kill the cache store; it starts again empty."""
+    on.cache.kill()
+    return on.cache.start
+
+
+def cache_paused(on: Scene) -> Mend:
+    """Stop the process of the cache store, which holds its connections and says nothing."""
+    assert on.cache.process is not None
+    on.cache.process.send_signal(SIGSTOP)
+    return partial(on.cache.process.send_signal, SIGCONT)
+
+
+def cache_slow(on: Scene) -> Mend:
+    """Hold each answer of the cache store up for three seconds."""
+    on.relay.seconds = 3.0
+    return partial(setattr, on.relay, "seconds", 0.0)
+
+
+def cache_full(on: Scene) -> Mend:
+    """Leave the cache store no room, and nothing that it may evict."""
+    on.cache.set(**{"maxmemory-policy": "noeviction", "maxmemory": "1"})
+    return partial(on.cache.set, **CACHE_SETTINGS)
+
+
+def cache_evicting(on: Scene) -> Mend:
+    """Have others fill the cache store until it lets go of what nobody used for longest."""
+    others = [f"other {number}" for number in range(2 * 64)]
+    with closing(on.cache.client) as client:
+        for other in others:
+            client.set(other, bytes(1 << 20), ex=3600)
+    return partial(on.cache.forget, others)
+
+
+def cache_restarted(on: Scene) -> Mend:
+    """Kill the cache store and start it again before anybody asks."""
+    on.cache.kill()
+    on.cache.start()
+    return nothing
+
+
+def database_killed(on: Scene) -> Mend:
+    """End the database at once; start it again."""
+    assert on.database.process is not None
+    on.database.process.send_signal(SIGQUIT)
+    on.database.process.wait()
+    return on.database.start
+
+
+def database_paused(on: Scene) -> Mend:
+    """Stop every process of the database."""
+    assert on.database.process is not None
+    processes = [on.database.process.pid, *children(on.database.process.pid)]
+    tell(processes, SIGSTOP)
+    return partial(tell, processes, SIGCONT)
+
+
+def tell(processes: Sequence[int], signal: Signals) -> None:
+    """Send processes a signal."""
+    for process in processes:
+        os.kill(process, signal)
+
+
+def disk_full(on: Scene) -> Mend:
+    """Fill the disk of files made for callers."""
+    filler = on.files / ".filler"
+    filler.write_bytes(bytes(shutil.disk_usage(on.files).free - (1 << 19)))
+    return filler.unlink
+
+
+def grant_withdrawn(on: Scene) -> Mend:
+    """Let the caller see less than what was read."""
+    profiles = on.instance / "profiles.yaml"
+    before = profiles.read_text()
+    profiles.write_text(NARROW)
+    wait_for(lambda: len(on.books.ask("list_scenarios")["scenarios"]) == 1)
+    return partial(profiles.write_text, before)
+
+
+def worker_killed(on: Scene) -> Mend:
+    """Kill the worker, and wait until its parent has started another."""
+    (worker,) = (
+        child
+        for child in children(on.server.process.pid)
+        if b"server.workers" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+    )
+    os.kill(worker, SIGKILL)
+    wait_for(lambda: on.server.log.read_text().count(" serves") > 1)
+    return nothing
+
+
+def nothing() -> None:
+    """Mend nothing: it is over by itself."""
+
+
+FAULTS: Mapping[str, Fault] = {
+    "cache store killed": Fault(cache_killed, WITHOUT_CACHE, FORGOTTEN, rounds=4),
+    "cache store paused": Fault(cache_paused, WITHOUT_CACHE, NORMAL, rounds=4),
+    "cache store slow: 3 s an answer": Fault(cache_slow, WITHOUT_CACHE, NORMAL, rounds=4),
+    "cache store full": Fault(cache_full, (NOT_KEPT, *NORMAL[1:]), NORMAL),
+    "cache store evicting": Fault(cache_evicting, FORGOTTEN, FORGOTTEN),
+    "cache store restarted": Fault(cache_restarted, FORGOTTEN, FORGOTTEN),
+    "database killed": Fault(database_killed, WITHOUT_DATABASE, NORMAL),
+    "database paused": Fault(database_paused, WITHOUT_DATABASE, NORMAL),
+    "disk of files full": Fault(disk_full, WITHOUT_DISK, NORMAL),
+    "grant withdrawn after the read and the export": Fault(grant_withdrawn, NOT_THEIRS, NORMAL),
+    "worker killed": Fault(worker_killed, NORMAL, NORMAL),
+}

@@ -1,0 +1,54 @@
+// The view of a chart: what eval_chart_transform answers, drawn by Vega without compiling any of its expressions.
+
+import "../shared/theme.css";
+import "./chart.css";
+import { expressionInterpreter } from "vega-interpreter";
+import { parse, View } from "vega";
+import { compile, type TopLevelSpec } from "vega-lite";
+import { element } from "../shared/element";
+import { Host } from "../shared/host";
+import { refusalOf } from "../shared/result";
+import { fields, isFields, text, type Fields } from "../shared/shape";
+import { dress, tellHeight } from "../shared/theme";
+
+const place = document.getElementById("view") ?? document.body;
+let answer: Fields | undefined;
+let drawn: View | undefined;
+
+const host: Host = new Host({
+  asked: () => undefined,
+  answered: (result) => {
+    answer = fields(result.structuredContent);
+    void show(result);
+  },
+  cancelled: say,
+  changed: (context) => {
+    dress(context);
+    if (answer) void draw(answer);
+  },
+  gone: () => { stopTelling(); },
+});
+const stopTelling = tellHeight(host, document.body);
+
+async function show(result: Fields): Promise<void> {
+  const refused = refusalOf(result);
+  if (refused) say(refused.error);
+  else if (answer) await draw(answer);
+}
+
+async function draw(chart: Fields): Promise<void> {
+  if (!isFields(chart.vega_lite)) return;
+  const spec = compile(chart.vega_lite as unknown as TopLevelSpec).spec;
+  const canvas = element("div", { role: "img", "aria-label": `${text(chart.title)}. ${text(chart.summary)}` });
+  drawn?.finalize();
+  place.replaceChildren(canvas, element("p", { class: "summary" }, text(chart.summary)));
+  drawn = new View(parse(spec, {}, { ast: true }), { expr: expressionInterpreter, renderer: "svg", container: canvas, hover: true });
+  await drawn.runAsync();
+}
+
+function say(words: string): void {
+  place.replaceChildren(element("p", { role: "status" }, words));
+}
+
+say("Waiting for the chart…");
+await host.connect("chart");

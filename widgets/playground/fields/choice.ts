@@ -1,0 +1,81 @@
+// Fields of names that the server lists: anything may be typed, what exists is offered.
+
+import { h, newId } from "../dom";
+import type { Choice } from "../books";
+import { text, texts } from "../../shared/shape";
+import type { Argument, Field, Row } from "./field";
+
+type Offers = (typed: string) => Promise<readonly Choice[]>;
+const PAUSE_MS = 150; // of typing, before what matches is asked for
+
+interface Offering {
+  readonly element: HTMLElement;
+  readonly box: HTMLInputElement;
+}
+
+/** A box that offers names; `chosen` is told of each that is taken. */
+export function offering(id: string, label: string, offers: Offers, chosen: (choice: Choice) => void): Offering {
+  const list = h("datalist", { id: newId() });
+  const box = h("input", { id, list: list.id, autocomplete: "off", spellcheck: "false", "aria-label": label || undefined });
+  let known: readonly Choice[] = [];
+  let wait: ReturnType<typeof setTimeout> | undefined;
+  const show = async (): Promise<void> => {
+    known = await offers(box.value.trim());
+    list.replaceChildren(...known.map(({ value, label }) => h("option", { value, label })));
+  };
+  const later = (): void => {
+    clearTimeout(wait);
+    wait = setTimeout(() => void show(), PAUSE_MS);
+  };
+  box.addEventListener("focus", () => void show());
+  box.addEventListener("input", (event) => {
+    const taken = isTyped(event) ? undefined : known.find(({ value }) => value === box.value);
+    if (taken) chosen(taken);
+    else later();
+  });
+  return { box, element: h("span", { class: "offering" }, box, list) };
+}
+
+/** What is typed may be the beginning of another name; what is picked from the list is meant. */
+const isTyped = (event: Event): boolean => event instanceof InputEvent && event.inputType !== "insertReplacementText";
+
+/** One name. */
+export function choice({ id, required }: Argument, offers: Offers): Field {
+  const { element, box } = offering(id, "", offers, () => undefined);
+  box.required = required;
+  return { element, value: () => box.value.trim() || undefined, set: (value) => (box.value = text(value)) };
+}
+
+/** Several names, each a button that takes it out again. */
+export function chips(id: string, label: string, offers: Offers): Row {
+  let taken: string[] = [];
+  const shown = h("span", { class: "chips" });
+  const take = (names: readonly string[]): void => {
+    taken = [...new Set(names)];
+    shown.replaceChildren(
+      ...taken.map((name) => {
+        const remove = (): void => { take(taken.filter((known) => known !== name)); };
+        return h("button", { type: "button", class: "chip", "aria-label": `Remove ${name}`, onclick: remove }, name);
+      }),
+    );
+    shown.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const add = (): void => {
+    if (box.value.trim()) take([...taken, box.value.trim()]);
+    box.value = "";
+  };
+  const { element, box } = offering(id, label, offers, add);
+  box.addEventListener("change", add);
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && box.value && !event.ctrlKey) {
+      event.preventDefault();
+      add();
+    } else if (event.key === "Backspace" && !box.value) take(taken.slice(0, -1));
+  });
+  return {
+    element: h("div", { class: "many" }, shown, element),
+    value: () => (taken.length > 0 ? [...taken] : undefined),
+    set: (value: unknown) => { take(typeof value === "string" ? [value] : texts(value)); },
+    focus: () => { box.focus(); },
+  };
+}

@@ -1,0 +1,223 @@
+/** The playground in a browser: the first minutes of somebody who has never seen the books. */
+
+import assert from "node:assert/strict";
+import { env } from "node:process";
+import { after, test } from "node:test";
+import axe from "axe-core";
+import { chromium, type BrowserContextOptions, type Frame, type FrameLocator, type Page } from "playwright-core";
+
+const KEY = env.TEST_KEY ?? "";
+const AT = new URL("/", env.TEST_SERVER).href;
+const WAIT = 20_000;
+const browser = await chromium.connect(env.TEST_BROWSER ?? "");
+after(() => browser.close());
+
+interface Play {
+  readonly page: Page;
+  readonly view: FrameLocator; // of the result that is shown
+  readonly complaints: string[];
+}
+
+/** Open the playground as `tieout serve` prints it, until some work is done. */
+async function playing(work: (play: Play) => Promise<void>, options: BrowserContextOptions = {}, at = `#key=${KEY}`): Promise<void> {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true, ...options });
+  try {
+    const page = await context.newPage();
+    page.setDefaultTimeout(WAIT);
+    const complaints: string[] = [];
+    page.on("console", (said) => { if (said.type() === "error") complaints.push(said.text()); });
+    page.on("pageerror", (error) => complaints.push(String(error)));
+    await page.goto(AT + at);
+    await work({ page, view: page.frameLocator("#came > .tabs iframe.view"), complaints });
+    assert.deepEqual(complaints, []);
+  } finally {
+    await context.close();
+  }
+}
+
+async function violations(inside: Page | Frame): Promise<unknown> {
+  await inside.evaluate(axe.source);
+  return await inside.evaluate(`axe.run({ iframes: false }).then(({ violations }) => violations.flatMap(
+    ({ id, nodes }) => nodes.map(({ html }) => id + ": " + html.slice(0, 200))))`);
+}
+
+const run = async (page: Page, tool: string, asked?: unknown): Promise<void> => {
+  await page.getByRole("button", { name: tool, exact: true }).first().click();
+  if (asked === undefined) return;
+  await page.getByText("Arguments as JSON").click();
+  await page.getByLabel("Arguments as JSON").fill(JSON.stringify(asked));
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+};
+
+test("it opens with the profit and loss against budget and prior year, and with the question that it answers", async () => {
+  await playing(async ({ page, view }) => {
+    await view.getByText("Profit and loss").first().waitFor();
+    for (const heading of ["Actuals", "Budget", "Variance", "Prior Year"]) await view.getByText(heading, { exact: true }).first().waitFor();
+    assert.equal(await page.getByLabel("statement", { exact: true }).inputValue(), "full_pnl");
+    assert.equal(await page.locator("[role=group] .pair").count(), 5);
+    assert.match(await page.locator("#books").innerText(), /Corvane/);
+  });
+});
+
+test("the key leaves the address at once, and stays for the tab", async () => {
+  await playing(async ({ page, view }) => {
+    await view.getByText("Profit and loss").first().waitFor();
+    assert.equal(page.url(), AT);
+    assert.ok(!(await page.evaluate(() => document.documentElement.outerHTML)).includes(KEY));
+    await page.reload();
+    await view.getByText("Profit and loss").first().waitFor();
+  });
+});
+
+test("without the key it asks for it, and says when it is another one", async () => {
+  await playing(async ({ page, complaints }) => {
+    await page.getByLabel("Key").fill("x".repeat(40));
+    await page.getByRole("button", { name: "Open" }).click();
+    await page.getByText("is not known").waitFor();
+    assert.deepEqual(await violations(page), []);
+    await page.getByLabel("Key").fill(KEY);
+    await page.getByRole("button", { name: "Open" }).click();
+    await page.locator("#books", { hasText: "Corvane" }).waitFor();
+    complaints.splice(0); // the browser's own line about the refused key
+  }, {}, "");
+});
+
+test("a variance is clicked, and its rows add up to it to the last digit", async () => {
+  await playing(async ({ page, view }) => {
+    const answer = JSON.parse(await jsonOf(page)) as { columns: { alias: string }[]; rows: { label: string; values: number[] }[] };
+    await page.getByRole("tab", { name: "View" }).click();
+    const at = answer.columns.findIndex(({ alias }) => alias === "Variance");
+    const variance = answer.rows.find(({ label }) => label === "Cost of sales")?.values[at] ?? 0;
+    const row = view.getByRole("row", { name: "Cost of sales" }).first();
+    await row.getByRole("gridcell").nth(at).dblclick();
+    const ties = page.locator(".proof .ties");
+    await ties.waitFor();
+    const [sign, words, sum] = await ties.locator("td, th").allInnerTexts();
+    assert.deepEqual([sign, words], ["=", "the figure, to the last digit ✓"]);
+    assert.equal(Number(sum?.replaceAll(",", "").replace("−", "-")), variance);
+    assert.deepEqual(await page.locator(".proof [role=tab]").allInnerTexts(), ["Actuals", "Budget"]);
+    assert.equal(await page.locator(".calls li").count(), 3);
+  });
+});
+
+async function jsonOf(page: Page): Promise<string> {
+  await page.getByRole("tab", { name: "JSON" }).click();
+  return await page.getByLabel("JSON of the answer").innerText();
+}
+
+test("an error is read and mended with one click", async () => {
+  await playing(async ({ page, view }) => {
+    await run(page, "run_metric", { metrics: ["revenu"], period_start: "2026-Q3" });
+    await page.getByText("There is no metric 'revenu'").waitFor();
+    assert.deepEqual(await violations(page), []);
+    await page.getByRole("button", { name: "revenue", exact: true }).click();
+    await view.getByText("Revenue").first().waitFor();
+  });
+});
+
+test("an argument that does not exist reaches the server, which says so", async () => {
+  await playing(async ({ page, view }) => {
+    await run(page, "run_metric", { metrics: ["revenue"], filterz: {} });
+    await page.getByText("There is no argument 'filterz'").waitFor();
+    await page.getByRole("button", { name: "filters", exact: true }).click();
+    await view.getByText("Revenue").first().waitFor();
+  });
+});
+
+test("the form offers members by searching, and the call filters by them", async () => {
+  await playing(async ({ page, view }) => {
+    await run(page, "run_metric");
+    await page.getByLabel(/^metrics/).pressSequentially("revenue");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Add a filter" }).click();
+    await page.getByLabel("Dimension", { exact: true }).fill("organisation");
+    const members = page.getByLabel("Members", { exact: true });
+    await members.fill("europe");
+    await page.locator("datalist option[value=EUROPE]").waitFor({ state: "attached" });
+    await members.fill("EUROPE");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await view.getByText("Revenue").first().waitFor();
+    assert.match(await page.getByLabel("Arguments as JSON").inputValue(), /"organisation": "EUROPE"/);
+  });
+});
+
+test("the tokens of an answer are those that the server counts", async () => {
+  await playing(async ({ page }) => {
+    await run(page, "svc_orientation");
+    await page.getByText("Corvane Group (made up)").waitFor();
+    const said = await page.locator(".said").innerText();
+    const answer = JSON.stringify(JSON.parse(await jsonOf(page)));
+    const digits = answer.replaceAll(/\D/g, "").length;
+    const bytes = Buffer.byteLength(answer);
+    assert.ok(said.endsWith(`${Math.trunc(digits * 0.75 + (bytes - digits) * 0.3)} tokens`), said);
+  });
+});
+
+test("every tool without arguments answers in a picture that a person can read", async () => {
+  await playing(async ({ page }) => {
+    for (const tool of ["list_scenarios", "list_kpis", "list_dimensions", "list_inspection_sources"]) {
+      await run(page, tool);
+      await page.locator(".said", { hasText: tool }).waitFor();
+      assert.equal(await page.getByRole("tab", { name: "View" }).getAttribute("aria-selected"), "true");
+      assert.deepEqual(await violations(page), [], tool);
+    }
+  });
+});
+
+for (const colorScheme of ["light", "dark"] as const)
+  for (const width of [390, 1440])
+    test(`nothing is wrong with the page for those who cannot see it, ${colorScheme} at ${width} px`, async () => {
+      await playing(async ({ page, view }) => {
+        await view.getByText("Profit and loss").first().waitFor();
+        assert.deepEqual(await violations(page), []);
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+      }, { colorScheme, viewport: { width, height: 844 } });
+    });
+
+test("with the keyboard alone a tool is picked, filled in and run", async () => {
+  await playing(async ({ page, view }) => {
+    await view.getByText("Profit and loss").first().waitFor();
+    await page.getByRole("button", { name: "inspect_rows", exact: true }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByLabel(/^source key/).focus();
+    await page.keyboard.type("gl");
+    await page.getByLabel(/^scenario id/).focus();
+    await page.keyboard.type("actual");
+    await page.getByLabel("period start", { exact: true }).focus();
+    await page.keyboard.type("2026-09");
+    await page.keyboard.press("Control+Enter");
+    await page.locator(".said", { hasText: "inspect_rows" }).waitFor();
+    await page.getByRole("tab", { name: "View" }).focus();
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await page.getByRole("tab", { name: "JSON" }).getAttribute("aria-selected"), "true");
+  });
+});
+
+test("a view has neither the key nor the page nor the tools", async () => {
+  await playing(async ({ page, view, complaints }) => {
+    await view.getByText("Profit and loss").first().waitFor();
+    const frame = page.frames().find((known) => known.url() === `${AT}view`);
+    assert.ok(frame);
+    const reached = await frame.evaluate(async (url) => {
+      const attempts: Record<string, () => unknown> = {
+        origin: () => { if (self.origin !== "null") throw new Error(); return undefined; },
+        page: () => parent.document.title,
+        storage: () => sessionStorage.length,
+        tools: async () => (await fetch(url, { method: "POST" })).status,
+        address: () => parent.location.href,
+        navigation: () => { parent.location.href = "about:blank"; return parent.location.href; },
+      };
+      const worked: string[] = [];
+      for (const [name, attempt] of Object.entries(attempts))
+        try {
+          if ((await attempt()) !== undefined) worked.push(name);
+        } catch {
+          // it did not work, as it should not
+        }
+      return worked;
+    }, `${AT}mcp`);
+    assert.deepEqual(reached, []);
+    complaints.splice(0); // the browser's own lines about what it refused
+  });
+});
