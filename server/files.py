@@ -78,9 +78,8 @@ class Archive:
     def sweep(self) -> None:
         """Delete files and uploads that have expired, and bytes that are nobody's; StoreDown."""
         self.volume.drop([*self.files.expire(now()), *self.uploads.expire(now())])
-        names = list(self.volume.forgotten())
-        known = {*self.files.known(names), *self.uploads.known(names)}
-        self.volume.drop([name for name in names if name not in known])
+        found = set(self.volume.forgotten())
+        self.volume.drop(found - {*self.files.known(found), *self.uploads.known(found)})
 
 
 def archive_of(settings: Settings, database: Database) -> Archive:

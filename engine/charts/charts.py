@@ -12,7 +12,7 @@ import polars as pl
 from engine.charts.areas import area
 from engine.charts.axes import broken
 from engine.charts.bars import bar, horizontal_bar
-from engine.charts.cells import plain
+from engine.charts.cells import LONGEST, plain
 from engine.charts.columns import Takes, columns_of
 from engine.charts.heatmaps import cohort_heatmap
 from engine.charts.lines import forecast_line, line
@@ -25,7 +25,7 @@ from engine.charts.waterfalls import waterfall
 from engine.requests import ChartSpec
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
-LONGEST_TITLE = 160
+LONGEST_TITLE, LONGEST_UNIT = 160, 40
 LEAST_TITLE = 300  # pixels
 
 
@@ -82,7 +82,7 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None 
 
     `units` are those that columns came with.
     """
-    refuse_titles(spec)
+    refuse_words(spec, frame)
     if not frame.height:
         raise bad_data("result has no rows: nothing to draw.", "result = df", frame.columns)
     kind = CHARTS[spec.chart_type]
@@ -103,12 +103,20 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None 
     )
 
 
-def refuse_titles(spec: ChartSpec) -> None:
-    """Refuse a chart without a title, and titles that are texts."""
-    for name, text in (("title", spec.title), ("subtitle", spec.subtitle)):
-        if text is not None and (len(text) > LONGEST_TITLE or (name == "title" and not text.strip())):
-            said = f"The {name} has {len(text)} characters: 1 to {LONGEST_TITLE} are shown."
-            raise bad_spec(spec, name, said, text.strip()[:80] or spec.chart_type.replace("_", " ").capitalize())
+def refuse_words(spec: ChartSpec, frame: pl.DataFrame) -> None:
+    """Refuse a chart without a title, and words that are longer than a picture has room for."""
+    for name, text, most in (
+        ("title", spec.title, LONGEST_TITLE),
+        ("subtitle", spec.subtitle, LONGEST_TITLE),
+        ("unit", spec.unit, LONGEST_UNIT),
+    ):
+        if text is not None and (len(text) > most or (name == "title" and not text.strip())):
+            said = f"The {name} has {len(text)} characters: 1 to {most} are shown."
+            raise bad_spec(spec, name, said, text.strip()[:most] or spec.chart_type.replace("_", " ").capitalize())
+    long = next((name for name in frame.columns if len(name) > LONGEST), None)
+    if long is not None:
+        said = f"result has a column whose name has {len(long)} characters, {LONGEST} are the most: rename it."
+        raise bad_data(said, "result = df.rename(lambda name: name[:100])", long)
 
 
 def vega_lite(sheet: Sheet, drawn: Picture) -> Mapping[str, Any]:

@@ -51,7 +51,7 @@ STEPS = {
         lambda n: f"{n // 12:04}-{n % 12 + 1:02}",
         lambda code: MONTHS[int(code[5:]) - 1],
         12,
-        (1, 2, 3, 6, 12),
+        (1, 2, 3, 6, 12, 24, 60),
     ),
     Grain.WEEK: Steps(
         lambda code: iso_week(int(code[:4]), int(code[6:])), week_code, lambda code: code[5:], 53, (1, 2, 4, 13, 26)

@@ -9,7 +9,6 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 Resolve = Callable[[str], Sequence[Address]]
 ASKED_AT_ONCE = 4
-MOST = 4  # addresses of a name that are tried
 
 # What is not public of all there is: the special purposes of the IANA registries, and multicast. Of IPv6 only 2000::/3
 # is given out; what maps or carries IPv4 addresses (::ffff:0:0/96, 64:ff9b::/96) lies outside, but for 6to4 and Teredo.
@@ -47,6 +46,6 @@ class Names:
         """Return the addresses of a name; OSError where there are none, TimeoutError among them."""
         asked = self._asking.submit(self._resolve, name)
         try:
-            return asked.result(seconds)[:MOST]
+            return asked.result(seconds)
         finally:
             asked.cancel()

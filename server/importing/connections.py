@@ -16,6 +16,7 @@ from server.importing.addresses import Names, Network, is_in
 from server.pacing import Pace
 
 CONNECTING = 5.0  # seconds, for a name, for a connection, for its encryption
+TRIED = 4  # addresses of a name
 TURN = 0.5  # seconds after which a caller who is gone is noticed
 
 
@@ -107,7 +108,7 @@ class Pinned(httpcore2.NetworkBackend):
             raise httpcore2.ConnectError("the name leads nowhere") from fault
         if any(is_in(address, self._closed) for address in addresses):
             raise NotPublic
-        for address in addresses:
+        for address in addresses[:TRIED]:
             try:
                 most = min(CONNECTING, self._watch.left())
                 stream = self._system.connect_tcp(str(address), port, most, local_address, socket_options)

@@ -148,7 +148,10 @@ def found_in(answer: httpcore2.Response, asked: Host) -> Found:
         )
     if (header(answer, b"content-encoding") or "identity").lower() != "identity":
         raise BadArguments(f"{asked} sends the file in a content coding, which was not asked for.", field=FIELD)
-    size = header(answer, b"content-length")
+    is_chunked = header(answer, b"transfer-encoding") is not None  # then a length beside it says nothing
+    size = None if is_chunked else header(answer, b"content-length")
+    if size is None and not is_chunked:
+        raise BadArguments(f"{asked} does not say where the file ends: a part could be taken for it.", field=FIELD)
     return Found(
         mime_type=header(answer, b"content-type") or "",
         size=None if size is None else int(size[:20]),  # which the library has found to be digits

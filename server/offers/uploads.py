@@ -1,6 +1,7 @@
 """Files that callers bring, where a deployment takes any."""
 
 from engine.requests import CompleteRequest, ImportRequest, UploadRequest
+from server.places import read_hosts
 from server.tool import Deployment, Effect, Tool
 from server.tools.uploads import begin_file_upload, complete_file_upload, import_host_file
 
@@ -12,8 +13,8 @@ def no_uploads(deployment: Deployment) -> str | None:
 
 def no_imports(deployment: Deployment) -> str | None:
     """Return why nothing is imported, None where callers may."""
-    named = deployment.settings.import_hosts.strip()
-    return no_uploads(deployment) or (None if named else "SVC_FILE_IMPORT_HOSTS names no host")
+    hosts = read_hosts(deployment.settings.import_hosts)
+    return no_uploads(deployment) or (None if hosts else "SVC_FILE_IMPORT_HOSTS names no host")
 
 
 UPLOADS = (
@@ -22,7 +23,7 @@ UPLOADS = (
         title="Begin an upload",
         description=(
             "Reserve room for a file of the user's and return an upload_url for it, for a while. Then send the bytes "
-            "of the file there as the body of one HTTP PUT, such as: curl --upload-file FILE UPLOAD_URL; the link "
+            "of the file there as the body of one HTTP PUT, such as: curl --upload-file FILE 'UPLOAD_URL'; the link "
             "needs no token. Then call complete_file_upload. The file is kept for its owner as it is: no tool reads "
             "it, and it changes no figure."
         ),

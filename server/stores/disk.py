@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from io import FileIO
 from pathlib import Path
-from secrets import token_hex
 from time import time
 from typing import BinaryIO
 
@@ -16,6 +16,7 @@ from server.ports import NoRoom, StoreDown
 
 MEGABYTE = 1 << 20
 STAGED = ".part"
+LOCK = ".lock"
 FORGOTTEN = 3600.0  # seconds after which a file that nobody knows is nobody's
 CHUNK = 1 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -28,30 +29,29 @@ class Taken(Exception):
 class Arrival:
     """A file on its way in: nothing of it is there under its name before all of it is."""
 
-    def __init__(self, volume: "Volume", file_id: str, file: BinaryIO, staged: Path) -> None:
+    def __init__(self, volume: "Volume", file_id: str, file: FileIO, staged: Path) -> None:
         self._volume = volume
         self._path = volume.path(file_id)
         self._file = file
         self._staged = staged
         self._digest = sha256()
         self.size = 0
-        self.settled = False
 
     def write(self, chunk: bytes) -> None:
         """Take the next bytes; StoreDown where they cannot be kept."""
         with told():
             self._volume.hold_room(len(chunk))
-            self._file.write(chunk)
+            left = memoryview(chunk)
+            while left:
+                left = left[self._file.write(left) :]
         self._digest.update(chunk)
         self.size += len(chunk)
 
     def settle(self) -> str:
         """Put the file in its place, on the disk, and return its digest; StoreDown."""
         with told():
-            self._file.flush()
             os.fsync(self._file.fileno())
             self._staged.rename(self._path)
-        self.settled = True
         return self._digest.hexdigest()
 
 
@@ -75,7 +75,7 @@ class Volume:
 
     def keep(self, file_id: str, write: Callable[[Path], None]) -> tuple[int, str]:
         """Keep what a function writes to a path; return how many bytes it has and their digest. StoreDown."""
-        staged = self._folder / f"{file_id}.{token_hex(4)}{STAGED}"
+        staged = self._beside(file_id, STAGED)
         self.hold_room()
         try:
             with told():
@@ -88,32 +88,46 @@ class Volume:
 
     @contextmanager
     def arriving(self, file_id: str, size: int) -> Iterator[Arrival]:
-        """Let a file of about some size arrive; Taken while another does under its id. StoreDown."""
-        staged = self._folder / f"{file_id}{STAGED}"
+        """Let a file of about some size arrive, and no other under its id until the block ends; Taken, StoreDown."""
         self.hold_room(size)
-        with told():
-            file = staged.open("ab")
-        with file:
-            if not locked(file) or not is_at(staged, file):  # it may have arrived since it was opened
-                raise Taken
-            file.truncate(0)  # of what somebody left who was killed
-            arrival = Arrival(self, file_id, file, staged)
+        staged = self._beside(file_id, STAGED)
+        with self._alone(file_id):
+            with told():
+                file = staged.open("wb", buffering=0)  # what is written is written, and not when it is closed
             try:
-                yield arrival
+                with file:
+                    yield Arrival(self, file_id, file, staged)
             finally:
-                if not arrival.settled:
-                    staged.unlink(missing_ok=True)
+                staged.unlink(missing_ok=True)
+
+    @contextmanager
+    def _alone(self, file_id: str) -> Iterator[None]:
+        """Keep others from a file while the block runs; Taken where one of them does, StoreDown."""
+        path = self._beside(file_id, LOCK)
+        with told():
+            lock = path.open("ab")
+        with lock:
+            if not locked(lock) or not is_at(path, lock):  # whose block may have ended since it was opened
+                raise Taken
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+
+    def _beside(self, file_id: str, suffix: str) -> Path:
+        return self._folder / f"{file_id}{suffix}"
 
     def drop(self, file_ids: Collection[str]) -> None:
-        """Delete files, those that are gone already as well."""
+        """Delete files, those that are gone already as well, and what is left of their arrival."""
         for file_id in file_ids:
-            self.path(file_id).unlink(missing_ok=True)
+            for suffix in ("", STAGED, LOCK):
+                self._beside(file_id, suffix).unlink(missing_ok=True)
 
     def forgotten(self) -> Iterator[str]:
-        """Yield the names of files that are old enough to be known by now, if they are anybody's."""
+        """Yield the ids of files that are old enough to be known by now, if they are anybody's."""
         for path in self._folder.iterdir() if self._folder.is_dir() else ():
             if path.is_file() and not path.name.startswith(".") and time() - path.stat().st_mtime > FORGOTTEN:
-                yield path.name
+                yield path.name.partition(".")[0]
 
 
 @contextmanager

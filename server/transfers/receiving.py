@@ -77,7 +77,7 @@ class Receiving:
                 await to_thread.run_sync(self._awaited, upload_id, mark)  # nobody was faster
                 await self._fill(request, upload, arrival)
                 digest = await to_thread.run_sync(arrival.settle)
-            await to_thread.run_sync(self._note, upload, digest)
+                await to_thread.run_sync(self._note, upload, digest)
         except NotTaken as why:
             return refused(why.status, why.words)
         except FAULTS as fault:

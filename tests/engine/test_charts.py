@@ -280,3 +280,15 @@ def test_an_axis_that_does_not_reach_zero_says_so() -> None:
     assert "axis from 100" in texts(drawn(line.chart()))
     bars = Case({"chart_type": "bar"}, line.table)
     assert not any("axis" in text for text in texts(drawn(bars.chart())))
+
+
+@pytest.mark.parametrize(
+    "values", [[5.0, 5.0], [0.0, 0.0], [-5.0, -5.0], [100.0, 100.0 + 1e-10], [-1e15, 1e15], [1e-9, 0]]
+)
+@pytest.mark.parametrize("kind", ["line", "bar", "area", "horizontal_bar", "sparkline_row", "cohort_heatmap"])
+def test_figures_that_hardly_differ_are_drawn(kind: str, values: list[float]) -> None:
+    table = {"name": ["a", "b"], "period": ["2026-01", "2026-02"], "value": values}
+    x, series = ("name", None) if "bar" in kind else ("period", "name")
+    if kind == "area":
+        table, series = {**table, "value": [abs(value) for value in values]}, None
+    assert "NaN" not in drawn(Case({"chart_type": kind, "x": x, "series": series}, table).chart())

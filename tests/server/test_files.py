@@ -250,6 +250,8 @@ def test_a_file_arrives_whole_or_not_at_all_and_from_one_at_a_time(tmp_path: Pat
         arrival.write(b"c")
         assert not volume.path("u1").exists()
         assert arrival.settle() == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        with pytest.raises(Taken), volume.arriving("u1", 3):  # before it is written down that it came
+            pass
     assert volume.path("u1").read_bytes() == b"abc"
     with pytest.raises(ConnectionError), volume.arriving("u2", 3) as arrival:
         arrival.write(b"ab")
@@ -270,7 +272,7 @@ def test_a_file_that_would_leave_too_little_free_does_not_arrive(tmp_path: Path)
 
 def test_sweeping_deletes_what_expired_and_what_nobody_knows(tmp_path: Path) -> None:
     archive = archive_in(tmp_path)
-    for file_id in ("kept", "over", "nobodys", "new", "awaited", "late", "late.part"):
+    for file_id in ("kept", "over", "nobodys", "new", "awaited", "late", "left"):
         archive.volume.keep(file_id, lambda path: path.touch())
     long_ago = NOW.timestamp() - FORGOTTEN
     archive.files.add(replace(FILE, file_id="kept", expires_at=datetime.max.replace(tzinfo=UTC)), 10**9)
@@ -278,7 +280,16 @@ def test_sweeping_deletes_what_expired_and_what_nobody_knows(tmp_path: Path) -> 
     far = datetime.max.replace(tzinfo=UTC)
     archive.uploads.reserve(replace(UPLOAD, upload_id="awaited", expires_at=far), 10**9)
     archive.uploads.reserve(replace(UPLOAD, upload_id="late", expires_at=datetime(2000, 1, 1, tzinfo=UTC)), 10**9)
-    for file_id in ("kept", "over", "nobodys", "awaited", "late.part"):
+    archive.volume.path("left").rename(tmp_path / "left.part")
+    for name in ("awaited.part", "awaited.lock", "late.part", "left.lock"):
+        (tmp_path / name).touch()
+    for file_id in ("kept", "over", "nobodys", "awaited", "awaited.part", "awaited.lock", "left.part", "left.lock"):
         os.utime(archive.volume.path(file_id), (long_ago, long_ago))
     archive.sweep()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["awaited", "kept", "new"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "awaited",
+        "awaited.lock",
+        "awaited.part",
+        "kept",
+        "new",
+    ]

@@ -23,7 +23,7 @@ from server.settings import BadSetting, read_settings
 from server.toolbox import TOOLS
 from server.uploads import CallerUploads
 from tests.server.test_dispatch import dispatch_of
-from tests.support.holding import archive_in
+from tests.support.holding import archive_in, keeping_in
 from tests.support.hosting import HERE, INSIDE, Answers, Authority, Hosted, drips, hosting, leads_to, sends
 
 CLOSED = (
@@ -134,6 +134,19 @@ def test_a_file_that_came_as_something_else_says_so(scene: Scene) -> None:
     assert note.code == "type_differs"
     assert "text/csv and came as text/html" in note.message
     assert scene.imported.file.mime_type == "text/csv"
+
+
+def test_a_length_that_is_not_that_of_the_body_reserves_nothing(scene: Scene) -> None:
+    """Both ways of telling a length at once are a way of telling two readers two things."""
+    chunks = b"".join(b"10000\r\n" + b"x" * 65536 + b"\r\n" for _ in range(4)) + b"0\r\n\r\n"
+    with (
+        CallerUploads(Principal("ann"), scene.archive).room("x", "a/b", (10 << 20) - 5),
+        pytest.raises(Refusal) as refusal,
+    ):
+        taken(scene, sends(chunks, CHUNKED, "Content-Length: 1"))
+    assert refusal.value.error_type == "quota_exceeded"
+    taken(scene, sends(chunks, CHUNKED, "Content-Length: 1"))
+    assert scene.imported.file.size_bytes == 4 * 65536
 
 
 def test_redirects_are_followed_among_the_hosts_that_are_named(scene: Scene) -> None:
@@ -249,6 +262,7 @@ BROKE = "broke off, or did not answer as a web server does"
         (sends(b"3\r\nabc\r\n", CHUNKED), "unavailable", BROKE),
         (sends(b"not hexadecimal\r\n", CHUNKED), "unavailable", BROKE),
         (sends(b""), "bad_arguments", "empty"),
+        (lambda connection, _: connection.sendall(HEAD + b"\r\nhalf"), "bad_arguments", "where the file ends"),
         (sends(b"0\r\n\r\n", CHUNKED), "bad_arguments", "empty"),
         (sends(b"\x1f\x8b", "Content-Encoding: gzip"), "bad_arguments", "content coding"),
         (lambda connection, _: connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "unavailable", BROKE),
@@ -397,7 +411,7 @@ def test_a_call_of_the_tool_answers_with_the_file_and_what_is_to_be_said_of_it(
         dispatch = dispatch_of(
             small_instance,
             TOOLS,
-            importer=scene.importer(Host("files.test", host.port)),
+            keeping=keeping_in(scene.folder, scene.importer(Host("files.test", host.port))),
             uploads_enabled=True,
             import_hosts="files.test",
         )

@@ -108,6 +108,7 @@ def test_what_a_killed_server_left_is_neither_taken_for_the_file_nor_in_its_way(
     upload_id = upload.upload.upload_id
     receiving.archive.volume.path(upload_id).write_bytes(b"put in its place, and not written down")
     receiving.archive.volume.path(f"{upload_id}.part").write_bytes(b"half of it")
+    receiving.archive.volume.path(f"{upload_id}.lock").touch()
     with pytest.raises(UploadIncomplete):
         receiving.uploads.complete(upload_id)
     assert put(upload.url, BODY).status_code == 201

@@ -177,7 +177,7 @@ class Asking:
         beside = [other for other in self.table.cells() if other.line == cell.line and other.asked]
         said = {code for other in beside if other.place.wants == "figure" for code in codes(self.report(other.place))}
         named = {other.words for other in self.table.cells() if other.place.wants == "note"}
-        return ", ".join(said & named) or NONE
+        return ", ".join(sorted(said & named)) or NONE
 
     def line(self, cell: Cell) -> tuple[str, str]:
         """Return the figure of a node's line in a rollup, and its weight into the line above."""

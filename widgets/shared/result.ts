@@ -27,9 +27,14 @@ export interface Shown<Seen> {
   waiting(words: string, again?: () => void): void; // again: reads the result anew, where nothing may come by itself
 }
 
-// Where a result's data may stand, the best place first.
-export function* copies(result: Fields): Generator {
+// Where what a view shows may stand, the best place first.
+function* copies(result: Fields): Generator {
   yield fields(result._meta)[RENDER_BLOCK];
+  yield* answers(result);
+}
+
+// Where the answer stands that a model reads.
+export function* answers(result: Fields): Generator {
   yield result.structuredContent;
   for (const part of list(result.content)) yield parsed(text(fields(part).text));
 }

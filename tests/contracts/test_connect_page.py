@@ -1,0 +1,54 @@
+"""docs/connect.md says what works: its snippets are JSON that names the server as it is announced, its tools exist."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from server.commands.serve import announcement
+from server.settings import Settings
+from server.tokens.dev import DevKey
+from server.toolbox import TOOLS
+from tests.support.books import ROOT
+
+PAGE = (ROOT / "docs" / "connect.md").read_text(encoding="utf-8")
+SNIPPETS = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+HERE, THERE = Settings().resource, "https://reports.example.com/mcp"
+KEYS = ("KEY", "${TIEOUT_KEY}", "${env:TIEOUT_KEY}", "${input:tieout-key}")
+
+
+def entries(snippet: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the servers of a client's file."""
+    read = json.loads(snippet)
+    (servers,) = (read[name] for name in ("mcpServers", "servers") if name in read)
+    assert list(servers) == ["tieout"]
+    yield from servers.values()
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS)
+def test_a_snippet_reaches_this_machine_with_the_key_or_an_origin_without_one(snippet: str) -> None:
+    for entry in entries(snippet):
+        url = entry.get("url") or next(part for part in entry["args"] if part.startswith("http"))
+        sent = entry.get("headers") or {"Authorization": entry.get("env", {}).get("AUTHORIZATION")}
+        if url == THERE:
+            assert sent == {"Authorization": None}
+        else:
+            assert url == HERE
+            assert sent["Authorization"].removeprefix("Bearer ") in KEYS
+
+
+def test_the_entry_that_the_server_prints_is_that_of_claude_code() -> None:
+    printed = json.loads(announcement(Settings(), "Books", DevKey("${TIEOUT_KEY}")).partition("mcp.json entry:\n")[2])
+    (section,) = re.findall(r"^## Claude Code\n(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)
+    (snippet,) = re.findall(r"```json\n(.*?)```", section, re.DOTALL)
+    assert json.loads(snippet) == printed
+
+
+def test_its_other_addresses_are_the_same_two() -> None:
+    assert set(re.findall(r"https?://[\w.:]+/mcp", PAGE)) == {HERE, THERE}
+
+
+def test_the_tools_that_it_names_are_there() -> None:
+    assert set(re.findall(r"--tool-name (\w+)", PAGE)) <= set(TOOLS)
