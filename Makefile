@@ -8,7 +8,7 @@ ROWS ?= 150000
 NPM := $(shell command -v npm 2>/dev/null)
 SUITES := tests/conformance tests/identity
 
-.PHONY: widgets goldens audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs constraints ci-deps clean
+.PHONY: widgets goldens audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs gallery constraints ci-deps clean
 .DELETE_ON_ERROR:
 
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT $(if $(NPM),widgets)  ## serve the demo books to MCP clients on this machine
@@ -25,7 +25,7 @@ test-mutations: $(VENV)/dev.done  ## break each rule of the figures on its own: 
 
 widgets: widgets/dist/built  ## the views of results that MCP hosts show; takes Node
 
-widgets/dist/built: widgets/node.done $(shell find widgets -name node_modules -prune -o -name dist -prune -o -type f -print)
+widgets/dist/built: widgets/node.done $(DEMO)/charts.json $(shell find widgets -name node_modules -prune -o -name dist -prune -o -type f -print)
 	cd widgets && node build.mjs
 	touch $@
 
@@ -47,6 +47,9 @@ goldens: $(VENV)/dev.done  ## write what the views are tested on anew, from what
 
 schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files for editors
 	$(BIN)/python scripts/schemas.py
+
+gallery: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## draw the charts of the demo for docs/gallery.md
+	$(BIN)/python -m scripts.gallery
 
 docs: schemas $(VENV)/dev.done  ## write what the documentation takes out of the code
 	$(BIN)/python scripts/settings_table.py

@@ -34,10 +34,15 @@ DIFFER = {
     *("catalogue_version", "data_version", "data_ref", "data_refs", "load_id", "file_id", "upload_id"),
     *("download_url", "upload_url", "sha256", "size_bytes", "seconds"),
 }
+LONG = {"vega_lite"}
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*")
 LEFT_OUT = "…"
 NEXT: Mapping[str, Callable[[Mapping[str, Json]], Json]] = {  # what is made of the answers to earlier calls
     "get_load_status": lambda told: {"load_id": told["list_load_history"]["loads"][0]["load_id"]},
+    "eval_chart_transform": lambda told: {
+        **TOOLS["eval_chart_transform"].example,
+        "data_refs": [told["run_metric"]["data_ref"]],
+    },
     "export_dataset": lambda told: {"data_ref": told["run_statement"]["data_ref"], "format": "xlsx"},
     "get_file_download": lambda told: {"file_id": told["export_dataset"]["file_id"]},
 }
@@ -73,13 +78,20 @@ def section(tool: Tool, called: Json, answer: Json) -> Iterator[str]:
     if fields:
         yield "| Argument | Type | Meaning |"
         yield "|---|---|---|"
-        for name, known in fields.items():
-            needed = " (required)" if name in tool.schema.get("required", ()) else ""
-            yield f"| `{name}`{needed} | {kind_of(known)} | {cell(known['description'])} |"
+        yield from rows_of(tool.schema)
         yield ""
     if called:
         yield from block(masked(called))
     yield from block(shortened(masked(answer)))
+
+
+def rows_of(schema: Json, within: str = "") -> Iterator[str]:
+    """Yield a row for each argument, and for each part of one that is an object."""
+    for name, known in schema["properties"].items():
+        needed = " (required)" if name in schema.get("required", ()) else ""
+        yield f"| `{within}{name}`{needed} | {kind_of(known)} | {cell(known['description'])} |"
+        if "properties" in known:
+            yield from rows_of(known, f"{within}{name}.")
 
 
 def errors(ask: Ask) -> Iterator[str]:
@@ -128,7 +140,7 @@ def masked(value: Any, key: str = "") -> Any:  # noqa: ANN401 - any JSON to the 
 def shortened(value: Any) -> Any:  # noqa: ANN401 - any JSON to the same, shorter
     """Return JSON with long texts and lists cut short, but for short lists of plain values."""
     if isinstance(value, dict):
-        return {name: shortened(part) for name, part in value.items()}
+        return {name: LEFT_OUT if name in LONG else shortened(part) for name, part in value.items()}
     if isinstance(value, list):
         shown = len(value) if is_row(value) else SHOWN_ITEMS
         more = [f"{LEFT_OUT} {len(value) - shown} more"] if len(value) > shown else []

@@ -25,6 +25,7 @@ UPRIGHT = {
 }
 SLANTED = {**UPRIGHT, "labelAngle": -40}
 MOST_TICKS = 6
+SAME = 1e-9  # of a figure: less is no difference on an axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,8 @@ def ticks_of(values: Iterable[float], *, zero: bool, room: float = 0.0) -> Ticks
     low, high = min(figures, default=0.0), max(figures, default=0.0)
     if zero or 0 <= low <= 0.6 * high or 0.6 * low <= high <= 0:
         low, high = min(low, 0.0), max(high, 0.0)
-    if low == high:
-        low, high = (0.0, 1.0) if not high else (min(0.0, 2 * low), max(0.0, 2 * high))
+    if high - low <= SAME * max(high, -low):
+        low, high = (min(0.0, 2 * low), max(0.0, 2 * high)) if high else (0.0, 1.0)
     step = round_step((high - low) / MOST_TICKS)
     if room:
         free = room * (high - low)

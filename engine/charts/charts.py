@@ -12,6 +12,7 @@ import polars as pl
 from engine.charts.areas import area
 from engine.charts.axes import broken
 from engine.charts.bars import bar, horizontal_bar
+from engine.charts.cells import LONGEST, plain
 from engine.charts.columns import Takes, columns_of
 from engine.charts.heatmaps import cohort_heatmap
 from engine.charts.lines import forecast_line, line
@@ -24,7 +25,7 @@ from engine.charts.waterfalls import waterfall
 from engine.requests import ChartSpec
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
-LONGEST_TITLE = 160
+LONGEST_TITLE, LONGEST_UNIT = 160, 40
 LEAST_TITLE = 300  # pixels
 
 
@@ -44,7 +45,9 @@ CHARTS: Final[Mapping[str, Kind]] = {
     "area": Kind(Takes(several_y=True, options=("stack",), most_x=600, most_series=8), area),
     "waterfall": Kind(Takes(series="none", is_timed=False, options=STEPS, most_x=20, most_series=1), waterfall),
     "scatter": Kind(Takes(numeric_x=True, options=("label",), most_x=400, most_series=8), scatter),
-    "horizontal_bar": Kind(Takes(several_y=True, options=BARS, most_x=60, most_series=4), horizontal_bar),
+    "horizontal_bar": Kind(
+        Takes(several_y=True, is_timed=False, options=BARS, most_x=60, most_series=4), horizontal_bar
+    ),
     "forecast_line": Kind(
         Takes(several_y=True, options=("styles", "forecast_from"), most_x=300, most_series=4), forecast_line
     ),
@@ -79,7 +82,7 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None 
 
     `units` are those that columns came with.
     """
-    refuse_titles(spec)
+    refuse_words(spec, frame)
     if not frame.height:
         raise bad_data("result has no rows: nothing to draw.", "result = df", frame.columns)
     kind = CHARTS[spec.chart_type]
@@ -94,18 +97,26 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None 
         columns=tuple(
             ChartColumn(name, drawn.unit.name if name in columns.y else sheet.units.get(name)) for name in drawn_columns
         ),
-        rows=tuple(frame.select(drawn_columns).rows()),
+        rows=tuple(tuple(map(plain, row)) for row in frame.select(drawn_columns).rows()),
         vega_lite=vega_lite(sheet, drawn),
         summary=" ".join(drawn.sentences),
     )
 
 
-def refuse_titles(spec: ChartSpec) -> None:
-    """Refuse a chart without a title, and titles that are texts."""
-    for name, text in (("title", spec.title), ("subtitle", spec.subtitle)):
-        if text is not None and (len(text) > LONGEST_TITLE or (name == "title" and not text.strip())):
-            said = f"The {name} has {len(text)} characters: 1 to {LONGEST_TITLE} are shown."
-            raise bad_spec(spec, name, said, text.strip()[:80] or spec.chart_type.replace("_", " ").capitalize())
+def refuse_words(spec: ChartSpec, frame: pl.DataFrame) -> None:
+    """Refuse a chart without a title, and words that are longer than a picture has room for."""
+    for name, text, most in (
+        ("title", spec.title, LONGEST_TITLE),
+        ("subtitle", spec.subtitle, LONGEST_TITLE),
+        ("unit", spec.unit, LONGEST_UNIT),
+    ):
+        if text is not None and (len(text) > most or (name == "title" and not text.strip())):
+            said = f"The {name} has {len(text)} characters: 1 to {most} are shown."
+            raise bad_spec(spec, name, said, text.strip()[:most] or spec.chart_type.replace("_", " ").capitalize())
+    long = next((name for name in frame.columns if len(name) > LONGEST), None)
+    if long is not None:
+        said = f"result has a column whose name has {len(long)} characters, {LONGEST} are the most: rename it."
+        raise bad_data(said, "result = df.rename(lambda name: name[:100])", long)
 
 
 def vega_lite(sheet: Sheet, drawn: Picture) -> Mapping[str, Any]:

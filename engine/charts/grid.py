@@ -76,7 +76,7 @@ def grid_of(sheet: Sheet) -> Grid:
         names.sort()  # cohorts
     order, grain = order_of(sheet, list(dict.fromkeys(xs)))
     refuse_size(sheet, order, names)
-    styles = styles_of(sheet, names if sheet.takes.is_timed else order)
+    styles = styles_of(sheet, order if sheet.takes.series == "none" else names)
     series = tuple(Series(name, tuple(found.get((name, x)) for x in order), styles.get(name)) for name in names)
     if not any(one.known for one in series):
         raise bad_data(f"{some(columns.y)} holds no figures, only nulls.", "result = df.drop_nulls()")

@@ -11,6 +11,7 @@ from engine.calendar.grains import MONTHS, SHAPES, iso_week, parse_day, week_cod
 from engine.calendar.periods import Grain
 
 Label = str | list[str]
+FIRST_YEAR, LAST_YEAR, MOST_YEARS = 1950, 2100, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ STEPS = {
         lambda n: f"{n // 12:04}-{n % 12 + 1:02}",
         lambda code: MONTHS[int(code[5:]) - 1],
         12,
-        (1, 2, 3, 6, 12),
+        (1, 2, 3, 6, 12, 24, 60),
     ),
     Grain.WEEK: Steps(
         lambda code: iso_week(int(code[:4]), int(code[6:])), week_code, lambda code: code[5:], 53, (1, 2, 4, 13, 26)
@@ -62,11 +63,20 @@ STEPS = {
 
 
 def grain_of(values: Sequence[str]) -> Grain | None:
-    """Return the grain of codes; None where they are not all codes of one."""
+    """Return the grain of codes; None where they are not all codes of one.
+
+    Four digits are years where they lie close together in our time, and ids of accounts otherwise.
+    """
     for grain, steps in STEPS.items():
         if all(SHAPES[grain][0].fullmatch(value) and steps.ordinal(value) is not None for value in values):
-            return grain
+            return grain if grain is not Grain.YEAR or are_years(sorted(map(int, values))) else None
     return None
+
+
+def are_years(numbers: Sequence[int]) -> bool:
+    """Tell whether numbers of four digits are years."""
+    first, last = numbers[0], numbers[-1]
+    return first >= FIRST_YEAR and last <= LAST_YEAR and last - first < MOST_YEARS
 
 
 def in_time(values: Sequence[str], grain: Grain) -> list[str]:

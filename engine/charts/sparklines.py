@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 
-from engine.charts.axes import again, clean, exact_format, text_width, tooltip
+from engine.charts.axes import again, exact_format, text_width, tooltip
 from engine.charts.grid import Grid, Series
 from engine.charts.picture import Picture, Sheet, Vega, title_words
 from engine.charts.reading import grid_for
 from engine.charts.units import Unit
 from engine.charts.words import change_words, in_words, of_series
 
-ROW = 30
-INSET = 6  # pixels above and below a line in its row
+ROW, INNER = 30, 18  # pixels of a row, and of the line in it
 GAP = 22
 HEAD = 20
 
@@ -65,7 +64,7 @@ def sparkline_row(sheet: Sheet) -> Picture:
             },
             {
                 "mark": {"type": "line", "color": theme.actual, "strokeWidth": 1.5, "strokeJoin": "round"},
-                "encoding": {"x": again(x), "y": again(y), "detail": {"field": "s"}},
+                "encoding": {"x": again(x), "y": again(y), "detail": {"field": "r"}},
             },
             {
                 "transform": [{"filter": "isValid(datum.m)"}],
@@ -132,21 +131,21 @@ def columns_of(rows: Sequence[tuple[str, ...]], left: float) -> list[tuple[str, 
 
 
 def course_of(grid: Grid, series: Series, row: int, left: float, width: float) -> list[Vega]:
-    """Return the line of a member in pixels; `v` is the figure, `m` marks the end, the highest and the lowest."""
+    """Return the line of a member in pixels.
+
+    Its end and its extremes, marked by `m`, carry what they are: member, period and figure.
+    """
     known = [(value, at) for at, value in enumerate(series.values) if value is not None]
-    low, high = min(known)[0], max(known)[0]
-    marks = {min(known)[1]: "l", max(known, key=lambda found: (found[0], -found[1]))[1]: "h", known[-1][1]: "e"}
-    inner = ROW - 2 * INSET
+    low, high = min(known), max(known, key=lambda found: (found[0], -found[1]))
+    marks = {low[1]: "l", high[1]: "h", known[-1][1]: "e"}
     step = width / max(1, len(grid.xs) - 1)
     return [
         {
             "x": round(left + step * at, 1),
-            "y": None if value is None else clean(round(middle(row) + inner * (0.5 - share(value, low, high)), 1)),
-            "s": series.name,
-            "p": grid.xs[at],
-            "v": value,
+            "y": None if value is None else round(middle(row) + INNER * (0.5 - share(value, low[0], high[0])), 1),
+            "r": row,
         }
-        | ({"m": marks[at]} if at in marks else {})
+        | ({"m": marks[at], "s": series.name, "p": grid.xs[at], "v": value} if at in marks else {})
         for at, value in enumerate(series.values)
     ]
 

@@ -29,7 +29,7 @@ def change_words(first: float, last: float, unit: Unit) -> str:
     """Return a change in the unit and, of a positive base, in percent: "+1.8, +14.6%"."""
     change = exact(last) - exact(first)
     said = unit.words_of(change, signed=True)
-    if unit.sign:
+    if unit.sign or unit.name == "pp":
         return f"{said.removesuffix('%')} pp"
     return said if first <= 0 else f"{said}, {PERCENT.words_of(change / exact(first), signed=True)}"
 

@@ -49,15 +49,23 @@ def frame_of(report: ReportData) -> pl.DataFrame:
         for unit in [report.unit(line, column.comparison, scaled=False)]
     ]
     names = (next(iter(schema)), *HEAD)
-    return (
-        pl.DataFrame(heads, {name: schema[name] for name in names}, orient="row")
-        .join(places_of(report), how="cross", maintain_order="left_right")
-        .with_columns(
-            pl.Series("value", [None if text is None else float(text) for text in exact], pl.Float64),
-            pl.Series("exact", exact, pl.String),
-        )
-        .select(*schema)
-    )
+    described = pl.DataFrame(heads, {name: schema[name] for name in names}, orient="row")
+    columns = described[each_times(len(heads), len(report.places))].get_columns()
+    columns += places_of(report)[all_times(len(report.places), len(heads))].get_columns()
+    columns.append(pl.Series("value", [None if text is None else float(text) for text in exact], pl.Float64))
+    columns.append(pl.Series("exact", exact, pl.String))
+    known = {column.name: column for column in columns}
+    return pl.DataFrame([known[name] for name in schema])
+
+
+def each_times(rows: int, times: int) -> list[int]:
+    """Return the positions of rows, each so many times before the next."""
+    return [at for at in range(rows) for _ in range(times)]
+
+
+def all_times(rows: int, times: int) -> list[int]:
+    """Return the positions of rows, all of them so many times."""
+    return list(range(rows)) * times
 
 
 def blocks(report: ReportData) -> Iterator[tuple[int, Line, int, Column]]:

@@ -10,6 +10,8 @@ from engine.report.permission import Permission, counted
 from engine.scope import ALL_CODES, Allowed, Cell, CodeSet
 from engine.snapshots.values import as_json, decoders
 
+FIELDS = decoders(Permission)
+
 
 def permission_json(permission: Permission) -> Mapping[str, Any]:
     """Return a permission as JSON, to be held against readers later."""
@@ -19,7 +21,7 @@ def permission_json(permission: Permission) -> Mapping[str, Any]:
 def permission_from(data: Mapping[str, Any]) -> Permission | None:
     """Return the permission that JSON says, None where another release wrote it."""
     try:
-        return Permission(**{name: decode(data[name]) for name, decode in decoders(Permission).items()})
+        return Permission(**{name: decode(data[name]) for name, decode in FIELDS.items()})
     except (KeyError, TypeError, ValueError):
         return None
 

@@ -24,7 +24,7 @@ from engine.report.report import Report
 from engine.report.transform import Transform
 from engine.snapshots.permission import newer_data, still_allows
 from engine.snapshots.stream import read, write
-from engine.snapshots.values import as_json, decoders
+from engine.snapshots.values import Decode, decoders
 
 LONGEST = 2**63  # no number from here on fits 64 bits
 UNAVAILABLE = 0  # as a denominator
@@ -36,9 +36,10 @@ Values = Mapping[str, Any]  # field to value
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of what is kept: the field that the table stands for, its columns of figures, and how it is remade."""
+    """One kind of what is kept: its fields, the one that the table stands for, that one's columns, how it is remade."""
 
     made: type[Kept]
+    fields: Mapping[str, Decode]
     body: str
     columns: Callable[[Any], Sequence[Sequence[object]]]
     remade: Callable[[Values, pl.DataFrame, Sequence[Sequence[Figure]]], Kept]
@@ -51,7 +52,7 @@ def keep(kept: Kept) -> bytes:
     for at, figures in enumerate(kind.columns(kept)):
         table = table.append_column(f"numerator{at}", integers([numerator_of(figure) for figure in figures]))
         table = table.append_column(f"denominator{at}", integers([denominator_of(figure) for figure in figures]))
-    head = {field: as_json(getattr(kept, field)) for field in decoders(kind.made) if field != kind.body}
+    head = {field: getattr(kept, field) for field in kind.fields if field != kind.body}
     return write(table, {"kind": name, "width": kept.frame.width, **head})
 
 
@@ -95,7 +96,7 @@ def checked(data: bytes, reader: Reader) -> Found:
     header, table = read(data)
     try:
         kind, width = KINDS[header["kind"]], header["width"]
-        values = {field: decode(header[field]) for field, decode in decoders(kind.made).items() if field != kind.body}
+        values = {field: decode(header[field]) for field, decode in kind.fields.items() if field != kind.body}
     except (KeyError, TypeError, ValueError) as kept_by_another_release:
         raise ExpiredReference.of() from kept_by_another_release
     permission = values["permission"]
@@ -182,7 +183,7 @@ def transform_of(values: Values, frame: pl.DataFrame, _: Sequence[Sequence[Figur
 
 
 KINDS: Mapping[str, Kind] = {  # by name and format: a change that fields do not tell takes the next number
-    "report 1": Kind(Report, "figures", report_columns, report_of),
-    "inspection 1": Kind(Inspection, "rows", inspection_columns, inspection_of),
-    "transform 1": Kind(Transform, FRAME, transform_columns, transform_of),
+    "report 1": Kind(Report, decoders(Report), "figures", report_columns, report_of),
+    "inspection 1": Kind(Inspection, decoders(Inspection), "rows", inspection_columns, inspection_of),
+    "transform 1": Kind(Transform, decoders(Transform), FRAME, transform_columns, transform_of),
 }

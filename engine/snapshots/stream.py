@@ -4,13 +4,13 @@ Any Arrow reader reads the stream and stops before the digest. The digest is wha
 a snapshot before anything of it is believed: Arrow itself would hand on a flipped bit as another figure.
 """
 
-import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
+from pydantic_core import from_json, to_json
 
 from engine.errors import BadArguments
 
@@ -24,8 +24,8 @@ Header = Mapping[str, Any]
 
 
 def write(table: pa.Table, header: Header) -> bytes:
-    """Return the bytes of a table and its header."""
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    """Return the bytes of a table and its header, whose values are such as engine.snapshots.values reads again."""
+    text = to_json(header)
     metadata = {HEADER: text} if len(text) <= LONG else {PACKED: packed(text)}
     options = pa.ipc.IpcWriteOptions(compression=None)
     if table.nbytes > LONG:
@@ -47,7 +47,7 @@ def read(data: bytes) -> tuple[Header, pa.Table]:
     table = pa.ipc.open_stream(stream).read_all()
     metadata = table.schema.metadata
     text = metadata[HEADER] if HEADER in metadata else unpacked(metadata[PACKED])
-    return json.loads(text), table.replace_schema_metadata(None)
+    return from_json(text), table.replace_schema_metadata(None)
 
 
 def with_each_text_once(table: pa.Table) -> pa.Table:

@@ -27,7 +27,8 @@ from server.stores.snapshots import CacheSnapshots
 from server.stores.valkey import ANSWERING_WITH_BYTES, Cache
 
 STARTING = 60.0  # seconds that an embedded server may take at its first start, on a slow machine
-PATIENCE = 10.0  # that the first calls wait for one that is starting
+PATIENCE = 10.0  # that the first calls wait for a database that is starting
+CACHE_PATIENCE = 2.0  # for a cache: without it figures are answered all the same, and only not kept
 AGAIN = 0.1
 log = logging.getLogger("tieout")
 
@@ -126,7 +127,7 @@ class Platform:
     def _prepare_cache(self) -> None:
         if self._valkey is not None and not self._cached:
             self._valkey.start()
-            self._valkey.wait(PATIENCE)
+            self._valkey.wait(CACHE_PATIENCE)
             self._cached = True
 
 

@@ -15,7 +15,7 @@ from threading import Thread
 
 from engine.books import Shelf
 from engine.instance.read import Instance, read_instance
-from sandbox.pool import Pool
+from sandbox.pool import WORKER, Pool
 from server.app import HttpServer, application
 from server.caller import Callers, Keeping
 from server.dispatch import Dispatch
@@ -51,8 +51,11 @@ OPEN_FILES = 1 << 14  # connections, and files of the books
 log = logging.getLogger("tieout")
 
 
-def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = TOOLS) -> None:
-    """Serve until told to leave; without a parent there is nobody to serve for."""
+def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = TOOLS, scripts: str = WORKER) -> None:
+    """Serve until told to leave; without a parent there is nobody to serve for.
+
+    `scripts` is the module that runs those of charts.
+    """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # is for the parent
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
@@ -72,7 +75,7 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             archive = archive_of(settings, opened.database)
             recorder = Recorder(archive.principals)
             keeping = Keeping(opened.snapshots, archive, recorder, importer_of(settings))
-            workshop = Workshop(Pool(settings.scripts_at_once))
+            workshop = Workshop(Pool(settings.scripts_at_once, scripts))
             Thread(target=try_scripts, args=(workshop, told), name="first look at the jail", daemon=True).start()
             callers = callers_of(settings, instance, opened.loads, keeping, profiles, workshop)
             leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))

@@ -123,7 +123,8 @@ def test_its_files_fit_what_its_feeds_bring(page: Path, state: Path) -> None:
     assert list(profile_faults(books, instance.profiles.by_key.values())) == []
 
 
-def test_with_a_calendar_of_its_own_it_answers_the_same(page: Path, erp: None, tmp_path: Path) -> None:  # noqa: ARG001 - a source that the feeds read
+@pytest.mark.usefixtures("erp")
+def test_with_a_calendar_of_its_own_it_answers_the_same(page: Path, tmp_path: Path) -> None:
     folder = tmp_path / "corvane"
     shutil.copytree(page, folder)
     write(folder, SECOND)

@@ -1,5 +1,6 @@
 """What a chart refuses: each refusal names field, cause and columns, and its example draws."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -8,9 +9,18 @@ import pytest
 from engine.charts.charts import chart
 from engine.errors import ChartInvalid
 from engine.requests import ChartSpec
+from sandbox.job import Job
+from sandbox.pool import Pool
 from tests.support.charting import CASES, MONTHS, Case
 
 NAMES = [f"Name {at}" for at in range(700)]
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    """Where scripts run."""
+    with Pool() as opened:
+        yield opened
 
 
 def refused(case: Case) -> ChartInvalid:
@@ -20,15 +30,16 @@ def refused(case: Case) -> ChartInvalid:
     return caught.value
 
 
-def mended(case: Case, example: Any) -> None:
-    """Do what a refusal gives as an example: another spec, or code over the same table."""
+def mended(case: Case, example: Any, pool: Pool) -> None:
+    """Do what a refusal gives as an example: another spec, or a script in jail over the same table."""
     frame = pl.DataFrame(case.table, strict=False)
     if isinstance(example, dict):
         chart(ChartSpec(**{**example, "y": as_tuple(example.get("y"))}), frame)
         return
-    names: dict[str, Any] = {"df": frame, "pl": pl}
-    exec(example, names)  # noqa: S102 - our own example
-    chart(ChartSpec(**{"title": "A title", **case.spec}), pl.DataFrame(names["result"]))
+    outcome = pool.run(Job(code=example, frames=(frame.write_ipc_stream(None).getvalue(),)))
+    assert outcome.failure is None
+    left = pl.DataFrame(outcome.rows, [column.name for column in outcome.columns], orient="row")
+    chart(ChartSpec(**{"title": "A title", **case.spec}), left)
 
 
 def as_tuple(y: Any) -> Any:
@@ -85,6 +96,12 @@ REFUSED = [
     (of("line", title=" "), "title", "The title has 1 characters: 1 to 160 are shown", None),
     (of("line", title="x" * 161), "title", "The title has 161 characters", None),
     (
+        of("bar", unit="E" * 41),
+        "unit",
+        "The unit has 41 characters: 1 to 40 are shown",
+        None,
+    ),
+    (
         of("bar", styles={"Ist": "actual"}),
         "styles",
         "There is no series 'Ist' to style",
@@ -103,6 +120,10 @@ REFUSED = [
 ]
 
 MENDED = [
+    (of("bar", {"quarter": ["x" * 121], "v": [1.0]}, y="v"), "a text of 121 characters, 120 are the most"),
+    (of("bar", {"quarter": ["a"], "v": [2e15]}, y="v"), "is 2e+15: 1e-09 to 1e+15 can be drawn"),
+    (of("bar", {"quarter": ["a"], "v": [2e-12]}, y="v"), "is 2e-12: 1e-09 to 1e+15 can be drawn"),
+    (of("line", {**LINE, "x" * 121: LINE["value"]}, y="value"), "a column whose name has 121 characters"),
     (of("line", {**LINE, "alias": [*LINE["alias"][:11], None]}), "Rows of totals have null members"),
     (of("line", {**LINE, "period": [None, *LINE["period"][1:]]}), "the x of the chart, has 1 nulls"),
     (
@@ -151,7 +172,7 @@ MENDED = [
 
 @pytest.mark.parametrize(("case", "field", "words", "valid"), REFUSED)
 def test_a_spec_that_does_not_fit_is_refused_with_one_that_does(
-    case: Case, field: str, words: str, valid: list[str] | None
+    case: Case, field: str, words: str, valid: list[str] | None, pool: Pool
 ) -> None:
     refusal = refused(case)
     told = refusal.as_data()
@@ -159,15 +180,15 @@ def test_a_spec_that_does_not_fit_is_refused_with_one_that_does(
     assert told["field"] == f"chart_spec.{field}"
     assert words in refusal.error
     assert valid is None or told["valid"] == valid
-    mended(case, refusal.example)
+    mended(case, refusal.example, pool)
 
 
 @pytest.mark.parametrize(("case", "words"), MENDED)
-def test_a_table_that_does_not_fit_is_refused_with_code_that_mends_it(case: Case, words: str) -> None:
+def test_a_table_that_does_not_fit_is_refused_with_code_that_mends_it(case: Case, words: str, pool: Pool) -> None:
     refusal = refused(case)
     assert refusal.as_data()["field"] == "transform_code"
     assert words in refusal.error
-    mended(case, refusal.example)
+    mended(case, refusal.example, pool)
 
 
 def test_an_empty_table_is_refused_with_its_columns() -> None:

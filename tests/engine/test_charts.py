@@ -2,12 +2,14 @@
 
 import json
 import re
+from datetime import date
 from typing import Any
 
 import pytest
 import vl_convert
 
 from engine.charts.charts import CHARTS
+from engine.charts.themes import THEMES, Theme, contrast
 from engine.requests import ChartType
 from tests.support.charting import CASES, MONTHS, Case, drawn, marks, texts
 
@@ -76,6 +78,18 @@ def test_nothing_of_a_caller_stands_in_an_expression_or_an_address(kind: str) ->
     assert keys <= {"text", "subtitle", "description", "domain", "t", "x", "s"}
     assert not re.search(r'"(url|href|image|mark": ?"image)"', json.dumps(bare(made.vega_lite)))
     assert drawn(made)
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_every_text_of_a_theme_can_be_read(theme: Theme) -> None:
+    inks = (theme.ink, theme.quiet, theme.actual, theme.good, theme.bad, *theme.palette)
+    assert min(contrast(ink, theme.background) for ink in inks) >= 4.5
+
+
+def test_a_title_of_markup_is_text() -> None:
+    svg = drawn(CASES["bar"].chart(title="<script>alert(1)</script>"))
+    assert "&lt;script&gt;" in svg
+    assert "<script" not in svg
 
 
 def test_bars_are_as_long_as_their_figures_and_stand_on_one_line() -> None:
@@ -195,3 +209,86 @@ def test_the_cohorts_of_a_heatmap_may_be_periods() -> None:
     case = CASES["cohort_heatmap"]
     rest = {name: value for name, value in case.spec.items() if name not in ("y", "series")}
     assert Case(rest, case.table).chart() == case.chart()
+
+
+@pytest.mark.parametrize("ids", [["6020", "6010", "6100"], ["2000", "1400", "2100"], ["2026-13", "2026-01"]])
+def test_ids_that_look_like_periods_stay_as_they_are_given(ids: list[str]) -> None:
+    made = Case({"chart_type": "bar"}, {"account": ids, "value": [float(at + 1) for at, _ in enumerate(ids)]}).chart()
+    assert [point["x"] for point in made.vega_lite["data"]["values"]] == ids
+
+
+def test_dates_are_days_and_rows_are_plain() -> None:
+    days = [date(2026, 3, 2), date(2026, 2, 27)]
+    made = Case({"chart_type": "line"}, {"day": days, "value": [1.0, float("nan")]}).chart()
+    assert made.rows == (("2026-03-02", 1.0), ("2026-02-27", None))
+    assert [point["x"] for point in made.vega_lite["data"]["values"]] == ["2026-02-27", "2026-03-02"]
+
+
+def test_a_figure_is_scaled_once_for_the_whole_chart() -> None:
+    table = {"name": ["a", "b"], "value": [12_345_678.0, 450_000.0]}
+    made = Case({"chart_type": "bar", "unit": "EUR"}, table).chart()
+    shown = texts(drawn(made))
+    assert {"12.3", "0.5", "in EUR millions"} <= set(shown)
+    assert made.rows == (("a", 12_345_678.0), ("b", 450_000.0))
+    scaled = Case({"chart_type": "bar", "unit": "EUR thousands"}, table).chart()
+    assert {"12,345,678", "450,000", "in EUR thousands"} <= set(texts(drawn(scaled)))
+
+
+@pytest.mark.parametrize(
+    ("unit", "values", "labels"),
+    [
+        ("fraction", [0.051, -0.2], {"5.1%", "−20.0%"}),
+        ("pp", [0.051, -0.002], {"5.1", "−0.2", "in pp"}),
+        ("%", [5.1, -20.0], {"5.1%", "−20.0%"}),
+        ("FTE", [12.0, 3.0], {"12", "3", "in FTE"}),
+        (None, [1.5e10, -2.5e9], {"15.0", "−2.5", "in billions"}),
+        ("EUR each", [1.25, 0.5], {"1.25", "0.50"}),
+    ],
+)
+def test_figures_are_shown_in_their_unit(unit: str | None, values: list[float], labels: set[str]) -> None:
+    made = Case({"chart_type": "bar", "unit": unit}, {"name": ["a", "b"], "value": values}).chart()
+    assert labels <= set(texts(drawn(made)))
+
+
+def test_scenarios_are_drawn_by_what_they_are() -> None:
+    table = {
+        "quarter": ["2026-Q1"] * 4,
+        "alias": ["Ist", "Vorjahr", "Plan", "Erwartung"],
+        "value": [4.0, 3.0, 2.0, 1.0],
+    }
+    styles = {"Ist": "actual", "Vorjahr": "prior_year", "Plan": "plan", "Erwartung": "forecast"}
+    made = Case({"chart_type": "bar", "series": "alias", "styles": styles}, table).chart()
+    svg, theme = drawn(made), THEMES["light"]
+    fills = re.findall(r'role="graphics-symbol"[^>]*fill="([^"]+)"', svg)
+    assert fills[:4] == [theme.actual, theme.prior_year, theme.background, theme.tint]
+    assert svg.count('stroke-dasharray="1.25,3"') == 1
+    by_name = Case(
+        {"chart_type": "bar", "series": "alias"}, {**table, "alias": ["Actuals", "PY", "Budget", "Forecast"]}
+    )
+    assert re.findall(r'role="graphics-symbol"[^>]*fill="([^"]+)"', drawn(by_name.chart()))[:4] == fills[:4]
+
+
+def test_a_variance_is_coloured_by_whether_it_is_good_never_by_its_sign_alone() -> None:
+    table = {"name": ["a", "b"], "value": [5.0, -5.0]}
+    for favourable, kinds in (("up", ["good", "bad"]), ("down", ["bad", "good"])):
+        made = Case({"chart_type": "bar", "favourable": favourable}, table).chart()
+        assert [point["g"] for point in made.vega_lite["data"]["values"]] == kinds
+
+
+def test_an_axis_that_does_not_reach_zero_says_so() -> None:
+    line = Case({"chart_type": "line"}, {"period": MONTHS, "value": [100.0, 101, 102, 103, 104, 105]})
+    assert "axis from 100" in texts(drawn(line.chart()))
+    bars = Case({"chart_type": "bar"}, line.table)
+    assert not any("axis" in text for text in texts(drawn(bars.chart())))
+
+
+@pytest.mark.parametrize(
+    "values", [[5.0, 5.0], [0.0, 0.0], [-5.0, -5.0], [100.0, 100.0 + 1e-10], [-1e15, 1e15], [1e-9, 0]]
+)
+@pytest.mark.parametrize("kind", ["line", "bar", "area", "horizontal_bar", "sparkline_row", "cohort_heatmap"])
+def test_figures_that_hardly_differ_are_drawn(kind: str, values: list[float]) -> None:
+    table = {"name": ["a", "b"], "period": ["2026-01", "2026-02"], "value": values}
+    x, series = ("name", None) if "bar" in kind else ("period", "name")
+    if kind == "area":
+        table, series = {**table, "value": [abs(value) for value in values]}, None
+    assert "NaN" not in drawn(Case({"chart_type": kind, "x": x, "series": series}, table).chart())

@@ -84,15 +84,17 @@ def large(small_instance: tuple[Path, Path]) -> bytes:
     )
     rows = Inspection(
         source="gl",
+        source_label="General ledger",
         scenario="actual",
         period=None,
         filters={},
         read=(),
-        columns=(RowColumn("text", "text"), RowColumn("amount", "amount")),
+        columns=(RowColumn("text", "Text", "text"), RowColumn("amount", "Amount", "amount")),
         rows=[("said", Exact(123_456_789, 100))] * ROWS,
         labels={},
         truncated=False,
         figure=None,
+        figure_label=None,
         contribution_total=Nothing.MISSING,
         divisor=Exact(1),
         quotient=False,

@@ -18,6 +18,7 @@ from server.caller import Caller, Callers, Keeping
 from server.dispatch import CallerGone, Dispatch, Outcome
 from server.feeds import Feeds
 from server.principal import Principal
+from server.scripts import Workshop
 from server.settings import Settings
 from server.stores.memory import MemoryLeases, MemoryLoads
 from server.telemetry.calls import Telemetry
@@ -60,6 +61,7 @@ def dispatch_of(
     tools: Mapping[str, Tool],
     metrics: Metrics | None = None,
     keeping: Keeping | None = None,
+    workshop: Workshop | None = None,
     **settings: Any,
 ) -> Dispatch:
     """Return a dispatch over the small books."""
@@ -67,7 +69,7 @@ def dispatch_of(
     instance = read_instance(folder)
     feeds = Feeds.of({}, MemoryLoads(), {})
     shelf, keeping = Shelf(instance.catalogue, state / "store"), keeping or keeping_in(state / "files")
-    callers = Callers(instance, shelf, feeds, keeping, 10_000, 10_000)
+    callers = Callers(instance, shelf, feeds, keeping, 10_000, 10_000, workshop=workshop or Workshop())
     known = replace(Settings(instance=folder, state=state), **settings)
     leases = MemoryLeases(known.calls_per_caller, known.calls)
     return Dispatch(callers, known, Telemetry(metrics or Metrics()), leases, tools)

@@ -1,6 +1,5 @@
 """Freshness: of every scenario of a domain, the loads that brought the days its figures are made of."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,7 @@ import pytest
 
 from engine.answers.figures import answer
 from engine.door import Door, open_books
-from engine.report.report import Report
-from engine.store.layout import current_version, manifest_file
-from tests.support.books import load_feeds
-from tests.support.small import csv, write_instance
+from tests.support.dated_loads import Feeds
 
 A = {"A": "actual"}
 MONTHS = [f"2021-{month:02}" for month in range(1, 7)]
@@ -22,60 +18,6 @@ BALANCES = {"balance": "2021-03", "opening": "2021-02", "to_date": "2021-01..202
 def rows(scenario: str = "actual", products: str = "A", months: Iterable[str] = MONTHS) -> str:
     """Return a row a month for each of some products."""
     return "\n".join(f"{month}-10 {scenario} {product} 10" for month in months for product in products)
-
-
-class Feeds:
-    """A ledger whose feed replaces periods, and what its loads are called here: by when they were published."""
-
-    def __init__(self, folder: Path, facts: str, profiles: str = "") -> None:
-        self.state = folder / "state"
-        self.folder = write_instance(
-            folder / "small",
-            facts={"gl": f"date scenario product amount\n{facts}"},
-            domains={
-                "gl": """
-                time: {column: date}
-                dimensions: {product: product}
-                measures: {amount: {places: 2}}
-                metrics:
-                  revenue: {measure: amount}
-                  balance: {measure: amount, over_time: closing}
-                  opening: {measure: amount, over_time: opening}
-                  to_date: {measure: amount, over_time: {to_date: books}}
-                  known: {measure: amount, over_time: {last_known: always}}
-                """
-            },
-            dimensions="product: {kind: leaf}",
-            scenarios="""
-                actual:   {alias: Actuals, kind: actual, closed_through: 2021-03}
-                forecast: {alias: Forecast, kind: forecast}
-            """,
-            profiles=profiles,
-            bindings={"gl": {"load": "replace_periods", "rejects": {"allow": 100}}},  # rows of other periods
-        )
-        self.names: dict[str, str] = {}
-
-    def load(self, periods: str, facts: str | None = None, at: str = "") -> Door:
-        """Load some periods, at the time that the loader's clock shows, and return the books."""
-        if facts is not None:
-            (self.folder / "data" / "gl.csv").write_text(csv(f"date scenario product amount\n{facts}"))
-        (loaded,) = load_feeds(self.folder, self.state, periods=periods)
-        self.names[loaded.load] = f"L{len(self.names) + 1}"
-        if at:
-            self.set_clock(loaded.load, at)
-        return open_books(self.folder, state=self.state)
-
-    def set_clock(self, load: str, at: str) -> None:
-        """Write the time of a load as a clock that showed it would have."""
-        file = manifest_file(self.state / "store", current_version(self.state / "store"))
-        manifest = json.loads(file.read_text())
-        manifest["loads"][load]["loaded_at"] = at
-        file.write_text(json.dumps(manifest))
-
-    def told(self, report: Report, scenario: str = "actual") -> tuple[str | None, str | None]:
-        """Return which load a result names, and when it says that the first of several was."""
-        known = report.freshness["gl"][scenario]
-        return self.names.get(known.load_id or ""), known.earliest_loaded_at
 
 
 JANUARY, FEBRUARY = "2021-02-01T05:00:00+00:00", "2021-03-01T05:00:00+00:00"

@@ -12,15 +12,17 @@ import pytest
 
 from engine.answers.figures import answer
 from engine.door import Door
+from engine.errors import Refusal
 from engine.report.report import Report
 from engine.table import table as render_block
+from tests.support.dated_loads import Feeds
 from tests.support.drilling import calls, figure_behind
 from tests.support.inspecting import rows_of
 from tests.support.small import codes, figure, figures, small_books
 from tests.support.worked import PAGE, Cell, Place, Table, day_of, tables
 
-DOMAINS = "Several domains"
-TABLES = [table for table in tables() if table.section != DOMAINS]
+DOMAINS, FRESHNESS = "Several domains", "Freshness"
+TABLES = [table for table in tables() if table.section not in (DOMAINS, FRESHNESS)]
 UNCUT = 10**9
 OVER_MEMBERS = ("sum", "count", "min", "max", "average")
 OVER_TIME = ("closing", "opening")
@@ -143,8 +145,11 @@ class Asking:
         )
 
     def figure(self, cell: Cell) -> str:
-        """Return the figure of a place, percents and points times 100."""
-        report = self.report(cell.place)
+        """Return the figure of a place, percents and points times 100, or what refuses it."""
+        try:
+            report = self.report(cell.place)
+        except Refusal as refused:
+            return refused.error_type
         value = figure(report)
         (unit,) = report.frame["unit"]
         percent = {"fraction": " %", "pp": " pp"}.get(unit, "") if cell.words.endswith((" %", " pp")) else ""
@@ -172,7 +177,7 @@ class Asking:
         beside = [other for other in self.table.cells() if other.line == cell.line and other.asked]
         said = {code for other in beside if other.place.wants == "figure" for code in codes(self.report(other.place))}
         named = {other.words for other in self.table.cells() if other.place.wants == "note"}
-        return ", ".join(said & named) or NONE
+        return ", ".join(sorted(said & named)) or NONE
 
     def line(self, cell: Cell) -> tuple[str, str]:
         """Return the figure of a node's line in a rollup, and its weight into the line above."""
@@ -242,6 +247,20 @@ def test_a_line_of_another_domain_repeats_its_aggregate_or_is_unavailable(tmp_pa
         assert [f"**{BLANK if value is None else plain(value)}**" for value in found] == list(row[1:]), row[0]
 
 
+def test_a_figure_is_as_fresh_as_the_loads_of_its_days(tmp_path: Path) -> None:
+    brought, answered = (table for table in tables() if table.section == FRESHNESS)
+    feeds = Feeds(tmp_path, "")
+    for day, *amounts in brought.body:
+        rows = {month: amount for month, amount in zip(brought.head[1:], amounts, strict=True) if amount}
+        facts = "\n".join(f"{month}-15 actual P {amount}" for month, amount in rows.items())
+        books = feeds.load(f"{min(rows)}..{max(rows)}", facts, at=day)
+    for period, *said in answered.body:
+        report = books.metric("revenue", scenarios={"X": "actual"}, period=period)
+        known = report.freshness["gl"]["actual"]
+        found = (figure(report), *((at or "")[:10] for at in (known.loaded_at, known.earliest_loaded_at)))
+        assert [f"**{value}**" if value else "" for value in found] == said, period
+
+
 def test_every_rule_has_its_example() -> None:
     rules = re.findall(r"^## (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [rule for rule in rules if rule not in {table.section for table in tables()}] == ["Freshness"]
+    assert set(rules) == {table.section for table in tables()}

@@ -4,7 +4,7 @@ import { decimal, exactly } from "../shared/decimal";
 import type { Call } from "../shared/drill";
 import { button, element } from "../shared/element";
 import type { Host } from "../shared/host";
-import { copies, refusalOf } from "../shared/result";
+import { answers, refusalOf } from "../shared/result";
 import { fields, isFields, list, number, text } from "../shared/shape";
 import type { Fields } from "../shared/shape";
 
@@ -22,7 +22,7 @@ export async function rowsBehind(host: Host, title: string, behind: readonly Cal
 
 function* shown({ sign }: Call, result: Fields, hasSign: boolean): Generator<HTMLElement> {
   const refusal = refusalOf(result);
-  const said = fields([...copies(result)].find((copy) => isFields(copy) && "row_count" in copy && "figure" in copy));
+  const said = fields([...answers(result)].find((copy) => isFields(copy) && "row_count" in copy));
   if (refusal || !Array.isArray(said.rows)) {
     yield element("p", {}, refusal?.error ?? "The host did not hand over the rows.");
     return;

@@ -107,5 +107,5 @@ function around({ id, name, schema, required }: Argument, field: Field): HTMLEle
   const about = h("details", { class: "about" }, h("summary", { "aria-label": `About ${called}` }, "?"), text(schema.description));
   const isOne = field.element.id === id || field.element.querySelector(`#${id}`);
   if (isOne) return h("div", { class: SHORT.includes(name) ? "short field" : "field" }, h("label", { for: id }, ...words), about, field.element);
-  return h("fieldset", { class: "field" }, h("legend", {}, ...words), about, field.element);
+  return h("div", { class: "field", role: "group", "aria-label": called }, h("span", { class: "label" }, ...words), about, field.element);
 }

@@ -7,6 +7,7 @@ import { Books } from "./books";
 import { byId, h } from "./dom";
 import { objects } from "./json";
 import { text, type Fields } from "../shared/shape";
+import { DRAWS, gallery } from "./gallery";
 import { forget, keep, keyOf } from "./key";
 import { Menu } from "./menu";
 import { msWords, outcome, tokensWords } from "./outcome";
@@ -37,10 +38,8 @@ class Playground {
       called: (call) => { this.took(call); },
       said: (_, told, of) => void this.drill(told, of),
     });
-    this.proof = new Proof(
-      async (tool, asked) => this.took(await server.call(tool, asked)),
-      (call) => this.views.of(call, this.toolOf(call.tool), innerHeight / 2),
-    );
+    const call = async (tool: string, asked: Fields): Promise<Call> => this.took(await server.call(tool, asked));
+    this.proof = new Proof(call, (made) => this.views.of(made, this.toolOf(made.tool), innerHeight / 2));
     this.menu = new Menu(tools, (tool) => { this.begin(tool); }, (call) => { this.show(call); });
     byId("tools").append(this.menu.element);
   }
@@ -65,32 +64,42 @@ class Playground {
   }
 
   private choose(tool: Tool): Ask {
-    const ask = new Ask(tool, this.books, (asked) => void this.run(asked));
+    const ask: Ask = new Ask(tool, this.books, (asked) => void this.run(asked), tool.name === DRAWS ? [this.gallery()] : []);
     byId("ask").replaceChildren(ask.element);
     this.menu.mark(tool.name);
     this.ask = ask;
     return ask;
   }
 
+  private gallery(): HTMLElement {
+    return gallery((tool, asked) => this.made(tool, asked), (asked) => {
+      this.ask?.form.set(asked);
+      void this.run(asked);
+    });
+  }
+
+  /** Call the tool that is shown, and show what comes of it. */
   private async run(asked: Fields): Promise<Call | undefined> {
-    const ask = this.ask;
-    if (!ask) return undefined;
+    const call = this.ask && (await this.made(this.ask.tool.name, asked));
+    if (call) this.showResult(call);
+    return call;
+  }
+
+  /** Call a tool in the place of whatever is under way; nothing where that fails or is stopped. */
+  private async made(tool: string, asked: Fields): Promise<Call | undefined> {
     this.running.abort(REPLACED);
     const stop = (this.running = new AbortController());
-    ask.busy(() => { stop.abort(STOPPED); });
+    this.ask?.busy(() => { stop.abort(STOPPED); });
     this.came.setAttribute("aria-busy", "true");
     try {
-      const call = await this.server.call(ask.tool.name, asked, stop.signal);
-      this.took(call);
-      this.showResult(call);
-      return call;
+      return this.took(await this.server.call(tool, asked, stop.signal));
     } catch (fault) {
       if (fault instanceof KeyRefused) signIn(fault.message);
       else if (fault !== REPLACED) this.came.replaceChildren(h("p", { role: "alert" }, String(fault)));
       return undefined;
     } finally {
       if (stop === this.running) {
-        ask.busy();
+        this.ask?.busy();
         this.came.removeAttribute("aria-busy");
       }
     }

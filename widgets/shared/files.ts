@@ -1,9 +1,9 @@
 // What a view hands over to people: text on the clipboard, files and links through the host.
 
 import type { Host } from "./host";
-import { fields, text } from "./shape";
+import { fields, isFields, text } from "./shape";
 import type { Fields } from "./shape";
-import { refusalOf } from "./result";
+import { answers, refusalOf } from "./result";
 
 // Works on a click without a permission, inside any frame.
 export function copied(words: string): boolean {
@@ -30,7 +30,7 @@ export async function workbookOpened(host: Host, dataRef: string): Promise<void>
   const made = await host.call("export_dataset", { data_ref: dataRef, format: "xlsx" });
   const refusal = refusalOf(made);
   if (refusal !== undefined) throw new Error(refusal.error);
-  const file = fields(made.structuredContent ?? JSON.parse(firstText(made)));
+  const file = fields([...answers(made)].find(isFields));
   const url = text(file.download_url);
   const link = { type: "resource_link", uri: url, name: text(file.name) || "report.xlsx" };
   const opened = host.can("openLinks")
@@ -40,5 +40,3 @@ export async function workbookOpened(host: Host, dataRef: string): Promise<void>
 }
 
 const accepted = (answer: Fields): boolean => answer.isError !== true;
-
-const firstText = (result: Fields): string => text(fields((result.content as readonly unknown[] | undefined)?.[0]).text);

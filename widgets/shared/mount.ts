@@ -1,6 +1,6 @@
 // The mounting of a view in its page: the host connected, the result read, and what there is to say until it is there.
 
-import { element } from "./element";
+import { button, element } from "./element";
 import { Host } from "./host";
 import { Reading } from "./result";
 import type { Refusal } from "./result";
@@ -14,13 +14,13 @@ export interface Kind<Seen> {
 
 export async function mount<Seen>(kind: Kind<Seen>): Promise<void> {
   const view = document.getElementById("view") ?? document.body;
-  const say = (words: string, manner: string): void => {
-    view.replaceChildren(element("p", { class: `said ${manner}`, role: "status" }, words));
+  const say = (words: string, manner: string, ...beside: readonly HTMLElement[]): void => {
+    view.replaceChildren(element("p", { class: `said ${manner}`, role: "status" }, words, " ", ...beside));
   };
   const host: Host = new Host({
     asked: (tool, args) => { reading.asked(tool, args); },
     answered: (result) => { void reading.answered(result); },
-    cancelled: (reason) => { say(reason ? `Cancelled: ${reason}` : "Cancelled.", "refused"); },
+    cancelled: (reason) => { reading.cancelled(reason); },
     changed: dress,
     gone: () => { stopTelling(); },
   });
@@ -29,7 +29,7 @@ export async function mount<Seen>(kind: Kind<Seen>): Promise<void> {
     refusal: ({ error, hints }: Refusal) => {
       say(hints.length > 0 ? `${error} Did you mean ${hints.join(", ")}?` : error, "refused");
     },
-    waiting: (words) => { say(words, "waiting"); },
+    waiting: (words, again) => { say(words, "waiting", ...(again ? [button("Read it now", "Call the tool again", again)] : [])); },
   });
   say("Waiting for the result…", "waiting");
   const stopTelling = tellHeight(host, document.body);

@@ -3,7 +3,6 @@
 // Hosts strip what they like: some `_meta`, some the structured content too. The second call is made once for what was
 // asked, and what it brings is not asked for again, so that a host that strips everything is no loop.
 
-import type { Host } from "./host";
 import { fields, isFields, list, parsed, text } from "./shape";
 import type { Fields } from "./shape";
 
@@ -15,15 +14,27 @@ export interface Refusal {
   readonly hints: readonly string[];
 }
 
+// What reading takes of a host.
+export interface Source {
+  readonly tool: string;
+  can(what: "serverTools"): boolean;
+  call(tool: string, args: Fields): Promise<Fields>;
+}
+
 export interface Shown<Seen> {
   table(seen: Seen): void;
   refusal(refusal: Refusal): void;
   waiting(words: string, again?: () => void): void; // again: reads the result anew, where nothing may come by itself
 }
 
-// Where a result's data may stand, the best place first.
-export function* copies(result: Fields): Generator {
+// Where what a view shows may stand, the best place first.
+function* copies(result: Fields): Generator {
   yield fields(result._meta)[RENDER_BLOCK];
+  yield* answers(result);
+}
+
+// Where the answer stands that a model reads.
+export function* answers(result: Fields): Generator {
   yield result.structuredContent;
   for (const part of list(result.content)) yield parsed(text(fields(part).text));
 }
@@ -39,15 +50,16 @@ export function refusalOf(result: Fields): Refusal | undefined {
 }
 
 export class Reading<Seen> {
-  readonly #host: Host;
+  readonly #host: Source;
   readonly #read: (copy: unknown) => Seen | undefined;
   readonly #shown: Shown<Seen>;
   #tool = "";
   #args: Fields | undefined;
   #calledAgain = "";
+  #isShown = false;
   #silence: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(host: Host, read: (copy: unknown) => Seen | undefined, shown: Shown<Seen>) {
+  constructor(host: Source, read: (copy: unknown) => Seen | undefined, shown: Shown<Seen>) {
     this.#host = host;
     this.#read = read;
     this.#shown = shown;
@@ -56,13 +68,19 @@ export class Reading<Seen> {
   asked(tool: string, args: Fields): void {
     this.#tool = tool;
     this.#args = args;
+    this.#isShown = false;
     this.#shown.waiting("Reading the books…");
     this.#silence = setTimeout(() => { this.#offer(); }, PATIENCE_MS);
   }
 
+  cancelled(reason: string): void {
+    clearTimeout(this.#silence);
+    this.#shown.refusal({ error: reason ? `Cancelled: ${reason}` : "Cancelled.", hints: [] });
+  }
+
   async answered(result: Fields): Promise<void> {
     clearTimeout(this.#silence);
-    if (this.#show(result)) return;
+    if (this.#isShown || this.#show(result)) return; // what comes after is of the view's own calls
     const again = this.#again();
     if (again === undefined) {
       this.#shown.waiting("The host did not hand over the result. Its figures are in the answer beside this view.");
@@ -89,6 +107,7 @@ export class Reading<Seen> {
       const seen = this.#read(copy);
       if (seen === undefined) continue;
       this.#shown.table(seen);
+      this.#isShown = true;
       return true;
     }
     return false;

@@ -1,4 +1,4 @@
-/** The browser of a test run, and the two origins that its pages come from; it ends with its standard input. */
+// The browser of a test run, and the two origins that its pages come from; it ends with its standard input.
 
 import { readFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
@@ -25,13 +25,13 @@ interface Page {
   readonly policy?: string;
 }
 
-/** Serve some pages at an origin of their own; whatever else is asked for there is kept and told at /hits. */
+// Serve some pages at an origin of their own; whatever else is asked for there is kept and told at /hits.
 async function origin(pages: Readonly<Record<string, Page>>): Promise<string> {
   const hits: string[] = [];
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? "/", "http://origin").pathname;
     const page = path === "/hits" ? { type: "application/json", body: JSON.stringify(hits) } : pages[path];
-    if (!page && path !== "/favicon.ico") hits.push(`${request.method ?? ""} ${path}`);
+    if (!page) hits.push(`${request.method ?? ""} ${path}`);
     send(response, page);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -54,7 +54,7 @@ test("it opens with the profit and loss against budget and prior year, and with 
     await view.getByText("Profit and loss").first().waitFor();
     for (const heading of ["Actuals", "Budget", "Variance", "Prior Year"]) await view.getByText(heading, { exact: true }).first().waitFor();
     assert.equal(await page.getByLabel("statement", { exact: true }).inputValue(), "full_pnl");
-    assert.equal(await page.locator("fieldset .pair").count(), 5);
+    assert.equal(await page.locator("[role=group] .pair").count(), 5);
     assert.match(await page.locator("#books").innerText(), /Corvane/);
   });
 });

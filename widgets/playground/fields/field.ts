@@ -49,7 +49,7 @@ export const words = (of: Argument): Field => typed(line(of, hint(of)), (typed) 
 export const wholeNumber = (of: Argument): Field => typed(line(of, { inputmode: "numeric" }), asJson);
 
 export const code = ({ id }: Argument): Field =>
-  typed(h("textarea", { id, class: "code", rows: 14, spellcheck: "false", wrap: "off" }), same);
+  typed(h("textarea", { id, class: "code", rows: 14, spellcheck: "false" }), same);
 
 export const json = ({ id }: Argument): Field =>
   typed(h("textarea", { id, class: "code", rows: 8, spellcheck: "false", placeholder: "{ }" }), asJson);

@@ -1,0 +1,224 @@
+// The financial table in a host: its figures as the server has them, by pointer and by keyboard, and what leaves it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Frame } from "playwright-core";
+import { ABLE, ask, call, shown, STRIPPED } from "./harness";
+import type { Json, Shown, View } from "./harness";
+
+const GIVEN = {
+  statement: "full_pnl",
+  scenarios: [
+    { scenario: "actual", alias: "Actuals" },
+    { scenario: "budget", alias: "Budget" },
+    { scenario: "var(actual,budget)", alias: "Variance" },
+  ],
+  period_start: "2026-01",
+  period_end: "2026-09",
+  scale: 3,
+};
+const PNL: Shown = { tool: "run_statement", given: GIVEN };
+const MONTHS: Shown = { tool: "run_statement", given: { ...GIVEN, statement: "pnl", dimensions: ["period"], period_end: "2026-04" } };
+const COMPANIES: Shown = {
+  tool: "run_metric",
+  given: { metrics: ["revenue"], scenarios: GIVEN.scenarios, period_start: "2026-09", dimensions: ["entity"] },
+};
+
+interface Block {
+  readonly rows: readonly { readonly label: string; readonly kind: string; readonly level: number; readonly cells: readonly (readonly [string, number | null, number])[] }[];
+}
+
+const blockOf = (view: View): Block => view.result._meta?.["tieout/table"] as Block;
+
+const textsShown = async (frame: Frame): Promise<string[][]> => {
+  await frame.waitForSelector("[role=treegrid]");
+  return await frame.$$eval("tbody tr", (rows) =>
+    rows.map((row) => [row.querySelector(".label")?.textContent ?? "", ...[...row.querySelectorAll("td")].map((cell) => cell.textContent)]),
+  );
+};
+
+const textsSent = ({ rows }: Block): string[][] => rows.map(({ label, cells }) => [label, ...cells.map(([text]) => text)]);
+
+const labelsSeen = (frame: Frame): Promise<string[]> =>
+  frame.$$eval("tbody tr:not([hidden]) .label", (labels) => labels.map((label) => label.textContent));
+
+const told = (frame: Frame, words: RegExp): Promise<unknown> => frame.locator(".told", { hasText: words }).waitFor();
+
+const focused = (frame: Frame): Promise<string> => frame.evaluate(() => document.activeElement?.textContent ?? "");
+
+for (const stripped of Object.keys(STRIPPED) as (keyof typeof STRIPPED)[]) {
+  test(`figures are the server's texts in a host that leaves out ${stripped}`, () =>
+    shown({ ...PNL, stripped }, async (view) => {
+      if (stripped === "everything") await view.frame.getByRole("button", { name: "Read it now" }).click();
+      assert.deepEqual(await textsShown(view.frame), textsSent(blockOf(view)));
+      assert.equal((await view.asked("tools/call")).length, stripped === "content" || stripped === "everything" ? 1 : 0);
+      view.assertQuiet();
+    }));
+}
+
+test("a variance is favourable or adverse by its line, in colour and in words", () =>
+  shown(PNL, async ({ frame }) => {
+    const judged = await frame.$$eval("tbody td:last-child", (cells) =>
+      cells.filter((cell) => cell.ariaLabel !== null).map((cell) => [cell.classList[0], cell.ariaLabel?.split(", ")[1]]),
+    );
+    assert.ok(judged.length > 10);
+    assert.ok(judged.every(([colour, words]) => (colour === "good" ? words === "favourable" : words === "adverse")));
+  }));
+
+test("lines fold and unfold by keyboard alone, and the focus goes to the line above", () =>
+  shown(PNL, async ({ frame, page }) => {
+    await frame.waitForSelector("[role=treegrid]");
+    const whole = await labelsSeen(frame);
+    await frame.locator("tbody tr:nth-child(2) > th").focus();
+    await page.keyboard.press("ArrowLeft");
+    assert.equal(await frame.locator("tbody tr:nth-child(2)").getAttribute("aria-expanded"), "false");
+    const folded = await labelsSeen(frame);
+    assert.deepEqual([folded[1], folded[2], folded.length < whole.length], ["Revenue", "Cost of sales", true]);
+    await page.keyboard.press("ArrowRight");
+    assert.deepEqual(await labelsSeen(frame), whole);
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    assert.match(await focused(frame), /^Sales of pumps/);
+    await page.keyboard.press("ArrowLeft");
+    assert.match(await focused(frame), /^Equipment/);
+    await page.keyboard.press("Control+End");
+    assert.match(await focused(frame), new RegExp(`^${whole.at(-1) ?? ""}`));
+    await page.keyboard.press("End");
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.press("ArrowUp");
+    assert.equal(await focused(frame), "Variance");
+  }));
+
+test("Enter on a figure hands the model the calls behind it, which add up to it", () =>
+  shown(PNL, async (view) => {
+    await view.frame.waitForSelector("[role=treegrid]");
+    const at = blockOf(view).rows.findIndex(({ label }) => label === "Revenue");
+    await view.frame.locator(`tbody tr:nth-child(${at + 1}) td`).nth(2).focus();
+    await view.page.keyboard.press("Enter");
+    const said = JSON.stringify(await view.waitForAsked("ui/message"));
+    assert.match(said, /Show the rows behind Revenue, Variance/);
+    const handed = JSON.stringify(await view.waitForAsked("ui/update-model-context"));
+    const written = /once for each of (\[.*\])/.exec((JSON.parse(handed) as { content: { text: string }[] }).content[0]?.text ?? "");
+    const calls = JSON.parse(written?.[1] ?? "[]") as { counts_as: "+" | "-"; arguments: Json }[];
+    const figures = await Promise.all(calls.map(async (one) => (one.counts_as === "+" ? 1 : -1) * Number((await ask("inspect_rows", one.arguments)).figure)));
+    const cell = blockOf(view).rows[at]?.cells[2]?.[1] ?? 0;
+    assert.deepEqual([calls.length, figures.reduce((sum, one) => sum + one, 0).toFixed(2)], [2, (cell * 1000).toFixed(2)]);
+    await told(view.frame, /Asked for the rows/);
+  }));
+
+test("rows are shown under the table where the host lets a view call tools", () =>
+  shown(COMPANIES, async (view) => {
+    await view.frame.waitForSelector("[role=treegrid]");
+    await view.frame.locator("tbody tr:last-child td").first().click();
+    await view.frame.getByRole("button", { name: "Show rows" }).click();
+    const panel = view.frame.getByRole("region", { name: /Rows behind Total, Revenue, Actuals/ });
+    await panel.waitFor();
+    const exact = blockOf(view).rows.at(-1)?.cells[0]?.[1] ?? 0;
+    const written = exact.toLocaleString("en", { maximumFractionDigits: 10 });
+    assert.ok((await panel.textContent())?.includes(`together ${written}`));
+    assert.deepEqual(await view.violations(), []);
+    await panel.getByRole("button").click();
+    await panel.waitFor({ state: "detached" });
+    view.assertQuiet();
+  }));
+
+test("sorting moves members and leaves the total last; a third press puts them back", () =>
+  shown(COMPANIES, async ({ frame }) => {
+    await frame.waitForSelector("[role=treegrid]");
+    const before = await labelsSeen(frame);
+    const sorter = frame.locator("thead tr:last-child button").first();
+    await sorter.click();
+    const values = (await frame.$$eval("tbody tr td:nth-child(2)", (cells) => cells.map((cell) => cell.textContent))).map((text) => Number(text.replaceAll(",", "")));
+    assert.deepEqual(values.slice(0, -1), values.slice(0, -1).sort((a, b) => b - a));
+    assert.equal((await labelsSeen(frame)).at(-1), "Total");
+    assert.equal(await frame.locator("[aria-sort=descending]").count(), 1);
+    await sorter.click();
+    await sorter.click();
+    assert.deepEqual(await labelsSeen(frame), before);
+  }));
+
+test("finding a line unfolds what it stands under and says how many there are", () =>
+  shown(PNL, async ({ frame }) => {
+    await frame.getByRole("button", { name: "1", exact: true }).click();
+    assert.ok(!(await labelsSeen(frame)).includes("Sales of pumps"));
+    await frame.getByRole("searchbox").fill("PÜMPS");
+    await told(frame, /1 of 3: Sales of pumps/);
+    assert.ok((await labelsSeen(frame)).includes("Sales of pumps"));
+  }));
+
+test("columns turn into scenarios inside each period, and a trend stands beside each line", () =>
+  shown(MONTHS, async ({ frame }) => {
+    await frame.getByRole("button", { name: "Swap" }).click();
+    const groups = await frame.$$eval("thead .group .name", (names) => names.map((name) => name.textContent));
+    assert.deepEqual(groups, ["Jan 2026", "Feb 2026", "Mar 2026", "Apr 2026", "Total"]);
+    await frame.getByRole("button", { name: "Trend" }).click();
+    assert.ok((await frame.locator(".trend path").count()) > 5);
+  }));
+
+test("what is copied and saved are the exact figures, lines that are folded only in the file", () =>
+  shown(PNL, async (view) => {
+    await view.frame.getByRole("button", { name: "1", exact: true }).click();
+    await view.frame.getByRole("button", { name: "Copy" }).click();
+    const revenue = blockOf(view).rows.find(({ label }) => label === "Revenue")?.cells.map(([, value]) => String(value)) ?? [];
+    const copied = (await view.clipboard()).split("\n");
+    assert.ok(copied.includes(["Revenue", "", ...revenue].join("\t")));
+    assert.ok(!copied.some((line) => line.startsWith("Equipment")));
+    await view.frame.getByRole("button", { name: "CSV" }).click();
+    const saved = JSON.stringify(await view.waitForAsked("ui/download-file"));
+    assert.ok(saved.includes(`Revenue,,${revenue.join(",")}`) && saved.includes("Equipment"));
+    await told(view.frame, /Saved/);
+  }));
+
+test("the workbook opens by a signed link", () =>
+  shown(PNL, async (view) => {
+    await view.frame.getByRole("button", { name: "XLSX" }).click();
+    const { url } = (await view.waitForAsked("ui/open-link")) as { url: string };
+    const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
+    assert.deepEqual([...bytes.slice(0, 2)], [0x50, 0x4b]);
+  }));
+
+test("a host that can do nothing is offered nothing", () =>
+  shown({ ...PNL, able: {} }, async ({ frame }) => {
+    await frame.locator("tbody tr:nth-child(3) td").first().click();
+    const names = await frame.$$eval("button:not([hidden])", (buttons) => buttons.filter((one) => one.checkVisibility()).map((one) => one.textContent));
+    for (const name of ["CSV", "XLSX", "Show rows", "Ask for rows", "⤢"]) assert.ok(!names.includes(name), name);
+    assert.ok(names.includes("Copy"));
+    await frame.locator("tbody tr:nth-child(3) td").first().press("Enter");
+  }));
+
+test("from right to left, keys go the way that the eye goes", () =>
+  shown({ ...PNL, context: { locale: "ar-EG" } }, async ({ frame, page }) => {
+    await frame.locator("tbody tr:nth-child(3) > th").focus();
+    assert.equal(await frame.evaluate(() => document.documentElement.dir), "rtl");
+    await page.keyboard.press("ArrowLeft");
+    assert.equal(await frame.evaluate(() => document.activeElement?.tagName), "TD");
+  }));
+
+test("a change in the host is followed, and a view that is closed ends", () =>
+  shown(PNL, async (view) => {
+    await view.frame.waitForSelector("[role=treegrid]");
+    await view.change({ theme: "dark", containerDimensions: { maxHeight: 500 } });
+    await view.frame.waitForSelector(":root[data-theme=dark]");
+    await view.frame.waitForFunction(() => (document.querySelector(".scroller")?.clientHeight ?? 0) <= 350);
+    await view.page.evaluate(() => window.host.close());
+    view.assertQuiet();
+  }));
+
+test("a call that is refused says why", async () => {
+  const refused = await call("run_statement", { statement: "full_pnll" });
+  assert.ok(refused.isError);
+  await shown({ tool: "run_statement", given: { statement: "full_pnll" } }, async ({ frame }) => {
+    await frame.getByRole("status").filter({ hasText: "Did you mean full_pnl" }).waitFor();
+  });
+});
+
+test("on paper there is the whole table and no button", () =>
+  shown({ ...PNL, able: ABLE }, async ({ frame, page }) => {
+    await frame.waitForSelector("[role=treegrid]");
+    await page.emulateMedia({ media: "print" });
+    const whole = await frame.evaluate(() => {
+      const scroller = document.querySelector(".scroller");
+      return scroller && scroller.scrollHeight <= scroller.clientHeight;
+    });
+    assert.deepEqual([whole, await frame.locator("button:visible").count()], [true, await frame.locator("thead button:visible").count()]);
+  }));
