@@ -42,7 +42,7 @@ def rows_of(count: int) -> Inspection:
     books = demo_books(SMALL)
     found = open_books(books.instance, state=books.state).rows("gl", scenario="actual", limit=FEW)
     more = COLUMNS - len(found.columns) - len(found.labels)
-    amounts = tuple(RowColumn(f"amount {at}", "amount", "EUR") for at in range(more))
+    amounts = tuple(RowColumn(f"amount {at}", f"Amount {at}", "amount", "EUR", 2) for at in range(more))
     rows = [
         (*row, *(Exact((at * 7919 + on * 104_729) % 10**9, 100) for on in range(more)))
         for at, row in enumerate(found.rows)
