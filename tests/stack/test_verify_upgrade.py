@@ -1,7 +1,4 @@
-"""make verify-upgrade, against a real single-user server: what holds, what fails and why, and what it never prints.
-
-Charts, exports and uploads are tools of later work: until then their steps fail by naming the tool.
-"""
+"""make verify-upgrade, against a real single-user server: what holds, what fails and why, and what it never prints."""
 
 import json
 import os
