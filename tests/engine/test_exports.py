@@ -238,7 +238,8 @@ def test_more_columns_than_a_sheet_holds_are_refused_with_what_to_do(books: Door
 
 @pytest.mark.parametrize("write", [write_workbook, write_document])
 def test_a_report_without_columns_is_a_file_as_well(books: Door, tmp_path: Path, write: Write) -> None:
-    write(books.statement("pnl", scenarios={"Gone": "gone"}, period="2021-01"), MADE, tmp_path / "made", go_on)
+    report = books.statement("pnl", scenarios={"Gone": "gone"}, period="2021-01")
+    write(opened(keep(report), books.reader), MADE, tmp_path / "made", go_on)
     if write is write_workbook:
         assert grid(tmp_path / "made")[0] == ["Pnl, Jan 2021", "Unit"]
     else:
