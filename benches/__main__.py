@@ -4,7 +4,7 @@ import argparse
 import sys
 from functools import partial
 
-from benches import callers, exports, faults, load, overhead, sandbox, search, statement, tokens, unknown
+from benches import callers, charts, exports, faults, load, overhead, sandbox, search, statement, tokens, unknown
 
 BENCHES = {
     "statement": statement.main,
@@ -14,6 +14,7 @@ BENCHES = {
     "tokens": tokens.main,
     "unknown": unknown.main,
     "sandbox": sandbox.main,
+    "charts": charts.main,
     "faults": faults.main,
     "exports": exports.main,
     "callers": callers.main,

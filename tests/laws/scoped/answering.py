@@ -22,7 +22,8 @@ from tests.laws.scoped.writing import Opened
 CHARTED = ("run_statement_data", "run_metric_data", "inspect_rows")
 EVERY_ROW = """
 print(df.height, df.columns)
-result = [{'n': i, 'every': f'{i} {row}'[:1500]} for i, row in enumerate(df.rows()[:50])]
+print(df.rows()[:50])
+result = [{'at': str(i), 'n': i, 'every': str(row)[:1500]} for i, row in enumerate(df.rows()[:50])]
 """
 VERSIONS = ("catalogue_version", "data_version", "data_ref")
 OF_ONE_LOAD = ("load_id", "loaded_at", "started_at", "finished_at", "seconds")
@@ -66,7 +67,7 @@ def charted(data_ref: str, caller: Caller) -> Any:
 
 def of_all(data_ref: str) -> ChartRequest:
     """Return the request of a chart that shows every row and column of a result."""
-    spec = ChartSpec(chart_type="horizontal_bar", title="T", x="every", y="n")
+    spec = ChartSpec(chart_type="horizontal_bar", title="T", x="at", y="n")
     return ChartRequest(data_refs=(data_ref,), transform_code=EVERY_ROW, chart_spec=spec)
 
 
