@@ -5,8 +5,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { env } from "node:process";
 import { test } from "node:test";
 import type { McpUiHostContext } from "@modelcontextprotocol/ext-apps/app-bridge";
-import type { Page } from "playwright-core";
 import { shown, VIEWS } from "./harness";
+import { asWebp } from "./webp";
 
 const THEMES = ["light", "dark"] as const;
 const WIDTHS = [1440, 390] as const;
@@ -17,19 +17,6 @@ const LOOK = {
   containerDimensions: { maxHeight: 620 },
 } as McpUiHostContext;
 const MOST_BYTES = 100_000;
-const QUALITY = 0.8;
-
-// As the browser itself writes it.
-async function asWebp(page: Page, png: Buffer): Promise<Buffer> {
-  const written = await page.evaluate(async ([given, quality]) => {
-    const bitmap = await createImageBitmap(await (await fetch(given)).blob());
-    const canvas = document.createElement("canvas");
-    [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
-    canvas.getContext("2d")?.drawImage(bitmap, 0, 0);
-    return canvas.toDataURL("image/webp", quality).replace(/^.*,/, "");
-  }, [`data:image/png;base64,${png.toString("base64")}`, QUALITY] as const);
-  return Buffer.from(written, "base64");
-}
 
 mkdirSync(into, { recursive: true });
 
