@@ -8,7 +8,7 @@ ROWS ?= 150000
 NPM := $(shell command -v npm 2>/dev/null)
 SUITES := tests/conformance tests/identity
 
-.PHONY: widgets goldens audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs gallery constraints ci-deps clean
+.PHONY: widgets screenshots goldens audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs gallery constraints ci-deps clean
 .DELETE_ON_ERROR:
 
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT $(if $(NPM),widgets)  ## serve the demo books to MCP clients on this machine
@@ -24,6 +24,9 @@ test-mutations: $(VENV)/dev.done  ## break each rule of the figures on its own: 
 	$(BIN)/python -m tests.mutations
 
 widgets: widgets/dist/built  ## the views of results that MCP hosts show; takes Node
+
+screenshots: widgets $(VENV)/dev.done  ## the pictures of the documentation, taken anew; takes Chromium
+	PICTURES=$(CURDIR)/docs/screenshots $(BIN)/python -m pytest -q tests/browser -k pictures
 
 widgets/dist/built: widgets/node.done $(DEMO)/charts.json $(shell find widgets -name node_modules -prune -o -name dist -prune -o -type f -print)
 	cd widgets && node build.mjs

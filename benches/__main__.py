@@ -4,7 +4,7 @@ import argparse
 import sys
 from functools import partial
 
-from benches import callers, faults, load, overhead, sandbox, search, statement, tokens, unknown
+from benches import callers, exports, faults, load, overhead, sandbox, search, statement, tokens, unknown
 
 BENCHES = {
     "statement": statement.main,
@@ -15,6 +15,7 @@ BENCHES = {
     "unknown": unknown.main,
     "sandbox": sandbox.main,
     "faults": faults.main,
+    "exports": exports.main,
     "callers": callers.main,
 }
 

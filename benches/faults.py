@@ -27,7 +27,8 @@ HEAD = f"""# Faults, and what calls answer meanwhile
 
 `python -m benches faults` wrote this. A session reads a statement, then exports, renews and downloads what was made
 before the fault. Each cell has the answer and milliseconds: those of the first call in the fault, which finds out, and
-the median of the {ROUNDS - 1} that follow. `kept` says that the result has a `data_ref`.
+the median of the {ROUNDS - 1} that follow. `kept` says that the result has a `data_ref`. Waits are bounded by the
+limits of the stores (half a second, three to five of the database), the rest is the machine it ran on.
 """
 PAGE = ROOT / "docs" / "faults.md"
 

@@ -24,6 +24,7 @@ SIGKILL = 9
 FILTER, ALL_THREADS = 1, 1
 ASK_VERSION = 1
 RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 5: 0xFFFF}  # of files, by the version of Landlock that brought them
+READING = 0b1100  # to read files and folders
 NETWORK, SCOPES = 4, 6  # versions that brought TCP, and abstract sockets and signals
 
 
@@ -131,12 +132,15 @@ def become_nobody() -> None:
         raise NoJail(f"root cannot become nobody: {fault.strerror}") from fault
 
 
-def landlock(kernel: Kernel) -> None:
-    """Take away every file, TCP, abstract sockets and signals to others, as far as the kernel knows how to."""
+def landlock(kernel: Kernel, kept: int = 0) -> None:
+    """Take away every file, TCP, abstract sockets and signals to others, as far as the kernel knows how to.
+
+    `kept` are rights over files that stay.
+    """
     version = kernel.call("landlock_create_ruleset", None, 0, ASK_VERSION)
     if version < 1:
         return
-    files = max(rights for since, rights in RIGHTS.items() if since <= version)
+    files = max(rights for since, rights in RIGHTS.items() if since <= version) & ~kept
     network, scopes = 3 if version >= NETWORK else 0, 3 if version >= SCOPES else 0
     known = [files, *([network] if version >= NETWORK else []), *([scopes] if version >= SCOPES else [])]
     rules = ctypes.create_string_buffer(struct.pack(f"={len(known)}Q", *known), 8 * len(known))

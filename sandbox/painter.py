@@ -8,6 +8,7 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
+from sandbox.jail import PR_SET_NO_NEW_PRIVS, READING, Kernel, NoJail, landlock, require
 from sandbox.render import DRAWN, FAILED, LENGTH, MOST_PICTURE
 
 MEMORY = 2 << 30  # bytes
@@ -15,17 +16,17 @@ SCALE = 2  # pixels of a PNG for one of the chart: sharp on a page
 MOST_PIXELS = 4000  # of a side of the chart
 SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)"[^>]*? height="([\d.]+)"')
 FIRST = b'{"form": "png", "spec": {"mark": "text", "encoding": {"text": {"datum": "Fonts"}}}}'  # the slow one
-MISSING = "pictures need the package vl-convert-python, which is not installed here; the chart itself is complete"
+MISSING = "pictures cannot be drawn here, the chart itself is complete"
 
 
 def main() -> None:
     """Draw until nobody asks any more."""
-    bound()
     with socket.socket(fileno=int(sys.argv[3])) as link:
         try:
+            give_up()
             converter = import_module("vl_convert")
-        except ImportError:
-            link.sendall(message(FAILED, MISSING.encode()))
+        except (ImportError, NoJail) as fault:
+            link.sendall(message(FAILED, f"{MISSING} ({fault})".encode()))
             return
         answer(converter, FIRST)
         link.sendall(message(DRAWN, b""))
@@ -33,8 +34,11 @@ def main() -> None:
             link.sendall(answer(converter, asked))
 
 
-def bound() -> None:
-    """Write no files, hold little memory, leave no dump."""
+def give_up() -> None:
+    """Give up what no picture needs: to write, to reach the network, to start programs, much memory."""
+    kernel = Kernel()
+    require(kernel, PR_SET_NO_NEW_PRIVS, 1, "no_new_privs")
+    landlock(kernel, READING)
     for kind, most in (
         (resource.RLIMIT_DATA, MEMORY),
         (resource.RLIMIT_FSIZE, 0),

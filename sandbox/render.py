@@ -4,8 +4,9 @@ with Renderer() as renderer:
     renderer.render(chart.vega_lite, "svg")
 
 What it draws comes from the templates of the engine, which hold no address, image or expression of a caller. The worker
-has an empty environment, limits, and no way to gain rights. It is not in the jail of the scripts: the JavaScript engine
-in it writes machine code as it runs, and fonts are read when a text needs them; the jail refuses both.
+has an empty environment and limits; where the kernel has Landlock it writes no file, reaches nothing over TCP and
+starts no program. It is not in the jail of the scripts: the JavaScript engine in it writes machine code as it runs, and
+fonts are read when a text needs them; the jail refuses both.
 """
 
 import json
@@ -21,7 +22,7 @@ from typing import Any, Literal, Self
 from sandbox.server import BOOT, ENVIRONMENT, STARTING
 
 PAINTER = "sandbox.painter"
-WALL = 10.0  # seconds of one picture
+WALL = 20.0  # seconds of one picture
 MOST_SPEC = 1 << 20  # bytes of a specification
 MOST_PICTURE = 1 << 20  # bytes of a picture
 LIFE = 500  # pictures of one worker: what it leaks goes with it

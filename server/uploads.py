@@ -108,7 +108,7 @@ def incomplete(upload: Upload) -> UploadIncomplete:
     """Return the refusal of an upload whose bytes have not come."""
     return UploadIncomplete(
         f"The {upload.size_bytes} bytes of '{upload.name}' have not come yet, or not all of them. Send them to the "
-        "upload_url that begin_file_upload returned, as the body of one PUT (curl --upload-file FILE UPLOAD_URL), "
+        "upload_url that begin_file_upload returned, as the body of one PUT (curl --upload-file FILE 'UPLOAD_URL'), "
         f"by {upload.expires_at.isoformat(timespec='seconds')}, then call again.",
         field="upload_id",
         got=upload.upload_id,

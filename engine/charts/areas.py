@@ -1,7 +1,7 @@
 """Areas over time: parts on top of each other, each named where it ends."""
 
-from engine.charts.axes import again, apart, exact_format, figure_axis, name_axis, ticks_of, tooltip
-from engine.charts.picture import Picture, Sheet, title_words
+from engine.charts.axes import again, apart, figure_axis, name_axis, point_tooltip, ticks_of
+from engine.charts.picture import Picture, Sheet
 from engine.charts.reading import colours_of, grid_for
 from engine.charts.stacks import stacked
 from engine.charts.words import course, named
@@ -20,9 +20,6 @@ def area(sheet: Sheet) -> Picture:
     colour = {"field": "s", "type": "nominal", "scale": scale, "legend": None}
     middles = [ticks.pixel(sum(part[-1]) / 2, height) for part in bounds]
     middles = middles if len(bounds) > 1 else [ticks.pixel(bounds[0][-1][1], height)]
-    told = tooltip(
-        x=(title_words(sheet.columns.x), None), s=("Series", None), y=(unit.name or "Value", exact_format(unit))
-    )
     ends = [
         {
             "x": grid.xs[-1],
@@ -49,7 +46,7 @@ def area(sheet: Sheet) -> Picture:
                     "y": {**y, "field": "b"},
                     "y2": {"field": "a"},
                     "color": colour,
-                    "tooltip": told,
+                    "tooltip": point_tooltip(sheet, unit),
                 },
             },
             {

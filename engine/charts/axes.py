@@ -5,11 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor, log10
+from typing import Literal
 
 from engine.charts.grid import Grid
 from engine.charts.periods import labels_of
-from engine.charts.picture import Vega
-from engine.charts.units import Unit
+from engine.charts.picture import Sheet, Vega, title_words
+from engine.charts.themes import Theme
+from engine.charts.units import HUNDREDFOLD, Unit
 
 WIDE = "mwMW@%—ABCDEFGHKNOPQRSUVXYZ&"
 NARROW = "iljtfrI.,:;|!()[]' "
@@ -181,6 +183,22 @@ def tooltip(**titles: tuple[str, str | None]) -> list[Vega]:
     ]
 
 
+def point_tooltip(sheet: Sheet, unit: Unit) -> list[Vega]:
+    """Return what a pointer is told of a point of a grid: x, series and figure."""
+    return tooltip(
+        x=(title_words(sheet.columns.x), None), s=("Series", None), y=(unit.name or "Value", exact_format(unit))
+    )
+
+
+def zero_line(channel: Literal["x", "y"], figures: Vega, theme: Theme) -> Vega:
+    """Return the line that all bars stand on."""
+    return {
+        "data": {"values": [{"z": 0}]},
+        "mark": {"type": "rule", "color": theme.line},
+        "encoding": {channel: again(figures, "z")},
+    }
+
+
 def exact_format(unit: Unit) -> str:
     """Return the format of a figure that a pointer is told: all of it, in the unit of the rows."""
-    return ",.2~%" if unit.name == "fraction" else ",.4~f"
+    return ",.2~%" if unit.name in HUNDREDFOLD else ",.4~f"

@@ -1,11 +1,13 @@
 """Bars, upright over time or categories and lying for rankings: beside each other, or stacked."""
 
 from dataclasses import replace
+from typing import Literal
 
-from engine.charts.axes import again, exact_format, figure_axis, name_axis, text_width, ticks_of, tooltip
+from engine.charts.axes import again, figure_axis, name_axis, point_tooltip, text_width, ticks_of, zero_line
 from engine.charts.grid import Grid
-from engine.charts.picture import Picture, Sheet, Vega, title_words
+from engine.charts.picture import Picture, Sheet, Vega
 from engine.charts.reading import colours_of, grid_for
+from engine.charts.refusing import bad_spec
 from engine.charts.stacks import stacked
 from engine.charts.units import Unit
 from engine.charts.words import course, ranking
@@ -40,6 +42,13 @@ def horizontal_bar(sheet: Sheet) -> Picture:
     return bars.picture(sheet.size[0] * 0.75, step * len(grid.xs), names)
 
 
+def refuse_favourable(sheet: Sheet, grid: Grid) -> None:
+    """Refuse colours of good and bad for several series: they have colours of their own."""
+    if sheet.spec.favourable is not None and len(grid.series) > 1:
+        said = f"favourable colours one series of variances; here are {len(grid.series)}: leave it out."
+        raise bad_spec(sheet.spec, "favourable", said, None)
+
+
 def ordered(sheet: Sheet, grid: Grid) -> Grid:
     """Return a grid in the order asked for, by the sum of its series; periods stay in time."""
     if sheet.spec.sort == "given" or grid.grain is not None:
@@ -58,8 +67,10 @@ class Bars:
 
     def __init__(self, sheet: Sheet, grid: Grid, unit: Unit, *, upright: bool, step: float) -> None:
         self.sheet, self.grid, self.unit, self.upright = sheet, grid, unit, upright
-        self.along, self.high = ("x", "y") if upright else ("y", "x")
+        self.along: Literal["x", "y"] = "x" if upright else "y"
+        self.high: Literal["x", "y"] = "y" if upright else "x"
         self.is_single = len(grid.series) == 1
+        refuse_favourable(sheet, grid)
         self.bounds = stacked(sheet, grid) if sheet.spec.stack and not self.is_single else None
         beside = 1 if self.bounds or self.is_single else len(grid.series)
         self.thick = FILLED * step * (1 if beside == 1 else (1 - BETWEEN) / (beside - BETWEEN))
@@ -85,7 +96,12 @@ class Bars:
             width=width,
             height=height,
             values=[self.point(at, x) for at in range(len(self.grid.series)) for x in range(len(self.grid.xs))],
-            layer=[self.bars(first), *self.hatches(places), self.zero(figures), *self.figures(places)],
+            layer=[
+                self.bars(first),
+                *self.hatches(places),
+                zero_line(self.high, figures, self.sheet.theme),
+                *self.figures(places),
+            ],
             unit=self.unit,
             sentences=course(self.grid, self.unit) if self.grid.grain else ranking(self.grid, self.unit),
         )
@@ -106,7 +122,7 @@ class Bars:
     @property
     def is_coloured(self) -> bool:
         """Tell whether bars are coloured by good and bad."""
-        return self.sheet.spec.favourable is not None and self.is_single
+        return self.sheet.spec.favourable is not None
 
     def offset(self) -> Vega:
         """Return the encoding that puts series beside each other."""
@@ -122,14 +138,9 @@ class Bars:
 
     def bars(self, places: Vega) -> Vega:
         """Return the bars; a plan is outlined."""
-        told = tooltip(
-            x=(title_words(self.sheet.columns.x), None),
-            s=("Series", None),
-            y=(self.unit.name or "Value", exact_format(self.unit)),
-        )
         return {
             "mark": {"type": "bar", "strokeWidth": 1.25},
-            "encoding": {**places, **self.colours(), "tooltip": told},
+            "encoding": {**places, **self.colours(), "tooltip": point_tooltip(self.sheet, self.unit)},
         }
 
     def colours(self) -> Vega:
@@ -169,14 +180,6 @@ class Bars:
                 "encoding": {**places, f"{self.high}2": {"datum": 0}},
             }
         ]
-
-    def zero(self, figures: Vega) -> Vega:
-        """Return the line that all bars stand on."""
-        return {
-            "data": {"values": [{"z": 0}]},
-            "mark": {"type": "rule", "color": self.sheet.theme.line},
-            "encoding": {self.high: again(figures, "z")},
-        }
 
     def figures(self, places: Vega) -> list[Vega]:
         """Return the figure at the end of each bar."""

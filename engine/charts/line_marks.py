@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.charts.axes import Ticks, again, apart, exact_format, figure_axis, name_axis, tooltip
+from engine.charts.axes import Ticks, again, apart, figure_axis, name_axis, point_tooltip
 from engine.charts.grid import Grid, Series
-from engine.charts.picture import Sheet, Vega, title_words
+from engine.charts.picture import Sheet, Vega
 from engine.charts.reading import colours_of
 from engine.charts.units import Unit
 from engine.charts.words import named
@@ -64,11 +64,6 @@ class Marks:
 
     def dots(self) -> Vega:
         """Return the points; those of a plan are hollow."""
-        told = tooltip(
-            x=(title_words(self.sheet.columns.x), None),
-            s=("Series", None),
-            y=(self.unit.name or "Value", exact_format(self.unit)),
-        )
         paper = self.sheet.theme.background
         hollow = [
             paper if one.style in ("plan", "forecast") else colour
@@ -81,7 +76,7 @@ class Marks:
                 "y": again(self.y),
                 "stroke": self.colours(),
                 "fill": self.by_series(hollow),
-                "tooltip": told,
+                "tooltip": point_tooltip(self.sheet, self.unit),
             },
         }
 

@@ -11,8 +11,18 @@ from engine.charts.refusing import bad_data, bad_spec
 from engine.charts.units import Unit, unit_of
 from engine.charts.words import in_words
 
+AROUND = 5  # pixels that a point takes to each side
 TALL = 12  # pixels of a label
-NEAR = 8  # pixels from a point to its label
+SIDES = {"r": ("left", 8, 0), "l": ("right", -8, 0), "t": ("center", 0, -11), "b": ("center", 0, 12)}
+BELOW: Vega = {"labelFlush": False, "grid": True, "titlePadding": 8}
+ABOVE: Vega = {
+    "titleAngle": 0,
+    "titleAlign": "left",
+    "titleAnchor": "end",
+    "titleX": 0,
+    "titleY": -10,
+    "titleBaseline": "bottom",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,33 +60,20 @@ def scatter(sheet: Sheet) -> Picture:
     width, height = sheet.size
     unit = unit_for(sheet, [dot.y for dot in dots])
     unit_x = unit_of(sheet.units.get(sheet.columns.x), [dot.x for dot in dots])
-    ticks_x = ticks_of([dot.x for dot in dots], zero=False)
-    ticks_y = ticks_of([dot.y for dot in dots], zero=False)
-    names = list(dict.fromkeys(dot.series for dot in dots))
-    palette = sheet.theme.palette
+    across = ticks_of([dot.x for dot in dots], zero=False)
+    up = ticks_of([dot.y for dot in dots], zero=False)
     boxes = [
-        Box(ticks_x_pixel - 5, ticks_y.pixel(dot.y, height) - 5, 10, 10)
+        Box(width - across.pixel(dot.x, width) - AROUND, up.pixel(dot.y, height) - AROUND, 2 * AROUND, 2 * AROUND)
         for dot in dots
-        for ticks_x_pixel in [width - ticks_x.pixel(dot.x, width)]
     ]
     sides = sides_of(dots, boxes, width, height)
-    x = {**figure_axis(ticks_x, unit_x, field="x")}
-    y = figure_axis(ticks_y, unit)
-    x["axis"] = {
-        **x["axis"],
-        "labelFlush": False,
-        "title": axis_words(sheet.columns.x, unit_x),
-        "grid": True,
-        "titlePadding": 8,
-    }
-    y["axis"] = {**y["axis"], "title": axis_words(sheet.columns.y[0], unit)} | ABOVE
-    colours = [palette[at % len(palette)] for at in range(len(names))]
-    legend: Vega = {"legend": {"offset": 26} if sheet.columns.series else None}
-    colour = {"field": "s", "type": "nominal", "scale": {"domain": names, "range": colours}, **legend}
+    x, y = figure_axis(across, unit_x, field="x"), figure_axis(up, unit)
+    x["axis"] |= {"title": axis_words(sheet.columns.x, unit_x), **BELOW}
+    y["axis"] |= {"title": axis_words(sheet.columns.y[0], unit), **ABOVE}
     told = tooltip(
-        l=(title_words(sheet.columns.label or "row"), None),
         x=(title_words(sheet.columns.x), exact_format(unit_x)),
         y=(title_words(sheet.columns.y[0]), exact_format(unit)),
+        **({"l": (title_words(sheet.columns.label), None)} if sheet.columns.label else {}),
     )
     return Picture(
         width=width,
@@ -88,17 +85,17 @@ def scatter(sheet: Sheet) -> Picture:
         layer=[
             {
                 "mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.85},
-                "encoding": {"x": x, "y": y, "color": colour, "tooltip": told[0 if sheet.columns.label else 1 :]},
+                "encoding": {"x": x, "y": y, "color": colour(sheet, dots), "tooltip": told},
             },
-            *[
+            *(
                 {
-                    "transform": [{"filter": f"datum.d == '{side}'"}],
+                    "transform": [{"filter": {"field": "d", "equal": side}}],
                     "mark": {"type": "text", "align": align, "baseline": "middle", "dx": dx, "dy": dy},
                     "encoding": {"x": again(x), "y": again(y), "text": {"field": "l"}},
                 }
                 for side, (align, dx, dy) in SIDES.items()
                 if side in sides
-            ],
+            ),
         ],
         unit=unit,
         is_said=True,
@@ -106,15 +103,11 @@ def scatter(sheet: Sheet) -> Picture:
     )
 
 
-ABOVE = {
-    "titleAngle": 0,
-    "titleAlign": "left",
-    "titleAnchor": "end",
-    "titleX": 0,
-    "titleY": -10,
-    "titleBaseline": "bottom",
-}
-SIDES = {"r": ("left", NEAR, 0), "l": ("right", -NEAR, 0), "t": ("center", 0, -11), "b": ("center", 0, 12)}
+def colour(sheet: Sheet, dots: Sequence[Dot]) -> Vega:
+    """Return the colours of the series, with a legend above the title of the axis."""
+    names = list(dict.fromkeys(dot.series for dot in dots))
+    scale = {"domain": names, "range": sheet.theme.palette[: len(names)]}
+    return {"field": "s", "type": "nominal", "scale": scale, "legend": {"offset": 26} if any(names) else None}
 
 
 def dots_of(sheet: Sheet) -> list[Dot]:
@@ -149,25 +142,21 @@ def sides_of(dots: Sequence[Dot], boxes: Sequence[Box], width: float, height: fl
     """Return on which side of its point each label stands, "" where it would cover another or a point."""
     taken, sides = list(boxes), [""] * len(dots)
     for at in sorted(range(len(dots)), key=lambda at: boxes[at].top):
-        dot, box = dots[at], boxes[at]
-        if not dot.label:
-            continue
-        wide = text_width(dot.label)
-        middle_x, middle_y = box.left + 5, box.top + 5
-        tried = {
-            "r": Box(middle_x + NEAR, middle_y - TALL / 2, wide, TALL),
-            "l": Box(middle_x - NEAR - wide, middle_y - TALL / 2, wide, TALL),
-            "t": Box(middle_x - wide / 2, middle_y - 11 - TALL / 2, wide, TALL),
-            "b": Box(middle_x - wide / 2, middle_y + 12 - TALL / 2, wide, TALL),
-        }
-        plot = (-4, width + 4, -4, height + 4)
-        for side, place in tried.items():
-            inside = plot[0] <= place.left and place.left + wide <= plot[1] and plot[2] <= place.top <= plot[3] - TALL
-            if inside and not any(place.meets(other) for other in taken if other is not box):
+        places = beside(boxes[at], text_width(dots[at].label)) if dots[at].label else {}
+        for side, place in places.items():
+            is_inside = 0 <= place.left <= width - place.width and 0 <= place.top <= height - place.height
+            if is_inside and not any(place.meets(other) for other in taken if other is not boxes[at]):
                 taken.append(place)
                 sides[at] = side
                 break
     return sides
+
+
+def beside(box: Box, wide: float) -> dict[str, Box]:
+    """Return where a label of some width would stand on each side of a point."""
+    x, y = box.left + AROUND, box.top + AROUND
+    starts = {"left": 0.0, "center": wide / 2, "right": wide}
+    return {side: Box(x + dx - starts[align], y + dy - TALL / 2, wide, TALL) for side, (align, dx, dy) in SIDES.items()}
 
 
 def axis_words(name: str, unit: Unit) -> str:

@@ -137,7 +137,7 @@ def course_of(grid: Grid, series: Series, row: int, left: float, width: float) -
     """
     known = [(value, at) for at, value in enumerate(series.values) if value is not None]
     low, high = min(known), max(known, key=lambda found: (found[0], -found[1]))
-    marks = {low[1]: "l", high[1]: "h", known[-1][1]: "e"}
+    marks = {known[-1][1]: "e", low[1]: "l", high[1]: "h"}
     step = width / max(1, len(grid.xs) - 1)
     return [
         {

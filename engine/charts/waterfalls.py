@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from engine.charts.axes import again, exact_format, figure_axis, name_axis, ticks_of, tooltip
+from engine.charts.axes import again, exact_format, figure_axis, name_axis, ticks_of, tooltip, zero_line
 from engine.charts.bars import BAND, NARROWEST, WIDEST_STEP
 from engine.charts.grid import KNOWN, Grid
 from engine.charts.picture import Picture, Sheet, Vega, title_words
@@ -32,7 +32,7 @@ class Step:
     @property
     def change(self) -> float:
         """How much it rises."""
-        return float((exact(self.last) - exact(self.first)).decimal())
+        return number(exact(self.last) - exact(self.first))
 
 
 def waterfall(sheet: Sheet) -> Picture:
@@ -82,11 +82,7 @@ def waterfall(sheet: Sheet) -> Picture:
                 },
                 "transform": [{"filter": "isValid(datum.n)"}],
             },
-            {
-                "data": {"values": [{"z": 0}]},
-                "mark": {"type": "rule", "color": theme.line},
-                "encoding": {"y": again(y, "z")},
-            },
+            zero_line("y", y, theme),
             {
                 "mark": {
                     "type": "text",

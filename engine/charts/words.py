@@ -16,8 +16,8 @@ def exact(value: float) -> Exact:
 
 
 def number(figure: Exact) -> float:
-    """Return the double of an exact figure."""
-    return float(figure.decimal())
+    """Return the double of a figure to 15 digits: what arithmetic of a script left beyond them is noise."""
+    return float(f"{figure.decimal():.15g}")
 
 
 def total(values: Iterable[float]) -> float:

@@ -36,6 +36,8 @@ STYLES: Mapping[Style, Setting] = {
     Style.RATIO: Setting(ITALIC),
 }
 ROLES: Mapping[Role, Setting] = {
+    Role.DAY: Setting(alignment=' horizontal="left"'),
+    Role.UPPER_HEADING: Setting(BOLD, alignment=' horizontal="right" vertical="bottom" wrapText="1"'),
     Role.WORDS_HEADING: Setting(BOLD, RULE_BELOW, ' horizontal="left" vertical="bottom" wrapText="1"'),
     Role.FIGURES_HEADING: Setting(BOLD, RULE_BELOW, ' horizontal="right" vertical="bottom" wrapText="1"'),
     Role.HEADER_LINE: Setting(BOLD),

@@ -4,12 +4,13 @@ Every text is a text: nothing that a member, a label or an alias says is ever a 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, count, islice
 from pathlib import Path
 from string import ascii_uppercase
+from typing import Any
 from xml.sax.saxutils import escape
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -17,9 +18,13 @@ from engine.errors import BadArguments
 from engine.exports.about import Made, about
 from engine.exports.cells import TEXT, Holds, Role, Sheet, SheetCell, look_of
 from engine.exports.package import DECLARATION, STYLES, parts_of, sheet_part
-from engine.exports.sheet import sheet_of
+from engine.exports.rows_sheet import rows_sheet
+from engine.exports.sheet import report_sheet
 from engine.exports.styles import MAIN, Styles
-from engine.report.inspection import Stop
+from engine.exports.transform_sheet import transform_sheet
+from engine.report.inspection import Inspection, Stop
+from engine.report.report import Report
+from engine.report.transform import Transform
 from engine.snapshots.snapshots import Kept
 
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet
@@ -32,8 +37,21 @@ UNNAMEABLE = re.compile(r"[\[\]:*?/\\\x00-\x1f\ud800-\udfff]|^'|'$")
 UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # in XML
 SPECIAL = re.compile(r"[&<>\r]|_x|" + UNWRITABLE.pattern)
 ESCAPE = re.compile("_(?=x[0-9A-Fa-f]{4}_)")  # what spreadsheets read as a character by its number
+UPPER_WORDS, UPPER = look_of(TEXT, role=Role.HEADER_LINE), look_of(TEXT, role=Role.UPPER_HEADING)
+WORDS, FIGURES = look_of(TEXT, role=Role.WORDS_HEADING), look_of(TEXT, role=Role.FIGURES_HEADING)
+OPENING = f'<worksheet xmlns="{MAIN}"><sheetPr><pageSetUpPr fitToPage="1"/></sheetPr>'
+CLOSING = (  # printed as wide as a page, each with its number
+    '<pageSetup orientation="landscape" fitToHeight="0"/>'
+    "<headerFooter><oddFooter>&amp;L&amp;A&amp;RPage &amp;P of &amp;N</oddFooter></headerFooter></worksheet>"
+)
 ABOUT = "About"
 ABOUT_WIDTHS = (24, 100)
+
+SHEETS: Mapping[type, Callable[[Any], Sheet]] = {
+    Report: report_sheet,
+    Inspection: rows_sheet,
+    Transform: transform_sheet,
+}
 
 
 @dataclass(slots=True)
@@ -76,7 +94,7 @@ class Writing:
 
 def write_workbook(kept: Kept, made: Made, path: Path, stop: Stop) -> None:
     """Write a kept result as a workbook: its rows, looking at `stop` between them, and a sheet that says what it is."""
-    sheet, writing = sheet_of(kept), Writing()
+    sheet, writing = SHEETS[type(kept)](kept), Writing()
     refuse_too_wide(sheet)
     levels = len(sheet.headings)
     room = MOST_ROWS - levels
@@ -119,9 +137,10 @@ def is_large(sheet: Sheet) -> bool:
 
 def heading_rows(sheet: Sheet) -> Iterator[Sequence[SheetCell]]:
     """Yield the headings of a sheet."""
-    words, figures = look_of(TEXT, role=Role.WORDS_HEADING), look_of(TEXT, role=Role.FIGURES_HEADING)
-    for level in sheet.headings:
-        yield [SheetCell(text, figures if right else words) for text, right in zip(level, sheet.right, strict=True)]
+    *upper, last = sheet.headings
+    for level in upper:
+        yield [SheetCell(text, UPPER if right else UPPER_WORDS) for text, right in zip(level, sheet.right, strict=True)]
+    yield [SheetCell(text, FIGURES if right else WORDS) for text, right in zip(last, sheet.right, strict=True)]
 
 
 def sheet_xml(writing: Writing, sheet: Sheet, rows: Iterable[Sequence[SheetCell]], stop: Stop) -> Iterator[str]:
@@ -130,20 +149,20 @@ def sheet_xml(writing: Writing, sheet: Sheet, rows: Iterable[Sequence[SheetCell]
     corner, split = f"{column_name(frozen)}{levels + 1}", f'xSplit="{frozen}" ' if frozen else ""
     pane = "bottomRight" if frozen else "bottomLeft"
     yield (
-        f'<worksheet xmlns="{MAIN}"><sheetPr><pageSetUpPr fitToPage="1"/></sheetPr><sheetViews>'
+        f"{OPENING}<sheetViews>"
         f'<sheetView workbookViewId="0"><pane {split}ySplit="{levels}" topLeftCell="{corner}" activePane="{pane}" '
         f'state="frozen"/><selection pane="{pane}"/></sheetView></sheetViews>{columns_xml(sheet.widths)}'
     )
     yield from data_xml(writing, rows, stop)
-    yield '<pageSetup orientation="landscape" fitToHeight="0"/></worksheet>'
+    yield CLOSING
 
 
 def about_xml(writing: Writing, rows: Iterable[tuple[str, str]], stop: Stop) -> Iterator[str]:
     """Yield the XML of the sheet that says what a file is."""
     name, remark = look_of(TEXT, role=Role.NAME), look_of(TEXT, role=Role.REMARK)
-    yield f'<worksheet xmlns="{MAIN}">{columns_xml(ABOUT_WIDTHS)}'
+    yield f"{OPENING}{columns_xml(ABOUT_WIDTHS)}"
     yield from data_xml(writing, ([SheetCell(head, name), SheetCell(text, remark)] for head, text in rows), stop)
-    yield "</worksheet>"
+    yield CLOSING
 
 
 def columns_xml(widths: Sequence[int]) -> str:

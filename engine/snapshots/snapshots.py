@@ -36,13 +36,17 @@ Values = Mapping[str, Any]  # field to value
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of what is kept: its fields, the one that the table stands for, that one's columns, how it is remade."""
+    """One kind of what is kept: its fields, the one that the table stands for, that one's columns, how it is remade.
+
+    `unseen` are fields of which a script is given nothing, and which may be long.
+    """
 
     made: type[Kept]
     fields: Mapping[str, Decode]
     body: str
     columns: Callable[[Any], Sequence[Sequence[object]]]
     remade: Callable[[Values, pl.DataFrame, Sequence[Sequence[Figure]]], Kept]
+    unseen: Sequence[str] = ()
 
 
 def keep(kept: Kept) -> bytes:
@@ -63,10 +67,11 @@ def opened(data: bytes, reader: Reader) -> Kept:
 
 
 def given(data: bytes, reader: Reader) -> Kept:
-    """Return what a script is given of a snapshot: its frame, without the figures and rows behind it."""
-    found = checked(data, reader)
-    body: Values = {found.kind.body: found.frame if found.kind.body == FRAME else ()}
-    return with_frame(found.kind.made(**found.values, **body), found.frame)
+    """Return what a script is given of a snapshot: its frame, without the figures, rows and places behind it."""
+    found = checked(data, reader, whole=False)
+    kind = found.kind
+    left_out: Values = {**dict.fromkeys(kind.unseen, ()), kind.body: found.frame if kind.body == FRAME else ()}
+    return with_frame(kind.made(**found.values, **left_out), found.frame)
 
 
 def with_frame(made: Kept, frame: pl.DataFrame) -> Kept:
@@ -91,12 +96,13 @@ class Found:
         return [figures_of(*columns[at : at + 2]) for at in range(self.width, len(columns), 2)]
 
 
-def checked(data: bytes, reader: Reader) -> Found:
+def checked(data: bytes, reader: Reader, *, whole: bool = True) -> Found:
     """Return what a snapshot consists of; refuse a reader who may not see all of it any more."""
     header, table = read(data)
     try:
         kind, width = KINDS[header["kind"]], header["width"]
-        values = {field: decode(header[field]) for field, decode in kind.fields.items() if field != kind.body}
+        left_out = {kind.body, *(() if whole else kind.unseen)}
+        values = {field: decode(header[field]) for field, decode in kind.fields.items() if field not in left_out}
     except (KeyError, TypeError, ValueError) as kept_by_another_release:
         raise ExpiredReference.of() from kept_by_another_release
     permission = values["permission"]
@@ -183,7 +189,7 @@ def transform_of(values: Values, frame: pl.DataFrame, _: Sequence[Sequence[Figur
 
 
 KINDS: Mapping[str, Kind] = {  # by name and format: a change that fields do not tell takes the next number
-    "report 1": Kind(Report, decoders(Report), "figures", report_columns, report_of),
+    "report 1": Kind(Report, decoders(Report), "figures", report_columns, report_of, unseen=("places", "lines")),
     "inspection 1": Kind(Inspection, decoders(Inspection), "rows", inspection_columns, inspection_of),
     "transform 1": Kind(Transform, decoders(Transform), FRAME, transform_columns, transform_of),
 }

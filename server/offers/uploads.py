@@ -23,7 +23,7 @@ UPLOADS = (
         title="Begin an upload",
         description=(
             "Reserve room for a file of the user's and return an upload_url for it, for a while. Then send the bytes "
-            "of the file there as the body of one HTTP PUT, such as: curl --upload-file FILE UPLOAD_URL; the link "
+            "of the file there as the body of one HTTP PUT, such as: curl --upload-file FILE 'UPLOAD_URL'; the link "
             "needs no token. Then call complete_file_upload. The file is kept for its owner as it is: no tool reads "
             "it, and it changes no figure."
         ),

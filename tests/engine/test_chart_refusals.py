@@ -58,6 +58,7 @@ LINE, AREA, STEPS, MAP = (CASES[kind].table for kind in ("line", "area", "waterf
 NEGATIVE = {**AREA, "value": [1] * 6 + [1, 2, -3, 1, 1, 1]}
 
 REFUSED = [
+    (of("bar", favourable="up"), "favourable", "favourable colours one series of variances; here are 3", None),
     (of("line", x="periode"), "x", "result has no column 'periode'", ["period", "alias"]),
     (of("line", y="alias"), "y", "Column 'alias' holds text; y takes figures", ["value"]),
     (of("line", series="value"), "series", "Column 'value' holds numbers; series takes names", ["period", "alias"]),

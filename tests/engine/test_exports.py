@@ -109,10 +109,10 @@ def test_a_statement_has_its_lines_down_and_every_figure_in_units(books: Door, t
 def test_numbers_are_shown_in_scale_and_decimals_and_signed_as_in_the_table(books: Door, tmp_path: Path) -> None:
     report = books.statement("pnl", scenarios=COLUMNS, period="2021-01", scale=3, decimals=2)
     assert shown(written(report, tmp_path), tmp_path) == [
-        ["", "Unit", *COLUMNS],
+        ["Pnl, Jan 2021", "Unit", *COLUMNS],
         ["Trading", "", "", "", "", ""],
-        ["=Revenue", "USD", "10.06", "2.00", "+8.06", "+402.77%"],
-        ["Third", "USD", "3.35", "0.67", "+2.69", "+402.77%"],
+        ["=Revenue", "USD thousands", "10.06", "2.00", "+8.06", "+402.77%"],
+        ["Third", "USD thousands", "3.35", "0.67", "+2.69", "+402.77%"],
         ["Margin", "%", "33.33%", "33.33%", "–", "–"],
     ]
 
@@ -146,6 +146,8 @@ def test_headings_and_the_first_columns_stay_in_sight(books: Door, tmp_path: Pat
     pane = next(sheet_xml(path).iter(f"{MAIN}pane")).attrib
     assert (pane["xSplit"], pane["ySplit"], pane["state"]) == ("2", "2", "frozen")
     assert grid(path)[0][2] == "Actuals"
+    assert grid(path)[0][0] == "Pnl, Jan 2021"
+    assert grid(path)[1][:2] == ["", "Unit"]
     assert grid(path)[1][2].startswith("Name of")
     assert grid(path)[1][-1] == "Total"
 
@@ -155,8 +157,8 @@ def test_inspected_rows_have_days_and_numbers_and_labels(books: Door, tmp_path: 
     path = written(rows, tmp_path)
     assert shown(path, tmp_path) == [
         ["date", "product", "product label", "amount (USD)", "contribution (USD)"],
-        ["2021-01-06", "00123", "Name of 00123", "2,000.5", "2,000.5"],
-        ["2021-01-07", "00123", "Name of 00123", "-0.1", "-0.1"],
+        ["2021-01-06", "00123", "Name of 00123", "2,000.50", "2,000.50"],
+        ["2021-01-07", "00123", "Name of 00123", "-0.10", "-0.10"],
     ]
     assert cells(path)["A2"] == ("n", "44202")  # days since 1899-12-30
 
@@ -188,7 +190,7 @@ def test_texts_that_no_file_can_hold_are_mended(books: Door, tmp_path: Path) -> 
 
 
 def test_a_text_is_never_markup_or_a_character_by_its_number(books: Door, tmp_path: Path) -> None:
-    traps = ["<r><t>rich</t></r>", "a & b < c", "_x0041_", "_x000D__x0041", "two\nlines", "  ends  "]
+    traps = ["<r><t>rich</t></r>", "a & b < c", "_x0041_", "_x000D__x0041", "two\nlines", "  starts"]
     report = books.statement("pnl", scenarios=dict.fromkeys(traps, "actual"), period="2021-01")
     path = written(report, tmp_path)
     assert grid(path)[0][2:] == traps
@@ -232,6 +234,15 @@ def test_more_columns_than_a_sheet_holds_are_refused_with_what_to_do(books: Door
         written(wide, tmp_path)
     assert refused.value.as_data()["valid"] == ["json"]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("write", [write_workbook, write_document])
+def test_a_report_without_columns_is_a_file_as_well(books: Door, tmp_path: Path, write: Write) -> None:
+    write(books.statement("pnl", scenarios={"Gone": "gone"}, period="2021-01"), MADE, tmp_path / "made", go_on)
+    if write is write_workbook:
+        assert grid(tmp_path / "made")[0] == ["Pnl, Jan 2021", "Unit"]
+    else:
+        assert json.loads((tmp_path / "made").read_text())["columns"] == []
 
 
 @pytest.mark.parametrize("write", [write_workbook, write_document])

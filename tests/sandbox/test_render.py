@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 import pytest
 
+from sandbox.jail import ASK_VERSION, NETWORK, Kernel
 from sandbox.render import MOST_SPEC, Gone, Renderer, RenderFailed
 from tests.support.charting import CASES
 
 PNG = b"\x89PNG\r\n\x1a\n"
+LANDLOCK = Kernel().call("landlock_create_ruleset", None, 0, ASK_VERSION)
 CHART = dict(CASES["bar"].chart().vega_lite)
 
 
@@ -103,8 +105,22 @@ def test_an_address_in_a_chart_is_never_fetched(renderer: Renderer) -> None:
 def test_without_the_package_a_picture_is_refused_with_its_name() -> None:
     with Renderer(painter="tests.sandbox.unpainted") as renderer:
         for _ in range(2):
-            with pytest.raises(RenderFailed, match=r"vl-convert-python, which is not installed here"):
+            with pytest.raises(RenderFailed, match=r"the chart itself is complete .*vl_convert"):
                 renderer.render(CHART, "svg")
+
+
+@pytest.mark.skipif(LANDLOCK < NETWORK, reason="this kernel's Landlock knows no network")
+@pytest.mark.parametrize(
+    "tried",
+    [
+        "open('/tmp/from-a-picture', 'w')",
+        "__import__('subprocess').run(['/bin/true'])",
+        "__import__('socket').create_connection(('127.0.0.1', 9))",
+    ],
+)
+def test_what_a_picture_does_not_need_is_taken_away(tried: str) -> None:
+    with Renderer(painter="tests.sandbox.probing") as renderer, pytest.raises(RenderFailed, match="PermissionError"):
+        renderer.render({"tried": tried}, "svg")
 
 
 def test_closing_ends_the_worker() -> None:

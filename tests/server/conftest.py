@@ -11,6 +11,7 @@ import pytest
 from server.stores.migrations import migrate, read_migrations
 from server.telemetry.logs import log_to
 from tests.support.books import load_instance
+from tests.support.issuing import Issuer, issuing
 from tests.support.postgres import SeparateServer, postgres, schema_of, separate_server
 from tests.support.serving import ERAS, McpBooks, Server, connected, serving
 from tests.support.small import write_instance
@@ -102,6 +103,13 @@ def lines(request: pytest.FixtureRequest) -> Iterator[Lines]:
     logging.captureWarnings(capture=False)
     threading.excepthook = hook
     root.level, root.handlers[:] = before
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[Issuer]:
+    """An issuer of tokens that answers."""
+    with issuing() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

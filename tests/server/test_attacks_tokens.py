@@ -26,13 +26,6 @@ sent: list[str] = []  # every token that was refused
 
 
 @pytest.fixture(scope="module")
-def issuer() -> Iterator[Issuer]:
-    """An issuer that answers."""
-    with issuing() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def many(issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server of many users, whose log has nothing of what was sent when all is over."""
     with serving_many(write_books(tmp_path_factory.mktemp("attacked")), issuer.url) as server:

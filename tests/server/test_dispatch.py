@@ -17,7 +17,6 @@ from engine.requests import NothingAsked
 from server.caller import Caller, Callers, Keeping
 from server.dispatch import CallerGone, Dispatch, Outcome
 from server.feeds import Feeds
-from server.importing.importer import Importer
 from server.principal import Principal
 from server.scripts import Workshop
 from server.settings import Settings
@@ -62,7 +61,6 @@ def dispatch_of(
     tools: Mapping[str, Tool],
     metrics: Metrics | None = None,
     keeping: Keeping | None = None,
-    importer: Importer | None = None,
     workshop: Workshop | None = None,
     **settings: Any,
 ) -> Dispatch:
@@ -70,7 +68,7 @@ def dispatch_of(
     folder, state = small
     instance = read_instance(folder)
     feeds = Feeds.of({}, MemoryLoads(), {})
-    shelf, keeping = Shelf(instance.catalogue, state / "store"), keeping or keeping_in(state / "files", importer)
+    shelf, keeping = Shelf(instance.catalogue, state / "store"), keeping or keeping_in(state / "files")
     callers = Callers(instance, shelf, feeds, keeping, 10_000, 10_000, workshop=workshop or Workshop())
     known = replace(Settings(instance=folder, state=state), **settings)
     leases = MemoryLeases(known.calls_per_caller, known.calls)

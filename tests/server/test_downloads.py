@@ -12,7 +12,7 @@ import pytest
 
 from server.stores.references import new_reference
 from tests.server.test_stores_down import valkey
-from tests.support.issuing import Issuer, issuing
+from tests.support.issuing import Issuer
 from tests.support.many import ORIGIN, PROFILES, Asking, call, result, serving_many, write_books
 from tests.support.serving import McpBooks, Server, connected, free_port, serving, wait_for
 from tests.support.workbooks import cells, grid
@@ -169,13 +169,6 @@ def test_no_link_stands_in_a_log(small_instance: tuple[Path, Path]) -> None:
         log = server.log.read_text() + server.log.with_suffix(".out").read_text()
     assert signature not in log
     assert reference not in log
-
-
-@pytest.fixture(scope="module")
-def issuer() -> Iterator[Issuer]:
-    """An issuer of tokens."""
-    with issuing() as issuer:
-        yield issuer
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from server.settings import BadSetting, read_settings
 from server.toolbox import TOOLS
 from server.uploads import CallerUploads
 from tests.server.test_dispatch import dispatch_of
-from tests.support.holding import archive_in
+from tests.support.holding import archive_in, keeping_in
 from tests.support.hosting import HERE, INSIDE, Answers, Authority, Hosted, drips, hosting, leads_to, sends
 
 CLOSED = (
@@ -31,7 +31,7 @@ CLOSED = (
     *ip_network("127.0.0.0/8").address_exclude(ip_network(HERE)),
 )
 MOST = 2 << 20
-PACE = Pace(bytes_a_second=1 << 20, at_first=1.0)
+PATIENT, QUICK = Pace(at_first=30.0), Pace(bytes_a_second=1 << 20, at_first=1.0)
 BODY = b"month,amount\n2026-01,100\n"
 CHUNKED = "Transfer-Encoding: chunked"
 Resolved = dict[str, Sequence[str]]
@@ -52,14 +52,16 @@ class Scene:
         self.archive = archive_in(folder)
         self.asked: list[str] = []  # names that were looked up
 
-    def importer(self, *hosts: Host, at: Callable[[str], Sequence[str]] = lambda _: [HERE]) -> Importer:
+    def importer(
+        self, *hosts: Host, at: Callable[[str], Sequence[str]] = lambda _: [HERE], pace: Pace = PATIENT
+    ) -> Importer:
         """Return an importer that finds names where a test says."""
 
         def resolve(name: str) -> list[Address]:
             self.asked.append(name)
             return [ip_address(address) for address in at(name)]
 
-        return Importer(hosts, 2.0, pace=PACE, resolve=resolve, closed=CLOSED, trust=self.authority.trust)
+        return Importer(hosts, 60.0, pace=pace, resolve=resolve, closed=CLOSED, trust=self.authority.trust)
 
     def take(self, importer: Importer, url: str, stop: Callable[[], None] = lambda: None, **told: str) -> CallerImports:
         """Import a file as ann; return her imports."""
@@ -99,10 +101,10 @@ def taken(scene: Scene, answers: Answers, **told: str) -> Hosted:
     return host
 
 
-def refused(scene: Scene, answers: Answers, shows: str = "files.test") -> dict[str, object]:
+def refused(scene: Scene, answers: Answers, shows: str = "files.test", pace: Pace = PATIENT) -> dict[str, object]:
     """Return what a caller is told whose host answers so."""
     with hosting(answers, scene.authority.shows(shows)) as host:
-        importer = scene.importer(Host("files.test", host.port))
+        importer = scene.importer(Host("files.test", host.port), pace=pace)
         return scene.refused(importer, f"https://files.test:{host.port}/a?secret=1")
 
 
@@ -234,7 +236,7 @@ def test_the_next_address_of_a_name_is_tried_where_one_does_not_answer(scene: Sc
         closed = [network for network in CLOSED if ip_address(INSIDE) not in network]
         found = [ip_address(INSIDE), ip_address(HERE)]
         importer = Importer(
-            [Host("files.test", files.port)], 2.0, resolve=lambda _: found, closed=closed, trust=scene.authority.trust
+            [Host("files.test", files.port)], 60.0, resolve=lambda _: found, closed=closed, trust=scene.authority.trust
         )
         scene.take(importer, f"https://files.test:{files.port}/a")
     assert scene.imported.file.size_bytes == len(BODY)
@@ -247,12 +249,23 @@ BROKE = "broke off, or did not answer as a web server does"
 
 
 @pytest.mark.parametrize(
+    "answers",
+    [
+        drips(HEAD + b"Content-Length: 100\r\n\r\n", b"x"),
+        drips(HEAD, b"a"),
+        drips(HEAD, b"a: b\r\n", 0.001),
+        drips(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.001),
+    ],
+    ids=["body", "header", "headers", "interim answers"],
+)
+def test_a_host_that_takes_its_time_is_given_up(scene: Scene, answers: Answers) -> None:
+    told = refused(scene, answers, pace=QUICK)
+    assert (told["error_type"], told["retryable"], SLOW in str(told["error"])) == ("unavailable", True, True)
+
+
+@pytest.mark.parametrize(
     ("answers", "error_type", "words"),
     [
-        (drips(HEAD + b"Content-Length: 100\r\n\r\n", b"x"), "unavailable", SLOW),
-        (drips(HEAD, b"a"), "unavailable", SLOW),
-        (drips(HEAD, b"a: b\r\n", 0.001), "unavailable", SLOW),
-        (drips(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.001), "unavailable", SLOW),
         (drips(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", CHUNK, 0), "bad_arguments", "larger than 2097152 bytes"),
         (drips(HEAD, b"a: " + b"x" * 65536, 0), "unavailable", BROKE),
         (sends(b"x" * 9, f"Content-Length: {1 << 40}"), "bad_arguments", "larger than 2097152 bytes"),
@@ -299,7 +312,7 @@ def test_a_host_without_encryption_or_without_words_is_given_up(scene: Scene) ->
         hosted.ends.wait(10)
 
     with hosting(waits, None) as host:
-        importer = scene.importer(Host("files.test", host.port))
+        importer = scene.importer(Host("files.test", host.port), pace=QUICK)
         told = scene.refused(importer, f"https://files.test:{host.port}/")
     assert (told["error_type"], SLOW in str(told["error"])) == ("unavailable", True)
     told = scene.refused(importer, f"https://files.test:{host.port}/")  # nobody listens there any more
@@ -411,7 +424,7 @@ def test_a_call_of_the_tool_answers_with_the_file_and_what_is_to_be_said_of_it(
         dispatch = dispatch_of(
             small_instance,
             TOOLS,
-            importer=scene.importer(Host("files.test", host.port)),
+            keeping=keeping_in(scene.folder, scene.importer(Host("files.test", host.port))),
             uploads_enabled=True,
             import_hosts="files.test",
         )

@@ -5,6 +5,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -102,6 +103,28 @@ def test_what_is_opened_again_and_again_is_gone_at_its_end(open_store: Opened) -
     kept, began = store.keep("ann", b"data"), time.monotonic()
     wait_for(lambda: store.open("ann", kept) is None)
     assert time.monotonic() - began > 0.9
+
+
+@pytest.mark.parametrize("idle", [60.0, 0.02])  # it ends with its time, or between two openings
+def test_what_one_finds_gone_nobody_opens_any_more(open_store: Opened, idle: float) -> None:
+    store = open_store(idle, 0.5)
+    kept, began = store.keep("ann", b"data"), time.monotonic()
+    opened: list[float] = []  # when a call began that still found it
+    gone: list[float] = []  # when a call ended that did not
+
+    def opener(number: int) -> None:
+        while time.monotonic() - began < 1.0:
+            asked = time.monotonic()
+            if store.open("ann", kept) is None:
+                gone.append(time.monotonic())
+            else:
+                opened.append(asked)
+            time.sleep(0.001 + 0.005 * number)
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(opener, range(6)))
+    assert len(gone) >= 6
+    assert max(opened, default=began) < min(gone)
 
 
 def test_a_stranger_who_asks_keeps_nothing_alive(open_store: Opened) -> None:

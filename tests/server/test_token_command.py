@@ -1,7 +1,7 @@
 """tieout token: what a server wants of tokens, what it makes of one, and never the token itself."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,13 +14,6 @@ from tests.support.many import ORIGIN, PROFILES, SIGNING_KEY, write_books
 
 Ran = tuple[int, list[str]]
 Tieout = Callable[..., Ran]
-
-
-@pytest.fixture(scope="module")
-def issuer() -> Iterator[Issuer]:
-    """An issuer that answers."""
-    with issuing() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

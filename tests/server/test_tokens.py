@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -26,13 +25,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-
-
-@pytest.fixture(scope="module")
-def issuer() -> Iterator[Issuer]:
-    """An issuer that answers."""
-    with issuing() as running:
-        yield running
 
 
 def expected(issuer: Issuer, types: str = "at+jwt", scopes: str = "mcp:read") -> Expected:

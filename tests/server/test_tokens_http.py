@@ -20,13 +20,6 @@ PARAMETER = re.compile(r'(\w+)="([^"\\]*)"')
 
 
 @pytest.fixture(scope="module")
-def issuer() -> Iterator[Issuer]:
-    """An issuer that answers."""
-    with issuing() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def many(issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server of many users behind a proxy on this machine."""
     with serving_many(write_books(tmp_path_factory.mktemp("many")), issuer.url) as server:

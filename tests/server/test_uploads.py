@@ -148,7 +148,7 @@ def test_completing_one_whose_bytes_have_not_come_says_what_to_do(one: McpBooks)
     refused = told(one, "complete_file_upload", upload_id=upload["upload_id"])
     assert (refused["error_type"], refused["retryable"]) == ("upload_incomplete", True)
     assert f"The {len(BODY)} bytes of '{ASKED['filename']}' have not come yet" in refused["error"]
-    assert "curl --upload-file FILE UPLOAD_URL" in refused["error"]
+    assert "curl --upload-file FILE 'UPLOAD_URL'" in refused["error"]
     assert upload["expires_at"] in refused["error"]
     assert put(upload["upload_url"]).status_code == 201
     assert one.ask("complete_file_upload", upload_id=upload["upload_id"])["size_bytes"] == len(BODY)

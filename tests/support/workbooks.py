@@ -45,7 +45,7 @@ def cells(path: Path, sheet: int = 1) -> dict[str, tuple[str, str]]:
 
 
 def shown(path: Path, folder: Path) -> list[list[str]]:
-    """Return the first sheet as LibreOffice shows it."""
+    """Return the first sheet as LibreOffice shows it, but for the room behind figures."""
     if OFFICE is None:
         pytest.skip("LibreOffice is not on this machine; make ci-deps")
     settings = f"-env:UserInstallation=file://{folder / 'office'}"
@@ -53,7 +53,7 @@ def shown(path: Path, folder: Path) -> list[list[str]]:
     command = [OFFICE, settings, "--headless", "--convert-to", as_shown, "--outdir", folder, path]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     with (folder / path.with_suffix(".csv").name).open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))
+        return [[cell.rstrip() for cell in row] for row in csv.reader(file)]
 
 
 def go_on() -> None:

@@ -17,11 +17,11 @@ function rowOf(line: Line, at: number, outline: Outline, columns: readonly Place
   const row = document.createElement("tr");
   row.className = `line ${line.style} ${line.kind}`;
   row.dataset.at = String(at);
-  const siblings = outline.siblings(at);
+  const { count, position } = outline.among(at);
   row.setAttribute("role", "row");
   row.setAttribute("aria-level", String(line.level + 1));
-  row.setAttribute("aria-setsize", String(siblings.length));
-  row.setAttribute("aria-posinset", String(siblings.indexOf(at) + 1));
+  row.setAttribute("aria-setsize", String(count));
+  row.setAttribute("aria-posinset", String(position));
   row.append(rowHead(line, outline.isParent(at)));
   if (periods.length > 0) row.append(element("td", { role: "gridcell", class: "trend-cell" }, trend(line, periods)));
   for (const [place, placed] of columns.entries()) {

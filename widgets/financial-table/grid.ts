@@ -40,7 +40,12 @@ export class Grid implements Keyed {
     this.#sorters = sorters;
     this.#body = body;
     this.#before = hasTrend ? 2 : 1;
-    this.#hold(this.#element({ row: 0, column: 0 }));
+    this.#held = undefined;
+  }
+
+  // After rows have come and gone: Tab comes to one that is seen.
+  arranged(): void {
+    if (this.#held?.closest("tr")?.hidden !== false) this.#hold(this.#element({ row: 0, column: 0 }));
   }
 
   get #seen(): readonly HTMLTableRowElement[] {

@@ -17,6 +17,7 @@ export class Outline {
   readonly lines: readonly Line[];
   readonly #parents: readonly number[];
   readonly #children: ReadonlyMap<number, readonly number[]>;
+  readonly #positions: ReadonlyMap<number, number>;
   readonly #folded = new Set<number>();
   sort: Sort | undefined;
 
@@ -24,14 +25,16 @@ export class Outline {
     this.lines = lines;
     this.#parents = parentsOf(lines);
     this.#children = groupedBy(lines.keys(), (at) => this.parent(at));
+    this.#positions = new Map([...this.#children.values()].flatMap((beside) => beside.map((at, before) => [at, before + 1])));
   }
 
   parent(at: number): number {
     return this.#parents[at] ?? TOP;
   }
 
-  siblings(at: number): readonly number[] {
-    return this.#children.get(this.parent(at)) ?? [];
+  // How many lines stand under the same line as this one, and its place among them.
+  among(at: number): { readonly count: number; readonly position: number } {
+    return { count: this.#children.get(this.parent(at))?.length ?? 0, position: this.#positions.get(at) ?? 0 };
   }
 
   isParent(at: number): boolean {

@@ -118,14 +118,15 @@ export class TableView implements Actions {
     this.#treegrid.classList.toggle("grouped", isGrouped(every));
     this.#treegrid.classList.toggle("flat", this.#outline.depth === 0);
     this.#treegrid.replaceChildren(element("thead", { role: "rowgroup" }, ...this.#head.rows), body);
-    this.#arrange();
     this.#grid.drawn(this.#head.sorters, body, periods.length > 0);
+    this.#arrange();
   }
 
   #arrange(): void {
     const [body] = this.#treegrid.tBodies;
     if (body) arrange(body, this.#rows, this.#outline);
     sayOrder(this.#head, this.#outline.sort);
+    this.#grid.arranged();
   }
 
   #fold(at: number, isFolded: boolean): boolean {

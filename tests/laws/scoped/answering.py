@@ -2,21 +2,28 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from engine.errors import Refusal
 from engine.feeds import LoadStatus
-from engine.requests import ExportRequest
+from engine.requests import ChartRequest, ChartSpec, ExportRequest
 from server.caller import Caller
 from server.ports import LoadsAsked
 from server.stores.references import REFERENCE
 from server.toolbox import TOOLS
+from server.tools.charts import eval_chart_transform
 from server.tools.files import export_dataset
 from server.wire.answer import as_text
 from server.wire.read import read_request
-from tests.laws.scoped.calls import Call
+from tests.laws.scoped.calls import LARGE, Call
 from tests.laws.scoped.writing import Opened
 
+CHARTED = ("run_statement_data", "run_metric_data", "inspect_rows")
+EVERY_ROW = """
+print(df.height, df.columns)
+result = [{'n': i, 'every': f'{i} {row}'[:1500]} for i, row in enumerate(df.rows()[:50])]
+"""
 VERSIONS = ("catalogue_version", "data_version", "data_ref")
 OF_ONE_LOAD = ("load_id", "loaded_at", "started_at", "finished_at", "seconds")
 OF_THE_WHOLE = (  # of a feed and its loads: told only to who reads all that it brings
@@ -41,9 +48,26 @@ def told(name: str, arguments: Mapping[str, Any], caller: Caller) -> str:
         answer = tool.run(caller, read_request(tool.shape, arguments))
     except Refusal as refusal:
         return as_text(refusal.as_data())
-    document = exported(answer.result["data_ref"], caller) if "data_ref" in answer.result else None
-    text = as_text({"shown": [answer.result, answer.render_block() if tool.widget else None, document]})
+    kept = answer.result.get("data_ref")
+    document = exported(kept, caller) if kept else None
+    chart = charted(kept, caller) if kept and name in CHARTED else None
+    text = as_text({"shown": [answer.result, answer.render_block() if tool.widget else None, document, chart]})
     return REFERENCE.sub("ds_", text)  # no two calls share one
+
+
+def charted(data_ref: str, caller: Caller) -> Any:
+    """Return the chart of a kept result and the document of its table, or why there is none."""
+    try:
+        chart = eval_chart_transform(replace(caller, answer_tokens=LARGE), of_all(data_ref)).result
+    except Refusal as refusal:
+        return refusal.as_data()
+    return [chart, exported(chart["data_ref"], caller)]
+
+
+def of_all(data_ref: str) -> ChartRequest:
+    """Return the request of a chart that shows every row and column of a result."""
+    spec = ChartSpec(chart_type="horizontal_bar", title="T", x="every", y="n")
+    return ChartRequest(data_refs=(data_ref,), transform_code=EVERY_ROW, chart_spec=spec)
 
 
 def exported(data_ref: str, caller: Caller) -> Any:

@@ -1,5 +1,6 @@
 """Books of the law of scope written as an instance, loaded, and asked through the tools."""
 
+import atexit
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from engine.instance.read import Instance, read_instance
 from server.caller import Caller, Callers
 from server.feeds import Feeds
 from server.principal import Principal
+from server.scripts import Workshop
 from server.stores.memory import MemoryLoads
 from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, Books, Row, Scenario
 from tests.laws.scoped.cutting import DIMENSIONS, axes_of, dimensions_of
@@ -23,6 +25,8 @@ Held = Mapping[str, Sequence[ProfileAsked]]  # the profiles of each subject
 ROW_CAP = 1000
 MEMORY = Path("/dev/shm")  # noqa: S108 - folders of a test of their own
 IN_MEMORY = MEMORY if MEMORY.is_dir() else None  # where books of many small files are written fastest
+WORKSHOP = Workshop()  # of all books
+atexit.register(WORKSHOP.close)
 EVERYTHING = ProfileAsked({"*": GrantAsked()})
 PLACES = {"amount": 2, "fte": 1, "value": 2, "sold": 0}
 ATTRIBUTES = {"product": ("code", "name", "band"), "customer": ("name",)}
@@ -57,9 +61,10 @@ class Opened:
 
     def caller(self, answer_tokens: int, who: Principal = SOMEBODY) -> Caller:
         """Return a caller with the profiles that they have."""
-        return Callers(
-            self._instance, self._shelf, self._feeds, keeping_in(self._store.parent / "files"), answer_tokens, ROW_CAP
-        ).of(who, lambda: None)
+        keeping = keeping_in(self._store.parent / "files")
+        return Callers(self._instance, self._shelf, self._feeds, keeping, answer_tokens, ROW_CAP, workshop=WORKSHOP).of(
+            who, lambda: None
+        )
 
 
 def write(books: Books, held: Sequence[ProfileAsked] | Held, folder: Path) -> Path:
