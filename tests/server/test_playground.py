@@ -18,10 +18,12 @@ from server.tokens.dev import DevKey
 from server.widgets import DIST, PLAYGROUND
 from tests.support.issuing import issuing
 from tests.support.many import serving_many, write_books
+from tests.support.node import missing
 from tests.support.serving import KEY, McpBooks, Server
 
 BUILT = "<title>Playground</title><style>p{color:red}</style><script type=module>go()</script>"
 PAGES = ("/", "/view", "/chart")
+MOST_BYTES = 250_000  # of the page, without what draws charts
 SETTINGS = Settings(port=8768)
 ORIGIN = "http://127.0.0.1:8768"
 
@@ -101,6 +103,14 @@ def test_without_node_the_page_says_how_it_is_built(tmp_path: Path) -> None:
     answer = get(tmp_path, "/")
     assert (answer.status_code, "make widgets" in answer.text) == (404, True)
     assert answer.headers["content-type"].startswith("text/plain")
+
+
+def test_the_page_as_it_is_built_is_small_and_no_chart_is_loaded_with_it() -> None:
+    if not (DIST / PLAYGROUND).is_file():
+        missing("the playground is not built; run: make widgets")
+    page = (DIST / PLAYGROUND).read_text(encoding="utf-8")
+    assert len(page.encode()) <= MOST_BYTES
+    assert "vega.github.io" not in page
 
 
 def test_many_users_have_no_playground(tmp_path: Path, built: Path) -> None:

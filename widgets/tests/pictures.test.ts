@@ -51,7 +51,13 @@ for (const theme of THEMES)
       const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme });
       const page = await context.newPage();
       await page.goto(new URL(`/#key=${env.TEST_KEY ?? ""}`, env.TEST_SERVER).href);
-      await page.frameLocator("#came > .tabs iframe.view").getByText("Prior Year", { exact: true }).first().waitFor();
+      const table = page.frameLocator("#came > .tabs iframe.view");
+      await table.getByText("Prior Year", { exact: true }).first().waitFor();
+      if (width > 1000) {
+        await table.getByRole("row", { name: "Cost of sales" }).first().getByRole("gridcell").nth(2).dblclick();
+        await page.frameLocator(".proof iframe.view").getByRole("columnheader", { name: "Contribution" }).waitFor();
+        await page.evaluate(() => { scrollTo(0, 0); });
+      }
       await keep(`playground-${theme}-${wide}`, context, await page.screenshot({ fullPage: width < 1000 }));
       await context.close();
     });

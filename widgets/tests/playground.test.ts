@@ -1,45 +1,9 @@
 /** The playground in a browser: the first minutes of somebody who has never seen the books. */
 
 import assert from "node:assert/strict";
-import { env } from "node:process";
-import { after, test } from "node:test";
-import axe from "axe-core";
-import { chromium, type BrowserContextOptions, type Frame, type FrameLocator, type Page } from "playwright-core";
-
-const KEY = env.TEST_KEY ?? "";
-const AT = new URL("/", env.TEST_SERVER).href;
-const WAIT = 20_000;
-const browser = await chromium.connect(env.TEST_BROWSER ?? "");
-after(() => browser.close());
-
-interface Play {
-  readonly page: Page;
-  readonly view: FrameLocator; // of the result that is shown
-  readonly complaints: string[];
-}
-
-/** Open the playground as `tieout serve` prints it, until some work is done. */
-async function playing(work: (play: Play) => Promise<void>, options: BrowserContextOptions = {}, at = `#key=${KEY}`): Promise<void> {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true, ...options });
-  try {
-    const page = await context.newPage();
-    page.setDefaultTimeout(WAIT);
-    const complaints: string[] = [];
-    page.on("console", (said) => { if (said.type() === "error") complaints.push(said.text()); });
-    page.on("pageerror", (error) => complaints.push(String(error)));
-    await page.goto(AT + at);
-    await work({ page, view: page.frameLocator("#came > .tabs iframe.view"), complaints });
-    assert.deepEqual(complaints, []);
-  } finally {
-    await context.close();
-  }
-}
-
-async function violations(inside: Page | Frame): Promise<unknown> {
-  await inside.evaluate(axe.source);
-  return await inside.evaluate(`axe.run({ iframes: false }).then(({ violations }) => violations.flatMap(
-    ({ id, nodes }) => nodes.map(({ html }) => id + ": " + html.slice(0, 200))))`);
-}
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { AT, KEY, playing, violations } from "./playing";
 
 const run = async (page: Page, tool: string, asked?: unknown): Promise<void> => {
   await page.getByRole("button", { name: tool, exact: true }).first().click();
@@ -162,6 +126,28 @@ test("every tool without arguments answers in a picture that a person can read",
       assert.equal(await page.getByRole("tab", { name: "View" }).getAttribute("aria-selected"), "true");
       assert.deepEqual(await violations(page), [], tool);
     }
+  });
+});
+
+test("a chart of the gallery is drawn, and its script can be changed", async () => {
+  await playing(async ({ page, view }) => {
+    await run(page, "eval_chart_transform");
+    await page.getByLabel("Gallery").selectOption({ label: "waterfall: What explains EBITDA against budget?" });
+    await view.locator("svg").getByText("Budget", { exact: true }).first().waitFor();
+    assert.deepEqual(await violations(page), []);
+    const script = page.getByLabel(/^transform code/);
+    await script.fill("import os\nresult = df");
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await page.getByRole("tab", { name: "Error" }).waitFor();
+    assert.match(await page.locator(".refusal .words").innerText(), /os/);
+  });
+});
+
+test("a table is saved as a workbook by the link that the server signs", async () => {
+  await playing(async ({ page, view }) => {
+    const saved = page.waitForEvent("download");
+    await view.getByRole("button", { name: "XLSX" }).click();
+    assert.match((await saved).suggestedFilename(), /\.xlsx$/);
   });
 });
 
