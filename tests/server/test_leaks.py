@@ -36,6 +36,13 @@ SCENARIOS = (
     "actual+budget",
     *VARIANCES,
 )
+CHARTED = ("run_statement_data", "run_metric_data", "inspect_rows")  # others return the same
+CHART = {"chart_type": "horizontal_bar", "title": "T", "x": "at", "y": "n"}
+EVERY_ROW = """
+print(df.columns)
+print(df.rows()[:50])
+result = [{'at': str(i), 'n': i, 'every': str(row)[:1500]} for i, row in enumerate(df.rows()[:50])]
+"""
 NAMES: Mapping[str, tuple[str, ...]] = {  # what is seen and what is hidden of each kind
     "scenario": (*SCENARIOS, f"{WORD}_plan", f"var(actual,{WORD}_plan)"),
     "scenario_id": ("actual", "actual", "budget", "budget/fewer", f"{WORD}_plan", f"{WORD}_plan/{WORD}_variant"),
@@ -189,12 +196,24 @@ def check(books: McpBooks, tool: str, arguments: dict[str, Any]) -> bool:
         scale = called.result.get("scale", 0)
         assert all(is_of_what_is_seen(figure, scale) for figure in figures_of(called.result)), (tool, arguments)
     if not called.is_error and "data_ref" in called.result:
-        for form in ("json", "xlsx"):
-            written = exported(books, called.result["data_ref"], form)
+        for written in written_of(books, called.result["data_ref"], charts=tool in CHARTED):
             assert SECRET not in written.lower(), (tool, arguments)
             assert words_sent(arguments) or WORD not in written.lower(), (tool, arguments)
             assert not told_figures(written), (tool, arguments)
     return not called.is_error
+
+
+def written_of(books: McpBooks, data_ref: str, *, charts: bool) -> Iterator[str]:
+    """Yield every text that can be made of a kept result: its files, and a chart of all of it with its own."""
+    yield from (exported(books, data_ref, form) for form in ("json", "xlsx"))
+    if not charts:
+        return
+    begun = len(books.responses)
+    chart = books.call("eval_chart_transform", data_refs=[data_ref], transform_code=EVERY_ROW, chart_spec=CHART)
+    yield b"".join(books.responses[begun:]).decode()
+    assert not chart.is_error or "result has no " in chart.result["error"], chart.result  # no rows, no columns
+    if not chart.is_error:
+        yield from (exported(books, chart.result["data_ref"], form) for form in ("json", "xlsx"))
 
 
 def exported(books: McpBooks, data_ref: str, form: str) -> str:
