@@ -4,7 +4,7 @@ import argparse
 import sys
 from functools import partial
 
-from benches import callers, faults, load, overhead, sandbox, search, statement, tokens, unknown
+from benches import callers, faults, load, overhead, sandbox, search, statement, tokens, unknown, widgets
 
 BENCHES = {
     "statement": statement.main,
@@ -14,6 +14,7 @@ BENCHES = {
     "tokens": tokens.main,
     "unknown": unknown.main,
     "sandbox": sandbox.main,
+    "widgets": widgets.main,
     "faults": faults.main,
     "callers": callers.main,
 }

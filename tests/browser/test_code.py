@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tests.browser.conftest import WIDGETS
+from tests.support.browsing import WIDGETS
 
 FILES = sorted(path.name for path in (WIDGETS / "tests" / "code").glob("*.test.ts"))
 
