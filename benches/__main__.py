@@ -4,7 +4,20 @@ import argparse
 import sys
 from functools import partial
 
-from benches import callers, charts, exports, faults, load, overhead, sandbox, search, statement, tokens, unknown
+from benches import (
+    callers,
+    charts,
+    exports,
+    faults,
+    load,
+    overhead,
+    sandbox,
+    search,
+    statement,
+    tokens,
+    unknown,
+    widgets,
+)
 
 BENCHES = {
     "statement": statement.main,
@@ -15,6 +28,7 @@ BENCHES = {
     "unknown": unknown.main,
     "sandbox": sandbox.main,
     "charts": charts.main,
+    "widgets": widgets.main,
     "faults": faults.main,
     "exports": exports.main,
     "callers": callers.main,

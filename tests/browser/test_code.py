@@ -7,7 +7,7 @@ import pytest
 
 from server.widgets import WIDGETS as EVERY
 from server.widgets import Widget, built
-from tests.browser.conftest import WIDGETS
+from tests.support.browsing import WIDGETS
 
 FILES = sorted(path.name for path in (WIDGETS / "tests" / "code").glob("*.test.ts"))
 MOST_BYTES = 40_000

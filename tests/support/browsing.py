@@ -1,0 +1,48 @@
+"""A browser for pages of the widgets, driven by Node, with the two origins that its pages come from."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from tests.support.books import ROOT
+from tests.support.serving import DEADLINE, KEY, Server
+
+WIDGETS = ROOT / "widgets"
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+Environment = Mapping[str, str]
+
+
+def chromium_here() -> str | None:
+    """Return the path of a browser, None where there is none."""
+    return next((path for path in map(shutil.which, CHROMIUMS) if path), None)
+
+
+@contextmanager
+def browsing(node: str, chromium: str) -> Iterator[Environment]:
+    """Start a browser until the block ends; yields how what drives it finds it."""
+    command = [node, "tests/run.mjs", "browser.ts"]
+    environment = {**os.environ, "CHROMIUM": chromium}
+    with subprocess.Popen(
+        command, cwd=WIDGETS, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())
+        process.stdin.close()
+        process.wait(DEADLINE)
+
+
+def driven(node: str, file: str, browser: Environment, server: Server) -> subprocess.CompletedProcess[str]:
+    """Run one file of widgets/tests on a browser and a server."""
+    served = {"TEST_SERVER": server.url, "TEST_KEY": KEY, "NODE_OPTIONS": "--test-reporter=spec"}
+    return subprocess.run(
+        [node, "tests/run.mjs", file],
+        cwd=WIDGETS,
+        env={**os.environ, **browser, **served},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
