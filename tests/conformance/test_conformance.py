@@ -46,7 +46,6 @@ STATELESS = {
     "ServerSendsToolsListChangedOnSubscription": NO_SUBSCRIPTIONS,
 }
 NO_SESSION = {"ServerSessionIdVisibleAscii": (INFO, "stateless: there is no session id")}
-NO_RESOURCE = {"ResourcesReadCachingHints": (SKIPPED, "resources/list is empty until the first widget is built")}
 JSON_ANSWERS = {"ServerSSEStreamsFunctional": (INFO, "we answer in JSON; streams are optional")}
 
 EXPECTED = {
@@ -73,7 +72,7 @@ EXPECTED = {
         "sep-2164-resource-not-found": Expected(4),
         "prompts-list": Expected(2),
         "dns-rebinding-protection": Expected(2),
-        "caching": Expected(7, NO_RESOURCE),
+        "caching": Expected(8),
         "http-header-validation": Expected(14),
         "server-sse-multiple-streams": Expected(1, JSON_ANSWERS),
     },

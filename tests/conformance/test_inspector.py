@@ -43,7 +43,7 @@ CALLS: dict[str, dict[str, Any]] = {
 RENDERING = {name: tool.widget for name, tool in TOOLS.items() if tool.widget}
 OF_ANOTHER_CALL = ("get_load_status", "eval_chart_transform", "export_dataset", "get_file_download")
 CHART = {
-    "transform_code": "result = df.filter(pl.col('alias') == 'Actuals', pl.col('unit') == 'USD')",
+    "transform_code": "result = df.filter(pl.col('scenario') == 'actual', pl.col('unit').is_not_null())",
     "chart_spec": {"chart_type": "horizontal_bar", "title": "Profit and loss", "x": "label", "y": "value"},
 }
 PNL = {  # added up by hand from data/fact_finance.csv: actual of FY2006, actual less budget

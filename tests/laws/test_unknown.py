@@ -7,6 +7,7 @@ names, long ones, accented ones.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from engine.slices import Presence, RowSlice, Slice
 from engine.store.protocol import FactStore
 from server.caller import Callers
 from server.feeds import Feeds
+from server.scripts import Workshop
 from server.stores.memory import MemoryLoads
 from server.toolbox import TOOLS
 from tests.laws.scoped.answering import plain, told
@@ -150,6 +152,7 @@ class Told:
         instance = written(folder, keys, ids)
         load_feeds(instance, folder / "state")
         self._instance = read_instance(instance)
+        self._workshop = Workshop()  # of all calls: a fork server costs more than what they ask
         self.loads = MemoryLoads()
         for attempt in attempts(["gl", *keys]):
             self.loads.begin(attempt)
@@ -159,7 +162,12 @@ class Told:
         """Begin anew, with nothing worked out before."""
         self.shelf = CountedShelf(self._instance.catalogue, self._folder / "state" / "store")
         feeds = Feeds.of(self._instance.bindings, self.loads, {})
-        self._callers = Callers(self._instance, self.shelf, feeds, keeping_in(self._folder / "files"), 1_000_000, 1000)
+        keeping = keeping_in(self._folder / "files")
+        self._callers = Callers(self._instance, self.shelf, feeds, keeping, 1_000_000, 1000, workshop=self._workshop)
+
+    def close(self) -> None:
+        """End what runs scripts."""
+        self._workshop.close()
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """Return what a call answers or refuses, as text, versions aside."""
@@ -228,15 +236,17 @@ FEWER = {
 
 
 @pytest.fixture(scope="module")
-def holding(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def holding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     """Books that hold the names, hidden."""
-    return Told(tmp_path_factory.mktemp("holding"), KEYS, IDS)
+    with closing(Told(tmp_path_factory.mktemp("holding"), KEYS, IDS)) as told:
+        yield told
 
 
 @pytest.fixture(scope="module")
-def lacking(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def lacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     """Books that never had them."""
-    return Told(tmp_path_factory.mktemp("lacking"), (), ())
+    with closing(Told(tmp_path_factory.mktemp("lacking"), (), ())) as told:
+        yield told
 
 
 NAMED = [(what, name) for what in NAMING for name in KEYS] + [(what, name) for what in OF_MEMBERS for name in IDS]
@@ -269,11 +279,9 @@ def test_every_parameter_that_names_something_is_asked_about() -> None:
     calls = {**NAMING, **OF_MEMBERS}.values()
     named = {(tool.removesuffix("_data"), key) for tool, arguments in calls for key in arguments("board")}
     free = {"period_start", "period_end", "scale", "decimals", "limit", "period", "status", "format"}
-    free |= {
-        "data_ref",
-        "file_id",
-        "upload_id",
-    }  # drawn at random, and of their owner alone: test_downloads, test_uploads
+    # drawn at random, and of their owner alone: test_downloads, test_uploads, test_charts
+    free |= {"data_ref", "data_refs", "file_id", "upload_id"}
     free |= {"filename", "mime_type", "size_bytes", "file"}  # of what callers bring
+    free |= {"transform_code", "chart_spec"}  # name columns of the caller's own results
     every = {(tool.name.removesuffix("_data"), key) for tool in TOOLS.values() for key in tool.schema["properties"]}
     assert {(tool, key) for tool, key in every if key not in free} <= named

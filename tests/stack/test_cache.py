@@ -48,7 +48,7 @@ def answers(client: redis.Redis) -> bool:
 def test_snapshots_and_leases_are_kept_as_the_design_wants_them(cache: redis.Redis) -> None:
     address = f"127.0.0.1:{cache.get_connection_kwargs()['port']}"
     with closing(Cache(address)) as store:
-        snapshots = CacheSnapshots(store, 60, 60)
+        snapshots = CacheSnapshots(store, store, 60, 60)
         assert snapshots.open("ann", snapshots.keep("ann", b"arrow")) == b"arrow"
 
     async def taken() -> str:
