@@ -160,8 +160,9 @@ class SharedLeases:
 
     async def keep(self) -> None:
         """Keep what is held, and see whether a store that was away is back, until cancelled; then give all back."""
+        me = asyncio.current_task()
         try:
-            while True:
+            while not (me and me.cancelling()):  # a cancellation can get lost in what a client awaits
                 await asyncio.sleep(self._beat)
                 await self._renew()
                 if self._breaker.is_open != self._alone:

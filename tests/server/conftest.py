@@ -2,6 +2,7 @@
 
 import io
 import logging
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -145,3 +146,12 @@ def history(embedded_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[s
         migrate(schema, read_migrations(), lambda _: None)
         monkeypatch.setenv("DATABASE_URL", schema)
         yield schema
+
+
+@pytest.fixture
+def own(small_instance: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
+    """The small books, in an instance and a state folder that no other test uses."""
+    instance, state = small_instance
+    shutil.copytree(instance, tmp_path / "small")
+    shutil.copytree(state / "store", tmp_path / "state" / "store")
+    return tmp_path / "small", tmp_path / "state"

@@ -167,8 +167,8 @@ def test_without_a_jail_the_tool_is_hidden_and_its_calls_are_rejected(small_inst
         )
 
 
-def test_while_the_cache_store_hangs_a_chart_is_unavailable_and_soon(small_instance: tuple[Path, Path]) -> None:
-    with serving(*small_instance) as server, connected(server.url, "auto") as books:
+def test_while_the_cache_store_hangs_a_chart_is_unavailable_and_soon(own: tuple[Path, Path]) -> None:
+    with serving(*own) as server, connected(server.url, "auto") as books:
         report = books.ask("run_statement", **REPORT)["data_ref"]
         asked = {"data_refs": [report], "transform_code": "result = df", "chart_spec": PLAIN}
         store = store_of(server, "valkey-server")

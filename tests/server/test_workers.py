@@ -1,7 +1,6 @@
 """Several workers behind one port: replaced one after the other or when they die, and no call is lost by it."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -27,15 +26,6 @@ from tests.support.serving import DEADLINE, KEY, SERVE, STARTING, Server, connec
 
 BLOCKING = (sys.executable, "-m", "tests.support.blocking")
 LISTS = ("list_scenarios", "list_kpis", "list_dimensions", "svc_orientation")
-
-
-@pytest.fixture
-def own(small_instance: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
-    """The small books, in an instance and a state folder that no other test uses."""
-    instance, state = small_instance
-    shutil.copytree(instance, tmp_path / "small")
-    shutil.copytree(state / "store", tmp_path / "state" / "store")
-    return tmp_path / "small", tmp_path / "state"
 
 
 def workers(server: Server) -> list[int]:

@@ -54,6 +54,7 @@ test("figures are the server's texts", () =>
 
 test("a variance is favourable or adverse by its line, in colour and in words", () =>
   shown(PNL, async ({ frame }) => {
+    await frame.waitForSelector("[role=treegrid]");
     const judged = await frame.$$eval("tbody td:last-child", (cells) =>
       cells.filter((cell) => cell.ariaLabel !== null).map((cell) => [cell.classList[0], cell.ariaLabel?.split(", ")[1]]),
     );

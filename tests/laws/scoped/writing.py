@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.books import Shelf
 from engine.instance.read import Instance, read_instance
+from sandbox.pool import Pool
 from server.caller import Caller, Callers
 from server.feeds import Feeds
 from server.principal import Principal
@@ -25,7 +26,7 @@ Held = Mapping[str, Sequence[ProfileAsked]]  # the profiles of each subject
 ROW_CAP = 1000
 MEMORY = Path("/dev/shm")  # noqa: S108 - folders of a test of their own
 IN_MEMORY = MEMORY if MEMORY.is_dir() else None  # where books of many small files are written fastest
-WORKSHOP = Workshop()  # of all books
+WORKSHOP = Workshop(Pool(8))  # of all books; with a place for each thread that asks at once
 atexit.register(WORKSHOP.close)
 EVERYTHING = ProfileAsked({"*": GrantAsked()})
 PLACES = {"amount": 2, "fte": 1, "value": 2, "sold": 0}
