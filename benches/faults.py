@@ -6,10 +6,12 @@ the tests of tests/faults/test_sessions.py hold what is answered. docs/faults.md
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from benches.books import ROOT, demo_books
+from benches.books import ROOT, Books, demo_books
+from tests.support.clocks import LIBRARY, clock_in
 from tests.support.faults import FAULTS, NORMAL, caused
 from tests.support.scenes import Scene, Step, made, scene, session, words
 from tests.support.serving import wait_for
@@ -44,6 +46,9 @@ def main(_: int) -> None:
         for found in table(on):
             print(found, flush=True)
             lines.append(found)
+    if LIBRARY:
+        lines.append(a_day_ahead(books))
+        print(lines[-1])
     PAGE.write_text("\n".join([HEAD, *lines, ""]), encoding="utf-8")
 
 
@@ -54,12 +59,24 @@ def table(on: Scene) -> Iterator[str]:
     before = made(on)
     session(on, before)
     yield line("none", [session(on, before) for _ in range(ROUNDS)])
+    tampered = replace(before, url=before.url[:-1] + ("0" if before.url[-1] != "0" else "1"))  # the signature ends it
+    yield line("link changed by one digit", [session(on, tampered) for _ in range(ROUNDS)])
     for name, fault in FAULTS.items():
         before = made(on)
         with caused(fault, on):
             found = [session(on, before) for _ in range(ROUNDS)]
         yield line(name, found)
         wait_for(lambda: words(session(on, made(on))) == NORMAL)
+
+
+def a_day_ahead(books: Books) -> str:
+    """Return the line of a server whose clock jumps while those of its stores go right."""
+    with tempfile.TemporaryDirectory(prefix="tieout-faults-") as folder:
+        clock = clock_in(Path(folder))
+        with scene(books.instance, books.state, Path(folder) / "served", ASKED, clock) as on:
+            before = made(on)
+            clock.jump("+25h")
+            return line("clock a day ahead", [session(on, before) for _ in range(ROUNDS)])
 
 
 def line(name: str, sessions: Sequence[Mapping[str, Step]]) -> str:

@@ -1,13 +1,14 @@
 """A server whose clock jumps: links and files end by it, kept results by the cache store's, and nothing breaks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.books import load_instance
+from tests.support.clocks import LIBRARY, Clock, clock_in
 from tests.support.scenes import GIVEN, KEPT, MADE, RENEWED, get, word
-from tests.support.serving import SERVE, McpBooks, connected, serving, wait_for
+from tests.support.serving import McpBooks, connected, serving, wait_for
 from tests.support.small import write_instance
 
 ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
@@ -18,28 +19,18 @@ measures: {amount: {places: 2}}
 metrics:
   revenue: {measure: amount}
 """
-LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
-Jump = Callable[[str], None]
 
 
 @pytest.fixture
-def clock(tmp_path: Path) -> tuple[Jump, dict[str, str]]:
-    """What sets a clock off by so much, and the environment of a process that goes by it."""
+def clock(tmp_path: Path) -> Clock:
+    """A clock that can be set off."""
     if LIBRARY is None:
         pytest.skip("faketime is not installed; make ci-deps installs it")
-    file = tmp_path / "clock"
-    file.write_text("+0")
-    environment = {
-        "LD_PRELOAD": str(LIBRARY),
-        "FAKETIME_TIMESTAMP_FILE": str(file),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
-    return lambda off: file.write_text(off) and None, environment
+    return clock_in(tmp_path)
 
 
 @pytest.fixture
-def books(tmp_path: Path, clock: tuple[Jump, dict[str, str]]) -> Iterator[McpBooks]:
+def books(tmp_path: Path, clock: Clock) -> Iterator[McpBooks]:
     """A client of a small ledger whose server goes by that clock."""
     instance = write_instance(
         tmp_path / "small",
@@ -49,13 +40,13 @@ def books(tmp_path: Path, clock: tuple[Jump, dict[str, str]]) -> Iterator[McpBoo
         profiles="everyone: {scenarios: {'*': {}}}\nassign: [{subject: dev, profile: everyone}]\n",
     )
     load_instance(instance, tmp_path / "state")
-    command = ("env", *(f"{name}={value}" for name, value in clock[1].items()), *SERVE)
-    with serving(instance, tmp_path / "state", command=command) as server, connected(server.url, "auto") as books:
+    state = tmp_path / "state"
+    with serving(instance, state, **clock.environment) as server, connected(server.url, "auto") as books:
         yield books
 
 
-def test_a_clock_that_jumps(books: McpBooks, clock: tuple[Jump, dict[str, str]]) -> None:
-    jump, _ = clock
+def test_a_clock_that_jumps(books: McpBooks, clock: Clock) -> None:
+    jump = clock.jump
     reference = books.ask("run_statement", **ASKED)["data_ref"]
     file = books.ask("export_dataset", data_ref=reference, format="json")
     url, file_id = file["download_url"], file["file_id"]

@@ -14,6 +14,7 @@ import redis
 
 from server.embedded.binaries import valkey_binary
 from server.stores.migrations import migrate, read_migrations
+from tests.support.clocks import Clock
 from tests.support.postgres import SeparateServer, separate_server
 from tests.support.serving import McpBooks, Server, connected, free_port, serving, wait_for
 from tests.support.slow import Relay, relaying
@@ -80,10 +81,13 @@ class Scene:
     cache: CacheStore
     relay: Relay
     database: SeparateServer
+    clock: Clock | None = None
 
 
 @contextmanager
-def scene(instance: Path, state: Path, folder: Path, asked: Mapping[str, Any]) -> Iterator[Scene]:
+def scene(
+    instance: Path, state: Path, folder: Path, asked: Mapping[str, Any], clock: Clock | None = None
+) -> Iterator[Scene]:
     """Serve a copy of an instance, over the books of a state folder, with stores that can be harmed."""
     own, files = folder / "instance", folder / "files"
     shutil.copytree(instance, own)
@@ -104,10 +108,10 @@ def scene(instance: Path, state: Path, folder: Path, asked: Mapping[str, Any]) -
             "USER_DATA_DIR": str(files),
             "SVC_FREE_MEGABYTES": "1",
         }
-        server = stack.enter_context(serving(own, folder / "state", **settings))
+        server = stack.enter_context(serving(own, folder / "state", **settings, **(clock.environment if clock else {})))
         books = stack.enter_context(connected(server.url, "auto"))
         links = stack.enter_context(httpx2.Client())
-        yield Scene(server, books, links, asked, own, files, cache, relay, database)
+        yield Scene(server, books, links, asked, own, files, cache, relay, database, clock)
 
 
 @contextmanager
