@@ -114,8 +114,8 @@ class Settings:
 
     @property
     def state_folder(self) -> Path:
-        """The folder of what is not written by hand."""
-        return self.state or self.instance / STATE
+        """The folder of what is not written by hand, whatever folder a process of the stores is started in."""
+        return (self.state or self.instance / STATE).absolute()
 
     @property
     def store(self) -> Path:

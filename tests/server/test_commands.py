@@ -1,6 +1,7 @@
 """`tieout load`, `tieout loads` and `tieout provision` as an operator meets them."""
 
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from server.ingest.attempts import BindingFailed
 from tests.server.test_cli import tieout
 from tests.support.books import load_feeds
 from tests.support.feeding import attempts, books_with, platform_of, running
-from tests.support.serving import wait_for
+from tests.support.serving import SERVE, wait_for
 
 pytestmark = pytest.mark.usefixtures("history")
 BY_PERIOD = {"load": "replace_periods", "file": "gl_{period}.csv"}
@@ -231,3 +232,11 @@ def test_provision_builds_the_rollups_that_were_declared_after_the_load(monthly:
     domain.write_text(f"{domain.read_text()}\nrollups: [[account]]\n")
     assert "rollups built: 3;" in tieout("provision", "--instance", monthly).stdout
     assert "rollups built: 0;" in tieout("provision", "--instance", monthly).stdout
+
+
+def test_an_instance_may_be_named_from_where_one_is(own: tuple[Path, Path]) -> None:
+    instance, _ = own
+    command = ["env", "-u", "DATABASE_URL", SERVE[0], "load", "--instance", instance.name]
+    ran = subprocess.run(command, cwd=instance.parent, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr  # with the stores that it embeds below that folder
+    assert (instance / ".tieout" / "postgres" / "data" / "PG_VERSION").exists()
