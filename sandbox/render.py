@@ -11,15 +11,12 @@ fonts are read when a text needs them; the jail refuses both.
 
 import json
 import socket
-import subprocess
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from threading import Lock
 from time import monotonic
 from typing import Any, Literal, Self
 
-from sandbox.server import BOOT, ENVIRONMENT, STARTING
+from sandbox.server import STARTING, started
 
 PAINTER = "sandbox.painter"
 WALL = 20.0  # seconds of one picture
@@ -92,18 +89,7 @@ class Worker:
         """Start it; RenderFailed where it does not come up."""
         self._drawn = 0
         self._link, theirs = socket.socketpair()
-        folder = str(Path(__file__).parent.parent)
-        with theirs:
-            self.process = subprocess.Popen(  # noqa: S603 - our own program, and nothing that anybody gives
-                [sys.executable, "-I", "-W", "ignore", "-c", BOOT, folder, module, str(theirs.fileno())],
-                env=ENVIRONMENT,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-                cwd="/",
-            )
+        self.process = started(module, theirs)
         try:
             self._answer(monotonic() + STARTING)
         except RenderFailed:

@@ -80,6 +80,22 @@ BY_SIGNAL: Mapping[int, tuple[FailureKind, str]] = {
 }
 
 
+def started(module: str, link: socket.socket) -> subprocess.Popen[bytes]:
+    """Start a module of ours in an interpreter that has nothing of this process but a socket, which it is given."""
+    folder = str(Path(__file__).parent.parent)
+    with link:
+        return subprocess.Popen(  # noqa: S603 - our own program, and nothing that anybody gives
+            [sys.executable, "-I", "-W", "ignore", "-c", BOOT, folder, module, str(link.fileno())],
+            env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[link.fileno()],
+            start_new_session=True,
+            cwd="/",
+        )
+
+
 class ForkServer:
     """A fork server that is running."""
 
@@ -87,18 +103,7 @@ class ForkServer:
         """Start it; Lost where it does not come up."""
         self._sending = Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        folder = str(Path(__file__).parent.parent)
-        with theirs:
-            self.process = subprocess.Popen(  # noqa: S603 - our own program, and nothing that anybody gives
-                [sys.executable, "-I", "-W", "ignore", "-c", BOOT, folder, module, str(theirs.fileno())],
-                env=ENVIRONMENT,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-                cwd="/",
-            )
+        self.process = started(module, theirs)
         self._control.settimeout(STARTING)
         try:
             ready = self._control.recv(16)
