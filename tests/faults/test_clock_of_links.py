@@ -9,16 +9,9 @@ from tests.support.books import load_instance
 from tests.support.clocks import LIBRARY, Clock, clock_in
 from tests.support.scenes import GIVEN, KEPT, MADE, RENEWED, get, word
 from tests.support.serving import McpBooks, connected, serving, wait_for
-from tests.support.small import write_instance
+from tests.support.small import write_ledger
 
 ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
-LEDGER = """
-time: {column: date}
-dimensions: {}
-measures: {amount: {places: 2}}
-metrics:
-  revenue: {measure: amount}
-"""
 
 
 @pytest.fixture
@@ -32,13 +25,7 @@ def clock(tmp_path: Path) -> Clock:
 @pytest.fixture
 def books(tmp_path: Path, clock: Clock) -> Iterator[McpBooks]:
     """A client of a small ledger whose server goes by that clock."""
-    instance = write_instance(
-        tmp_path / "small",
-        facts={"gl": "date scenario amount\n2021-01-05 actual 10"},
-        domains={"gl": LEDGER},
-        statements={"pnl": "  - {metric: revenue}\n"},
-        profiles="everyone: {scenarios: {'*': {}}}\nassign: [{subject: dev, profile: everyone}]\n",
-    )
+    instance = write_ledger(tmp_path, "2021-01-05 actual 10", statements={"pnl": "  - {metric: revenue}\n"})
     load_instance(instance, tmp_path / "state")
     state = tmp_path / "state"
     with serving(instance, state, **clock.environment) as server, connected(server.url, "auto") as books:

@@ -8,7 +8,7 @@ from tests.support.books import load_instance
 from tests.support.faults import FAULTS, NORMAL, Fault, caused
 from tests.support.scenes import Scene, made, scene, session, words
 from tests.support.serving import wait_for
-from tests.support.small import write_instance
+from tests.support.small import write_ledger
 
 ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
 
@@ -17,21 +17,8 @@ ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_star
 def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """A server of a small ledger, and what it stands on."""
     folder = tmp_path_factory.mktemp("faults")
-    instance = write_instance(
-        folder / "small",
-        facts={"gl": "date scenario amount\n2021-01-05 actual 10\n2021-01-05 budget 5"},
-        domains={
-            "gl": """
-            time: {column: date}
-            dimensions: {}
-            measures: {amount: {places: 2}}
-            metrics:
-              revenue: {measure: amount}
-            """
-        },
-        statements={"pnl": "  - {metric: revenue}\n"},
-        profiles="everyone: {scenarios: {'*': {}}}\nassign: [{subject: dev, profile: everyone}]\n",
-    )
+    statements = {"pnl": "  - {metric: revenue}\n"}
+    instance = write_ledger(folder, "2021-01-05 actual 10\n2021-01-05 budget 5", statements=statements)
     load_instance(instance, folder / "state")
     with scene(instance, folder / "state", folder / "served", ASKED) as found:
         yield found

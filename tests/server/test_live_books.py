@@ -11,7 +11,7 @@ import pytest
 from engine.store.layout import current_version
 from tests.support.books import load_instance
 from tests.support.serving import ERAS, connected, serving, wait_for
-from tests.support.small import write_instance
+from tests.support.small import write_ledger
 
 LEDGER = "date,scenario,amount\n2021-01-05,actual,{amount}\n"
 
@@ -19,20 +19,7 @@ LEDGER = "date,scenario,amount\n2021-01-05,actual,{amount}\n"
 @pytest.fixture
 def ledger(tmp_path: Path) -> Path:
     """An instance of one amount of 10, loaded into the folder beside it."""
-    instance = write_instance(
-        tmp_path / "small",
-        facts={"gl": "date scenario amount\n2021-01-05 actual 10"},
-        domains={
-            "gl": """
-            time: {column: date}
-            dimensions: {}
-            measures: {amount: {places: 2}}
-            metrics:
-              revenue: {measure: amount}
-            """
-        },
-        profiles="seen: {scenarios: {'*': {}}}\nassign: [{subject: dev, profile: seen}]",
-    )
+    instance = write_ledger(tmp_path, "2021-01-05 actual 10")
     load_instance(instance, tmp_path / "state")
     return instance
 

@@ -26,21 +26,12 @@ from tests.server.test_cli import tieout
 from tests.support.books import load_instance
 from tests.support.operating import metric, readyz, until_ready, until_unready
 from tests.support.serving import DEADLINE, Server, connected, free_port, serving, wait_for
-from tests.support.small import write_instance
-
-LEDGER = """
-time: {column: date}
-dimensions: {}
-measures: {amount: {places: 2}}
-metrics:
-  revenue: {measure: amount}
-"""
+from tests.support.small import write_ledger
 
 
 def ledger(folder: Path) -> Path:
     """Write an instance of one ledger."""
-    facts = {"gl": "date scenario amount\n2021-01-05 actual 10\n2021-02-05 actual 20\n2021-03-05 budget 5"}
-    return write_instance(folder / "small", facts=facts, domains={"gl": LEDGER})
+    return write_ledger(folder, "2021-01-05 actual 10\n2021-02-05 actual 20\n2021-03-05 budget 5")
 
 
 @pytest.fixture(scope="module")

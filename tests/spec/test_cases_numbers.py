@@ -12,7 +12,7 @@ from engine.door import Door, open_books
 from engine.exact import Exact
 from engine.report.report import Report
 from tests.support.books import load_instance
-from tests.support.small import figure, figures, small_books, write_instance
+from tests.support.small import figure, figures, small_books, write_ledger
 
 JAN = "2021-01"
 A = {"A": "actual"}
@@ -160,19 +160,7 @@ def test_a_difference_of_quotients_is_divided_once(tmp_path: Path) -> None:
 
 
 def test_t69_the_same_file_loaded_twice(tmp_path: Path) -> None:
-    instance = write_instance(
-        tmp_path / "small",
-        facts={"gl": "date scenario amount\n2021-01-05 actual 10\n2021-01-06 actual 20\n2021-01-07 actual 30"},
-        domains={
-            "gl": """
-            time: {column: date}
-            dimensions: {}
-            measures: {amount: {places: 2}}
-            metrics:
-              revenue: {measure: amount}
-            """
-        },
-    )
+    instance = write_ledger(tmp_path, "2021-01-05 actual 10\n2021-01-06 actual 20\n2021-01-07 actual 30")
     for _ in range(2):
         load_instance(instance, tmp_path / "state")
     books = open_books(instance, state=tmp_path / "state")

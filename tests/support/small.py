@@ -17,6 +17,13 @@ actual:   {alias: Actuals, kind: actual}
 budget:   {alias: Budget, kind: budget}
 forecast: {alias: Forecast, kind: forecast}
 """
+LEDGER = """
+time: {column: date}
+dimensions: {}
+measures: {amount: {places: 2}}
+metrics:
+  revenue: {measure: amount}
+"""
 
 
 def csv(text: str) -> str:
@@ -72,6 +79,17 @@ def write_instance(
     for key, text in (statements or {}).items():
         (folder / "statements" / f"{key}.yaml").write_text(f"statement: {key}\nlines:\n{dedent(text)}")
     return folder
+
+
+def write_ledger(folder: Path, rows: str, **parts: Any) -> Path:
+    """Write an instance of one ledger without dimensions, whose revenue is seen by everyone."""
+    return write_instance(
+        folder / "small",
+        facts={"gl": f"date scenario amount\n{rows}"},
+        domains={"gl": LEDGER},
+        profiles="everyone: {scenarios: {'*': {}}}\nassign: [{subject: dev, profile: everyone}]\n",
+        **parts,
+    )
 
 
 def small_books(folder: Path, *, profile: str | None = None, **parts: Any) -> Door:
