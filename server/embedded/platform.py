@@ -19,8 +19,8 @@ from server.embedded.postgres import EmbeddedPostgres
 from server.embedded.valkey import EmbeddedValkey
 from server.ports import Loads, Snapshots, StoreDown
 from server.settings import BadSetting, Settings, variable_of
-from server.stores.held import MemorySnapshots
 from server.stores.loads import PostgresLoads
+from server.stores.memory import MemorySnapshots
 from server.stores.migrations import MigrationFault, check, migrate, read_migrations
 from server.stores.postgres import Database
 from server.stores.snapshots import CacheSnapshots

@@ -1,68 +1,65 @@
-"""Stores in memory: for one process, and gone with it."""
+"""Snapshots and leases in memory: for one process, and gone with it."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Collection, Sequence
-from datetime import datetime
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from secrets import token_hex
 from threading import Lock
+from time import monotonic
 
-from engine.calendar.periods import Span
-from engine.feeds import LoadAttempt, LoadStatus
-from server.ports import CapReached, LoadsAsked, LoadTally
+from server.ports import CapReached
+from server.stores.references import new_reference
+
+MOST_BYTES = 256 << 20  # of all snapshots together
 
 
-class MemoryLoads:
-    """The history of loads, as long as this process lives."""
+@dataclass(frozen=True, slots=True)
+class KeptBytes:
+    """A snapshot and its ends."""
 
-    def __init__(self) -> None:
-        self._attempts: dict[str, LoadAttempt] = {}  # in the order in which they began
+    owner: str
+    data: bytes
+    idle: float  # when it is gone unless it is opened
+    ends: float  # when it is gone anyhow
+
+
+class MemorySnapshots:
+    """Snapshots of one process; where they are too many, those that nobody opened for longest go."""
+
+    def __init__(self, idle_seconds: float, seconds: float, clock: Callable[[], float] = monotonic) -> None:
+        self._idle = idle_seconds
+        self._longest = seconds
+        self._clock = clock
+        self._kept: OrderedDict[str, KeptBytes] = OrderedDict()
+        self._bytes = 0
         self._lock = Lock()
 
-    def begin(self, attempt: LoadAttempt) -> None:
-        """Record an attempt that starts."""
+    def keep(self, owner: str, data: bytes) -> str:
+        """Keep bytes and return the reference to them."""
+        reference, now = new_reference(), self._clock()
         with self._lock:
-            self._attempts.setdefault(attempt.load_id, attempt)
+            ends = now + self._longest
+            self._kept[reference] = KeptBytes(owner, data, min(now + self._idle, ends), ends)
+            self._bytes += len(data)
+            while self._bytes > MOST_BYTES:
+                self._drop(next(iter(self._kept)))
+        return reference
 
-    def finish(self, attempt: LoadAttempt) -> None:
-        """Record how an attempt ended, once."""
+    def open(self, owner: str, reference: str) -> bytes | None:
+        """Return what an owner keeps under a reference, None where nothing is there for them."""
         with self._lock:
-            known = self._attempts.get(attempt.load_id)
-            if known is not None and known.status is LoadStatus.RUNNING:
-                self._attempts[attempt.load_id] = attempt
+            kept, now = self._kept.get(reference), self._clock()
+            if kept is not None and now >= kept.idle:
+                self._drop(reference)
+            elif kept is not None and kept.owner == owner:
+                self._kept[reference] = KeptBytes(owner, kept.data, min(now + self._idle, kept.ends), kept.ends)
+                self._kept.move_to_end(reference)
+                return kept.data
+        return None
 
-    def find(self, asked: LoadsAsked) -> Sequence[LoadAttempt]:
-        """Return attempts, the latest first."""
-        found = [attempt for attempt in reversed(self._attempts.values()) if holds(asked, attempt)]
-        return found[: asked.limit]
-
-    def get(self, load_id: str) -> LoadAttempt | None:
-        """Return one attempt, None where there is none."""
-        return self._attempts.get(load_id)
-
-    def latest(self, bindings: Collection[str], statuses: Collection[LoadStatus]) -> Sequence[LoadAttempt]:
-        """Return of each of some feeds the attempt that began last among those that stand so."""
-        found = {attempt.binding: attempt for attempt in self._attempts.values() if attempt.status in statuses}
-        return [attempt for binding, attempt in found.items() if binding in bindings]
-
-    def running(self) -> Sequence[LoadAttempt]:
-        """Return the attempts that have not ended."""
-        return [attempt for attempt in self._attempts.values() if attempt.status is LoadStatus.RUNNING]
-
-    def tally(self) -> Sequence[LoadTally]:
-        """Return the attempts of every feed, counted by status."""
-        ended: dict[tuple[str, LoadStatus], list[datetime | None]] = {}
-        for attempt in self._attempts.values():
-            ended.setdefault((attempt.binding, attempt.status), []).append(attempt.finished_at)
-        return [
-            LoadTally(binding=binding, status=status, attempts=len(ends), latest=max(filter(None, ends), default=None))
-            for (binding, status), ends in ended.items()
-        ]
-
-    def last_due(self, binding: str) -> datetime | None:
-        """Return the latest slot of a feed's schedule that some attempt answered."""
-        slots = (attempt.due_at for attempt in self._attempts.values() if attempt.binding == binding)
-        return max((slot for slot in slots if slot), default=None)
+    def _drop(self, reference: str) -> None:
+        self._bytes -= len(self._kept.pop(reference).data)
 
 
 class MemoryLeases:
@@ -109,23 +106,3 @@ class MemoryLeases:
     async def keep(self) -> None:
         """Keep what is held, until cancelled: nothing is lost here."""
         await asyncio.Event().wait()
-
-
-def holds(asked: LoadsAsked, attempt: LoadAttempt) -> bool:
-    """Tell whether an attempt is one of those asked for."""
-    return (
-        attempt.binding in asked.bindings
-        and asked.target in (None, attempt.target)
-        and attempt.status in asked.statuses
-        and may_touch(told_days(asked, attempt), asked.span)
-    )
-
-
-def told_days(asked: LoadsAsked, attempt: LoadAttempt) -> Span | None:
-    """Return the days of an attempt as far as they are told, None where they are not."""
-    return None if attempt.periods is None and attempt.binding in asked.cut else attempt.span
-
-
-def may_touch(span: Span | None, asked: Span | None) -> bool:
-    """Tell whether a load of some days may have touched others; one of unknown days may have."""
-    return span is None or asked is None or span.overlap(asked) is not None

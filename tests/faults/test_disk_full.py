@@ -12,8 +12,8 @@ from engine.feeds import LoadStatus
 from engine.store.layout import current_version
 from server.ingest.attempts import BindingFailed
 from server.ports import LoadsAsked
-from server.stores.memory import MemoryLoads
 from tests.support.books import load_feeds
+from tests.support.memory import MemoryLoads
 from tests.support.small import figure, write_instance
 
 HEAD = "date,scenario,note,amount\n"

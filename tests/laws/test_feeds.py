@@ -22,7 +22,6 @@ from engine.instance.read import Instance, read_instance
 from engine.profiles import Grant, Names, Profile
 from server.caller import Callers
 from server.feeds import Feeds
-from server.stores.memory import MemoryLoads
 from server.toolbox import TOOLS
 from server.wire.answer import as_text
 from server.wire.read import read_request
@@ -31,6 +30,7 @@ from tests.support.books import load_feeds
 from tests.support.fed import BEGIN, SOMEBODY
 from tests.support.fed import given as granted_to_somebody
 from tests.support.holding import keeping_in
+from tests.support.memory import MemoryLoads
 from tests.support.small import write_instance
 
 PRODUCTS, REGIONS, CUSTOMERS = ("A", "B", "C", "D"), ("EU", "US"), ("X", "Y")

@@ -24,12 +24,12 @@ from engine.store.protocol import FactStore
 from server.caller import Callers
 from server.feeds import Feeds
 from server.scripts import Workshop
-from server.stores.memory import MemoryLoads
 from server.toolbox import TOOLS
 from tests.laws.scoped.answering import plain, told
 from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY, attempt_of
 from tests.support.holding import keeping_in
+from tests.support.memory import MemoryLoads
 from tests.support.small import write_instance
 
 Arguments = Callable[[str], dict[str, Any]]  # of a call that names something

@@ -14,8 +14,8 @@ import yaml
 
 from engine.feeds import LoadAttempt, LoadMode, LoadStatus
 from engine.store.layout import current_version
-from server.stores.memory import MemoryLoads
 from tests.support.feeding import ONCE_A_YEAR, at_work, attempts, books_with, daemon_of, platform_of, running
+from tests.support.memory import MemoryLoads
 from tests.support.postgres import postgres
 from tests.support.serving import wait_for
 

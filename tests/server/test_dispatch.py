@@ -20,13 +20,14 @@ from server.feeds import Feeds
 from server.principal import Principal
 from server.scripts import Workshop
 from server.settings import Settings
-from server.stores.memory import MemoryLeases, MemoryLoads
+from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.tool import Tool
 from server.toolbox import TOOLS
 from server.wire.answer import Answer
 from tests.support.holding import keeping_in
+from tests.support.memory import MemoryLoads
 
 ANN, BOB = Principal("ann"), Principal("bob")
 DEADLINE = 20.0

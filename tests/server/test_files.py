@@ -13,10 +13,10 @@ import pytest
 from server.ports import Arrived, File, Files, NoRoom, Principals, Seen, StoreDown, Upload, Uploads
 from server.stores.disk import FORGOTTEN, Taken, Volume
 from server.stores.files import PostgresFiles, PostgresPrincipals, PostgresUploads
-from server.stores.held import Held, MemoryFiles, MemoryPrincipals, MemoryUploads
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
 from tests.support.holding import archive_in
+from tests.support.memory import Held, MemoryFiles, MemoryPrincipals, MemoryUploads
 from tests.support.postgres import schema_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

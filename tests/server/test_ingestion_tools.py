@@ -13,11 +13,11 @@ from server.ingest.attempts import BindingFailed
 from server.ports import Loads, StoreDown
 from server.settings import SHORTEST_ANSWER
 from server.stores.loads import PostgresLoads
-from server.stores.memory import MemoryLoads
 from server.stores.postgres import Database
 from server.toolbox import TOOLS
 from tests.support.books import load_feeds
 from tests.support.fed import BEGIN, FEEDS, Fed, attempt_of, days, fed_instance
+from tests.support.memory import MemoryLoads
 from tests.support.serving import connected, free_port, serving
 
 EVERYTHING = "all: {scenarios: {'*': {}}}\nassign: [{subject: somebody, profile: all}]"

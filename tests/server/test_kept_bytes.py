@@ -16,7 +16,7 @@ from server.embedded.platform import platform
 from server.ports import Snapshots, StoreDown, StoreFull
 from server.settings import Settings
 from server.stores.breaker import FAILURES
-from server.stores.held import MOST_BYTES, MemorySnapshots
+from server.stores.memory import MOST_BYTES, MemorySnapshots
 from server.stores.references import is_reference
 from server.stores.snapshots import CacheSnapshots
 from server.stores.valkey import Cache

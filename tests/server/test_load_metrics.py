@@ -11,8 +11,8 @@ from engine.feeds import LoadAttempt, LoadMode, LoadStatus
 from server.embedded.platform import platform
 from server.ports import Loads, LoadTally
 from server.settings import Settings
-from server.stores.memory import MemoryLoads
 from server.telemetry.metrics import Metrics
+from tests.support.memory import MemoryLoads
 
 BEGAN = datetime(2026, 11, 1, 6, tzinfo=UTC)
 

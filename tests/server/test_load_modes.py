@@ -15,8 +15,8 @@ from engine.store.layout import current_version
 from server.ingest.attempts import BindingFailed
 from server.ingest.locks import TargetBusy, holding
 from server.ports import LoadsAsked
-from server.stores.memory import MemoryLoads
 from tests.support.books import load_feeds
+from tests.support.memory import MemoryLoads
 from tests.support.small import figures, write_instance
 
 A = {"A": "actual"}

@@ -14,9 +14,9 @@ from engine.calendar.periods import Span
 from engine.feeds import LoadAttempt, LoadMode, LoadStatus
 from server.ports import Loads, LoadsAsked
 from server.stores.loads import PostgresLoads
-from server.stores.memory import MemoryLoads
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
+from tests.support.memory import MemoryLoads
 from tests.support.postgres import schema_of
 
 NOON = datetime(2025, 9, 30, 12, 0, 0, 123456, tzinfo=UTC)

@@ -24,7 +24,6 @@ from server.feeds import Feeds
 from server.ports import StoreDown
 from server.principal import Principal
 from server.profiles import KEPT_SECONDS, LiveProfiles
-from server.stores.memory import MemoryLoads
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
 from server.stores.profiles import FileProfiles, PostgresProfiles
@@ -35,6 +34,7 @@ from tests.support.demo import DEMO
 from tests.support.holding import keeping_in
 from tests.support.issuing import issuing
 from tests.support.many import HOST, serving_many, write_books
+from tests.support.memory import MemoryLoads
 from tests.support.operating import metric
 from tests.support.postgres import postgres, schema_of
 from tests.support.profiled import WrittenFile, WrittenTables

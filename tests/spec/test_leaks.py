@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from engine.errors import AmbiguousWeight
-from server.stores.memory import MemoryLoads
 from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY, Fed
+from tests.support.memory import MemoryLoads
 from tests.support.small import small_books, write_instance
 
 A = [{"scenario": "actual"}]

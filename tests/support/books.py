@@ -13,7 +13,7 @@ from engine.instance.read import read_instance
 from server.ingest.load import Loaded, load
 from server.ingest.place import Place
 from server.ports import Loads
-from server.stores.memory import MemoryLoads
+from tests.support.memory import MemoryLoads
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"

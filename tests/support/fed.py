@@ -19,11 +19,12 @@ from server.feeds import Feeds
 from server.ports import Loads
 from server.principal import Principal
 from server.settings import Settings
-from server.stores.memory import MemoryLeases, MemoryLoads
+from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.wire.answer import as_text
 from tests.support.holding import keeping_in
+from tests.support.memory import MemoryLoads
 from tests.support.small import write_instance
 
 BEGIN = datetime(2021, 3, 1, 5, tzinfo=UTC)

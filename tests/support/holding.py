@@ -8,7 +8,8 @@ from server.importing.importer import Importer
 from server.links import Links
 from server.recording import Recorder
 from server.stores.disk import Volume
-from server.stores.held import Held, MemoryFiles, MemoryPrincipals, MemorySnapshots, MemoryUploads
+from server.stores.memory import MemorySnapshots
+from tests.support.memory import Held, MemoryFiles, MemoryPrincipals, MemoryUploads
 
 SIGNING_KEY = "0123456789abcdef" * 4
 TERMS = Terms(file_seconds=60, link_seconds=30, quota_megabytes=10, upload_megabytes=2, claims_max_age=60)

@@ -13,13 +13,13 @@ from server.caller import Caller, Callers
 from server.feeds import Feeds
 from server.principal import Principal
 from server.scripts import Workshop
-from server.stores.memory import MemoryLoads
 from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, Books, Row, Scenario
 from tests.laws.scoped.cutting import DIMENSIONS, axes_of, dimensions_of
 from tests.laws.scoped.profiles import GrantAsked, ProfileAsked, profile_part
 from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY
 from tests.support.holding import keeping_in
+from tests.support.memory import MemoryLoads
 from tests.support.small import write_instance
 
 Held = Mapping[str, Sequence[ProfileAsked]]  # the profiles of each subject
