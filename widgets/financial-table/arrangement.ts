@@ -18,7 +18,7 @@ export interface Group {
 export const canTurn = (table: Table): boolean =>
   table.columns.length > 1 && table.columns.every((column) => column.heading.length === 2);
 
-// The columns as they were answered, or turned: grouped by what was inside, such as scenarios inside each period.
+/** The columns as they were answered, or turned: grouped by what was inside, such as scenarios inside each period. */
 export function groups(table: Table, isTurned: boolean): readonly Group[] {
   const placed = table.columns.map((column, at): Placed => {
     const [outer = "", inner] = column.heading;
@@ -35,7 +35,7 @@ export function groups(table: Table, isTurned: boolean): readonly Group[] {
   return found;
 }
 
-// A mark says actual, plan or forecast: on the group where all of it is one, else on each column.
+/** A mark says actual, plan or forecast: on the group where all of it is one, else on each column. */
 export const isMarkedByGroup = (every: readonly Group[]): boolean =>
   every.every(({ name, columns }) => name !== "" && new Set(columns.map(({ column }) => mark(column))).size === 1);
 

@@ -52,7 +52,7 @@ function cellOf(cell: Cell | undefined, column: Column, isFirst: boolean): HTMLT
   return made;
 }
 
-// Puts rows in the order of the outline and hides those that are folded away.
+/** Puts rows in the order of the outline and hides those that are folded away. */
 export function arrange(body: HTMLTableSectionElement, rows: readonly HTMLTableRowElement[], outline: Outline): void {
   const inOrder = outline.order.map((at) => rows[at]).filter((row) => row !== undefined);
   if (inOrder.some((row, at) => row !== body.rows[at])) body.replaceChildren(...inOrder);

@@ -17,7 +17,7 @@ export const callsBehind = ({ line, column }: Subject): readonly Call[] => calls
 export const wordsOf = ({ line, column, cell }: Subject): string =>
   `${[line.label, ...column.heading].join(", ")} (${cell.text || "blank"})`;
 
-// Hands the model the calls and asks it to make them; without a way to hand them over they stand in the message.
+/** Hands the model the calls and asks it to make them; without a way to hand them over they stand in the message. */
 export async function askForRows(host: Host, subject: Subject): Promise<void> {
   const behind = callsBehind(subject);
   const instructions = `inspect_rows, once for each of ${JSON.stringify(behind.map(described))}`;

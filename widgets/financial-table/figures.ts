@@ -21,7 +21,7 @@ const ZERO = "\u2013";
 
 export const isPercent = ({ format, comparison }: Kind): boolean => comparison === "share" || format === "percent";
 
-// Nothing for none, a dash for zero, parentheses around negative amounts; variances and percents carry a sign.
+/** Nothing for none, a dash for zero, parentheses around negative amounts; variances and percents carry a sign. */
 export function shown(value: Value, kind: Kind, precision: Precision): string {
   const exact = decimal(value);
   if (exact === undefined) return "";

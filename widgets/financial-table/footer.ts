@@ -38,7 +38,7 @@ function legend(lines: readonly Line[]): string {
   return SIGNS.filter(([text]) => shown.has(text)).map(([, words]) => words).join(" · ");
 }
 
-// A sentence for each domain; when it was loaded stands once where that is the same for all its scenarios.
+/** A sentence for each domain; when it was loaded stands once where that is the same for all its scenarios. */
 function freshnessWords(known: readonly Freshness[]): readonly string[] {
   return [...groupedBy(known, ({ domain }) => domain)].map(([domain, scenarios]) => {
     const loaded = new Set(scenarios.map(loadedWords));

@@ -14,116 +14,112 @@ export interface Meaning {
 const HEAD = -1;
 
 export class Grid implements Keyed {
-  readonly #table: HTMLTableElement;
-  readonly #meaning: Meaning;
-  #sorters: readonly HTMLButtonElement[] = [];
-  #body: HTMLTableSectionElement | undefined;
-  #before = 1; // cells of a row before its figures
-  #held: HTMLElement | undefined; // the one that Tab comes to
+  private sorters: readonly HTMLButtonElement[] = [];
+  private body: HTMLTableSectionElement | undefined;
+  private before = 1; // cells of a row before its figures
+  private held: HTMLElement | undefined; // the one that Tab comes to
 
-  constructor(table: HTMLTableElement, meaning: Meaning) {
-    this.#table = table;
-    this.#meaning = meaning;
+  constructor(private readonly table: HTMLTableElement, private readonly meaning: Meaning) {
     table.addEventListener("keydown", (event) => {
       pressed(event, this, document.documentElement.dir === "rtl");
     });
-    table.addEventListener("focusin", () => { this.#took(); });
-    table.addEventListener("click", (event) => { this.#clicked(event); });
+    table.addEventListener("focusin", () => { this.took(); });
+    table.addEventListener("click", (event) => { this.clicked(event); });
     table.addEventListener("dblclick", () => {
       const at = this.place();
       if (at && at.row !== HEAD && at.column > 0) this.enter(at);
     });
   }
 
-  // Takes over a head and a body that were drawn anew; `hasTrend` where a cell stands between labels and figures.
+  /** Takes over a head and a body that were drawn anew; `hasTrend` where a cell stands between labels and figures. */
   drawn(sorters: readonly HTMLButtonElement[], body: HTMLTableSectionElement, hasTrend: boolean): void {
-    this.#sorters = sorters;
-    this.#body = body;
-    this.#before = hasTrend ? 2 : 1;
-    this.#held = undefined;
+    this.sorters = sorters;
+    this.body = body;
+    this.before = hasTrend ? 2 : 1;
+    this.held = undefined;
   }
 
-  // After rows have come and gone: Tab comes to one that is seen.
+  /** After rows have come and gone: Tab comes to one that is seen. */
   arranged(): void {
-    if (this.#held?.closest("tr")?.hidden !== false) this.#hold(this.#element({ row: 0, column: 0 }));
+    if (this.held?.closest("tr")?.hidden !== false) this.hold(this.element({ row: 0, column: 0 }));
   }
 
-  get #seen(): readonly HTMLTableRowElement[] {
-    return this.#body ? [...this.#body.rows].filter((row) => !row.hidden) : [];
+  private get seen(): readonly HTMLTableRowElement[] {
+    return this.body ? [...this.body.rows].filter((row) => !row.hidden) : [];
   }
 
   get rows(): number {
-    return this.#seen.length;
+    return this.seen.length;
   }
 
   get columns(): number {
-    return this.#sorters.length;
+    return this.sorters.length;
   }
 
   place(): Place | undefined {
     const focus = document.activeElement;
-    const sorter = this.#sorters.findIndex((known) => known === focus);
+    const sorter = this.sorters.findIndex((known) => known === focus);
     if (sorter >= 0) return { row: HEAD, column: sorter };
     const cell = focus?.closest<HTMLTableCellElement>("tbody th, tbody td");
-    const row = this.#seen.findIndex((known) => known === cell?.parentElement);
+    const row = this.seen.findIndex((known) => known === cell?.parentElement);
     if (!cell || row < 0) return undefined;
-    return { row, column: Math.max(0, cell.cellIndex - this.#before + 1) };
+    return { row, column: Math.max(0, cell.cellIndex - this.before + 1) };
   }
 
-  // What gets the focus comes out from under the head and the labels, which stay in sight.
+  /** What gets the focus comes out from under the head and the labels, which stay in sight. */
   focus(place: Place): void {
-    const [scroller, head] = [this.#table.parentElement, this.#table.tHead];
+    const [scroller, head] = [this.table.parentElement, this.table.tHead];
     const corner = head?.rows[0]?.cells[0];
     scroller?.style.setProperty("scroll-padding-block-start", `${head?.offsetHeight ?? 0}px`);
     scroller?.style.setProperty("scroll-padding-inline-start", `${corner?.offsetWidth ?? 0}px`);
-    this.#element(place)?.focus();
+    this.element(place)?.focus();
   }
 
   foldAt(row: number, isFolded: boolean): boolean {
-    return row !== HEAD && this.#meaning.fold(this.#line(row), isFolded);
+    return row !== HEAD && this.meaning.fold(this.line(row), isFolded);
   }
 
   parentOf(row: number): number | undefined {
     if (row === HEAD) return undefined;
-    const parent = this.#meaning.parent(this.#line(row));
-    const found = this.#seen.findIndex((known) => Number(known.dataset.at) === parent);
+    const parent = this.meaning.parent(this.line(row));
+    const found = this.seen.findIndex((known) => Number(known.dataset.at) === parent);
     return found < 0 ? undefined : found;
   }
 
   enter({ row, column }: Place): void {
-    this.#meaning.enter(this.#line(row), column - 1);
+    this.meaning.enter(this.line(row), column - 1);
   }
 
-  #line(row: number): number {
-    return Number(this.#seen[row]?.dataset.at);
+  private line(row: number): number {
+    return Number(this.seen[row]?.dataset.at);
   }
 
-  #element({ row, column }: Place): HTMLElement | undefined {
-    if (row === HEAD) return this.#sorters[column];
-    return this.#seen[row]?.cells[column === 0 ? 0 : column + this.#before - 1];
+  private element({ row, column }: Place): HTMLElement | undefined {
+    if (row === HEAD) return this.sorters[column];
+    return this.seen[row]?.cells[column === 0 ? 0 : column + this.before - 1];
   }
 
-  #took(): void {
+  private took(): void {
     const at = this.place();
     if (at === undefined) return;
-    this.#hold(this.#element(at));
-    if (at.row !== HEAD) this.#meaning.focused(this.#line(at.row), at.column - 1);
+    this.hold(this.element(at));
+    if (at.row !== HEAD) this.meaning.focused(this.line(at.row), at.column - 1);
   }
 
-  #hold(element: HTMLElement | undefined): void {
-    if (this.#held) this.#held.tabIndex = -1;
-    this.#held = element;
+  private hold(element: HTMLElement | undefined): void {
+    if (this.held) this.held.tabIndex = -1;
+    this.held = element;
     if (element) element.tabIndex = 0;
   }
 
-  #clicked({ target }: MouseEvent): void {
+  private clicked({ target }: MouseEvent): void {
     if (!(target instanceof Element)) return;
     const sorter = target.closest<HTMLElement>("[data-sort]");
-    if (sorter) this.#meaning.sort(Number(sorter.dataset.sort));
+    if (sorter) this.meaning.sort(Number(sorter.dataset.sort));
     const row = target.closest("tbody th")?.closest("tr");
     if (!row) return;
     const isFolded = row.getAttribute("aria-expanded") === "false";
-    this.#meaning.fold(Number(row.dataset.at), !isFolded);
-    this.#table.querySelector<HTMLElement>(`tr[data-at="${row.dataset.at ?? ""}"] > th`)?.focus();
+    this.meaning.fold(Number(row.dataset.at), !isFolded);
+    this.table.querySelector<HTMLElement>(`tr[data-at="${row.dataset.at ?? ""}"] > th`)?.focus();
   }
 }

@@ -55,7 +55,7 @@ function groupHead({ name, columns }: Group, isMarked: boolean): HTMLTableCellEl
 
 const marked = (kind: string): HTMLElement => element("span", { class: `mark ${kind}`, "aria-hidden": "true" });
 
-// Says by which column the lines are sorted.
+/** Says by which column the lines are sorted. */
 export function sayOrder(head: Head, sort: Sort | undefined): void {
   for (const sorter of head.sorters) {
     const column = Number(sorter.dataset.sort);

@@ -14,86 +14,84 @@ const OF_A_ROLLUP: readonly string[] = ["node", "own", "memo"];
 const TOP = -1;
 
 export class Outline {
-  readonly lines: readonly Line[];
-  readonly #parents: readonly number[];
-  readonly #children: ReadonlyMap<number, readonly number[]>;
-  readonly #positions: ReadonlyMap<number, number>;
-  readonly #folded = new Set<number>();
+  private readonly parents: readonly number[];
+  private readonly children: ReadonlyMap<number, readonly number[]>;
+  private readonly positions: ReadonlyMap<number, number>;
+  private readonly folded = new Set<number>();
   sort: Sort | undefined;
 
-  constructor(lines: readonly Line[]) {
-    this.lines = lines;
-    this.#parents = parentsOf(lines);
-    this.#children = groupedBy(lines.keys(), (at) => this.parent(at));
-    this.#positions = new Map([...this.#children.values()].flatMap((beside) => beside.map((at, before) => [at, before + 1])));
+  constructor(readonly lines: readonly Line[]) {
+    this.parents = parentsOf(lines);
+    this.children = groupedBy(lines.keys(), (at) => this.parent(at));
+    this.positions = new Map([...this.children.values()].flatMap((beside) => beside.map((at, before) => [at, before + 1])));
   }
 
   parent(at: number): number {
-    return this.#parents[at] ?? TOP;
+    return this.parents[at] ?? TOP;
   }
 
-  // How many lines stand under the same line as this one, and its place among them.
+  /** How many lines stand under the same line as this one, and its place among them. */
   among(at: number): { readonly count: number; readonly position: number } {
-    return { count: this.#children.get(this.parent(at))?.length ?? 0, position: this.#positions.get(at) ?? 0 };
+    return { count: this.children.get(this.parent(at))?.length ?? 0, position: this.positions.get(at) ?? 0 };
   }
 
   isParent(at: number): boolean {
-    return this.#children.has(at);
+    return this.children.has(at);
   }
 
   isFolded(at: number): boolean {
-    return this.#folded.has(at);
+    return this.folded.has(at);
   }
 
   fold(at: number, isFolded: boolean): void {
-    if (isFolded && this.isParent(at)) this.#folded.add(at);
-    else this.#folded.delete(at);
+    if (isFolded && this.isParent(at)) this.folded.add(at);
+    else this.folded.delete(at);
   }
 
   get depth(): number {
     return Math.max(0, ...this.lines.map((line) => line.level));
   }
 
-  // Folds every line of a level, so that nothing deeper is seen.
+  /** Folds every line of a level, so that nothing deeper is seen. */
   foldFrom(level: number): void {
     for (const [at, line] of this.lines.entries()) this.fold(at, line.level >= level);
   }
 
-  // Unfolds whatever a line stands under.
+  /** Unfolds whatever a line stands under. */
   reveal(at: number): void {
-    for (let above = this.parent(at); above !== TOP; above = this.parent(above)) this.#folded.delete(above);
+    for (let above = this.parent(at); above !== TOP; above = this.parent(above)) this.folded.delete(above);
   }
 
   isSeen(at: number): boolean {
     const above = this.parent(at);
-    return above === TOP || (!this.#folded.has(above) && this.isSeen(above));
+    return above === TOP || (!this.folded.has(above) && this.isSeen(above));
   }
 
-  // All lines in the order of the sort; lines of a rollup move under their own line only, members all together.
+  /** All lines in the order of the sort; lines of a rollup move under their own line only, members all together. */
   get order(): readonly number[] {
-    return this.#under(TOP);
+    return this.under(TOP);
   }
 
   get seen(): readonly number[] {
     return this.order.filter((at) => this.isSeen(at));
   }
 
-  #under(parent: number): readonly number[] {
-    return this.#sorted(this.#children.get(parent) ?? []).flatMap((at) => [at, ...this.#under(at)]);
+  private under(parent: number): readonly number[] {
+    return this.sorted(this.children.get(parent) ?? []).flatMap((at) => [at, ...this.under(at)]);
   }
 
-  #sorted(siblings: readonly number[]): readonly number[] {
+  private sorted(siblings: readonly number[]): readonly number[] {
     if (this.sort === undefined) return siblings;
-    const moving = siblings.filter((at) => this.#moves(at)).sort((a, b) => this.#compared(a, b));
-    return siblings.map((at) => (this.#moves(at) ? (moving.shift() ?? at) : at));
+    const moving = siblings.filter((at) => this.moves(at)).sort((a, b) => this.compared(a, b));
+    return siblings.map((at) => (this.moves(at) ? (moving.shift() ?? at) : at));
   }
 
-  #moves(at: number): boolean {
+  private moves(at: number): boolean {
     const kind = this.lines[at]?.kind ?? "";
     return kind === "member" || (this.parent(at) !== TOP && OF_A_ROLLUP.includes(kind));
   }
 
-  #compared(a: number, b: number): number {
+  private compared(a: number, b: number): number {
     const [first, second, sort] = [this.lines[a], this.lines[b], this.sort];
     if (!first || !second || !sort) return 0;
     const sign = sort.isDescending ? -1 : 1;
@@ -113,7 +111,7 @@ function parentsOf(lines: readonly Line[]): readonly number[] {
   });
 }
 
-// The lines whose label holds some words, whatever their case and accents.
+/** The lines whose label holds some words, whatever their case and accents. */
 export function found(lines: readonly Line[], words: string): readonly number[] {
   const wanted = plain(words.trim());
   if (wanted === "") return [];

@@ -10,34 +10,34 @@ const HINT = "Select a figure to see it exactly.";
 
 export class Strip {
   readonly element = element("div", { class: "strip" });
-  readonly #about = element("span", { class: "about" });
-  readonly #told = element("span", { class: "told", role: "status", "aria-live": "polite" });
-  readonly #drills = element("span", { class: "drills" });
-  #subject: Subject | undefined;
+  private readonly about = element("span", { class: "about" });
+  private readonly told = element("span", { class: "told", role: "status", "aria-live": "polite" });
+  private readonly drills = element("span", { class: "drills" });
+  private subject: Subject | undefined;
 
   constructor(host: Host, ask: (subject: Subject) => void, read: (subject: Subject) => void) {
-    if (host.can("message")) this.#add("Ask for rows", "Ask the model for the rows behind this figure", ask);
-    if (host.can("serverTools")) this.#add("Show rows", "Show the rows behind this figure here", read);
+    if (host.can("message")) this.add("Ask for rows", "Ask the model for the rows behind this figure", ask);
+    if (host.can("serverTools")) this.add("Show rows", "Show the rows behind this figure here", read);
     this.show(undefined);
-    this.element.append(this.#about, this.#told, this.#drills);
+    this.element.append(this.about, this.told, this.drills);
   }
 
-  #add(words: string, title: string, drill: (subject: Subject) => void): void {
+  private add(words: string, title: string, drill: (subject: Subject) => void): void {
     const pressed = (): void => {
-      if (this.#subject) drill(this.#subject);
+      if (this.subject) drill(this.subject);
     };
-    this.#drills.append(button(words, title, pressed));
+    this.drills.append(button(words, title, pressed));
   }
 
   show(subject: Subject | undefined): void {
-    this.#subject = subject;
-    this.#told.textContent = "";
-    this.#about.replaceChildren(...(subject ? aboutCell(subject) : [element("span", {}, HINT)]));
-    this.#drills.hidden = subject === undefined || callsBehind(subject).length === 0;
+    this.subject = subject;
+    this.told.textContent = "";
+    this.about.replaceChildren(...(subject ? aboutCell(subject) : [element("span", {}, HINT)]));
+    this.drills.hidden = subject === undefined || callsBehind(subject).length === 0;
   }
 
   tell(words: string): void {
-    this.#told.textContent = words;
+    this.told.textContent = words;
   }
 }
 

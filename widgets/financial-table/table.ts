@@ -66,7 +66,7 @@ export interface Table {
 const STYLES = ["actual", "prior_year", "plan", "forecast", "other"] as const;
 const LINE_STYLES = ["subtotal", "total", "ratio", "plain"] as const;
 
-// Nothing where this is neither a rendered table nor a report.
+/** Nothing where this is neither a rendered table nor a report. */
 export function readTable(found: unknown): Table | undefined {
   const said = fields(found);
   if (!Array.isArray(said.columns) || !Array.isArray(said.rows) || typeof said.label !== "string") return undefined;
@@ -88,7 +88,7 @@ export function readTable(found: unknown): Table | undefined {
   };
 }
 
-// The unit of the table's money, said once.
+/** The unit of the table's money, said once. */
 function unitOf(rows: readonly Fields[], columns: readonly Fields[]): string {
   const money = [...rows, ...columns].find((part) => part.format === "currency" && !isPrice(text(part.unit)));
   return text(money?.unit);
@@ -116,7 +116,7 @@ function readColumn(column: Fields, unit: string): Column {
   };
 }
 
-// Of actuals a result says nothing more: its shifts tell whether they are of earlier periods.
+/** Of actuals a result says nothing more: its shifts tell whether they are of earlier periods. */
 const styleOf = (column: Fields): Column["style"] => {
   if ("style" in column) return oneOf(STYLES, column.style, "other");
   return /@p[yp]\d*/.test(text(column.scenario).split(",").at(-1) ?? "") ? "prior_year" : "actual";

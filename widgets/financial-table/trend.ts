@@ -7,7 +7,7 @@ const HEIGHT = 16;
 const MARGIN = 2;
 const SVG = "http://www.w3.org/2000/svg";
 
-// The columns of the first scenario that has at least three periods across.
+/** The columns of the first scenario that has at least three periods across. */
 export function periodsOf(table: Table): readonly number[] {
   const periods = [...table.columns.entries()].filter(([, { isPeriod, isTotal, comparison }]) => isPeriod && !isTotal && comparison === "figure");
   const first = periods[0]?.[1].heading[0];

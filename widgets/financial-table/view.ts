@@ -25,166 +25,162 @@ import { periodsOf } from "./trend";
 
 export class TableView implements Actions {
   readonly element = element("section", { class: "report" });
-  readonly #table: Table;
-  readonly #host: Host;
-  readonly #outline: Outline;
-  readonly #strip: Strip;
-  readonly #grid: Grid;
-  readonly #treegrid: HTMLTableElement;
-  #columns: readonly Placed[] = [];
-  #rows: readonly HTMLTableRowElement[] = [];
-  #head: Head = { rows: [], sorters: [] };
-  #isTurned = false;
-  #hasTrend = false;
-  #hit = -1;
+  private readonly outline: Outline;
+  private readonly strip: Strip;
+  private readonly grid: Grid;
+  private readonly treegrid: HTMLTableElement;
+  private columns: readonly Placed[] = [];
+  private rows: readonly HTMLTableRowElement[] = [];
+  private head: Head = { rows: [], sorters: [] };
+  private isTurned = false;
+  private hasTrend = false;
+  private hit = -1;
 
-  constructor(table: Table, host: Host) {
-    this.#table = table;
-    this.#host = host;
-    this.#outline = new Outline(table.lines);
-    this.#strip = new Strip(host, (subject) => { this.#ask(subject); }, (subject) => { this.#read(subject); });
-    this.#treegrid = element("table", { role: "treegrid", "aria-label": table.caption });
-    this.#grid = new Grid(this.#treegrid, {
-      fold: (at, isFolded) => this.#fold(at, isFolded),
-      parent: (at) => this.#outline.parent(at),
-      enter: (at, column) => { this.#enter(at, column); },
-      focused: (at, column) => { this.#strip.show(this.#subject(at, column)); },
-      sort: (column) => { this.#sort(column); },
+  constructor(private readonly table: Table, private readonly host: Host) {
+    this.outline = new Outline(table.lines);
+    this.strip = new Strip(host, (subject) => { this.ask(subject); }, (subject) => { this.read(subject); });
+    this.treegrid = element("table", { role: "treegrid", "aria-label": table.caption });
+    this.grid = new Grid(this.treegrid, {
+      fold: (at, isFolded) => this.fold(at, isFolded),
+      parent: (at) => this.outline.parent(at),
+      enter: (at, column) => { this.enter(at, column); },
+      focused: (at, column) => { this.strip.show(this.subject(at, column)); },
+      sort: (column) => { this.sort(column); },
     });
-    const scroller = element("div", { class: "scroller" }, this.#treegrid);
-    const toolbar = toolbarOf(table, this.#outline.depth, host, this);
-    this.element.append(titleOf(table), toolbar, scroller, this.#strip.element, footerOf(table));
-    this.#draw();
+    const scroller = element("div", { class: "scroller" }, this.treegrid);
+    const toolbar = toolbarOf(table, this.outline.depth, host, this);
+    this.element.append(titleOf(table), toolbar, scroller, this.strip.element, footerOf(table));
+    this.draw();
   }
 
   find(words: string, isNext: boolean): void {
-    const hits = found(this.#table.lines, words);
-    for (const [at, row] of this.#rows.entries()) row.classList.toggle("hit", hits.includes(at));
+    const hits = found(this.table.lines, words);
+    for (const [at, row] of this.rows.entries()) row.classList.toggle("hit", hits.includes(at));
     if (hits.length === 0) {
-      this.#hit = -1;
-      this.#strip.tell(words.trim() ? "No line of that name." : "");
+      this.hit = -1;
+      this.strip.tell(words.trim() ? "No line of that name." : "");
       return;
     }
-    this.#hit = isNext ? (this.#hit + 1) % hits.length : 0;
-    const at = hits[this.#hit] ?? 0;
-    this.#outline.reveal(at);
-    this.#arrange();
-    this.#rows[at]?.scrollIntoView({ block: "nearest" });
-    this.#strip.tell(`${this.#hit + 1} of ${hits.length}: ${this.#table.lines[at]?.label ?? ""}`);
+    this.hit = isNext ? (this.hit + 1) % hits.length : 0;
+    const at = hits[this.hit] ?? 0;
+    this.outline.reveal(at);
+    this.arrange();
+    this.rows[at]?.scrollIntoView({ block: "nearest" });
+    this.strip.tell(`${this.hit + 1} of ${hits.length}: ${this.table.lines[at]?.label ?? ""}`);
   }
 
   foldTo(level: number): void {
-    this.#outline.foldFrom(level);
-    this.#arrange();
+    this.outline.foldFrom(level);
+    this.arrange();
   }
 
   turn(): void {
-    this.#isTurned = !this.#isTurned;
-    this.#draw();
+    this.isTurned = !this.isTurned;
+    this.draw();
   }
 
   trend(): void {
-    this.#hasTrend = !this.#hasTrend;
-    this.#draw();
+    this.hasTrend = !this.hasTrend;
+    this.draw();
   }
 
   copy(): void {
-    const done = copied(tsv(rowsOf(this.#table, this.#columns, this.#outline.seen)));
-    this.#strip.tell(done ? "Copied what is shown, as exact figures." : "The host does not allow copying.");
+    const done = copied(tsv(rowsOf(this.table, this.columns, this.outline.seen)));
+    this.strip.tell(done ? "Copied what is shown, as exact figures." : "The host does not allow copying.");
   }
 
   save(): void {
-    const words = csv(rowsOf(this.#table, this.#columns, this.#outline.order));
-    this.#attempt("Saved as CSV.", downloaded(this.#host, `${this.#table.label}.csv`, "text/csv", words));
+    const words = csv(rowsOf(this.table, this.columns, this.outline.order));
+    this.attempt("Saved as CSV.", downloaded(this.host, `${this.table.label}.csv`, "text/csv", words));
   }
 
   workbook(): void {
-    this.#strip.tell("Making the workbook…");
-    this.#attempt("The workbook is open.", workbookOpened(this.#host, this.#table.dataRef));
+    this.strip.tell("Making the workbook…");
+    this.attempt("The workbook is open.", workbookOpened(this.host, this.table.dataRef));
   }
 
   enlarge(): void {
-    const mode = text(this.#host.context.displayMode) === "fullscreen" ? "inline" : "fullscreen";
-    this.#attempt("", this.#host.request("ui/request-display-mode", { mode }));
+    const mode = text(this.host.context.displayMode) === "fullscreen" ? "inline" : "fullscreen";
+    this.attempt("", this.host.request("ui/request-display-mode", { mode }));
   }
 
-  #draw(): void {
-    const every = groups(this.#table, this.#isTurned);
-    const periods = this.#hasTrend ? periodsOf(this.#table) : [];
-    this.#columns = every.flatMap(({ columns }) => columns);
-    this.#head = headOf(every, this.#table.rowsAre, periods.length > 0);
-    this.#rows = bodyRows(this.#outline, this.#columns, periods);
+  private draw(): void {
+    const every = groups(this.table, this.isTurned);
+    const periods = this.hasTrend ? periodsOf(this.table) : [];
+    this.columns = every.flatMap(({ columns }) => columns);
+    this.head = headOf(every, this.table.rowsAre, periods.length > 0);
+    this.rows = bodyRows(this.outline, this.columns, periods);
     const body = element("tbody", { role: "rowgroup" });
-    this.#treegrid.classList.toggle("grouped", isGrouped(every));
-    this.#treegrid.classList.toggle("flat", this.#outline.depth === 0);
-    this.#treegrid.replaceChildren(element("thead", { role: "rowgroup" }, ...this.#head.rows), body);
-    this.#grid.drawn(this.#head.sorters, body, periods.length > 0);
-    this.#arrange();
+    this.treegrid.classList.toggle("grouped", isGrouped(every));
+    this.treegrid.classList.toggle("flat", this.outline.depth === 0);
+    this.treegrid.replaceChildren(element("thead", { role: "rowgroup" }, ...this.head.rows), body);
+    this.grid.drawn(this.head.sorters, body, periods.length > 0);
+    this.arrange();
   }
 
-  #arrange(): void {
-    const [body] = this.#treegrid.tBodies;
-    if (body) arrange(body, this.#rows, this.#outline);
-    sayOrder(this.#head, this.#outline.sort);
-    this.#grid.arranged();
+  private arrange(): void {
+    const [body] = this.treegrid.tBodies;
+    if (body) arrange(body, this.rows, this.outline);
+    sayOrder(this.head, this.outline.sort);
+    this.grid.arranged();
   }
 
-  #fold(at: number, isFolded: boolean): boolean {
-    if (!this.#outline.isParent(at) || this.#outline.isFolded(at) === isFolded) return false;
-    this.#outline.fold(at, isFolded);
-    this.#arrange();
+  private fold(at: number, isFolded: boolean): boolean {
+    if (!this.outline.isParent(at) || this.outline.isFolded(at) === isFolded) return false;
+    this.outline.fold(at, isFolded);
+    this.arrange();
     return true;
   }
 
-  // Largest first, then smallest first, then as the report has them.
-  #sort(column: number): void {
-    const { sort } = this.#outline;
+  /** Largest first, then smallest first, then as the report has them. */
+  private sort(column: number): void {
+    const { sort } = this.outline;
     const isSame = sort !== undefined && (sort.column ?? LABELS) === column;
     const first = column !== LABELS;
-    if (isSame && sort.isDescending !== first) this.#outline.sort = undefined;
-    else this.#outline.sort = { column: column === LABELS ? undefined : column, isDescending: isSame ? !first : first };
-    this.#arrange();
-    this.#strip.tell(this.#outline.sort ? "Sorted; lines stay under the line that they add up to." : "In the report's order.");
+    if (isSame && sort.isDescending !== first) this.outline.sort = undefined;
+    else this.outline.sort = { column: column === LABELS ? undefined : column, isDescending: isSame ? !first : first };
+    this.arrange();
+    this.strip.tell(this.outline.sort ? "Sorted; lines stay under the line that they add up to." : "In the report's order.");
   }
 
-  #subject(at: number, column: number): Subject | undefined {
-    const [line, placed] = [this.#table.lines[at], this.#columns[column]];
+  private subject(at: number, column: number): Subject | undefined {
+    const [line, placed] = [this.table.lines[at], this.columns[column]];
     const cell = placed && line?.cells[placed.at];
     return line && placed && cell && line.kind !== "header" ? { line, column: placed.column, cell } : undefined;
   }
 
-  #enter(at: number, column: number): void {
-    const subject = this.#subject(at, column);
-    if (subject) this.#drill(subject);
-    else this.#fold(at, !this.#outline.isFolded(at));
+  private enter(at: number, column: number): void {
+    const subject = this.subject(at, column);
+    if (subject) this.drill(subject);
+    else this.fold(at, !this.outline.isFolded(at));
   }
 
-  #drill(subject: Subject): void {
-    if (callsBehind(subject).length === 0) this.#strip.tell("There are no rows to show behind this cell.");
-    else if (this.#host.can("message")) this.#ask(subject);
-    else if (this.#host.can("serverTools")) this.#read(subject);
+  private drill(subject: Subject): void {
+    if (callsBehind(subject).length === 0) this.strip.tell("There are no rows to show behind this cell.");
+    else if (this.host.can("message")) this.ask(subject);
+    else if (this.host.can("serverTools")) this.read(subject);
   }
 
-  #ask(subject: Subject): void {
-    this.#attempt("Asked for the rows behind this figure.", askForRows(this.#host, subject));
+  private ask(subject: Subject): void {
+    this.attempt("Asked for the rows behind this figure.", askForRows(this.host, subject));
   }
 
-  #read(subject: Subject): void {
-    this.#strip.tell("Reading the rows…");
+  private read(subject: Subject): void {
+    this.strip.tell("Reading the rows…");
     const show = (panel: HTMLElement): void => {
       this.element.querySelector(".behind")?.remove();
-      this.#strip.element.after(panel);
+      this.strip.element.after(panel);
       panel.focus({ preventScroll: true });
       panel.scrollIntoView({ block: "nearest" });
     };
-    this.#attempt("", rowsBehind(this.#host, wordsOf(subject), callsBehind(subject)).then(show));
+    this.attempt("", rowsBehind(this.host, wordsOf(subject), callsBehind(subject)).then(show));
   }
 
-  // Each action ends in a line that says how it ended.
-  #attempt(done: string, action: Promise<unknown>): void {
+  /** Each action ends in a line that says how it ended. */
+  private attempt(done: string, action: Promise<unknown>): void {
     action.then(
-      (answer) => { this.#strip.tell(answer === false ? "The host did not do it." : done); },
-      (fault: unknown) => { this.#strip.tell(fault instanceof Error ? fault.message : "That did not work."); },
+      (answer) => { this.strip.tell(answer === false ? "The host did not do it." : done); },
+      (fault: unknown) => { this.strip.tell(fault instanceof Error ? fault.message : "That did not work."); },
     );
   }
 }

@@ -6,7 +6,7 @@ import type { Decimal, Value } from "../shared/decimal";
 const ZERO = "\u2013";
 const NOTHING: Decimal = { units: 0n, places: 0 };
 
-// A dash for zero, parentheses around negative amounts, nothing for none.
+/** A dash for zero, parentheses around negative amounts, nothing for none. */
 export function amountText(value: Value, places: number): string {
   const exact = decimal(value);
   return exact ? decimalText(exact, places) : "";
@@ -28,7 +28,7 @@ function added(a: Decimal, b: Decimal): Decimal {
   return { units: rounded(a, places).units + rounded(b, places).units, places };
 }
 
-// Every digit of a figure, for who wants to see it exactly.
+/** Every digit of a figure, for who wants to see it exactly. */
 export function exactText(value: Value): string {
   const exact = decimal(value);
   if (!exact) return "";

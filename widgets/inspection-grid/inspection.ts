@@ -48,7 +48,7 @@ export interface Inspection {
   readonly dataRef: string;
 }
 
-// Nothing where this is neither a rendered grid nor the answer of an inspection.
+/** Nothing where this is neither a rendered grid nor the answer of an inspection. */
 export function readInspection(found: unknown): Inspection | undefined {
   const said = fields(found);
   if (!Array.isArray(said.columns) || !Array.isArray(said.rows) || typeof said.source_key !== "string") return undefined;
@@ -83,7 +83,7 @@ function readColumn(column: Fields, labels: Fields): Column {
   };
 }
 
-// An amount is a text and its value, or the value alone.
+/** An amount is a text and its value, or the value alone. */
 function readCell(found: unknown, column: Column): Cell {
   if (Array.isArray(found)) return { text: text(found[0]), value: valueOf(found[1]), label: "" };
   const value = valueOf(found);

@@ -9,14 +9,14 @@ export interface Sort {
   readonly isDescending: boolean;
 }
 
-// A column's next sort: amounts from the largest, all else from the first, then the other way, then as answered.
+/** A column's next sort: amounts from the largest, all else from the first, then the other way, then as answered. */
 export function nextSort(sort: Sort | undefined, column: number, { kind }: Column): Sort | undefined {
   const first = kind === "number";
   if (sort?.column !== column) return { column, isDescending: first };
   return sort.isDescending === first ? { column, isDescending: !first } : undefined;
 }
 
-// The places of the rows in the order of a sort; what is blank comes last whichever way.
+/** The places of the rows in the order of a sort; what is blank comes last whichever way. */
 export function ordered(rows: readonly Row[], columns: readonly Column[], sort: Sort | undefined): readonly number[] {
   const places = [...rows.keys()];
   const column = sort && columns[sort.column];
@@ -34,7 +34,7 @@ export function ordered(rows: readonly Row[], columns: readonly Column[], sort: 
 const byAmount = (a: Cell, b: Cell): number => compared(a.value, b.value);
 const byText = (a: Cell, b: Cell): number => a.text.localeCompare(b.text, undefined, { numeric: true });
 
-// Of some rows, those that hold the words in an id, a label, a text or an amount as it is shown.
+/** Of some rows, those that hold the words in an id, a label, a text or an amount as it is shown. */
 export function holding(rows: readonly Row[], places: readonly number[], words: string): readonly number[] {
   const wanted = plain(words.trim());
   if (wanted === "") return [];

@@ -47,7 +47,7 @@ function opener(picker: HTMLElement): HTMLButtonElement {
   return made;
 }
 
-// One column at least stays.
+/** One column at least stays. */
 function pickerOf({ columns }: Inspection, actions: Actions): HTMLElement {
   const picker = element("fieldset", { id: "columns", class: "picker", hidden: "" }, element("legend", {}, "Columns shown"));
   const boxes = columns.map(({ label }, at) => {

@@ -23,109 +23,105 @@ const HINT = "Select a cell to see it in full.";
 
 export class InspectionView implements Actions {
   readonly element = element("section", { class: "report inspection" });
-  readonly #inspection: Inspection;
-  readonly #host: Host;
-  readonly #table: HTMLTableElement;
-  readonly #grid: Grid;
-  readonly #about = element("span", { class: "about" }, element("span", {}, HINT));
-  readonly #told = element("span", { class: "told", role: "status", "aria-live": "polite" });
-  readonly #hidden = new Set<number>();
-  #sort: Sort | undefined;
-  #hit = -1;
+  private readonly table: HTMLTableElement;
+  private readonly grid: Grid;
+  private readonly about = element("span", { class: "about" }, element("span", {}, HINT));
+  private readonly told = element("span", { class: "told", role: "status", "aria-live": "polite" });
+  private readonly hidden = new Set<number>();
+  private sort: Sort | undefined;
+  private hit = -1;
 
-  constructor(inspection: Inspection, host: Host) {
-    this.#inspection = inspection;
-    this.#host = host;
-    this.#table = element("table", { role: "grid", "aria-label": `Rows of ${inspection.label}` });
-    this.#grid = new Grid(this.#table, (cell) => { this.#focused(cell); });
-    this.#table.addEventListener("click", (event) => { this.#clicked(event); });
-    const scroller = element("div", { class: "scroller" }, this.#table);
-    const strip = element("div", { class: "strip" }, this.#about, this.#told);
+  constructor(private readonly inspection: Inspection, private readonly host: Host) {
+    this.table = element("table", { role: "grid", "aria-label": `Rows of ${inspection.label}` });
+    this.grid = new Grid(this.table, (cell) => { this.focused(cell); });
+    this.table.addEventListener("click", (event) => { this.clicked(event); });
+    const scroller = element("div", { class: "scroller" }, this.table);
+    const strip = element("div", { class: "strip" }, this.about, this.told);
     this.element.append(titleOf(inspection), toolbarOf(inspection, host, this), scroller, strip, saidOf(inspection));
-    this.#draw(undefined);
+    this.draw(undefined);
   }
 
   find(words: string, isNext: boolean): void {
-    const hits = holding(this.#inspection.rows, this.#order, words);
-    for (const row of this.#table.tBodies[0]?.rows ?? []) row.classList.toggle("hit", hits.includes(Number(row.dataset.at)));
-    this.#hit = isNext ? (this.#hit + 1) % Math.max(1, hits.length) : 0;
-    if (hits.length === 0) this.#tell(words.trim() ? "No row shown here holds that." : "");
-    else this.#tell(`${this.#hit + 1} of ${hits.length}`);
-    this.#table.querySelector(`tr[data-at="${hits[this.#hit] ?? ""}"]`)?.scrollIntoView({ block: "nearest" });
+    const hits = holding(this.inspection.rows, this.order, words);
+    for (const row of this.table.tBodies[0]?.rows ?? []) row.classList.toggle("hit", hits.includes(Number(row.dataset.at)));
+    this.hit = isNext ? (this.hit + 1) % Math.max(1, hits.length) : 0;
+    if (hits.length === 0) this.tell(words.trim() ? "No row shown here holds that." : "");
+    else this.tell(`${this.hit + 1} of ${hits.length}`);
+    this.table.querySelector(`tr[data-at="${hits[this.hit] ?? ""}"]`)?.scrollIntoView({ block: "nearest" });
   }
 
   choose(column: number, isShown: boolean): void {
-    if (isShown) this.#hidden.delete(column);
-    else this.#hidden.add(column);
-    this.#draw(undefined);
+    if (isShown) this.hidden.delete(column);
+    else this.hidden.add(column);
+    this.draw(undefined);
   }
 
   copy(): void {
-    const shown = this.#shown.map(({ at }) => at);
-    const done = copied(tsv(rowsOf(this.#inspection, shown, this.#order)));
-    this.#tell(done ? "Copied the rows shown, as exact figures." : "The host does not allow copying.");
+    const shown = this.shown.map(({ at }) => at);
+    const done = copied(tsv(rowsOf(this.inspection, shown, this.order)));
+    this.tell(done ? "Copied the rows shown, as exact figures." : "The host does not allow copying.");
   }
 
   workbook(): void {
-    this.#tell("Making the workbook…");
-    this.#attempt("The workbook is open.", workbookOpened(this.#host, this.#inspection.dataRef));
+    this.tell("Making the workbook…");
+    this.attempt("The workbook is open.", workbookOpened(this.host, this.inspection.dataRef));
   }
 
   enlarge(): void {
-    const mode = text(this.#host.context.displayMode) === "fullscreen" ? "inline" : "fullscreen";
-    this.#attempt("", this.#host.request("ui/request-display-mode", { mode }));
+    const mode = text(this.host.context.displayMode) === "fullscreen" ? "inline" : "fullscreen";
+    this.attempt("", this.host.request("ui/request-display-mode", { mode }));
   }
 
-  get #shown(): readonly Shown[] {
-    const every = this.#inspection.columns.map((column, at) => ({ at, column }));
-    return every.filter(({ at }) => !this.#hidden.has(at));
+  private get shown(): readonly Shown[] {
+    const every = this.inspection.columns.map((column, at) => ({ at, column }));
+    return every.filter(({ at }) => !this.hidden.has(at));
   }
 
-  get #order(): readonly number[] {
-    return ordered(this.#inspection.rows, this.#inspection.columns, this.#sort);
+  private get order(): readonly number[] {
+    return ordered(this.inspection.rows, this.inspection.columns, this.sort);
   }
 
-  #draw(focus: Place | undefined): void {
-    const shown = this.#shown;
+  private draw(focus: Place | undefined): void {
+    const shown = this.shown;
     const contributes = shown.some(({ column }) => column.name === "contribution");
-    const head = element("thead", { role: "rowgroup" }, headRow(shown, this.#sort));
-    const body = element("tbody", { role: "rowgroup" }, ...bodyRows(this.#inspection, this.#order, shown));
-    const foot = element("tfoot", { role: "rowgroup" }, ...(contributes ? footRows(this.#inspection, shown.length) : []));
-    this.#table.replaceChildren(head, body, foot);
-    this.#grid.drawn(focus);
+    const head = element("thead", { role: "rowgroup" }, headRow(shown, this.sort));
+    const body = element("tbody", { role: "rowgroup" }, ...bodyRows(this.inspection, this.order, shown));
+    const foot = element("tfoot", { role: "rowgroup" }, ...(contributes ? footRows(this.inspection, shown.length) : []));
+    this.table.replaceChildren(head, body, foot);
+    this.grid.drawn(focus);
   }
 
-  #clicked({ target }: MouseEvent): void {
+  private clicked({ target }: MouseEvent): void {
     if (!(target instanceof Element)) return;
     const sorter = target.closest<HTMLElement>("[data-sort]");
     const column = Number(sorter?.dataset.sort ?? NaN);
-    const sorted = this.#inspection.columns[column];
+    const sorted = this.inspection.columns[column];
     if (!sorted) return;
-    this.#sort = nextSort(this.#sort, column, sorted);
-    this.#draw(this.#grid.place());
-    this.#tell(this.#sort ? `Sorted by ${sorted.label}, among the rows shown.` : "In the answer's order.");
+    this.sort = nextSort(this.sort, column, sorted);
+    this.draw(this.grid.place());
+    this.tell(this.sort ? `Sorted by ${sorted.label}, among the rows shown.` : "In the answer's order.");
   }
 
-  // A cell in full: its column, a member's label, every digit of an amount.
-  #focused(cell: HTMLTableCellElement | undefined): void {
-    this.#told.textContent = "";
+  /** A cell in full: its column, a member's label, every digit of an amount. */
+  private focused(cell: HTMLTableCellElement | undefined): void {
+    this.told.textContent = "";
     const at = Number(cell?.dataset.column ?? NaN);
-    const found = this.#inspection.rows[Number(cell?.closest("tr")?.dataset.at ?? NaN)]?.[at];
-    const column = this.#inspection.columns[at];
+    const found = this.inspection.rows[Number(cell?.closest("tr")?.dataset.at ?? NaN)]?.[at];
+    const column = this.inspection.columns[at];
     if (!found || !column) return;
     const exact = column.kind === "number" ? exactText(found.value) : [found.text, found.label].filter(Boolean).join(" ");
-    this.#about.replaceChildren(element("span", {}, column.label), element("b", {}, exact || "blank"));
+    this.about.replaceChildren(element("span", {}, column.label), element("b", {}, exact || "blank"));
   }
 
-  #tell(words: string): void {
-    this.#told.textContent = words;
+  private tell(words: string): void {
+    this.told.textContent = words;
   }
 
-  // Each action ends in a line that says how it ended.
-  #attempt(done: string, action: Promise<unknown>): void {
+  /** Each action ends in a line that says how it ended. */
+  private attempt(done: string, action: Promise<unknown>): void {
     action.then(
-      () => { this.#tell(done); },
-      (fault: unknown) => { this.#tell(fault instanceof Error ? fault.message : "That did not work."); },
+      () => { this.tell(done); },
+      (fault: unknown) => { this.tell(fault instanceof Error ? fault.message : "That did not work."); },
     );
   }
 }

@@ -9,7 +9,7 @@ export type Value = number | string | null;
 
 const WRITTEN = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
 
-// The decimal that a figure's shortest text writes; none of what is no number.
+/** The decimal that a figure's shortest text writes; none of what is no number. */
 export function decimal(value: unknown): Decimal | undefined {
   if (typeof value !== "number" && typeof value !== "string") return undefined;
   const [, sign = "", whole = "", rest = "", exponent = "0"] = WRITTEN.exec(String(value)) ?? [];
@@ -22,7 +22,7 @@ export function decimal(value: unknown): Decimal | undefined {
 export const times = ({ units, places }: Decimal, powerOfTen: number): Decimal =>
   places >= powerOfTen ? { units, places: places - powerOfTen } : { units: units * 10n ** BigInt(powerOfTen - places), places: 0 };
 
-// At some decimal places, half away from zero.
+/** At some decimal places, half away from zero. */
 export function rounded({ units, places }: Decimal, to: number): Decimal {
   if (places <= to) return { units: units * 10n ** BigInt(to - places), places: to };
   const divisor = 10n ** BigInt(places - to);
@@ -32,17 +32,17 @@ export function rounded({ units, places }: Decimal, to: number): Decimal {
 
 export const magnitude = (units: bigint): bigint => (units < 0n ? -units : units);
 
-// Digits without a sign, thousands set apart.
+/** Digits without a sign, thousands set apart. */
 export function grouped({ units, places }: Decimal): string {
   const digits = magnitude(units).toString().padStart(places + 1, "0");
   const whole = digits.slice(0, digits.length - places).replace(/\B(?=(\d{3})+$)/g, ",");
   return places > 0 ? `${whole}.${digits.slice(-places)}` : whole;
 }
 
-// Every digit, with its sign.
+/** Every digit, with its sign. */
 export const exactly = (figure: Decimal): string => `${figure.units < 0n ? "\u2212" : ""}${grouped(figure)}`;
 
-// Below 0 where the first is less; what is no figure comes last whichever way.
+/** Below 0 where the first is less; what is no figure comes last whichever way. */
 export function compared(a: Value, b: Value): number {
   const [first, second] = [decimal(a), decimal(b)];
   if (first === undefined || second === undefined) return Number(first === undefined) - Number(second === undefined);

@@ -33,6 +33,6 @@ function joined(...every: readonly Fields[]): Fields {
   return { ...(Object.assign({}, ...every) as Fields), filters };
 }
 
-// A header has no rows, nor has what a source does not show.
+/** A header has no rows, nor has what a source does not show. */
 const isComplete = (args: Fields): boolean =>
   text(args.source_key) !== "" && isFields(args.filters) && "metric" in args.filters;

@@ -5,7 +5,7 @@ import { fields, isFields, text } from "./shape";
 import type { Fields } from "./shape";
 import { answers, refusalOf } from "./result";
 
-// Works on a click without a permission, inside any frame.
+/** Works on a click without a permission, inside any frame. */
 export function copied(words: string): boolean {
   const take = (event: ClipboardEvent): void => {
     event.clipboardData?.setData("text/plain", words);
@@ -25,7 +25,7 @@ export async function downloaded(host: Host, name: string, mimeType: string, wor
 export const canExport = (host: Host): boolean =>
   host.can("serverTools") && (host.can("openLinks") || host.can("downloadFile"));
 
-// The workbook that the server makes of a kept result, opened by its signed link; what went wrong is the message thrown.
+/** The workbook that the server makes of a kept result, opened by its signed link; what went wrong is the message thrown. */
 export async function workbookOpened(host: Host, dataRef: string): Promise<void> {
   const made = await host.call("export_dataset", { data_ref: dataRef, format: "xlsx" });
   const refusal = refusalOf(made);

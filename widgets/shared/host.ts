@@ -24,14 +24,12 @@ interface Waiting {
 
 export class Host {
   context: Fields = {};
-  readonly #waiting = new Map<number, Waiting>();
-  readonly #listeners: Listeners;
-  #capabilities: Fields = {};
-  #sent = 0;
+  private readonly waiting = new Map<number, Waiting>();
+  private capabilities: Fields = {};
+  private sent = 0;
 
-  constructor(listeners: Listeners) {
-    this.#listeners = listeners;
-    window.addEventListener("message", this.#hear);
+  constructor(private readonly listeners: Listeners) {
+    window.addEventListener("message", this.hear);
   }
 
   async connect(name: string): Promise<void> {
@@ -41,13 +39,13 @@ export class Host {
       appCapabilities: { availableDisplayModes: ["inline", "fullscreen"] },
     };
     const found = await this.request("ui/initialize", asked);
-    this.#capabilities = fields(found.hostCapabilities);
-    this.#change(fields(found.hostContext));
+    this.capabilities = fields(found.hostCapabilities);
+    this.change(fields(found.hostContext));
     this.notify("ui/notifications/initialized", {});
   }
 
   can(what: Capability): boolean {
-    return isFields(this.#capabilities[what]);
+    return isFields(this.capabilities[what]);
   }
 
   get tool(): string {
@@ -55,67 +53,67 @@ export class Host {
   }
 
   request(method: string, params: Fields): Promise<Fields> {
-    const id = ++this.#sent;
+    const id = ++this.sent;
     return new Promise((answer, refuse) => {
-      this.#waiting.set(id, { answer, refuse });
-      this.#post({ id, method, params });
+      this.waiting.set(id, { answer, refuse });
+      this.post({ id, method, params });
     });
   }
 
   notify(method: string, params: Fields): void {
-    this.#post({ method, params });
+    this.post({ method, params });
   }
 
   call(tool: string, args: Fields): Promise<Fields> {
     return this.request("tools/call", { name: tool, arguments: args });
   }
 
-  #post(message: Fields): void {
+  private post(message: Fields): void {
     window.parent.postMessage({ jsonrpc: "2.0", ...message }, "*"); // whose origin a view cannot know
   }
 
-  readonly #hear = ({ source, data }: MessageEvent<unknown>): void => {
+  private readonly hear = ({ source, data }: MessageEvent<unknown>): void => {
     const message = fields(data);
     if (source !== window.parent || message.jsonrpc !== "2.0") return;
     const id = message.id;
-    if (typeof message.method !== "string") this.#settle(message);
-    else if (id === undefined) this.#told[message.method]?.(fields(message.params));
-    else this.#reply(id, message.method);
+    if (typeof message.method !== "string") this.settle(message);
+    else if (id === undefined) this.told[message.method]?.(fields(message.params));
+    else this.reply(id, message.method);
   };
 
-  #settle(message: Fields): void {
+  private settle(message: Fields): void {
     const id = number(message.id) ?? 0;
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
+    const waiting = this.waiting.get(id);
+    this.waiting.delete(id);
     if (isFields(message.error)) waiting?.refuse(new Error(text(message.error.message) || "refused by the host"));
     else waiting?.answer(fields(message.result));
   }
 
-  #reply(id: unknown, method: string): void {
+  private reply(id: unknown, method: string): void {
     const known = method === "ping" || method === "ui/resource-teardown";
-    this.#post({ id, ...(known ? { result: {} } : { error: { code: NO_SUCH_METHOD, message: `no method ${method}` } }) });
+    this.post({ id, ...(known ? { result: {} } : { error: { code: NO_SUCH_METHOD, message: `no method ${method}` } }) });
     if (method !== "ui/resource-teardown") return;
-    window.removeEventListener("message", this.#hear);
-    this.#listeners.gone();
+    window.removeEventListener("message", this.hear);
+    this.listeners.gone();
   }
 
-  #change(context: Fields): void {
+  private change(context: Fields): void {
     this.context = { ...this.context, ...context };
-    this.#listeners.changed(this.context);
+    this.listeners.changed(this.context);
   }
 
-  readonly #told: Readonly<Record<string, (params: Fields) => void>> = {
+  private readonly told: Readonly<Record<string, (params: Fields) => void>> = {
     "ui/notifications/tool-input": (params) => {
-      this.#listeners.asked(this.tool, fields(params.arguments));
+      this.listeners.asked(this.tool, fields(params.arguments));
     },
     "ui/notifications/tool-result": (params) => {
-      this.#listeners.answered(params);
+      this.listeners.answered(params);
     },
     "ui/notifications/tool-cancelled": (params) => {
-      this.#listeners.cancelled(text(params.reason));
+      this.listeners.cancelled(text(params.reason));
     },
     "ui/notifications/host-context-changed": (params) => {
-      this.#change(params);
+      this.change(params);
     },
   };
 }

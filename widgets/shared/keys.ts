@@ -33,13 +33,13 @@ const MOVES: Readonly<Record<string, Move>> = {
   Back: back,
 };
 
-// On a label that is folded, forward unfolds it before it moves on.
+/** On a label that is folded, forward unfolds it before it moves on. */
 function forward(at: Place, grid: Keyed): Place {
   if (at.column === 0 && grid.foldAt(at.row, false)) return at;
   return { ...at, column: at.column + 1 };
 }
 
-// On a label, back folds it, and goes to the line above it where it is folded or has none under it.
+/** On a label, back folds it, and goes to the line above it where it is folded or has none under it. */
 function back(at: Place, grid: Keyed): Place {
   if (at.column > 0) return { ...at, column: at.column - 1 };
   if (grid.foldAt(at.row, true)) return at;

@@ -14,7 +14,7 @@ export interface Refusal {
   readonly hints: readonly string[];
 }
 
-// What reading takes of a host.
+/** What reading takes of a host. */
 export interface Source {
   readonly tool: string;
   can(what: "serverTools"): boolean;
@@ -27,13 +27,13 @@ export interface Shown<Seen> {
   waiting(words: string, again?: () => void): void; // again: reads the result anew, where nothing may come by itself
 }
 
-// Where what a view shows may stand, the best place first.
+/** Where what a view shows may stand, the best place first. */
 function* copies(result: Fields): Generator {
   yield fields(result._meta)[RENDER_BLOCK];
   yield* answers(result);
 }
 
-// Where the answer stands that a model reads.
+/** Where the answer stands that a model reads. */
 export function* answers(result: Fields): Generator {
   yield result.structuredContent;
   for (const part of list(result.content)) yield parsed(text(fields(part).text));
@@ -50,76 +50,73 @@ export function refusalOf(result: Fields): Refusal | undefined {
 }
 
 export class Reading<Seen> {
-  readonly #host: Source;
-  readonly #read: (copy: unknown) => Seen | undefined;
-  readonly #shown: Shown<Seen>;
-  #tool = "";
-  #args: Fields | undefined;
-  #calledAgain = "";
-  #isShown = false;
-  #silence: ReturnType<typeof setTimeout> | undefined;
+  private tool = "";
+  private args: Fields | undefined;
+  private calledAgain = "";
+  private isShown = false;
+  private silence: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(host: Source, read: (copy: unknown) => Seen | undefined, shown: Shown<Seen>) {
-    this.#host = host;
-    this.#read = read;
-    this.#shown = shown;
-  }
+  constructor(
+    private readonly host: Source,
+    private readonly read: (copy: unknown) => Seen | undefined,
+    private readonly shown: Shown<Seen>,
+  ) {}
 
   asked(tool: string, args: Fields): void {
-    this.#tool = tool;
-    this.#args = args;
-    this.#isShown = false;
-    this.#shown.waiting("Reading the books…");
-    this.#silence = setTimeout(() => { this.#offer(); }, PATIENCE_MS);
+    this.tool = tool;
+    this.args = args;
+    this.isShown = false;
+    this.shown.waiting("Reading the books…");
+    this.silence = setTimeout(() => { this.offer(); }, PATIENCE_MS);
   }
 
   cancelled(reason: string): void {
-    clearTimeout(this.#silence);
-    this.#shown.refusal({ error: reason ? `Cancelled: ${reason}` : "Cancelled.", hints: [] });
+    clearTimeout(this.silence);
+    this.shown.refusal({ error: reason ? `Cancelled: ${reason}` : "Cancelled.", hints: [] });
   }
 
   async answered(result: Fields): Promise<void> {
-    clearTimeout(this.#silence);
-    if (this.#isShown || this.#show(result)) return; // what comes after is of the view's own calls
-    const again = this.#again();
+    clearTimeout(this.silence);
+    if (this.isShown || this.show(result)) return; // what comes after is of the view's own calls
+    const again = this.again();
     if (again === undefined) {
-      this.#shown.waiting("The host did not hand over the result. Its figures are in the answer beside this view.");
+      this.shown.waiting("The host did not hand over the result. Its figures are in the answer beside this view.");
       return;
     }
-    this.#shown.waiting("The host withheld the result; reading it again…");
+    this.shown.waiting("The host withheld the result; reading it again…");
     const second = await again.catch((fault: unknown): Fields => ({ isError: true, content: [{ text: String(fault) }] }));
-    if (!this.#show(second)) this.#shown.waiting("The host did not hand over the result.");
+    if (!this.show(second)) this.shown.waiting("The host did not hand over the result.");
   }
 
-  // Some hosts never say that a result is there: whoever waits may ask for it.
-  #offer(): void {
-    if (!this.#host.can("serverTools")) return;
-    this.#shown.waiting("Still waiting for the result.", () => { void this.answered({}); });
+  /** Some hosts never say that a result is there: whoever waits may ask for it. */
+  private offer(): void {
+    if (!this.host.can("serverTools")) return;
+    this.shown.waiting("Still waiting for the result.", () => { void this.answered({}); });
   }
 
-  #show(result: Fields): boolean {
+  private show(result: Fields): boolean {
     const refusal = refusalOf(result);
     if (refusal !== undefined) {
-      this.#shown.refusal(refusal);
+      this.shown.refusal(refusal);
       return true;
     }
     for (const copy of copies(result)) {
-      const seen = this.#read(copy);
+      const seen = this.read(copy);
       if (seen === undefined) continue;
-      this.#shown.table(seen);
-      this.#isShown = true;
+      this.shown.table(seen);
+      this.isShown = true;
       return true;
     }
     return false;
   }
 
-  // The same call through the host, once for one tool and its arguments.
-  #again(): Promise<Fields> | undefined {
-    const tool = this.#tool || this.#host.tool;
-    const asked = JSON.stringify([tool, this.#args]);
-    if (tool === "" || this.#args === undefined || asked === this.#calledAgain) return undefined;
-    if (!this.#host.can("serverTools")) return undefined;
-    this.#calledAgain = asked;
-    return this.#host.call(tool, this.#args);
+  /** The same call through the host, once for one tool and its arguments. */
+  private again(): Promise<Fields> | undefined {
+    const tool = this.tool || this.host.tool;
+    const asked = JSON.stringify([tool, this.args]);
+    if (tool === "" || this.args === undefined || asked === this.calledAgain) return undefined;
+    if (!this.host.can("serverTools")) return undefined;
+    this.calledAgain = asked;
+    return this.host.call(tool, this.args);
   }
 }

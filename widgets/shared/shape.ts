@@ -15,7 +15,7 @@ export const number = (found: unknown): number | undefined => (typeof found === 
 
 export const texts = (found: unknown): readonly string[] => list(found).map(text);
 
-// One of some words, another where it is none of them.
+/** One of some words, another where it is none of them. */
 export const oneOf = <Word extends string>(words: readonly Word[], found: unknown, otherwise: Word): Word =>
   words.find((word) => word === found) ?? otherwise;
 

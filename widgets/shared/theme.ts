@@ -32,7 +32,7 @@ function setFonts(css: string): void {
   document.head.append(style);
 }
 
-// Labels come in the language of the books; the host's own tells in which direction people read.
+/** Labels come in the language of the books; the host's own tells in which direction people read. */
 function setLanguage(locale: string, root: HTMLElement): void {
   if (locale === "") return;
   const script = scriptOf(locale);
@@ -47,7 +47,7 @@ function scriptOf(locale: string): string {
   }
 }
 
-// Tells the host how high the view is whenever that changes; returns how to stop.
+/** Tells the host how high the view is whenever that changes; returns how to stop. */
 export function tellHeight(host: Host, of: Element): () => void {
   let told = 0;
   const observer = new ResizeObserver(() => {

@@ -25,7 +25,7 @@ interface Page {
   readonly policy?: string;
 }
 
-// Serve some pages at an origin of their own; whatever else is asked for there is kept and told at /hits.
+/** Serve some pages at an origin of their own; whatever else is asked for there is kept and told at /hits. */
 async function origin(pages: Readonly<Record<string, Page>>): Promise<string> {
   const hits: string[] = [];
   const server = createServer((request, response) => {

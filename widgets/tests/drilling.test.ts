@@ -47,7 +47,7 @@ const REPORTS: Readonly<Record<string, Shown>> = {
 
 const reportOf = (view: View): Report => view.result.structuredContent as Report;
 
-// The cells that one sum of rows makes: no ratio, no share.
+/** The cells that one sum of rows makes: no ratio, no share. */
 function places({ rows, columns }: Report): readonly Place[] {
   return rows.flatMap((line, row) =>
     line.kind === "header" || line.drill?.operands

@@ -11,7 +11,7 @@ import type { Asked, Showing } from "./host/page";
 
 export type Json = Record<string, unknown>;
 
-// What a host passes on of a result, by the name of what it leaves out.
+/** What a host passes on of a result, by the name of what it leaves out. */
 export const STRIPPED = {
   nothing: (result: CallToolResult): CallToolResult | null => result,
   meta: ({ content, structuredContent }: CallToolResult) => ({ content, ...(structuredContent ? { structuredContent } : {}) }),
@@ -28,7 +28,7 @@ export const ABLE: McpUiHostCapabilities = {
   logging: {},
 };
 
-// How a call is shown.
+/** How a call is shown. */
 export interface Shown {
   readonly tool: string;
   readonly given: Json;
@@ -41,7 +41,7 @@ export interface Shown {
   readonly lax?: boolean; // a sandbox without any policy, to see that it is the policy that keeps a view from something
 }
 
-// A call for each view, as the first that a newcomer makes.
+/** A call for each view, as the first that a newcomer makes. */
 export const VIEWS = {
   "financial-table": { tool: "run_statement", given: {} },
   "inspection-grid": {
@@ -57,7 +57,7 @@ function setting(name: string): string {
 }
 
 const SANDBOX = setting("TEST_SANDBOX");
-// The origin of the host page; it tells at /hits what else was asked of it.
+/** The origin of the host page; it tells at /hits what else was asked of it. */
 export const HOST = setting("TEST_HOST");
 const client = new Client({ name: "browser-tests", version: "1" });
 await client.connect(
@@ -72,12 +72,12 @@ after(async () => {
   await client.close();
 });
 
-// Call a tool of the server.
+/** Call a tool of the server. */
 export async function call(tool: string, given: Json): Promise<CallToolResult> {
   return await client.callTool({ name: tool, arguments: given });
 }
 
-// Call a tool that must answer, and return its result object.
+/** Call a tool that must answer, and return its result object. */
 export async function ask(tool: string, given: Json): Promise<Json> {
   const answer = await call(tool, given);
   assert.ok(!answer.isError, JSON.stringify(answer.structuredContent));
@@ -93,7 +93,7 @@ async function pageOf(tool: Tool): Promise<string> {
   return page.text;
 }
 
-// A view in its host, in a page of its own.
+/** A view in its host, in a page of its own. */
 export class View {
   constructor(
     readonly page: Page,
@@ -102,23 +102,23 @@ export class View {
     private readonly complaints: readonly string[],
   ) {}
 
-  // Return what the view has asked of its host so far.
+  /** Return what the view has asked of its host so far. */
   async asked(method: string): Promise<Asked[]> {
     return (await this.page.evaluate(() => window.host.asked)).filter((one) => one.method === method);
   }
 
-  // Wait until the view has asked something of its host, and return the last of it.
+  /** Wait until the view has asked something of its host, and return the last of it. */
   async waitForAsked(method: string): Promise<unknown> {
     await this.page.waitForFunction((name) => window.host.asked.some((one) => one.method === name), method);
     return (await this.asked(method)).at(-1)?.params;
   }
 
-  // Tell the view of a change in its host.
+  /** Tell the view of a change in its host. */
   async change(context: McpUiHostContext): Promise<void> {
     await this.page.evaluate((changed: Json) => { window.host.change(changed); }, context as Json);
   }
 
-  // Wait until the view is drawn, and as high in its host as it has told it to be.
+  /** Wait until the view is drawn, and as high in its host as it has told it to be. */
   async settled(): Promise<void> {
     await this.frame.waitForSelector("tbody tr");
     const frame = await this.page.waitForSelector("iframe");
@@ -132,13 +132,13 @@ export class View {
     throw new Error("the view and its frame differ in height");
   }
 
-  // Return what lies on the clipboard.
+  /** Return what lies on the clipboard. */
   async clipboard(): Promise<string> {
     await this.page.bringToFront();
     return await this.page.evaluate(() => navigator.clipboard.readText());
   }
 
-  // Return what axe finds wrong with the view, in words.
+  /** Return what axe finds wrong with the view, in words. */
   async violations(): Promise<string[]> {
     await this.frame.evaluate(axe.source);
     const found = await this.frame.evaluate(`axe.run().then(({ violations }) => violations.flatMap(
@@ -146,13 +146,13 @@ export class View {
     return found as string[];
   }
 
-  // Fail where the view broke a policy, threw, or logged an error.
+  /** Fail where the view broke a policy, threw, or logged an error. */
   assertQuiet(): void {
     assert.deepEqual(this.complaints, []);
   }
 }
 
-// Show a call in a host until some work is done.
+/** Show a call in a host until some work is done. */
 export async function shown(asked: Shown, work: (view: View) => Promise<void>): Promise<void> {
   const tool = tools.get(asked.tool);
   assert.ok(tool, `there is no tool ${asked.tool}`);

@@ -13,7 +13,7 @@ declare global {
 const ROUNDS = 5;
 const FRAMES = 60;
 
-// Stands in the page before the view's own script, so that it hears of the result first.
+/** Stands in the page before the view's own script, so that it hears of the result first. */
 function watch(): void {
   addEventListener("message", ({ data }: MessageEvent<{ method?: string }>) => {
     if (data.method !== "ui/notifications/tool-result") return;
@@ -36,7 +36,7 @@ const scrolled = (view: View): Promise<number[]> =>
     return times;
   }, FRAMES);
 
-// Nothing of a report whose lines do not fold.
+/** Nothing of a report whose lines do not fold. */
 const folded = (view: View): Promise<number | null> =>
   view.frame.evaluate(async () => {
     const level = document.querySelector<HTMLButtonElement>(".levels button");

@@ -21,7 +21,7 @@ const browser = await chromium.connect(env.TEST_BROWSER ?? "");
 after(() => browser.close());
 mkdirSync(INTO, { recursive: true });
 
-// Keep a picture as WebP, as the browser itself writes it.
+/** Keep a picture as WebP, as the browser itself writes it. */
 async function keep(name: string, context: BrowserContext, png: Buffer): Promise<void> {
   const page = await context.newPage();
   const written = await page.evaluate(async ([given, quality]) => {

@@ -1,4 +1,4 @@
-/** The playground in a browser: the first minutes of somebody who has never seen the books. */
+// The playground in a browser: the first minutes of somebody who has never seen the books.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** The playground in a real browser, as somebody opens it at the address that `tieout serve` prints. */
+// The playground in a real browser, as somebody opens it at the address that `tieout serve` prints.
 
 import assert from "node:assert/strict";
 import { env } from "node:process";

@@ -6,7 +6,7 @@ import { HOST, shown, VIEWS, type Shown } from "./harness";
 
 type Attempt = () => unknown;
 
-// Try what a view must not do, inside it, and log the names of what worked; it stands in the page as text.
+/** Try what a view must not do, inside it, and log the names of what worked; it stands in the page as text. */
 function attempts(canary: string): void {
   const happens = (element: HTMLElement, add: () => void): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -105,7 +105,7 @@ interface Tried {
   readonly hits: string[]; // what asked for something outside
 }
 
-// Return what works in a view, and what it reached.
+/** Return what works in a view, and what it reached. */
 async function tried(name: string, view: Shown): Promise<Tried> {
   const canary = `${HOST}/${name}`;
   const probe = `<script>(${attempts.toString()})(${JSON.stringify(canary)})</script>`;

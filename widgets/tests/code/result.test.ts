@@ -9,7 +9,7 @@ import type { Fields } from "../../shared/shape";
 
 const seenOf = (copy: unknown): string | undefined => text(fields(copy).label) || undefined;
 
-// A reading whose host answers calls as told; returns what the view was told to show, and the calls it made.
+/** A reading whose host answers calls as told; returns what the view was told to show, and the calls it made. */
 function reading(answer: (args: Fields) => Fields, able = true): { made: Reading<string>; said: string[]; calls: Fields[] } {
   const said: string[] = [];
   const calls: Fields[] = [];

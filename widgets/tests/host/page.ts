@@ -8,7 +8,7 @@ import {
 } from "@modelcontextprotocol/ext-apps/app-bridge";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 
-// A view to show: its page, the call that it shows, and what the host is able to do.
+/** A view to show: its page, the call that it shows, and what the host is able to do. */
 export interface Showing {
   readonly sandbox: string;
   readonly html: string;
@@ -18,13 +18,13 @@ export interface Showing {
   readonly context: McpUiHostContext;
 }
 
-// What a view asked of its host.
+/** What a view asked of its host. */
 export interface Asked {
   readonly method: string;
   readonly params: unknown;
 }
 
-// What the tests drive a host page by.
+/** What the tests drive a host page by. */
 export interface Host {
   readonly asked: Asked[];
   readonly said: unknown[]; // log messages of the view
