@@ -95,7 +95,8 @@ class Calendar:
         if known is None:
             rules = self.grains[grain]
             span = rules.span(ordinal)
-            known = Period(grain, ordinal, rules.code(ordinal), span.first, span.last, rules.label(ordinal))
+            code, name = rules.code(ordinal), rules.name(ordinal)
+            known = Period(grain, ordinal, code, span.first, span.last, name, rules.beside)
             self._known[grain, ordinal] = known
         return known
 

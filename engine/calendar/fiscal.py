@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from engine.calendar.calendar import Calendar
-from engine.calendar.grains import DAY, DAYS, ISO_WEEKS, MONTHS, Counterpart, GrainRules
+from engine.calendar.grains import DAY, DAYS, ISO_WEEKS, Counterpart, GrainRules
 from engine.calendar.periods import Grain, Span
+from engine.calendar.words import Beside, month_words
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199
 
@@ -56,16 +57,6 @@ def month_of(day: date) -> int:
     return day.year * 12 + day.month - 1
 
 
-def month_words(first_month: int, months: int) -> str:
-    """Return a run of months in words: "Jul 2011", "Jul–Sep 2011", "Jul 2011–Jun 2012"."""
-    last = first_month + months - 1
-    end = f"{MONTHS[last % 12]} {last // 12}"
-    if months == 1:
-        return end
-    begin = MONTHS[first_month % 12]
-    return f"{begin}–{end}" if first_month // 12 == last // 12 else f"{begin} {first_month // 12}–{end}"
-
-
 def numbered(match: re.Match[str], most: int) -> int | None:
     """Return the ordinal of a code with a number of the year; None where years have fewer."""
     number = int(match[2])
@@ -91,7 +82,8 @@ def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
         at=month_of,
         span=lambda n: month_span(n, 1),
         code=lambda n: f"{n // 12:04}-{n % 12 + 1:02}",
-        label=lambda n: month_words(n, 1),
+        name=lambda n: month_words(month_span(n, 1).first),
+        beside=Beside.NOTHING,
         years_earlier=lambda n, years: moved(n - 12 * years),
     )
     quarters = GrainRules(
@@ -102,7 +94,8 @@ def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
         at=lambda day: fiscal.quarter_of(month_of(day)),
         span=lambda n: month_span(fiscal.quarter_months(n), 3),
         code=lambda n: f"{n // 4:04}-Q{n % 4 + 1}",
-        label=lambda n: f"{fiscal.name(n // 4)} Q{n % 4 + 1} ({month_words(fiscal.quarter_months(n), 3)})",
+        name=lambda n: f"{fiscal.name(n // 4)} Q{n % 4 + 1}",
+        beside=Beside.MONTHS,
         years_earlier=lambda n, years: moved(n - 4 * years),
     )
     years = GrainRules(
@@ -113,7 +106,8 @@ def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
         at=lambda day: fiscal.year_of(month_of(day)),
         span=lambda n: month_span(fiscal.first_month(n), 12),
         code=lambda n: f"{n:04}",
-        label=lambda n: fiscal.name(n) + (f" ({month_words(fiscal.first_month(n), 12)})" if fiscal.starts > 1 else ""),
+        name=fiscal.name,
+        beside=Beside.MONTHS if fiscal.starts > 1 else Beside.NOTHING,
         years_earlier=lambda n, years: moved(n - years),
     )
     first, last = years.span(FIRST_YEAR), years.span(LAST_YEAR)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from engine.calendar.periods import Grain, Span
+from engine.calendar.words import Beside, day_words
 
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 DAY = timedelta(days=1)
 SHAPES = {
     Grain.DATE: (re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII), "YYYY-MM-DD"),
@@ -37,22 +37,9 @@ class GrainRules:
     at: Callable[[date], int]
     span: Callable[[int], Span]
     code: Callable[[int], str]
-    label: Callable[[int], str]
+    name: Callable[[int], str]
+    beside: Beside
     years_earlier: Callable[[int, int], Counterpart]
-
-
-def day_words(day: date) -> str:
-    """Return a day in words: "3 Jan 2021"."""
-    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
-
-
-def span_words(span: Span) -> str:
-    """Return some days in words: "29 Jul–25 Aug 2012"."""
-    first, last = span.first, span.last
-    if first.year != last.year:
-        return f"{day_words(first)}–{day_words(last)}"
-    begin = f"{first.day} {MONTHS[first.month - 1]}" if first.month != last.month else str(first.day)
-    return day_words(last) if first == last else f"{begin}–{day_words(last)}"
 
 
 def parse_day(match: re.Match[str]) -> int | None:
@@ -120,7 +107,8 @@ DAYS = GrainRules(
     at=date.toordinal,
     span=lambda n: Span(date.fromordinal(n), date.fromordinal(n)),
     code=lambda n: date.fromordinal(n).isoformat(),
-    label=lambda n: day_words(date.fromordinal(n)),
+    name=lambda n: day_words(date.fromordinal(n)),
+    beside=Beside.NOTHING,
     years_earlier=day_years_earlier,
 )
 ISO_WEEKS = GrainRules(
@@ -131,6 +119,7 @@ ISO_WEEKS = GrainRules(
     at=week_of,
     span=week_span,
     code=week_code,
-    label=lambda n: f"{week_code(n)} ({day_words(week_span(n).first)}–{day_words(week_span(n).last)})",
+    name=week_code,
+    beside=Beside.DAYS,
     years_earlier=week_years_earlier,
 )

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 
+from engine.calendar.words import Beside, named
+
 
 class Grain(Enum):
     """A length of period, by the name that list_dimensions gives it."""
@@ -58,7 +60,13 @@ class Period:
     code: str
     first: date
     last: date
-    label: str
+    name: str
+    beside: Beside
+
+    @property
+    def label(self) -> str:
+        """The period in words."""
+        return named(self.name, self.beside, self.first, self.last)
 
     @property
     def span(self) -> Span:
@@ -90,8 +98,9 @@ class PeriodRange:
 
     @property
     def label(self) -> str:
-        """The range in words."""
-        return self.start.label if self.count == 1 else f"{self.start.label} – {self.end.label}"
+        """The range in words; its days are said once."""
+        name = self.start.name if self.count == 1 else f"{self.start.name} – {self.end.name}"
+        return named(name, self.start.beside, self.start.first, self.end.last)
 
 
 @dataclass(frozen=True, slots=True)

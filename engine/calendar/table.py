@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from engine.calendar.calendar import Calendar
-from engine.calendar.grains import DAYS, ISO_WEEKS, Counterpart, GrainRules, span_words
+from engine.calendar.grains import DAYS, ISO_WEEKS, Counterpart, GrainRules
 from engine.calendar.periods import Grain, Span
+from engine.calendar.words import Beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Column:
     called: str
     number: Callable[[TableRow], int | None]
     code: str
-    label: str
+    name: str
 
 
 COLUMNS: dict[Grain, Column] = {
@@ -90,6 +91,7 @@ def rules_of(column: Column, keys: Sequence[tuple[int, int]], spans: Sequence[Sp
         at=at,
         span=lambda n: spans[n],
         code=lambda n: codes[n],
-        label=lambda n: f"{column.label.format(*keys[n])} ({span_words(spans[n])})",
+        name=lambda n: column.name.format(*keys[n]),
+        beside=Beside.DAYS,
         years_earlier=years_earlier,
     )

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from engine.calendar.grains import MONTHS, SHAPES, iso_week, parse_day, week_code
+from engine.calendar.grains import SHAPES, iso_week, parse_day, week_code
 from engine.calendar.periods import Grain
+from engine.calendar.words import MONTHS
 
 Label = str | list[str]
 FIRST_YEAR, LAST_YEAR, MOST_YEARS = 1950, 2100, 40

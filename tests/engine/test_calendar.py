@@ -197,3 +197,25 @@ def test_outside_the_calendar_there_is_no_period(calendars: dict[str, Calendar])
         assert calendar.at(day, Grain.MONTH) is None
         assert calendar.at(day, Grain.YEAR) is None
     assert calendar.at(date(2012, 1, 1), Grain.QUARTER) is None
+
+
+@pytest.mark.parametrize(
+    ("calendar", "start", "end", "label"),
+    [
+        ("year", "2026-01", "2026-01", "Jan 2026"),
+        ("year", "2026-01", "2026-09", "Jan 2026 – Sep 2026"),
+        ("year", "2026-Q1", "2026-Q1", "2026 Q1 (Jan–Mar 2026)"),
+        ("year", "2026-Q1", "2026-Q3", "2026 Q1 – 2026 Q3 (Jan–Sep 2026)"),
+        ("year", "2025", "2026", "2025 – 2026"),
+        ("year", "2026-W01", "2026-W02", "2026-W01 – 2026-W02 (29 Dec 2025–11 Jan 2026)"),
+        ("year", "2026-03-30", "2026-03-31", "30 Mar 2026 – 31 Mar 2026"),
+        ("july", "2012-Q1", "2012-Q3", "FY2012 Q1 – FY2012 Q3 (Jul 2011–Mar 2012)"),
+        ("july", "2012", "2013", "FY2012 – FY2013 (Jul 2011–Jun 2013)"),
+        ("4-4-5", "2012-01", "2012-01", "FY2012 P01 (26 Dec 2011–22 Jan 2012)"),
+        ("4-4-5", "2012-02", "2012-03", "FY2012 P02 – FY2012 P03 (23 Jan–25 Mar 2012)"),
+    ],
+)
+def test_a_range_says_its_days_once(
+    calendars: dict[str, Calendar], calendar: str, start: str, end: str, label: str
+) -> None:
+    assert calendars[calendar].range(start, end).label == label
