@@ -2,6 +2,7 @@
 
 import { h } from "./dom";
 import { objects } from "./json";
+import { prose } from "./prose";
 import { isFields, list, text, type Fields } from "../shared/shape";
 
 const MOST_ROWS = 200;
@@ -40,7 +41,7 @@ const isLong = (value: unknown): boolean =>
 
 function longOf(value: unknown): HTMLElement {
   if (isFields(value)) return plain(value);
-  if (typeof value === "string") return h("p", { class: "prose" }, value);
+  if (typeof value === "string") return prose(value);
   return table(objects(value));
 }
 

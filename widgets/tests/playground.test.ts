@@ -207,3 +207,14 @@ test("a view has neither the key nor the page nor the tools", async () => {
     complaints.splice(0); // the browser's own lines about what it refused
   });
 });
+
+test("what the books say of themselves is read as prose", async () => {
+  await playing(async ({ page }) => {
+    await run(page, "svc_orientation");
+    const said = page.locator(".prose");
+    await said.getByRole("heading", { name: "Corvane Group" }).waitFor();
+    assert.deepEqual(await said.locator("li strong").allInnerTexts(), ["gl", "people", "sales"]);
+    assert.doesNotMatch(await said.innerText(), /\*\*|`|^[#-] /m);
+    assert.deepEqual(await violations(page), []);
+  });
+});

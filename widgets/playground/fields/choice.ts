@@ -55,7 +55,7 @@ export function chips(id: string, label: string, offers: Offers): Row {
     shown.replaceChildren(
       ...taken.map((name) => {
         const remove = (): void => { take(taken.filter((known) => known !== name)); };
-        return h("button", { type: "button", class: "chip", "aria-label": `Remove ${name}`, onclick: remove }, name);
+        return h("button", { type: "button", class: "chip", "aria-label": `Remove ${name}`, title: name, onclick: remove }, h("span", {}, name));
       }),
     );
     shown.dispatchEvent(new Event("input", { bubbles: true }));
