@@ -6,6 +6,7 @@
 import type { Value } from "../shared/decimal";
 import { fields, isFields, list, number, oneOf, text, texts } from "../shared/shape";
 import type { Fields } from "../shared/shape";
+import { inWords } from "../shared/words";
 import { isPrice, shown } from "./figures";
 import type { Comparison, Kind, Precision } from "./figures";
 
@@ -78,7 +79,7 @@ export function readTable(found: unknown): Table | undefined {
   return {
     label: said.label,
     caption: text(said.caption) || captionOf(said, unit),
-    rowsAre: Object.keys(fields(rows[0]?.members)).join(" · ") || "Line",
+    rowsAre: Object.keys(fields(rows[0]?.members)).map(inWords).join(" · ") || "Line",
     columns: columns.map((column) => readColumn(column, unit)),
     lines: rows.map((row) => readLine(row, columns, unit, precision)),
     notes: list(said.notes).map(readNote),

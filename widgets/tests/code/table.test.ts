@@ -40,3 +40,9 @@ test("what is no table reads as nothing", () => {
   for (const other of [undefined, null, [], "x", {}, { columns: [], rows: 3 }, { label: "x", columns: [], rows: [{}] }, { error: "no" }])
     assert.equal(readTable(other), undefined);
 });
+
+test("a corner says in words what stands below it", () => {
+  const row = { label: "Sales", values: [1], members: { cost_centre: "10", month: "2026-01" } };
+  assert.equal(readTable({ label: "x", columns: [{ alias: "A" }], rows: [row] })?.rowsAre, "Cost centre · Month");
+  assert.equal(readTable({ label: "x", columns: [{ alias: "A" }], rows: [{ label: "Sales", values: [1] }] })?.rowsAre, "Line");
+});
