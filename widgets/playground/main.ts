@@ -17,6 +17,7 @@ import { theme, themed } from "./theme";
 import { Views } from "./views";
 
 const OPENS_WITH = "run_statement";
+const WAITING = "Asking the server …";
 const REPLACED = "Another call was made.";
 const STOPPED = "Stopped.";
 const ROOM = 0.8; // of the window's height, for a view; half of it beside the rows behind a figure
@@ -44,12 +45,18 @@ class Playground {
     byId("tools").append(this.menu.element);
   }
 
-  /** Begin with the report that the books show where nothing is asked for. */
+  /** Name the books, and begin with the report that they show where nothing is asked for. */
   async open(): Promise<void> {
-    byId("books").textContent = text((await this.books.answer("svc_orientation")).name);
     const first = this.toolOf(OPENS_WITH) ?? this.tools[0];
-    if (!first) return;
-    const ask = this.choose(first);
+    await Promise.all([this.name(), first && this.openWith(first)]);
+  }
+
+  private async name(): Promise<void> {
+    byId("books").textContent = text((await this.books.answer("svc_orientation")).name);
+  }
+
+  private async openWith(tool: Tool): Promise<void> {
+    const ask = this.choose(tool);
     const call = await this.run({});
     if (call && !call.isError && this.ask === ask) ask.form.set(questionOf(call.answer));
   }
@@ -159,6 +166,7 @@ function signIn(words: string): void {
     keep(box.value.trim());
     location.reload();
   };
+  byId("books").textContent = "";
   byId("play").hidden = true;
   byId("sign-in").hidden = false;
   byId("sign-in").replaceChildren(
@@ -183,6 +191,7 @@ async function start(): Promise<void> {
     return;
   }
   const server = new Server(key);
+  byId("books").textContent = WAITING;
   try {
     const playground = new Playground(server, await server.tools());
     themed(byId("theme"), () => { playground.retheme(); });

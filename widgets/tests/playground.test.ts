@@ -33,6 +33,45 @@ test("the key leaves the address at once, and stays for the tab", async () => {
   });
 });
 
+// Keeps the calls with some words waiting until what it returns is called.
+async function held(page: Page, words: string): Promise<() => void> {
+  let answer = (): void => undefined;
+  const answered = new Promise<void>((resolve) => { answer = resolve; });
+  await page.route("**/mcp", async (route) => {
+    if (route.request().postData()?.includes(words)) await answered;
+    await route.continue();
+  });
+  return answer;
+}
+
+test("while the server has not answered, the page says what it waits for", async () => {
+  await playing(async ({ page, view }) => {
+    await view.getByText("Profit and loss").first().waitFor();
+    const answer = await held(page, "run_statement");
+    await page.reload();
+    await page.locator("#came[aria-busy]").waitFor({ state: "attached" });
+    assert.equal(await page.locator("#came").evaluate((came) => getComputedStyle(came, "::before").content), '"Asking the server …"');
+    answer();
+    await view.getByText("Profit and loss").first().waitFor();
+    await held(page, "tools/list");
+    await page.reload();
+    await page.locator("#books", { hasText: "Asking the server …" }).waitFor();
+  });
+});
+
+test("who picks a tool before the books have told their name keeps it", async () => {
+  await playing(async ({ page, view }) => {
+    await view.getByText("Profit and loss").first().waitFor();
+    const answer = await held(page, "svc_orientation");
+    await page.reload();
+    await run(page, "list_scenarios");
+    await page.locator(".said", { hasText: "list_scenarios" }).waitFor();
+    answer();
+    await page.locator("#books", { hasText: "Corvane" }).waitFor();
+    assert.match(await page.locator(".said").innerText(), /list_scenarios/);
+  });
+});
+
 test("without the key it asks for it, and says when it is another one", async () => {
   await playing(async ({ page, complaints }) => {
     await page.getByLabel("Key").fill("x".repeat(40));
