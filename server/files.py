@@ -25,7 +25,7 @@ from server.principal import Principal
 from server.settings import Settings
 from server.stores.disk import Volume
 from server.stores.files import PostgresFiles, PostgresPrincipals, PostgresUploads
-from server.stores.postgres import Database
+from server.stores.postgres import Lends
 
 RETRY_AFTER_MS = 2000
 KEY_FILE = "signing.key"
@@ -82,7 +82,7 @@ class Archive:
         self.volume.drop(found - {*self.files.known(found), *self.uploads.known(found)})
 
 
-def archive_of(settings: Settings, database: Database) -> Archive:
+def archive_of(settings: Settings, database: Lends) -> Archive:
     """Return the files of a deployment, known in its database."""
     return Archive(
         files=PostgresFiles(database),

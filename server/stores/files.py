@@ -9,7 +9,7 @@ from psycopg.rows import dict_row, scalar_row
 from psycopg.types.json import Jsonb
 
 from server.ports import Arrived, File, Seen, Upload
-from server.stores.postgres import Database
+from server.stores.postgres import Lends
 
 # what an owner has grows in one place at a time: otherwise two could each find room for themselves
 LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended(%(owner)s, 8))"
@@ -78,7 +78,7 @@ LAST: LiteralString = "select claims, seen_at from principals where subject = %(
 class PostgresFiles:
     """What is known of files, for every server that shares the database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Lends) -> None:
         self._database = database
 
     def add(self, file: File, quota: int) -> bool:
@@ -111,7 +111,7 @@ class PostgresFiles:
 class PostgresUploads:
     """What is known of uploads, for every server that shares the database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Lends) -> None:
         self._database = database
 
     def reserve(self, upload: Upload, quota: int) -> bool:
@@ -168,7 +168,7 @@ class PostgresUploads:
 class PostgresPrincipals:
     """What each caller's token said last, for every server that shares the database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Lends) -> None:
         self._database = database
 
     def record(self, subject: str, seen: Seen) -> None:

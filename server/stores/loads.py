@@ -10,7 +10,7 @@ from psycopg.sql import SQL, Composed, Identifier, Placeholder
 from engine.calendar.periods import Span
 from engine.feeds import LoadAttempt, LoadMode, LoadStatus
 from server.ports import LoadsAsked, LoadTally
-from server.stores.postgres import Database
+from server.stores.postgres import Lends
 
 TEXTS = ("load_id", "binding", "source", "target", "periods", "message", "rejects_file")
 VALUES = ("started_at", "finished_at", "due_at", "rows_read", "rows_landed", "rows_rejected")
@@ -68,7 +68,7 @@ LAST_DUE = "select max(due_at) from load_attempts where binding = %s"
 class PostgresLoads:
     """The history of loads in the platform database; every method raises StoreDown where that is out of reach."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Lends) -> None:
         self._database = database
 
     def begin(self, attempt: LoadAttempt) -> None:

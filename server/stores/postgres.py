@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol, TypeVar
 
 import psycopg
 from psycopg.abc import PQGen
@@ -31,7 +31,10 @@ DEFAULTS = {
     "keepalives_interval": "5",
     "keepalives_count": "3",
 }
+CROWDED = "it has no connection left"
 WORDS = (  # what libpq says, what is told of it: names of hosts, users and databases stay out
+    ("too many", CROWDED),  # which goes on to name the role or the database
+    ("connection slots", CROWDED),
     ("bad value", "its URI has a parameter without a valid value"),
     ("invalid integer", "its URI has a parameter without a valid value"),
     ("password authentication failed", "it refuses the password"),
@@ -42,8 +45,6 @@ WORDS = (  # what libpq says, what is told of it: names of hosts, users and data
     ("starting up", "it is starting"),
     ("recovery", "it is starting"),
     ("shutting down", "it is stopping"),
-    ("too many", "it has no connection left"),
-    ("connection slots", "it has no connection left"),
     ("refused", "nothing listens at its address"),
     ("No such file", "nothing listens at its address"),
     ("resolve", "its host name is not known"),
@@ -59,6 +60,18 @@ TOLD = (  # what can go wrong with a transaction that is no fault of ours
     (psycopg.errors.ReadOnlySqlTransaction, "takes no writes; DATABASE_URL must name the primary server"),
 )
 EXPECTED = (psycopg.OperationalError, *(kind for kind, _ in TOLD))
+GOING = "57P"  # class of what a server says that goes down or is not up yet
+
+
+class Unreachable(StoreDown):
+    """The platform database gave no answer: nothing is there, or lets nobody in, or says anything."""
+
+
+class Lends(Protocol):
+    """Lends connections to the platform database."""
+
+    def transaction(self) -> AbstractContextManager[psycopg.Connection[TupleRow]]:
+        """Lend a connection for one transaction; StoreDown where there is none, or where it is lost on the way."""
 
 
 class Impatient(psycopg.Connection[TupleRow]):
@@ -110,9 +123,14 @@ class Database:
             with self._pool.connection() as connection:
                 yield connection
         except PoolTimeout:
-            raise StoreDown(self._trouble() or why_not(self.uri)) from None
+            trouble = self._trouble()
+            raise (Unreachable(trouble) if trouble else why_not(self.uri)) from None
         except EXPECTED as fault:
-            raise StoreDown(broken(fault)) from None
+            raise broken(fault) from None
+
+    def look(self) -> None:
+        """Return where a new connection can be had; StoreDown says why it cannot, sooner than a transaction would."""
+        connect(self.uri).close()
 
     def ping(self) -> None:
         """Return where a statement comes back; StoreDown where it does not."""
@@ -161,26 +179,30 @@ def connect(uri: str) -> psycopg.Connection[TupleRow]:
     try:
         return psycopg.connect(connection_string(uri), autocommit=True)
     except psycopg.Error as fault:
-        raise StoreDown(unreachable(fault)) from None
+        raise unreachable(fault) from None
 
 
-def why_not(uri: str) -> str:
+def why_not(uri: str) -> StoreDown:
     """Return why no connection can be had."""
     try:
-        psycopg.connect(connection_string(uri)).close()
-    except psycopg.Error as fault:
-        return unreachable(fault)
-    return "the platform database is busy: every connection to it is in use"
+        connect(uri).close()
+    except StoreDown as down:
+        return down
+    return StoreDown("the platform database is busy: every connection to it is in use")
 
 
-def unreachable(fault: psycopg.Error) -> str:
+def unreachable(fault: psycopg.Error) -> StoreDown:
     """Return why a connection failed, without what it was made with."""
     said = str(fault)
     known = next((told for text, told in WORDS if text in said), None)
-    return "the platform database cannot be reached" + (f": {known}" if known else "")
+    why = "the platform database cannot be reached" + (f": {known}" if known else "")
+    return StoreDown(why) if known == CROWDED else Unreachable(why)
 
 
-def broken(fault: psycopg.Error) -> str:
+def broken(fault: psycopg.Error) -> StoreDown:
     """Return why a transaction failed that had begun."""
     known = next((told for kind, told in TOLD if isinstance(fault, kind)), None)
-    return f"the platform database {known}" if known else "the connection to the platform database was lost"
+    if known:
+        return StoreDown(f"the platform database {known}")
+    lost = "the connection to the platform database was lost"
+    return Unreachable(lost) if (fault.sqlstate or GOING).startswith(GOING) else StoreDown(lost)

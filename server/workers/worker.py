@@ -32,8 +32,10 @@ from server.scripts import Workshop
 from server.settings import Settings
 from server.signals import end_with
 from server.stores.leases import CacheLeases, SharedLeases
+from server.stores.loads import PostgresLoads
 from server.stores.memory import MemoryLeases
 from server.stores.profiles import source_of
+from server.stores.spared import Spared
 from server.telemetry.calls import Telemetry
 from server.telemetry.logs import log_to
 from server.telemetry.metrics import CallMetrics
@@ -72,12 +74,13 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
         with traced(), platform(settings, keeps=False) as opened:
             telemetry = Telemetry(metrics)
             profiles = LiveProfiles(source_of(settings, opened.database), instance.catalogue)
-            archive = archive_of(settings, opened.database)
+            spared = Spared(opened.database)
+            archive = archive_of(settings, spared)
             recorder = Recorder(archive.principals)
             keeping = Keeping(opened.snapshots, archive, recorder, importer_of(settings))
             workshop = Workshop(Pool(settings.scripts_at_once, scripts))
             Thread(target=try_scripts, args=(workshop, told), name="first look at the jail", daemon=True).start()
-            callers = callers_of(settings, instance, opened.loads, keeping, profiles, workshop)
+            callers = callers_of(settings, instance, PostgresLoads(spared), keeping, profiles, workshop)
             leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
             dispatch = Dispatch(callers, settings, telemetry, leases, tools, partial(overran, told))
             health, authority = HealthBoard(brief.health), authority_of(settings)
