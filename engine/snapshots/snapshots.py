@@ -4,7 +4,8 @@ The table of a snapshot is the tidy frame, unscaled, and behind it the fractions
 denominators as they came out of the sums and formulas, in 64 bits or, where some are longer, as text. Digits would not
 do: a quotient's are cut to 15, and what rounds an opened report must round the figure and not its rounding. A figure
 that is not there has no numerator; its denominator is 0 where it is unavailable and absent where it is missing. What
-was asked, the layout, notes, freshness, versions and permission are the header.
+was asked, the layout, notes, freshness, versions and permission are the header; the lines and places of a report, each
+with what leads from it to its rows, stand beside it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +39,7 @@ Values = Mapping[str, Any]  # field to value
 class Kind:
     """One kind of what is kept: its fields, the one that the table stands for, that one's columns, how it is remade.
 
-    `unseen` are fields of which a script is given nothing, and which may be long.
+    `unseen` are fields of which a script is given nothing, and which may be long: they stand beside the header.
     """
 
     made: type[Kept]
@@ -56,8 +57,9 @@ def keep(kept: Kept) -> bytes:
     for at, figures in enumerate(kind.columns(kept)):
         table = table.append_column(f"numerator{at}", integers([numerator_of(figure) for figure in figures]))
         table = table.append_column(f"denominator{at}", integers([denominator_of(figure) for figure in figures]))
-    head = {field: getattr(kept, field) for field in kind.fields if field != kind.body}
-    return write(table, {"kind": name, "width": kept.frame.width, **head})
+    head = {field: getattr(kept, field) for field in kind.fields if field not in (kind.body, *kind.unseen)}
+    aside = {field: getattr(kept, field) for field in kind.unseen}
+    return write(table, {"kind": name, "width": kept.frame.width, **head}, aside)
 
 
 def opened(data: bytes, reader: Reader) -> Kept:
@@ -98,7 +100,7 @@ class Found:
 
 def checked(data: bytes, reader: Reader, *, whole: bool = True) -> Found:
     """Return what a snapshot consists of; refuse a reader who may not see all of it any more."""
-    header, table = read(data)
+    header, table = read(data, whole=whole)
     try:
         kind, width = KINDS[header["kind"]], header["width"]
         left_out = {kind.body, *(() if whole else kind.unseen)}

@@ -1,7 +1,8 @@
 """The bytes of a snapshot: an Arrow IPC stream with a JSON header in its schema's metadata, then a digest.
 
-Any Arrow reader reads the stream and stops before the digest. The digest is what tells a damaged or foreign file from
-a snapshot before anything of it is believed: Arrow itself would hand on a flipped bit as another figure.
+What may be long and is not always wanted is beside the header, so that it need not be read with it. Any Arrow reader
+reads the stream and stops before the digest. The digest is what tells a damaged or foreign file from a snapshot before
+anything of it is believed: Arrow itself would hand on a flipped bit as another figure.
 """
 
 from base64 import b64decode, b64encode
@@ -15,18 +16,18 @@ from pydantic_core import from_json, to_json
 from engine.errors import BadArguments
 
 HEADER = b"tieout"
-PACKED = b"tieout.lz4"  # the header where it is long, in base64: a report by many members names them all
-LONG = 256 * 1024  # bytes above which the header, and the columns, are compressed
+ASIDE = b"tieout.aside"
+PACKED = b".lz4"  # added to either where it is long, in base64: a report by many members names them all
+LONG = 256 * 1024  # bytes above which each of them, and the columns, are compressed
 CODEC = "lz4"
 DIGEST = 32
 
 Header = Mapping[str, Any]
 
 
-def write(table: pa.Table, header: Header) -> bytes:
-    """Return the bytes of a table and its header, whose values are such as engine.snapshots.values reads again."""
-    text = to_json(header)
-    metadata = {HEADER: text} if len(text) <= LONG else {PACKED: packed(text)}
+def write(table: pa.Table, header: Header, aside: Header | None = None) -> bytes:
+    """Return the bytes of a table, its header and what is beside it, as engine.snapshots.values reads them again."""
+    metadata = {**described(HEADER, header), **(described(ASIDE, aside) if aside else {})}
     options = pa.ipc.IpcWriteOptions(compression=None)
     if table.nbytes > LONG:
         options.compression = CODEC
@@ -38,16 +39,32 @@ def write(table: pa.Table, header: Header) -> bytes:
     return stream + sha256(stream).digest()
 
 
-def read(data: bytes) -> tuple[Header, pa.Table]:
-    """Return the header and the table of a snapshot; refuse bytes that are none, or no longer what was written."""
+def read(data: bytes, *, whole: bool = True) -> tuple[Header, pa.Table]:
+    """Return the header and the table of a snapshot; refuse bytes that are none, or no longer what was written.
+
+    The header is the `whole` of it, or without what is beside it.
+    """
     view = memoryview(data)
     stream, digest = view[:-DIGEST], view[-DIGEST:]
     if sha256(stream).digest() != digest:
         raise BadArguments("This is no kept report, or it is damaged. Run the report again and keep that.")
     table = pa.ipc.open_stream(stream).read_all()
     metadata = table.schema.metadata
-    text = metadata[HEADER] if HEADER in metadata else unpacked(metadata[PACKED])
-    return from_json(text), table.replace_schema_metadata(None)
+    header = read_part(HEADER, metadata) | (read_part(ASIDE, metadata) if whole else {})
+    return header, table.replace_schema_metadata(None)
+
+
+def described(name: bytes, part: Header) -> dict[bytes, bytes]:
+    """Return a part as metadata."""
+    text = to_json(part)
+    return {name: text} if len(text) <= LONG else {name + PACKED: packed(text)}
+
+
+def read_part(name: bytes, metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """Return a part of metadata, an empty one where it is not there."""
+    packed_name = name + PACKED
+    text = unpacked(metadata[packed_name]) if packed_name in metadata else metadata.get(name, b"{}")
+    return dict(from_json(text))
 
 
 def with_each_text_once(table: pa.Table) -> pa.Table:

@@ -18,8 +18,9 @@ from engine.exact import Exact
 from engine.formulas.figures import Nothing
 from engine.report.inspection import Inspection
 from engine.report.report import Report
+from engine.snapshots.snapshots import given as given_to_a_script
 from engine.snapshots.snapshots import keep, opened
-from engine.snapshots.stream import LONG, PACKED, read, write
+from engine.snapshots.stream import ASIDE, LONG, PACKED, read, write
 from engine.table import table
 from tests.support.inspecting import ledger
 
@@ -120,11 +121,28 @@ def test_a_long_report_is_packed_and_any_arrow_reader_reads_its_frame(demo_books
         "sales_amount", "units", scenarios=columns, period=("2025-01", "2026-09"), dimensions=["customer", "period"]
     )
     kept = keep(report)
-    assert PACKED in pa.ipc.open_stream(kept).schema.metadata
+    assert ASIDE + PACKED in pa.ipc.open_stream(kept).schema.metadata
     assert LONG < len(kept) < report.frame.estimated_size() / 2
     frame = pl.read_ipc_stream(kept).cast({pl.Categorical: pl.String})
     assert frame.select(report.frame.columns).equals(report.frame)
     assert_same(opened(kept, demo_books.reader), report)
+
+
+def test_a_script_is_given_a_report_without_what_stands_beside_its_header(demo_books: Door) -> None:
+    report = demo_books.statement("full_pnl", scenarios={"A": "actual"}, period="2026-01", dimensions=["organisation"])
+    kept = keep(report)
+    header, table = read(kept, whole=False)
+    beside = {key: value for key, value in read(kept)[0].items() if key not in header}
+    assert beside.keys() == {"lines", "places"}
+    unread = write(table, header, {key: [None] for key in beside})
+    for one in (given_to_a_script(kept, demo_books.reader), given_to_a_script(unread, demo_books.reader)):
+        assert isinstance(one, Report)
+        assert one.frame.equals(report.frame)
+        assert (one.permission, one.notes, one.columns) == (report.permission, report.notes, report.columns)
+    with pytest.raises(ExpiredReference):
+        opened(unread, demo_books.reader)
+    with pytest.raises(ExpiredReference):
+        given_to_a_script(write(table, {**header, "permission": None}), demo_books.reader)
 
 
 ROWS = "2021-01-05 actual Sales E1 J1 100.10 first\n2021-01-06 actual Returns E1 J1 30 -\n- actual Sales E2 J2 7 last"
