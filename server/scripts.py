@@ -58,7 +58,7 @@ class CallerScripts:
 
     def run(self, tool: str, code: str, frames: Sequence[pl.DataFrame]) -> Left:
         """Run a script over frames and return what it left; a Refusal says what to mend, Busy that no place is free."""
-        streams = tuple(frame.write_ipc_stream(None).getvalue() for frame in frames)
+        streams = tuple(stream_of(frame) for frame in frames)
         if (together := sum(map(len, streams))) > MOST_FRAME_BYTES:
             raise TransformLimit(
                 f"These results are {together >> 20} MB together; a script is given {MOST_FRAME_BYTES >> 20} MB at "
@@ -82,6 +82,12 @@ class CallerScripts:
         """Return the picture of a chart; RenderFailed says why there is none."""
         self.stop()
         return self.workshop.renderer.render(vega_lite, form)
+
+
+def stream_of(frame: pl.DataFrame) -> bytes:
+    """Return a frame as a script is given it: texts end to end, for views of texts that repeat take long to write."""
+    written: bytes = frame.write_ipc_stream(None, compat_level=pl.CompatLevel.oldest()).getvalue()
+    return written
 
 
 FAILURES: Mapping[FailureKind, tuple[type[Refusal], str]] = {
