@@ -1,9 +1,10 @@
 """Dispatch: one call from its arguments to its answer, with caps, lanes and a deadline.
 
-Calls over the cap are answered busy at once. Admitted ones run in one of two lanes of threads, callers in turn: heavy
-calls in as many as this process has cores to itself, light ones beside them. A call whose client is gone or whose
-deadline has passed never begins, or stops at the next frame it would collect; its slot is given back when its thread
-has ended. One that computes on nevertheless is told of: nothing but the end of the process ends it.
+Calls over the cap are answered busy at once. Admitted ones run in one of three lanes of threads, callers in turn: heavy
+calls in as many as this process has cores to itself, scripts in as many as there are places for them, light calls
+beside them. A call whose client is gone or whose deadline has passed never begins, or stops at the next frame it would
+collect; its slot is given back when its thread has ended. One that computes on nevertheless is told of: nothing but the
+end of the process ends it.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ from server.ports import CapReached, Leases
 from server.principal import Principal
 from server.settings import Settings
 from server.telemetry.calls import Telemetry
-from server.tool import Deployment, Tool
+from server.tool import Deployment, LaneName, Tool
 from server.toolbox import TOOLS
 from server.wire.answer import as_text
 from server.wire.read import read_request
@@ -94,13 +95,17 @@ class Dispatch:
         self._overrun = overrun
         telemetry.expect(tools)
         self._in_flight: set[asyncio.Task[Outcome]] = set()
-        self._heavy = Lane("heavy", max(1, (os.cpu_count() or 1) // settings.workers))
-        self._light = Lane("light", LIGHT_THREADS)
+        threads: Mapping[LaneName, int] = {
+            "heavy": max(1, (os.cpu_count() or 1) // settings.workers),
+            "light": LIGHT_THREADS,
+            "scripts": settings.scripts_at_once,
+        }
+        self._lanes = {name: Lane(name, count) for name, count in threads.items()}
 
     def close(self) -> None:
         """Take no more calls."""
-        self._heavy.close()
-        self._light.close()
+        for lane in self._lanes.values():
+            lane.close()
 
     async def offered(self) -> Mapping[str, Tool]:
         """Return the tools that can be called here."""
@@ -138,7 +143,7 @@ class Dispatch:
         lease = await self._take(principal)
         stop = Stopper(Event(), deadline)
         work = partial(copy_context().run, self._run, tool, arguments, principal, stop)
-        turn = (self._heavy if tool.heavy else self._light).submit(principal.subject, work)
+        turn = self._lanes[tool.lane].submit(principal.subject, work)
         ended = asyncio.create_task(self._until_ended(turn, lease, tool))
         self._in_flight.add(ended)
         ended.add_done_callback(self._out)

@@ -71,6 +71,8 @@ class Lane:
                 self._running[caller] -= 1
                 if not self._running[caller]:
                     del self._running[caller]
+                if caller in self._lines:  # whoever came meanwhile has waited longer for a turn
+                    self._lines[caller] = self._lines.pop(caller)
 
     def _next(self) -> tuple[str, Waiting[Any]] | None:
         with self._changed:

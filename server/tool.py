@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from engine.requests import Request
 from server.caller import Caller
@@ -13,6 +13,8 @@ from server.settings import Settings
 from server.widgets import Widget
 from server.wire.answer import Answer
 from server.wire.schema import Json, Shape
+
+LaneName = Literal["heavy", "light", "scripts"]
 
 
 class Effect(Enum):
@@ -40,7 +42,7 @@ class Tool:
     request: type[Request]
     run: Callable[[Caller, Any], Answer]
     example: Mapping[str, Any]
-    heavy: bool = False  # plans over facts: waits its turn in the lane of heavy calls
+    lane: LaneName = "light"  # where it waits its turn: heavy where it plans over facts, scripts where it runs one
     effect: Effect = Effect.NONE
     widget: Widget | None = None  # shows the result; what it renders goes out beside the answer, built or not
     withheld: Callable[[Deployment], str | None] = lambda _: None  # why it is not offered, for operators; may wait

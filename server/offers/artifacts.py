@@ -18,7 +18,7 @@ ARTIFACTS = (
         request=ExportRequest,
         run=export_dataset,
         example={},  # a data_ref is of one call
-        heavy=True,
+        lane="heavy",
         effect=Effect.FILE,
     ),
     Tool(

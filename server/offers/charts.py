@@ -30,6 +30,7 @@ CHARTS = (
             "chart_spec": {"chart_type": "bar", "title": "Revenue by region", "x": "organisation_label", "y": "value"}
             | {"series": "alias"},
         },
+        lane="scripts",
         effect=Effect.FILE,
         withheld=lambda here: here.workshop.pool.trouble(),
     ),

@@ -62,7 +62,7 @@ REPORTING = (
         request=StatementRequest,
         run=run_statement,
         example=STATEMENT_EXAMPLE,
-        heavy=True,
+        lane="heavy",
         widget=FINANCIAL_TABLE,
     ),
     Tool(
@@ -72,7 +72,7 @@ REPORTING = (
         request=StatementRequest,
         run=run_statement,
         example=STATEMENT_EXAMPLE,
-        heavy=True,
+        lane="heavy",
     ),
     Tool(
         name="run_metric",
@@ -81,7 +81,7 @@ REPORTING = (
         request=MetricRequest,
         run=run_metric,
         example=METRIC_EXAMPLE,
-        heavy=True,
+        lane="heavy",
         widget=FINANCIAL_TABLE,
     ),
     Tool(
@@ -91,7 +91,7 @@ REPORTING = (
         request=MetricRequest,
         run=run_metric,
         example=METRIC_EXAMPLE,
-        heavy=True,
+        lane="heavy",
     ),
     Tool(
         name="list_inspection_sources",
@@ -117,7 +117,7 @@ REPORTING = (
         request=RowsRequest,
         run=inspect_rows,
         example=ROWS_EXAMPLE,
-        heavy=True,
+        lane="heavy",
         widget=INSPECTION_GRID,
     ),
 )

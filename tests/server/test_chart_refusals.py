@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -135,19 +134,6 @@ def test_attacks_reach_nothing_of_the_service_and_the_next_chart_is_drawn(small_
         assert server.process.poll() is None
     assert canary.read_text(encoding="ascii") == CANARY
     assert not list(canary.parent.glob("pwned_*"))
-
-
-def test_where_the_place_for_scripts_is_taken_a_chart_is_busy(small_instance: tuple[Path, Path]) -> None:
-    with serving(*small_instance, SVC_SCRIPTS_AT_ONCE="1") as server, connected(server.url, "auto") as books:
-        report = books.ask("run_statement", **REPORT)["data_ref"]
-        endless = {"data_refs": [report], "transform_code": "while True: pass", "chart_spec": PLAIN}
-        with ThreadPoolExecutor(2) as threads, connected(server.url, "auto") as other:
-            both = [threads.submit(client.call, TOOL, **endless) for client in (books, other)]
-            errors = {one.result().result["error_type"]: one.result().result for one in both}
-        assert errors.keys() == {"busy", "transform_limit"}
-        assert errors["busy"]["retryable"] is True
-        assert errors["busy"]["retry_after_ms"] > 0
-        assert not books.call(TOOL, **endless | {"transform_code": "result = df"}).is_error
 
 
 def test_without_a_jail_the_tool_is_hidden_and_its_calls_are_rejected(small_instance: tuple[Path, Path]) -> None:

@@ -67,7 +67,7 @@ def served(dispatch: Dispatch, bounds: Bounds = BOUNDS) -> Iterator[str]:
 
 def test_a_call_stops_when_its_client_goes_away(small_instance: tuple[Path, Path]) -> None:
     gate = Gate()
-    dispatch = dispatch_of(small_instance, {"gate": tool(gate.run, heavy=True), **TOOLS}, calls_per_caller=1)
+    dispatch = dispatch_of(small_instance, {"gate": tool(gate.run, lane="heavy"), **TOOLS}, calls_per_caller=1)
     with served(dispatch) as url:
         with pytest.raises(httpx2.ReadTimeout):
             httpx2.post(url, json=body("gate"), headers=HEADERS, timeout=0.5)
