@@ -1,8 +1,9 @@
 // The strip under a table: the cell in focus with its exact figure, what can be done with it, and what just happened.
 
-import { decimal, exactly } from "../shared/decimal";
+import { exactText } from "../shared/decimal";
 import { button, element } from "../shared/element";
 import type { Host } from "../shared/host";
+import type { Told } from "../shared/told";
 import { callsBehind } from "./drilling";
 import type { Subject } from "./drilling";
 
@@ -11,15 +12,14 @@ const HINT = "Select a figure to see it exactly.";
 export class Strip {
   readonly element = element("div", { class: "strip" });
   private readonly about = element("span", { class: "about" });
-  private readonly told = element("span", { class: "told", role: "status", "aria-live": "polite" });
   private readonly drills = element("span", { class: "drills" });
   private subject: Subject | undefined;
 
-  constructor(host: Host, ask: (subject: Subject) => void, read: (subject: Subject) => void) {
+  constructor(host: Host, private readonly told: Told, ask: (subject: Subject) => void, read: (subject: Subject) => void) {
     if (host.can("message")) this.add("Ask for rows", "Ask the model for the rows behind this figure", ask);
     if (host.can("serverTools")) this.add("Show rows", "Show the rows behind this figure here", read);
     this.show(undefined);
-    this.element.append(this.about, this.told, this.drills);
+    this.element.append(this.about, this.told.element, this.drills);
   }
 
   private add(words: string, title: string, drill: (subject: Subject) => void): void {
@@ -31,18 +31,13 @@ export class Strip {
 
   show(subject: Subject | undefined): void {
     this.subject = subject;
-    this.told.textContent = "";
+    this.told.tell("");
     this.about.replaceChildren(...(subject ? aboutCell(subject) : [element("span", {}, HINT)]));
     this.drills.hidden = subject === undefined || callsBehind(subject).length === 0;
-  }
-
-  tell(words: string): void {
-    this.told.textContent = words;
   }
 }
 
 function aboutCell({ line, column, cell }: Subject): readonly Node[] {
-  const exact = decimal(cell.value);
-  const figure = exact ? exactly(exact) : cell.text || "no figure";
+  const figure = exactText(cell.value) || cell.text || "no figure";
   return [element("span", {}, [line.label, ...column.heading].join(" · ")), element("b", {}, figure)];
 }

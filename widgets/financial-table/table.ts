@@ -3,6 +3,7 @@
 // It is read from the block that was rendered for the view, or from a result without one: that has the same rows and
 // columns with bare values, and what is missing is worked out here by the server's own rules.
 
+import { valueOf } from "../shared/decimal";
 import type { Value } from "../shared/decimal";
 import { fields, isFields, list, number, oneOf, text, texts } from "../shared/shape";
 import type { Fields } from "../shared/shape";
@@ -174,8 +175,6 @@ function goodness(value: Value, favourable: string): Good {
 }
 
 const goodOf = (sign: number): Good => (sign > 0 ? 1 : sign < 0 ? -1 : 0);
-
-const valueOf = (found: unknown): Value => (typeof found === "number" || typeof found === "string" ? found : null);
 
 const readNote = (found: unknown): Note => {
   const note = fields(found);

@@ -3,7 +3,8 @@
 import { button, element } from "../shared/element";
 import { canExport } from "../shared/files";
 import type { Host } from "../shared/host";
-import { list } from "../shared/shape";
+import type { Fields } from "../shared/shape";
+import { enlarger, finder } from "../shared/toolbar";
 import { canTurn } from "./arrangement";
 import type { Table } from "./table";
 import { periodsOf } from "./trend";
@@ -16,30 +17,20 @@ export interface Actions {
   copy(): void;
   save(): void;
   workbook(): void;
-  enlarge(): void;
+  enlarge(asked: Promise<Fields>): void;
 }
 
 export function toolbarOf(table: Table, depth: number, host: Host, actions: Actions): HTMLElement {
   const bar = element("div", { class: "toolbar", role: "toolbar", "aria-label": "Table" });
-  bar.append(finder(actions));
+  bar.append(finder("Find a line", (words, isNext) => { actions.find(words, isNext); }));
   if (depth > 0) bar.append(levels(depth, actions));
   if (canTurn(table)) bar.append(toggle("Swap", "Group columns the other way", () => { actions.turn(); }));
   if (periodsOf(table).length > 0) bar.append(toggle("Trend", "Show each line's course over the periods", () => { actions.trend(); }));
   bar.append(element("span", { class: "gap" }), button("Copy", "Copy what is shown, as exact figures", () => { actions.copy(); }));
   if (host.can("downloadFile")) bar.append(button("CSV", "Save every line as CSV", () => { actions.save(); }));
   if (canExport(host) && table.dataRef) bar.append(button("XLSX", "Open the whole report as a workbook", () => { actions.workbook(); }));
-  if (list(host.context.availableDisplayModes).includes("fullscreen"))
-    bar.append(button("⤢", "Full screen", () => { actions.enlarge(); }));
+  bar.append(...enlarger(host, (asked) => { actions.enlarge(asked); }));
   return bar;
-}
-
-function finder(actions: Actions): HTMLElement {
-  const input = element("input", { type: "search", placeholder: "Find a line", "aria-label": "Find a line", spellcheck: "false" });
-  input.addEventListener("input", () => { actions.find(input.value, false); });
-  input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") actions.find(input.value, true);
-  });
-  return input;
 }
 
 function levels(depth: number, actions: Actions): HTMLElement {

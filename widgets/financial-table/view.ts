@@ -4,7 +4,8 @@ import { csv, tsv } from "../shared/delimited";
 import { element } from "../shared/element";
 import { copied, downloaded, workbookOpened } from "../shared/files";
 import type { Host } from "../shared/host";
-import { text } from "../shared/shape";
+import type { Fields } from "../shared/shape";
+import { Told } from "../shared/told";
 import { groups } from "./arrangement";
 import type { Placed } from "./arrangement";
 import { arrange, bodyRows } from "./body";
@@ -25,6 +26,7 @@ import { periodsOf } from "./trend";
 
 export class TableView implements Actions {
   readonly element = element("section", { class: "report" });
+  private readonly told = new Told();
   private readonly outline: Outline;
   private readonly strip: Strip;
   private readonly grid: Grid;
@@ -38,7 +40,7 @@ export class TableView implements Actions {
 
   constructor(private readonly table: Table, private readonly host: Host) {
     this.outline = new Outline(table.lines);
-    this.strip = new Strip(host, (subject) => { this.ask(subject); }, (subject) => { this.read(subject); });
+    this.strip = new Strip(host, this.told, (subject) => { this.ask(subject); }, (subject) => { this.read(subject); });
     this.treegrid = element("table", { role: "treegrid", "aria-label": table.caption });
     this.grid = new Grid(this.treegrid, {
       fold: (at, isFolded) => this.fold(at, isFolded),
@@ -58,7 +60,7 @@ export class TableView implements Actions {
     for (const [at, row] of this.rows.entries()) row.classList.toggle("hit", hits.includes(at));
     if (hits.length === 0) {
       this.hit = -1;
-      this.strip.tell(words.trim() ? "No line of that name." : "");
+      this.told.tell(words.trim() ? "No line of that name." : "");
       return;
     }
     this.hit = isNext ? (this.hit + 1) % hits.length : 0;
@@ -66,7 +68,7 @@ export class TableView implements Actions {
     this.outline.reveal(at);
     this.arrange();
     this.rows[at]?.scrollIntoView({ block: "nearest" });
-    this.strip.tell(`${this.hit + 1} of ${hits.length}: ${this.table.lines[at]?.label ?? ""}`);
+    this.told.tell(`${this.hit + 1} of ${hits.length}: ${this.table.lines[at]?.label ?? ""}`);
   }
 
   foldTo(level: number): void {
@@ -86,22 +88,21 @@ export class TableView implements Actions {
 
   copy(): void {
     const done = copied(tsv(rowsOf(this.table, this.columns, this.outline.seen)));
-    this.strip.tell(done ? "Copied what is shown, as exact figures." : "The host does not allow copying.");
+    this.told.tell(done ? "Copied what is shown, as exact figures." : "The host does not allow copying.");
   }
 
   save(): void {
     const words = csv(rowsOf(this.table, this.columns, this.outline.order));
-    this.attempt("Saved as CSV.", downloaded(this.host, `${this.table.label}.csv`, "text/csv", words));
+    this.told.attempt("Saved as CSV.", downloaded(this.host, `${this.table.label}.csv`, "text/csv", words));
   }
 
   workbook(): void {
-    this.strip.tell("Making the workbook…");
-    this.attempt("The workbook is open.", workbookOpened(this.host, this.table.dataRef));
+    this.told.tell("Making the workbook…");
+    this.told.attempt("The workbook is open.", workbookOpened(this.host, this.table.dataRef));
   }
 
-  enlarge(): void {
-    const mode = text(this.host.context.displayMode) === "fullscreen" ? "inline" : "fullscreen";
-    this.attempt("", this.host.request("ui/request-display-mode", { mode }));
+  enlarge(asked: Promise<Fields>): void {
+    this.told.attempt("", asked);
   }
 
   private draw(): void {
@@ -140,7 +141,7 @@ export class TableView implements Actions {
     if (isSame && sort.isDescending !== first) this.outline.sort = undefined;
     else this.outline.sort = { column: column === LABELS ? undefined : column, isDescending: isSame ? !first : first };
     this.arrange();
-    this.strip.tell(this.outline.sort ? "Sorted; lines stay under the line that they add up to." : "In the report's order.");
+    this.told.tell(this.outline.sort ? "Sorted; lines stay under the line that they add up to." : "In the report's order.");
   }
 
   private subject(at: number, column: number): Subject | undefined {
@@ -156,32 +157,24 @@ export class TableView implements Actions {
   }
 
   private drill(subject: Subject): void {
-    if (callsBehind(subject).length === 0) this.strip.tell("There are no rows to show behind this cell.");
+    if (callsBehind(subject).length === 0) this.told.tell("There are no rows to show behind this cell.");
     else if (this.host.can("message")) this.ask(subject);
     else if (this.host.can("serverTools")) this.read(subject);
   }
 
   private ask(subject: Subject): void {
-    this.attempt("Asked for the rows behind this figure.", askForRows(this.host, subject));
+    this.told.attempt("Asked for the rows behind this figure.", askForRows(this.host, subject));
   }
 
   private read(subject: Subject): void {
-    this.strip.tell("Reading the rows…");
+    this.told.tell("Reading the rows…");
     const show = (panel: HTMLElement): void => {
       this.element.querySelector(".behind")?.remove();
       this.strip.element.after(panel);
       panel.focus({ preventScroll: true });
       panel.scrollIntoView({ block: "nearest" });
     };
-    this.attempt("", rowsBehind(this.host, wordsOf(subject), callsBehind(subject)).then(show));
-  }
-
-  /** Each action ends in a line that says how it ended. */
-  private attempt(done: string, action: Promise<unknown>): void {
-    action.then(
-      (answer) => { this.strip.tell(answer === false ? "The host did not do it." : done); },
-      (fault: unknown) => { this.strip.tell(fault instanceof Error ? fault.message : "That did not work."); },
-    );
+    this.told.attempt("", rowsBehind(this.host, wordsOf(subject), callsBehind(subject)).then(show));
   }
 }
 

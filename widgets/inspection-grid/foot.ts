@@ -1,8 +1,8 @@
 // The foot of a grid: the contributions shown and not shown, and how together they make the figure.
 
-import { decimal } from "../shared/decimal";
+import { decimal, exactText, plus } from "../shared/decimal";
 import { element } from "../shared/element";
-import { decimalText, exactText, less, sum } from "./amounts";
+import { decimalText, sum } from "./amounts";
 import type { Inspection } from "./inspection";
 
 interface Sum {
@@ -32,7 +32,7 @@ function sums(inspection: Inspection): readonly Sum[] {
     ? []
     : [
         { words: rowsWords(rows.length, "shown"), text: decimalText(shown, places), style: "part" },
-        { words: "All other rows", text: decimalText(less(total, shown), places), style: "part" },
+        { words: "All other rows", text: decimalText(plus(total, shown, -1), places), style: "part" },
       ];
   const quotient: Sum[] =
     contributed.divisor === null

@@ -3,7 +3,7 @@
 // They are read from the block that was rendered for the view, or from a result without one: that has the same parts
 // with bare values, and texts are made here by the server's own rules.
 
-import { decimal } from "../shared/decimal";
+import { decimal, valueOf } from "../shared/decimal";
 import type { Value } from "../shared/decimal";
 import { fields, list, number, oneOf, text } from "../shared/shape";
 import type { Fields } from "../shared/shape";
@@ -101,5 +101,3 @@ function readContributed(said: Fields, column: Column | undefined): Contributed 
     figure: readCell(said.figure, column),
   };
 }
-
-const valueOf = (found: unknown): Value => (typeof found === "number" || typeof found === "string" ? found : null);

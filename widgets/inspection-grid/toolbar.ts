@@ -3,7 +3,8 @@
 import { button, element } from "../shared/element";
 import { canExport } from "../shared/files";
 import type { Host } from "../shared/host";
-import { list } from "../shared/shape";
+import type { Fields } from "../shared/shape";
+import { enlarger, finder } from "../shared/toolbar";
 import { rowsWords } from "./foot";
 import type { Inspection } from "./inspection";
 
@@ -12,29 +13,18 @@ export interface Actions {
   choose(column: number, isShown: boolean): void;
   copy(): void;
   workbook(): void;
-  enlarge(): void;
+  enlarge(asked: Promise<Fields>): void;
 }
 
 export function toolbarOf(inspection: Inspection, host: Host, actions: Actions): HTMLElement {
   const bar = element("div", { class: "toolbar", role: "toolbar", "aria-label": "Grid" });
   const picker = pickerOf(inspection, actions);
-  bar.append(finder(actions), opener(picker), element("span", { class: "gap" }));
+  bar.append(finder("Find in rows", (words, isNext) => { actions.find(words, isNext); }), opener(picker), element("span", { class: "gap" }));
   bar.append(button("Copy", "Copy the rows shown, as exact figures", () => { actions.copy(); }));
   if (canExport(host) && inspection.dataRef)
     bar.append(button("XLSX", `Open ${rowsWords(inspection.found)} as a workbook`, () => { actions.workbook(); }));
-  if (list(host.context.availableDisplayModes).includes("fullscreen"))
-    bar.append(button("⤢", "Full screen", () => { actions.enlarge(); }));
-  bar.append(picker);
+  bar.append(...enlarger(host, (asked) => { actions.enlarge(asked); }), picker);
   return bar;
-}
-
-function finder(actions: Actions): HTMLElement {
-  const input = element("input", { type: "search", placeholder: "Find in rows", "aria-label": "Find in rows", spellcheck: "false" });
-  input.addEventListener("input", () => { actions.find(input.value, false); });
-  input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") actions.find(input.value, true);
-  });
-  return input;
 }
 
 function opener(picker: HTMLElement): HTMLButtonElement {

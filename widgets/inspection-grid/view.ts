@@ -1,12 +1,13 @@
 // The view of inspected rows: title, toolbar, grid and foot put together, and what people do with them.
 
+import { exactText } from "../shared/decimal";
 import { tsv } from "../shared/delimited";
 import { element } from "../shared/element";
 import { copied, workbookOpened } from "../shared/files";
 import type { Host } from "../shared/host";
 import type { Place } from "../shared/keys";
-import { text } from "../shared/shape";
-import { exactText } from "./amounts";
+import type { Fields } from "../shared/shape";
+import { Told } from "../shared/told";
 import { bodyRows, headRow } from "./body";
 import type { Shown } from "./body";
 import { footRows } from "./foot";
@@ -26,7 +27,7 @@ export class InspectionView implements Actions {
   private readonly table: HTMLTableElement;
   private readonly grid: Grid;
   private readonly about = element("span", { class: "about" }, element("span", {}, HINT));
-  private readonly told = element("span", { class: "told", role: "status", "aria-live": "polite" });
+  private readonly told = new Told();
   private readonly hidden = new Set<number>();
   private sort: Sort | undefined;
   private hit = -1;
@@ -36,7 +37,7 @@ export class InspectionView implements Actions {
     this.grid = new Grid(this.table, (cell) => { this.focused(cell); });
     this.table.addEventListener("click", (event) => { this.clicked(event); });
     const scroller = element("div", { class: "scroller" }, this.table);
-    const strip = element("div", { class: "strip" }, this.about, this.told);
+    const strip = element("div", { class: "strip" }, this.about, this.told.element);
     this.element.append(titleOf(inspection), toolbarOf(inspection, host, this), scroller, strip, saidOf(inspection));
     this.draw(undefined);
   }
@@ -45,8 +46,8 @@ export class InspectionView implements Actions {
     const hits = holding(this.inspection.rows, this.order, words);
     for (const row of this.table.tBodies[0]?.rows ?? []) row.classList.toggle("hit", hits.includes(Number(row.dataset.at)));
     this.hit = isNext ? (this.hit + 1) % Math.max(1, hits.length) : 0;
-    if (hits.length === 0) this.tell(words.trim() ? "No row shown here holds that." : "");
-    else this.tell(`${this.hit + 1} of ${hits.length}`);
+    if (hits.length === 0) this.told.tell(words.trim() ? "No row shown here holds that." : "");
+    else this.told.tell(`${this.hit + 1} of ${hits.length}`);
     this.table.querySelector(`tr[data-at="${hits[this.hit] ?? ""}"]`)?.scrollIntoView({ block: "nearest" });
   }
 
@@ -59,17 +60,16 @@ export class InspectionView implements Actions {
   copy(): void {
     const shown = this.shown.map(({ at }) => at);
     const done = copied(tsv(rowsOf(this.inspection, shown, this.order)));
-    this.tell(done ? "Copied the rows shown, as exact figures." : "The host does not allow copying.");
+    this.told.tell(done ? "Copied the rows shown, as exact figures." : "The host does not allow copying.");
   }
 
   workbook(): void {
-    this.tell("Making the workbook…");
-    this.attempt("The workbook is open.", workbookOpened(this.host, this.inspection.dataRef));
+    this.told.tell("Making the workbook…");
+    this.told.attempt("The workbook is open.", workbookOpened(this.host, this.inspection.dataRef));
   }
 
-  enlarge(): void {
-    const mode = text(this.host.context.displayMode) === "fullscreen" ? "inline" : "fullscreen";
-    this.attempt("", this.host.request("ui/request-display-mode", { mode }));
+  enlarge(asked: Promise<Fields>): void {
+    this.told.attempt("", asked);
   }
 
   private get shown(): readonly Shown[] {
@@ -99,29 +99,17 @@ export class InspectionView implements Actions {
     if (!sorted) return;
     this.sort = nextSort(this.sort, column, sorted);
     this.draw(this.grid.place());
-    this.tell(this.sort ? `Sorted by ${sorted.label}, among the rows shown.` : "In the answer's order.");
+    this.told.tell(this.sort ? `Sorted by ${sorted.label}, among the rows shown.` : "In the answer's order.");
   }
 
   /** A cell in full: its column, a member's label, every digit of an amount. */
   private focused(cell: HTMLTableCellElement | undefined): void {
-    this.told.textContent = "";
+    this.told.tell("");
     const at = Number(cell?.dataset.column ?? NaN);
     const found = this.inspection.rows[Number(cell?.closest("tr")?.dataset.at ?? NaN)]?.[at];
     const column = this.inspection.columns[at];
     if (!found || !column) return;
     const exact = column.kind === "number" ? exactText(found.value) : [found.text, found.label].filter(Boolean).join(" ");
     this.about.replaceChildren(element("span", {}, column.label), element("b", {}, exact || "blank"));
-  }
-
-  private tell(words: string): void {
-    this.told.textContent = words;
-  }
-
-  /** Each action ends in a line that says how it ended. */
-  private attempt(done: string, action: Promise<unknown>): void {
-    action.then(
-      () => { this.tell(done); },
-      (fault: unknown) => { this.tell(fault instanceof Error ? fault.message : "That did not work."); },
-    );
   }
 }

@@ -1,23 +1,4 @@
-// Elements, made in one expression each; text is only ever text.
-
-import { element } from "../shared/element";
-
-type Listener = (event: Event) => void;
-type Has = Readonly<Record<string, string | number | boolean | Listener | undefined>>;
-
-/** An element with its attributes, what it listens to (`onclick`), and what is inside. */
-export function h<Tag extends keyof HTMLElementTagNameMap>(
-  tag: Tag,
-  has: Has = {},
-  ...inside: readonly (Node | string)[]
-): HTMLElementTagNameMap[Tag] {
-  const made = element(tag, {}, ...inside);
-  for (const [name, value] of Object.entries(has)) {
-    if (typeof value === "function") made.addEventListener(name.slice(2), value);
-    else if (value !== undefined && value !== false) made.setAttribute(name, value === true ? "" : String(value));
-  }
-  return made;
-}
+// What stands in the page, and names for what does not yet.
 
 let made = 0;
 

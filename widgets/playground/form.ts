@@ -1,13 +1,14 @@
 // The form of one tool, made from the schema that the server lists it with.
 
 import type { Books } from "./books";
-import { h, newId } from "./dom";
+import { newId } from "./dom";
 import { chips, choice } from "./fields/choice";
 import { code, json, oneOf, wholeNumber, words, yesOrNo, type Argument, type Field } from "./fields/field";
 import { filters } from "./fields/filters";
 import { scenarios } from "./fields/scenarios";
 import { pretty } from "./json";
-import { fields, isFields, text, texts, type Fields } from "../shared/shape";
+import { element } from "../shared/element";
+import { fields, isFields, parsed, text, texts, type Fields } from "../shared/shape";
 import type { Tool } from "./server";
 
 type Makes = (of: Argument, books: Books) => Field;
@@ -43,7 +44,7 @@ export class Form {
   readonly element: HTMLElement;
   readonly isEmpty: boolean;
   private readonly fields = new Map<string, Field>();
-  private readonly raw = h("textarea", { class: "code", rows: 10, spellcheck: "false", "aria-label": "Arguments as JSON" });
+  private readonly raw = element("textarea", { class: "code", rows: 10, spellcheck: "false", "aria-label": "Arguments as JSON" });
   private rest: Fields = {}; // arguments that the schema does not know, which the server is to judge
 
   constructor(tool: Tool, books: Books) {
@@ -59,10 +60,10 @@ export class Form {
     });
     this.isEmpty = labelled.length === 0;
     this.raw.addEventListener("input", () => { this.readRaw(); });
-    this.element = h("div", { class: "fields" }, ...(this.isEmpty ? [h("p", { class: "muted" }, "It takes nothing.")] : labelled));
+    this.element = element("div", { class: "fields" }, ...(this.isEmpty ? [element("p", { class: "muted" }, "It takes nothing.")] : labelled));
     this.element.addEventListener("input", () => { this.showRaw(); });
     this.element.addEventListener("click", () => { this.showRaw(); });
-    this.element.append(h("details", { class: "raw" }, h("summary", {}, "Arguments as JSON"), this.raw));
+    this.element.append(element("details", { class: "raw" }, element("summary", {}, "Arguments as JSON"), this.raw));
     this.set({});
   }
 
@@ -92,20 +93,12 @@ export class Form {
   }
 }
 
-function parsed(typed: string): unknown {
-  try {
-    return JSON.parse(typed) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
 /** A field with its label, and with what the schema says of it for those who ask. */
 function around({ id, name, schema, required }: Argument, field: Field): HTMLElement {
   const called = name.replaceAll("_", " ");
-  const words = [called, ...(required ? [h("span", { class: "required" }, " · required")] : [])];
-  const about = h("details", { class: "about" }, h("summary", { "aria-label": `About ${called}` }, "?"), text(schema.description));
+  const words = [called, ...(required ? [element("span", { class: "required" }, " · required")] : [])];
+  const about = element("details", { class: "about" }, element("summary", { "aria-label": `About ${called}` }, "?"), text(schema.description));
   const isOne = field.element.id === id || field.element.querySelector(`#${id}`);
-  if (isOne) return h("div", { class: SHORT.includes(name) ? "short field" : "field" }, h("label", { for: id }, ...words), about, field.element);
-  return h("div", { class: "field", role: "group", "aria-label": called }, h("span", { class: "label" }, ...words), about, field.element);
+  if (isOne) return element("div", { class: SHORT.includes(name) ? "short field" : "field" }, element("label", { for: id }, ...words), about, field.element);
+  return element("div", { class: "field", role: "group", "aria-label": called }, element("span", { class: "label" }, ...words), about, field.element);
 }

@@ -3,8 +3,8 @@
 // The frame has no origin: it reaches nothing of this page but the messages that are answered here.
 
 import type { McpUiHostCapabilities, McpUiHostContext } from "@modelcontextprotocol/ext-apps";
-import { h } from "./dom";
 import { at, objects, pretty } from "./json";
+import { element } from "../shared/element";
 import { fields, isFields, text, type Fields } from "../shared/shape";
 
 const PROTOCOL = "2026-01-26";
@@ -45,7 +45,7 @@ export class Frame {
     private readonly theme: () => "light" | "dark",
     private maxHeight: number,
   ) {
-    this.element = h("iframe", { src: "/view", title: shown.title, class: "view" });
+    this.element = element("iframe", { src: "/view", title: shown.title, class: "view" });
     addEventListener("message", this.listen);
   }
 
@@ -139,7 +139,7 @@ async function answered(answers: Answers | undefined, params: Fields): Promise<F
 /** Open a link of this server; others are not for a view to open. */
 function opened(url: string): boolean {
   const own = URL.canParse(url) && new URL(url).host === location.host;
-  if (own) h("a", { href: url, target: "_blank", rel: "noopener noreferrer", download: "" }).click();
+  if (own) element("a", { href: url, target: "_blank", rel: "noopener noreferrer", download: "" }).click();
   return own;
 }
 
@@ -151,7 +151,7 @@ function downloaded(part: Fields): boolean {
   const blob = at(resource, "blob");
   const bytes = typeof blob === "string" ? Uint8Array.from(atob(blob), (one) => one.charCodeAt(0)) : text(at(resource, "text"));
   const url = URL.createObjectURL(new Blob([bytes], { type: text(at(resource, "mimeType")) }));
-  h("a", { href: url, download: decodeURIComponent(name) }).click();
+  element("a", { href: url, download: decodeURIComponent(name) }).click();
   setTimeout(() => { URL.revokeObjectURL(url); });
   return true;
 }

@@ -1,8 +1,8 @@
 // The gallery of charts: of each the question, what a script makes of its answer, and how that is drawn.
 
 import { charts } from "../../instances/demo/charts.json";
+import { element } from "../shared/element";
 import { texts, type Fields } from "../shared/shape";
-import { h } from "./dom";
 import type { Call } from "./server";
 import { theme } from "./theme";
 
@@ -21,8 +21,8 @@ const EXHIBITS: readonly Exhibit[] = charts;
 
 /** A choice of charts: the question of one is asked, then `draw` is given what makes a chart of the answer. */
 export function gallery(call: Calls, draw: (asked: Fields) => void): HTMLElement {
-  const box = h("select", { "aria-label": "Gallery" }, h("option", { value: "" }, "A chart of the demo books…"));
-  box.append(...EXHIBITS.map(({ question, chart_spec: { chart_type } }, at) => h("option", { value: at }, `${String(chart_type).replaceAll("_", " ")}: ${question}`)));
+  const box = element("select", { "aria-label": "Gallery" }, element("option", { value: "" }, "A chart of the demo books…"));
+  box.append(...EXHIBITS.map(({ question, chart_spec: { chart_type } }, at) => element("option", { value: at }, `${String(chart_type).replaceAll("_", " ")}: ${question}`)));
   box.addEventListener("change", () => {
     const exhibit = EXHIBITS[Number(box.value)];
     if (box.value !== "" && exhibit) void show(exhibit);
@@ -31,5 +31,5 @@ export function gallery(call: Calls, draw: (asked: Fields) => void): HTMLElement
     const made = await call(tool, asked);
     if (made) draw({ data_refs: texts([made.answer.data_ref]), transform_code, chart_spec: { ...chart_spec, theme: theme() } });
   };
-  return h("div", { class: "field" }, box);
+  return element("div", { class: "field" }, box);
 }

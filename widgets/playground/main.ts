@@ -4,8 +4,9 @@ import "../shared/theme.css";
 import "./playground.css";
 import { Ask } from "./ask";
 import { Books } from "./books";
-import { byId, h } from "./dom";
+import { byId } from "./dom";
 import { objects } from "./json";
+import { element } from "../shared/element";
 import { text, type Fields } from "../shared/shape";
 import { DRAWS, gallery } from "./gallery";
 import { forget, keep, keyOf } from "./key";
@@ -102,7 +103,7 @@ class Playground {
       return this.took(await this.server.call(tool, asked, stop.signal));
     } catch (fault) {
       if (fault instanceof KeyRefused) signIn(fault.message);
-      else if (fault !== REPLACED) this.came.replaceChildren(h("p", { role: "alert" }, String(fault)));
+      else if (fault !== REPLACED) this.came.replaceChildren(element("p", { role: "alert" }, String(fault)));
       return undefined;
     } finally {
       if (stop === this.running) {
@@ -126,7 +127,7 @@ class Playground {
     };
     const view = (): HTMLElement => this.views.of(call, this.toolOf(call.tool), innerHeight * ROOM);
     const said = `${call.tool} · ${msWords(call)} · ${call.isError ? text(call.answer.error_type) : tokensWords(call)}`;
-    this.came.replaceChildren(h("p", { class: "said", role: "status" }, said), outcome(call, view, retry));
+    this.came.replaceChildren(element("p", { class: "said", role: "status" }, said), outcome(call, view, retry));
   }
 
   private async drill(told: Fields, of: Call): Promise<void> {
@@ -160,7 +161,7 @@ function questionOf(answer: Fields): Fields {
 /** Ask for the key where there is none, or where the server does not know it. */
 function signIn(words: string): void {
   forget();
-  const box = h("input", { id: "key", type: "password", autocomplete: "off", required: true });
+  const box = element("input", { id: "key", type: "password", autocomplete: "off", required: true });
   const enter = (event: Event): void => {
     event.preventDefault();
     keep(box.value.trim());
@@ -170,14 +171,14 @@ function signIn(words: string): void {
   byId("play").hidden = true;
   byId("sign-in").hidden = false;
   byId("sign-in").replaceChildren(
-    h(
+    element(
       "form",
       { onsubmit: enter },
-      h("h2", {}, "The key of this server"),
-      h("p", {}, words || "The server prints it when it starts, with an address that has it in."),
-      h("label", { for: "key" }, "Key"),
+      element("h2", {}, "The key of this server"),
+      element("p", {}, words || "The server prints it when it starts, with an address that has it in."),
+      element("label", { for: "key" }, "Key"),
       box,
-      h("button", { type: "submit", class: "run" }, "Open"),
+      element("button", { type: "submit", class: "run" }, "Open"),
     ),
   );
   box.focus();

@@ -1,17 +1,17 @@
 // The menu: tools by group, and the calls of this session, the latest first.
 
-import { h } from "./dom";
 import { msWords, tokensWords } from "./outcome";
 import type { Call, Tool } from "./server";
 import { groups } from "./tools";
+import { element } from "../shared/element";
 
 const MOST_CALLS = 20;
 
 export class Menu {
-  readonly element = h("div", { class: "menu" });
+  readonly element = element("div", { class: "menu" });
   private readonly buttons = new Map<string, HTMLElement>();
-  private readonly select = h("select", { "aria-label": "Tool" });
-  private readonly calls = h("ol", { class: "calls" });
+  private readonly select = element("select", { "aria-label": "Tool" });
+  private readonly calls = element("ol", { class: "calls" });
 
   constructor(tools: readonly Tool[], choose: (tool: Tool) => void, private readonly show: (call: Call) => void) {
     this.select.addEventListener("change", () => {
@@ -19,10 +19,10 @@ export class Menu {
       if (tool) choose(tool);
     });
     const lists = groups(tools).map((group) => {
-      this.select.append(h("optgroup", { label: group.title }, ...group.tools.map(({ name }) => h("option", { value: name }, name))));
-      return h("section", {}, h("h2", {}, group.title), h("ul", {}, ...group.tools.map((tool) => h("li", {}, this.button(tool, choose)))));
+      this.select.append(element("optgroup", { label: group.title }, ...group.tools.map(({ name }) => element("option", { value: name }, name))));
+      return element("section", {}, element("h2", {}, group.title), element("ul", {}, ...group.tools.map((tool) => element("li", {}, this.button(tool, choose)))));
     });
-    this.element.append(this.select, h("div", { class: "groups" }, ...lists, h("section", {}, h("h2", {}, "Calls"), this.calls)));
+    this.element.append(this.select, element("div", { class: "groups" }, ...lists, element("section", {}, element("h2", {}, "Calls"), this.calls)));
   }
 
   mark(tool: string): void {
@@ -33,17 +33,17 @@ export class Menu {
   add(call: Call): void {
     const words = call.isError ? "refused" : tokensWords(call);
     this.calls.prepend(
-      h(
+      element(
         "li",
         {},
-        h("button", { type: "button", onclick: () => { this.show(call); } }, call.tool, h("small", {}, `${msWords(call)} · ${words}`)),
+        element("button", { type: "button", onclick: () => { this.show(call); } }, call.tool, element("small", {}, `${msWords(call)} · ${words}`)),
       ),
     );
     this.calls.children[MOST_CALLS]?.remove();
   }
 
   private button(tool: Tool, choose: (tool: Tool) => void): HTMLElement {
-    const made = h("button", { type: "button", title: tool.title, onclick: () => { choose(tool); } }, tool.name);
+    const made = element("button", { type: "button", title: tool.title, onclick: () => { choose(tool); } }, tool.name);
     this.buttons.set(tool.name, made);
     return made;
   }

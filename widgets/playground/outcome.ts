@@ -1,7 +1,7 @@
 // What came of a call: its view, the JSON that a model reads, its error, and what it took.
 
-import { h } from "./dom";
 import { pretty } from "./json";
+import { element } from "../shared/element";
 import { type Fields } from "../shared/shape";
 import { refusal } from "./refusal";
 import { JSON_BOTH_WAYS, type Call } from "./server";
@@ -27,16 +27,16 @@ export const msWords = (call: Call): string => counted(Math.round(call.ms), "ms"
 
 function jsonOf(call: Call): HTMLElement {
   const copy = (): void => { void navigator.clipboard.writeText(call.text); };
-  return h(
+  return element(
     "div",
     {},
-    h(
+    element(
       "p",
       { class: "muted" },
       `What the model reads, about ${tokensWords(call)}. The rest of the result, such as the table of a view, is hidden from it. `,
-      h("button", { type: "button", class: "quiet", onclick: copy }, "Copy"),
+      element("button", { type: "button", class: "quiet", onclick: copy }, "Copy"),
     ),
-    h("pre", { class: "code", tabindex: "0", "aria-label": "JSON of the answer" }, pretty(call.answer)),
+    element("pre", { class: "code", tabindex: "0", "aria-label": "JSON of the answer" }, pretty(call.answer)),
   );
 }
 
@@ -46,12 +46,12 @@ function timing(call: Call): HTMLElement {
     ["for the model", `${tokensWords(call)}, ${counted(call.text.length, "characters")}`],
     ["over the wire", counted(call.bytes, "bytes")],
   ];
-  return h(
+  return element(
     "div",
     {},
-    h("dl", { class: "plain" }, ...facts.flatMap(([name, words]) => [h("dt", {}, name), h("dd", {}, words)])),
-    h("h3", {}, "The same call from a shell"),
-    h("pre", { class: "code", tabindex: "0", "aria-label": "Command" }, command(call)),
+    element("dl", { class: "plain" }, ...facts.flatMap(([name, words]) => [element("dt", {}, name), element("dd", {}, words)])),
+    element("h3", {}, "The same call from a shell"),
+    element("pre", { class: "code", tabindex: "0", "aria-label": "Command" }, command(call)),
   );
 }
 

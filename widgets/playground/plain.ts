@@ -1,8 +1,8 @@
 // Plain data for people: lists of like things as tables, the rest as names and values.
 
-import { h } from "./dom";
 import { objects } from "./json";
 import { prose } from "./prose";
+import { element } from "../shared/element";
 import { isFields, list, text, type Fields } from "../shared/shape";
 
 const MOST_ROWS = 200;
@@ -24,13 +24,13 @@ function of(data: Fields): HTMLElement {
   const parts = Object.entries(data).filter(([, value]) => value !== undefined && value !== null);
   const short = parts.filter(([, value]) => !isLong(value));
   const long = parts.filter(([, value]) => isLong(value));
-  const list = h("dl", { class: "plain" });
-  for (const [name, value] of short) list.append(h("dt", {}, called(name)), h("dd", {}, shortOf(value)));
-  return h(
+  const list = element("dl", { class: "plain" });
+  for (const [name, value] of short) list.append(element("dt", {}, called(name)), element("dd", {}, shortOf(value)));
+  return element(
     "div",
     {},
     ...(short.length > 0 ? [list] : []),
-    ...long.flatMap(([name, value]) => [h("h3", {}, called(name)), longOf(value)]),
+    ...long.flatMap(([name, value]) => [element("h3", {}, called(name)), longOf(value)]),
   );
 }
 
@@ -55,20 +55,20 @@ function shortOf(value: unknown): string {
 function table(rows: readonly Fields[]): HTMLElement {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const inner = names.filter((name) => rows.some((row) => objects(row[name]).length > 0));
-  if (inner.length > 0) return h("div", {}, ...rows.map((row) => plain(row)));
-  const head = h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, called(name))));
-  const body = rows.slice(0, MOST_ROWS).map((row) => h("tr", {}, ...names.map((name) => cell(row[name]))));
+  if (inner.length > 0) return element("div", {}, ...rows.map((row) => plain(row)));
+  const head = element("tr", {}, ...names.map((name) => element("th", { scope: "col" }, called(name))));
+  const body = rows.slice(0, MOST_ROWS).map((row) => element("tr", {}, ...names.map((name) => cell(row[name]))));
   const left = rows.length - body.length;
-  return h(
+  return element(
     "div",
     { class: "scrolls", tabindex: "0", role: "group", "aria-label": "Table" },
-    h("table", { class: "plain" }, h("thead", {}, head), h("tbody", {}, ...body)),
-    ...(left > 0 ? [h("p", { class: "muted" }, `${left} more are in the JSON.`)] : []),
+    element("table", { class: "plain" }, element("thead", {}, head), element("tbody", {}, ...body)),
+    ...(left > 0 ? [element("p", { class: "muted" }, `${left} more are in the JSON.`)] : []),
   );
 }
 
 function cell(value: unknown): HTMLElement {
   const words = value === undefined || value === null ? "" : shortOf(value);
   const sort = typeof value === "number" ? "number" : words.length > LONG ? "long" : undefined;
-  return h("td", { class: sort }, words);
+  return element("td", { class: sort }, words);
 }

@@ -1,8 +1,8 @@
 // The proof of a figure: the rows behind it, and how what they contribute adds up to it.
 
-import { decimal, grouped, rounded, times, type Decimal, type Value } from "../shared/decimal";
+import { element } from "../shared/element";
+import { decimal, exactly, NONE, plus, times, valueOf, type Decimal, type Value } from "../shared/decimal";
 import { fields, number, text, type Fields } from "../shared/shape";
-import { h } from "./dom";
 import { at, objects } from "./json";
 import type { Call } from "./server";
 import { tabs } from "./tabs";
@@ -13,7 +13,7 @@ const CLOSE = 1e-9; // of shares, which are quotients
 /** One question for rows, what came of it, and with which sign it counts. */
 interface Part {
   readonly name: string;
-  readonly sign: number;
+  readonly sign: 1 | -1;
   readonly call: Call;
 }
 
@@ -38,10 +38,10 @@ export class Proof {
     if (parts.length === 0) return undefined;
     const figure = { words: text(handed.words), value: valueOf(handed.value), scale: number(report.answer.scale) ?? 0, parts };
     const lists = parts.map((part) => ({ title: part.name, panel: () => this.view(part.call) }));
-    return h(
+    return element(
       "section",
       { class: "proof", tabindex: "-1", "aria-label": "Rows behind the figure" },
-      h("h2", {}, figure.words),
+      element("h2", {}, figure.words),
       addedUp(figure),
       tabs("Rows of", lists, lists[0]?.title ?? ""),
     );
@@ -51,8 +51,6 @@ export class Proof {
     return { name: "", sign: told.counts_as === "-" ? -1 : 1, call: await this.call(TOOL, fields(told.arguments)) };
   }
 }
-
-const valueOf = (found: unknown): Value => (typeof found === "number" || typeof found === "string" ? found : null);
 
 const metricOf = ({ call }: Part): string => text(at(call.asked, "filters", "metric"));
 
@@ -69,7 +67,7 @@ function named(parts: readonly Part[], report: Call): readonly Part[] {
   });
 }
 
-const contributed = ({ call }: Part): Decimal | undefined => decimal(valueOf(call.answer.figure ?? call.answer.contribution_total));
+const contributed = ({ call }: Part): Decimal | undefined => decimal(call.answer.figure ?? call.answer.contribution_total);
 
 /** How many rows there are; of more than fit, that there are more. */
 function rowsWords({ call }: Part): string {
@@ -80,9 +78,9 @@ function rowsWords({ call }: Part): string {
 function addedUp(figure: Figure): HTMLElement {
   const lines = figure.parts.map((part) => {
     const amount = contributed(part);
-    return line(part.sign < 0 ? "−" : "+", `${part.name} · ${rowsWords(part)}`, amount ? written(amount) : "nothing");
+    return line(part.sign < 0 ? "−" : "+", `${part.name} · ${rowsWords(part)}`, amount ? exactly(amount) : "nothing");
   });
-  return h("table", { class: "sum" }, h("tbody", {}, ...lines, ...conclusion(figure)));
+  return element("table", { class: "sum" }, element("tbody", {}, ...lines, ...conclusion(figure)));
 }
 
 /** The sum of the parts, and whether it is the figure; parts of a formula do not add up and have none. */
@@ -90,26 +88,19 @@ function conclusion({ parts, value, scale }: Figure): readonly HTMLElement[] {
   if (new Set(parts.map(metricOf)).size > 1) return [];
   const sum = parts.map((part) => ({ sign: part.sign, amount: contributed(part) })).reduce<Decimal>(
     (total, { sign, amount }) => (amount ? plus(total, amount, sign) : total),
-    { units: 0n, places: 0 },
+    NONE,
   );
   const shown = decimal(value);
-  if (shown && (same(sum, shown) || same(sum, times(shown, scale)))) return [line("=", "the figure, to the last digit ✓", written(sum), "ties")];
+  if (shown && (same(sum, shown) || same(sum, times(shown, scale)))) return [line("=", "the figure, to the last digit ✓", exactly(sum), "ties")];
   const whole = parts[1] && contributed(parts[1]);
   if (shown && whole && isShare(sum, whole, shown)) {
-    return [line("=", "", written(sum)), line("÷", `the size of ${parts[1]?.name ?? ""}: the figure ✓`, String(value), "ties")];
+    return [line("=", "", exactly(sum)), line("÷", `the size of ${parts[1]?.name ?? ""}: the figure ✓`, String(value), "ties")];
   }
-  return [line("=", "", written(sum))];
+  return [line("=", "", exactly(sum))];
 }
 
 const line = (sign: string, words: string, amount: string, sort = ""): HTMLElement =>
-  h("tr", { class: sort }, h("td", {}, sign), h("th", { scope: "row" }, words), h("td", { class: "number" }, amount));
-
-const written = (amount: Decimal): string => `${amount.units < 0n ? "−" : ""}${grouped(amount)}`;
-
-function plus(one: Decimal, other: Decimal, sign: number): Decimal {
-  const places = Math.max(one.places, other.places);
-  return { units: rounded(one, places).units + BigInt(sign) * rounded(other, places).units, places };
-}
+  element("tr", { class: sort }, element("td", {}, sign), element("th", { scope: "row" }, words), element("td", { class: "number" }, amount));
 
 const same = (one: Decimal, other: Decimal): boolean => plus(one, other, -1).units === 0n;
 

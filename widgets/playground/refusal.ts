@@ -1,7 +1,7 @@
 // A refusal, with what would mend it one click away.
 
-import { h } from "./dom";
 import { pretty } from "./json";
+import { element } from "../shared/element";
 import { isFields, text, texts, type Fields } from "../shared/shape";
 import type { Call } from "./server";
 
@@ -16,17 +16,17 @@ interface Repair {
 export function refusal({ answer, asked }: Call, retry: (asked: Fields) => void): HTMLElement {
   const repairs = repairsOf(answer, asked);
   const facts = ["error_type", "field", "got", "retry_after_ms", "error_id"].filter((name) => answer[name] !== undefined);
-  return h(
+  return element(
     "div",
     { class: "refusal", role: "alert" },
-    h("p", { class: "words" }, text(answer.error)),
-    ...(repairs.length > 0 ? [h("div", { class: "repairs" }, ...repairs.map((repair) => button(repair, retry)))] : []),
-    h("dl", { class: "plain" }, ...facts.flatMap((name) => [h("dt", {}, name.replaceAll("_", " ")), h("dd", {}, short(answer[name]))])),
+    element("p", { class: "words" }, text(answer.error)),
+    ...(repairs.length > 0 ? [element("div", { class: "repairs" }, ...repairs.map((repair) => button(repair, retry)))] : []),
+    element("dl", { class: "plain" }, ...facts.flatMap((name) => [element("dt", {}, name.replaceAll("_", " ")), element("dd", {}, short(answer[name]))])),
   );
 }
 
 const button = ({ words, asked }: Repair, retry: (asked: Fields) => void): HTMLElement =>
-  h("button", { type: "button", class: "repair", onclick: () => { retry(asked); } }, words);
+  element("button", { type: "button", class: "repair", onclick: () => { retry(asked); } }, words);
 
 const short = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 

@@ -1,6 +1,7 @@
 // Tabs: one panel at a time, each made when it is first looked at.
 
-import { h, newId } from "./dom";
+import { newId } from "./dom";
+import { element } from "../shared/element";
 
 export interface Tab {
   readonly title: string;
@@ -10,10 +11,10 @@ export interface Tab {
 const STEPS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
 
 export function tabs(label: string, all: readonly Tab[], first: string): HTMLElement {
-  const shown = h("div", { role: "tabpanel", id: newId(), tabindex: "0" });
+  const shown = element("div", { role: "tabpanel", id: newId(), tabindex: "0" });
   const made = new Map<string, HTMLElement>();
   const buttons = all.map(({ title }) =>
-    h("button", { type: "button", role: "tab", id: newId(), "aria-controls": shown.id, onclick: () => { open(title); } }, title),
+    element("button", { type: "button", role: "tab", id: newId(), "aria-controls": shown.id, onclick: () => { open(title); } }, title),
   );
   const open = (title: string): void => {
     const at = all.findIndex((tab) => tab.title === title);
@@ -29,7 +30,7 @@ export function tabs(label: string, all: readonly Tab[], first: string): HTMLEle
     for (const other of made.values()) other.hidden = other !== panel; // a frame that leaves the page begins anew
     if (panel.parentElement !== shown) shown.append(panel);
   };
-  const bar = h("div", { role: "tablist", "aria-label": label }, ...buttons);
+  const bar = element("div", { role: "tablist", "aria-label": label }, ...buttons);
   bar.addEventListener("keydown", ({ key }) => {
     const next = all[(all.findIndex((_, at) => buttons[at] === document.activeElement) + (STEPS[key] ?? 0) + all.length) % all.length];
     if (!(key in STEPS) || !next) return;
@@ -37,5 +38,5 @@ export function tabs(label: string, all: readonly Tab[], first: string): HTMLEle
     buttons[all.indexOf(next)]?.focus();
   });
   open(first);
-  return h("div", { class: "tabs" }, bar, shown);
+  return element("div", { class: "tabs" }, bar, shown);
 }

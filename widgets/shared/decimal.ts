@@ -7,7 +7,13 @@ export interface Decimal {
 
 export type Value = number | string | null;
 
+/** Nothing, to add to. */
+export const NONE: Decimal = { units: 0n, places: 0 };
+
 const WRITTEN = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
+
+/** A figure out of JSON. */
+export const valueOf = (found: unknown): Value => (typeof found === "number" || typeof found === "string" ? found : null);
 
 /** The decimal that a figure's shortest text writes; none of what is no number. */
 export function decimal(value: unknown): Decimal | undefined {
@@ -30,6 +36,12 @@ export function rounded({ units, places }: Decimal, to: number): Decimal {
   return { units: units < 0n ? -size : size, places: to };
 }
 
+/** One and another, the other with a sign. */
+export function plus(one: Decimal, other: Decimal, sign: 1 | -1 = 1): Decimal {
+  const places = Math.max(one.places, other.places);
+  return { units: rounded(one, places).units + BigInt(sign) * rounded(other, places).units, places };
+}
+
 export const magnitude = (units: bigint): bigint => (units < 0n ? -units : units);
 
 /** Digits without a sign, thousands set apart. */
@@ -42,11 +54,16 @@ export function grouped({ units, places }: Decimal): string {
 /** Every digit, with its sign. */
 export const exactly = (figure: Decimal): string => `${figure.units < 0n ? "\u2212" : ""}${grouped(figure)}`;
 
+/** A figure with every digit, nothing for none. */
+export function exactText(value: Value): string {
+  const exact = decimal(value);
+  return exact ? exactly(exact) : "";
+}
+
 /** Below 0 where the first is less; what is no figure comes last whichever way. */
 export function compared(a: Value, b: Value): number {
   const [first, second] = [decimal(a), decimal(b)];
   if (first === undefined || second === undefined) return Number(first === undefined) - Number(second === undefined);
-  const places = Math.max(first.places, second.places);
-  const difference = rounded(first, places).units - rounded(second, places).units;
-  return Number(difference > 0n) - Number(difference < 0n);
+  const { units } = plus(first, second, -1);
+  return Number(units > 0n) - Number(units < 0n);
 }

@@ -1,20 +1,22 @@
-// Elements of the page, made with their class, attributes and what stands inside.
+// Elements of the page, made in one expression each; text is only ever text.
 
-export type Attributes = Readonly<Record<string, string | number | undefined>>;
+type Listener = (event: Event) => void;
+export type Attributes = Readonly<Record<string, string | number | boolean | Listener | undefined>>;
 
+/** An element with its attributes, what it listens to (`onclick`), and what is inside. */
 export function element<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Attributes = {},
   ...inside: readonly (Node | string)[]
 ): HTMLElementTagNameMap[Name] {
   const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(key, String(value));
   made.append(...inside);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === "function") made.addEventListener(key.slice(2), value);
+    else if (value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : String(value));
+  }
   return made;
 }
 
-export function button(words: string, title: string, pressed: () => void): HTMLButtonElement {
-  const made = element("button", { type: "button", title }, words);
-  made.addEventListener("click", pressed);
-  return made;
-}
+export const button = (words: string, title: string, onclick: () => void): HTMLButtonElement =>
+  element("button", { type: "button", title, onclick }, words);

@@ -33,7 +33,7 @@ test("the key leaves the address at once, and stays for the tab", async () => {
   });
 });
 
-// Keeps the calls with some words waiting until what it returns is called.
+/** Keeps the calls with some words waiting until what it returns is called. */
 async function held(page: Page, words: string): Promise<() => void> {
   let answer = (): void => undefined;
   const answered = new Promise<void>((resolve) => { answer = resolve; });

@@ -1,7 +1,8 @@
 // Fields of names that the server lists: anything may be typed, what exists is offered.
 
-import { h, newId } from "../dom";
+import { newId } from "../dom";
 import type { Choice } from "../books";
+import { element } from "../../shared/element";
 import { text, texts } from "../../shared/shape";
 import type { Argument, Field, Row } from "./field";
 
@@ -15,13 +16,13 @@ interface Offering {
 
 /** A box that offers names; `chosen` is told of each that is taken. */
 export function offering(id: string, label: string, offers: Offers, chosen: (choice: Choice) => void): Offering {
-  const list = h("datalist", { id: newId() });
-  const box = h("input", { id, list: list.id, autocomplete: "off", spellcheck: "false", "aria-label": label || undefined });
+  const list = element("datalist", { id: newId() });
+  const box = element("input", { id, list: list.id, autocomplete: "off", spellcheck: "false", "aria-label": label || undefined });
   let known: readonly Choice[] = [];
   let wait: ReturnType<typeof setTimeout> | undefined;
   const show = async (): Promise<void> => {
     known = await offers(box.value.trim());
-    list.replaceChildren(...known.map(({ value, label }) => h("option", { value, label })));
+    list.replaceChildren(...known.map(({ value, label }) => element("option", { value, label })));
   };
   const later = (): void => {
     clearTimeout(wait);
@@ -33,7 +34,7 @@ export function offering(id: string, label: string, offers: Offers, chosen: (cho
     if (taken) chosen(taken);
     else later();
   });
-  return { box, element: h("span", { class: "offering" }, box, list) };
+  return { box, element: element("span", { class: "offering" }, box, list) };
 }
 
 /** What is typed may be the beginning of another name; what is picked from the list is meant. */
@@ -41,21 +42,21 @@ const isTyped = (event: Event): boolean => event instanceof InputEvent && event.
 
 /** One name. */
 export function choice({ id, required }: Argument, offers: Offers): Field {
-  const { element, box } = offering(id, "", offers, () => undefined);
+  const { element: offered, box } = offering(id, "", offers, () => undefined);
   box.required = required;
-  return { element, value: () => box.value.trim() || undefined, set: (value) => (box.value = text(value)) };
+  return { element: offered, value: () => box.value.trim() || undefined, set: (value) => (box.value = text(value)) };
 }
 
 /** Several names, each a button that takes it out again. */
 export function chips(id: string, label: string, offers: Offers): Row {
   let taken: string[] = [];
-  const shown = h("span", { class: "chips" });
+  const shown = element("span", { class: "chips" });
   const take = (names: readonly string[]): void => {
     taken = [...new Set(names)];
     shown.replaceChildren(
       ...taken.map((name) => {
         const remove = (): void => { take(taken.filter((known) => known !== name)); };
-        return h("button", { type: "button", class: "chip", "aria-label": `Remove ${name}`, title: name, onclick: remove }, h("span", {}, name));
+        return element("button", { type: "button", class: "chip", "aria-label": `Remove ${name}`, title: name, onclick: remove }, element("span", {}, name));
       }),
     );
     shown.dispatchEvent(new Event("input", { bubbles: true }));
@@ -64,7 +65,7 @@ export function chips(id: string, label: string, offers: Offers): Row {
     if (box.value.trim()) take([...taken, box.value.trim()]);
     box.value = "";
   };
-  const { element, box } = offering(id, label, offers, add);
+  const { element: offered, box } = offering(id, label, offers, add);
   box.addEventListener("change", add);
   box.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && box.value && !event.ctrlKey) {
@@ -73,7 +74,7 @@ export function chips(id: string, label: string, offers: Offers): Row {
     } else if (event.key === "Backspace" && !box.value) take(taken.slice(0, -1));
   });
   return {
-    element: h("div", { class: "many" }, shown, element),
+    element: element("div", { class: "many" }, shown, offered),
     value: () => (taken.length > 0 ? [...taken] : undefined),
     set: (value: unknown) => { take(typeof value === "string" ? [value] : texts(value)); },
     focus: () => { box.focus(); },

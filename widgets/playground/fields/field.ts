@@ -1,8 +1,8 @@
 // Fields of a form: each holds one argument of a call, or leaves it out.
 
-import { h } from "../dom";
 import { pretty } from "../json";
-import { text, type Fields } from "../../shared/shape";
+import { element } from "../../shared/element";
+import { parsed, text, type Fields } from "../../shared/shape";
 
 export interface Field {
   readonly element: HTMLElement;
@@ -34,35 +34,32 @@ const same = (text: string): string => text;
 
 /** What was typed as JSON, else as the text it is: the server says what is wrong with it. */
 function asJson(typed: string): unknown {
-  try {
-    return JSON.parse(typed) as unknown;
-  } catch {
-    return typed;
-  }
+  const read = parsed(typed);
+  return read === undefined ? typed : read;
 }
 
 const line = ({ id, required }: Argument, has: Record<string, string> = {}): HTMLInputElement =>
-  h("input", { id, required, autocomplete: "off", spellcheck: "false", ...has });
+  element("input", { id, required, autocomplete: "off", spellcheck: "false", ...has });
 
 export const words = (of: Argument): Field => typed(line(of, hint(of)), (typed) => typed.trim());
 
 export const wholeNumber = (of: Argument): Field => typed(line(of, { inputmode: "numeric" }), asJson);
 
 export const code = ({ id }: Argument): Field =>
-  typed(h("textarea", { id, class: "code", rows: 14, spellcheck: "false" }), same);
+  typed(element("textarea", { id, class: "code", rows: 14, spellcheck: "false" }), same);
 
 export const json = ({ id }: Argument): Field =>
-  typed(h("textarea", { id, class: "code", rows: 8, spellcheck: "false", placeholder: "{ }" }), asJson);
+  typed(element("textarea", { id, class: "code", rows: 8, spellcheck: "false", placeholder: "{ }" }), asJson);
 
 export function yesOrNo({ id }: Argument): Field {
-  const box = h("input", { id, type: "checkbox" });
+  const box = element("input", { id, type: "checkbox" });
   return { element: box, value: () => box.checked || undefined, set: (value) => (box.checked = value === true) };
 }
 
 export function oneOf({ id, schema, required }: Argument): Field {
   const values = Array.isArray(schema.enum) ? schema.enum.map(text) : [];
-  const box = h("select", { id }, ...(required ? [] : [h("option", { value: "" }, "–")]));
-  box.append(...values.map((value) => h("option", { value }, value)));
+  const box = element("select", { id }, ...(required ? [] : [element("option", { value: "" }, "–")]));
+  box.append(...values.map((value) => element("option", { value }, value)));
   return { element: box, value: () => box.value || undefined, set: (value) => (box.value = text(value)) };
 }
 
@@ -81,24 +78,24 @@ export interface Row extends Field {
 /** Several fields as one, one below the other: those that are left out do not count. */
 export function listed(add: string, one: () => Row): Field {
   let rows: Row[] = [];
-  const list = h("div", { class: "rows" });
+  const list = element("div", { class: "rows" });
   const begin = (value?: unknown): Row => {
     const field = one();
-    const row = h("div", { class: "row" }, field.element);
+    const row = element("div", { class: "row" }, field.element);
     const remove = (): void => {
       rows = rows.filter((known) => known !== field);
       row.remove();
       more.focus();
     };
-    row.append(h("button", { type: "button", class: "quiet", "aria-label": "Remove", title: "Remove", onclick: remove }, "×"));
+    row.append(element("button", { type: "button", class: "quiet", "aria-label": "Remove", title: "Remove", onclick: remove }, "×"));
     if (value !== undefined) field.set(value);
     rows.push(field);
     list.append(row);
     return field;
   };
-  const more = h("button", { type: "button", class: "quiet add", onclick: () => { begin().focus(); } }, add);
+  const more = element("button", { type: "button", class: "quiet add", onclick: () => { begin().focus(); } }, add);
   return {
-    element: h("div", {}, list, more),
+    element: element("div", {}, list, more),
     value: () => {
       const values = rows.map((field) => field.value()).filter((value) => value !== undefined);
       return values.length > 0 ? values : undefined;

@@ -1,7 +1,8 @@
 // Filters: a dimension each, and those of its members that count, found by searching.
 
 import type { Books, Choice } from "../books";
-import { h, newId } from "../dom";
+import { newId } from "../dom";
+import { element } from "../../shared/element";
 import { isFields, text, texts } from "../../shared/shape";
 import { chips, offering } from "./choice";
 import { listed, type Field } from "./field";
@@ -9,11 +10,11 @@ import { listed, type Field } from "./field";
 export function filters(books: Books): Field {
   const rows = listed("Add a filter", () => {
     const offers = (): Promise<readonly Choice[]> => books.choices("dimension");
-    const { element, box: dimension } = offering(newId(), "Dimension", offers, () => { members.focus(); });
+    const { element: offered, box: dimension } = offering(newId(), "Dimension", offers, () => { members.focus(); });
     dimension.placeholder = "Dimension";
     const members = chips(newId(), "Members", (typed) => books.members(dimension.value.trim(), typed));
     return {
-      element: h("div", { class: "pair" }, element, members.element),
+      element: element("div", { class: "pair" }, offered, members.element),
       value: () => {
         const ids = texts(members.value());
         return dimension.value.trim() && ids.length > 0 ? [dimension.value.trim(), ...ids] : undefined;

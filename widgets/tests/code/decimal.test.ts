@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compared, decimal, grouped, rounded } from "../../shared/decimal";
+import { compared, decimal, exactText, grouped, NONE, plus, rounded } from "../../shared/decimal";
 
 const shown = (value: number | string, places: number): string => {
   const exact = decimal(value);
@@ -25,4 +25,11 @@ test("every digit of a figure longer than a double is kept", () => {
 test("figures compare exactly and what is none comes last", () => {
   assert.equal(compared("90071992547409930.1", "90071992547409930.2"), -1);
   assert.deepEqual(["10", null, 9.5, "-3", null].sort(compared), ["-3", 9.5, "10", null, null]);
+});
+
+test("figures are added and taken away to the last digit, whatever their places", () => {
+  const [large, small] = [decimal("90071992547409930.1") ?? NONE, decimal("0.025") ?? NONE];
+  assert.deepEqual(plus(large, small), decimal("90071992547409930.125"));
+  assert.deepEqual(plus(small, large, -1), decimal("-90071992547409930.075"));
+  assert.deepEqual(["-1234567.50", 0, null, "n/a"].map((value) => exactText(value)), ["\u22121,234,567.50", "0", "", ""]);
 });
