@@ -1,5 +1,6 @@
 // What the forms offer: names that the server lists, asked for once each.
 
+import { Once } from "./faults";
 import { at, objects } from "./json";
 import { text, type Fields } from "../shared/shape";
 import type { Call, Server } from "./server";
@@ -49,7 +50,7 @@ const LISTS: Readonly<Record<string, readonly [tool: string, reads: Reads]>> = {
 const GIVEN: Readonly<Record<string, string>> = { data_ref: "data_ref", data_refs: "data_ref", file_id: "file_id" };
 
 export class Books {
-  private readonly answers = new Map<string, Promise<Fields>>();
+  private readonly answers = new Once<Fields>();
 
   constructor(
     private readonly server: Server,
@@ -71,17 +72,22 @@ export class Books {
   /** Members and nodes that match, each with the id that filters take. */
   async members(dimension: string, query: string): Promise<Choices> {
     const asked = { ...(dimension && { dimension }), ...(query && { query }), limit: 50 };
-    const { answer } = await this.server.call("search_hierarchy", asked);
+    const answer = await this.ask("search_hierarchy", asked);
     return [...objects(answer.hierarchy_nodes), ...objects(answer.records)].map((one) => ({
       value: text(one.id),
       label: text(one.name),
     }));
   }
 
-  async answer(tool: string): Promise<Fields> {
-    const known = this.answers.get(tool) ?? this.server.call(tool, {}).then((call) => call.answer);
-    this.answers.set(tool, known);
-    return known;
+  answer(tool: string): Promise<Fields> {
+    return this.answers.of(tool, () => this.ask(tool, {}));
+  }
+
+  /** What a tool answers; what it refuses is thrown. */
+  private async ask(tool: string, asked: Fields): Promise<Fields> {
+    const { answer, isError } = await this.server.call(tool, asked);
+    if (isError) throw new Error(text(answer.error));
+    return answer;
   }
 
   private given(name: string): Choices {

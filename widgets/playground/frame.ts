@@ -3,7 +3,8 @@
 // The frame has no origin: it reaches nothing of this page but the messages that are answered here.
 
 import type { McpUiHostCapabilities, McpUiHostContext } from "@modelcontextprotocol/ext-apps";
-import { at, objects, pretty } from "./json";
+import { faultWords } from "./faults";
+import { at, objects } from "./json";
 import { element } from "../shared/element";
 import { fields, isFields, text, type Fields } from "../shared/shape";
 
@@ -132,7 +133,7 @@ async function answered(answers: Answers | undefined, params: Fields): Promise<F
   try {
     return { result: await answers(params) };
   } catch (fault) {
-    return { error: { code: FAILED, message: fault instanceof Error ? fault.message : pretty(fault) } };
+    return { error: { code: FAILED, message: faultWords(fault) } };
   }
 }
 

@@ -8,6 +8,7 @@ import { byId } from "./dom";
 import { objects } from "./json";
 import { element } from "../shared/element";
 import { text, type Fields } from "../shared/shape";
+import { faultWords } from "./faults";
 import { DRAWS, gallery } from "./gallery";
 import { forget, keep, keyOf } from "./key";
 import { Menu } from "./menu";
@@ -102,8 +103,7 @@ class Playground {
     try {
       return this.took(await this.server.call(tool, asked, stop.signal));
     } catch (fault) {
-      if (fault instanceof KeyRefused) signIn(fault.message);
-      else if (fault !== REPLACED) this.came.replaceChildren(element("p", { role: "alert" }, String(fault)));
+      if (fault !== REPLACED) this.fail(fault);
       return undefined;
     } finally {
       if (stop === this.running) {
@@ -111,6 +111,13 @@ class Playground {
         this.came.removeAttribute("aria-busy");
       }
     }
+  }
+
+  /** Say what went wrong above what is shown. */
+  private fail(fault: unknown): void {
+    this.came.querySelector(".failed")?.remove();
+    if (fault instanceof KeyRefused) signIn(fault.message);
+    else this.came.prepend(element("p", { class: "failed", role: "alert" }, faultWords(fault)));
   }
 
   /** Show a call of before, with the form that asked it. */
@@ -131,7 +138,7 @@ class Playground {
   }
 
   private async drill(told: Fields, of: Call): Promise<void> {
-    const shown = await this.proof.of(told, of);
+    const shown = await this.proof.of(told, of).catch((fault: unknown) => { this.fail(fault); });
     if (!shown) return;
     this.came.querySelector(".proof")?.remove();
     this.came.append(shown);
@@ -201,7 +208,7 @@ async function start(): Promise<void> {
   } catch (fault) {
     themed(byId("theme"), () => undefined);
     if (fault instanceof KeyRefused) signIn(fault.message);
-    else byId("books").textContent = String(fault);
+    else byId("books").textContent = faultWords(fault);
   }
 }
 

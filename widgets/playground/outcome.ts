@@ -2,7 +2,9 @@
 
 import { pretty } from "./json";
 import { element } from "../shared/element";
+import { copied } from "../shared/files";
 import { type Fields } from "../shared/shape";
+import { Told } from "../shared/told";
 import { refusal } from "./refusal";
 import { JSON_BOTH_WAYS, type Call } from "./server";
 import { tabs, type Tab } from "./tabs";
@@ -26,7 +28,8 @@ export const tokensWords = (call: Call): string => counted(tokensOf(call.text), 
 export const msWords = (call: Call): string => counted(Math.round(call.ms), "ms");
 
 function jsonOf(call: Call): HTMLElement {
-  const copy = (): void => { void navigator.clipboard.writeText(call.text); };
+  const told = new Told();
+  const copy = (): void => { told.tell(copied(call.text) ? "Copied." : "The browser does not allow copying."); };
   return element(
     "div",
     {},
@@ -35,6 +38,8 @@ function jsonOf(call: Call): HTMLElement {
       { class: "muted" },
       `What the model reads, about ${tokensWords(call)}. The rest of the result, such as the table of a view, is hidden from it. `,
       element("button", { type: "button", class: "quiet", onclick: copy }, "Copy"),
+      " ",
+      told.element,
     ),
     element("pre", { class: "code", tabindex: "0", "aria-label": "JSON of the answer" }, pretty(call.answer)),
   );

@@ -1,5 +1,6 @@
 // The server as any MCP client sees it: Streamable HTTP, one POST a message, stateless, JSON answers.
 
+import { NO_ANSWER } from "./faults";
 import { at, objects } from "./json";
 import { fields, isFields, text, type Fields } from "../shared/shape";
 
@@ -76,13 +77,20 @@ export class Server {
     };
   }
 
+  /** A page of the server's own, for anybody to read. */
+  async page(path: string): Promise<string> {
+    const response = await reached(path);
+    if (!response.ok) throw new Error(`The server answered with status ${response.status}.`);
+    return await response.text();
+  }
+
   /** The page of a widget. */
   async read(uri: string): Promise<Fields> {
     return (await this.post("resources/read", { uri }, uri)).result;
   }
 
   private async post(method: string, params: Fields, name = "", signal?: AbortSignal): Promise<Answered> {
-    const response = await fetch("/mcp", {
+    const response = await reached("/mcp", {
       method: "POST",
       headers: {
         ...JSON_BOTH_WAYS,
@@ -97,6 +105,15 @@ export class Server {
     if (response.status === 401 || response.status === 429) throw new KeyRefused(await said(response));
     const body = await response.text();
     return { result: resultOf(body, response.status), bytes: new TextEncoder().encode(body).length };
+  }
+}
+
+/** What the server answers; that it does not is said in words. */
+async function reached(path: string, asked: RequestInit = {}): Promise<Response> {
+  try {
+    return await fetch(path, asked);
+  } catch (fault) {
+    throw fault instanceof TypeError ? new Error(NO_ANSWER) : fault;
   }
 }
 

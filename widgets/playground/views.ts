@@ -1,6 +1,8 @@
 // The views of results: which page shows a call, in a frame of its own.
 
+import { faultWords, Once } from "./faults";
 import { at, objects } from "./json";
+import { element } from "../shared/element";
 import { isFields, text, type Fields } from "../shared/shape";
 import { Frame } from "./frame";
 import { plain } from "./plain";
@@ -14,7 +16,7 @@ export interface Reach {
 }
 
 export class Views {
-  private readonly pages = new Map<string, Promise<string>>();
+  private readonly pages = new Once<string>();
   private readonly open = new Set<Frame>();
 
   constructor(
@@ -26,13 +28,18 @@ export class Views {
   of(call: Call, tool: Tool | undefined, room: number): HTMLElement {
     const page = this.pageOf(call, tool);
     if (!page) return plain(call.answer);
-    const place = document.createElement("div");
-    place.className = "place";
-    void page.then((html) => {
-      const frame = new Frame(this.shown(call, tool, html), this.reach.theme, room);
-      this.open.add(frame);
-      place.append(frame.element);
-    });
+    const place = element("div", { class: "place" });
+    Promise.all([page, this.server.page("/view")]).then(
+      ([html]) => {
+        const frame = new Frame(this.shown(call, tool, html), this.reach.theme, room);
+        this.open.add(frame);
+        place.append(frame.element);
+      },
+      (fault: unknown) => {
+        const words = `The view could not be read, so here are the data as they are. ${faultWords(fault)}`;
+        place.append(element("p", { role: "alert" }, words), plain(call.answer));
+      },
+    );
     return place;
   }
 
@@ -50,15 +57,9 @@ export class Views {
   }
 
   private pageOf({ answer }: Call, tool: Tool | undefined): Promise<string> | undefined {
-    if (isFields(answer.vega_lite)) return this.page("/chart", async () => (await fetch("/chart")).text());
+    if (isFields(answer.vega_lite)) return this.pages.of("/chart", () => this.server.page("/chart"));
     const uri = tool?.widget;
-    return uri === undefined ? undefined : this.page(uri, async () => textOf(await this.server.read(uri)));
-  }
-
-  private page(name: string, read: () => Promise<string>): Promise<string> {
-    const known = this.pages.get(name) ?? read();
-    this.pages.set(name, known);
-    return known;
+    return uri === undefined ? undefined : this.pages.of(uri, async () => textOf(await this.server.read(uri)));
   }
 
   private shown(call: Call, tool: Tool | undefined, page: string): ConstructorParameters<typeof Frame>[0] {

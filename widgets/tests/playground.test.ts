@@ -3,15 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
-import { AT, KEY, playing, violations } from "./playing";
-
-const run = async (page: Page, tool: string, asked?: unknown): Promise<void> => {
-  await page.getByRole("button", { name: tool, exact: true }).first().click();
-  if (asked === undefined) return;
-  await page.getByText("Arguments as JSON").click();
-  await page.getByLabel("Arguments as JSON").fill(JSON.stringify(asked));
-  await page.getByRole("button", { name: "Run", exact: true }).click();
-};
+import { AT, jsonOf, KEY, playing, run, violations } from "./playing";
 
 test("it opens with the profit and loss against budget and prior year, and with the question that it answers", async () => {
   await playing(async ({ page, view }) => {
@@ -102,11 +94,6 @@ test("a variance is clicked, and its rows add up to it to the last digit", async
     assert.equal(await page.locator(".calls li").count(), 3);
   });
 });
-
-async function jsonOf(page: Page): Promise<string> {
-  await page.getByRole("tab", { name: "JSON" }).click();
-  return await page.getByLabel("JSON of the answer").innerText();
-}
 
 test("an error is read and mended with one click", async () => {
   await playing(async ({ page, view }) => {

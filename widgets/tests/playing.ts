@@ -41,3 +41,18 @@ export async function violations(inside: Page): Promise<unknown> {
   return await inside.evaluate(`axe.run({ iframes: false }).then(({ violations }) => violations.flatMap(
     ({ id, nodes }) => nodes.map(({ html }) => id + ": " + html.slice(0, 200))))`);
 }
+
+/** Pick a tool, and run it on arguments where some are given. */
+export async function run(page: Page, tool: string, asked?: unknown): Promise<void> {
+  await page.getByRole("button", { name: tool, exact: true }).first().click();
+  if (asked === undefined) return;
+  await page.getByText("Arguments as JSON").click();
+  await page.getByLabel("Arguments as JSON").fill(JSON.stringify(asked));
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+}
+
+/** Return the JSON of the answer that is shown. */
+export async function jsonOf(page: Page): Promise<string> {
+  await page.getByRole("tab", { name: "JSON" }).click();
+  return await page.getByLabel("JSON of the answer").innerText();
+}

@@ -1,6 +1,7 @@
 // Fields of names that the server lists: anything may be typed, what exists is offered.
 
 import { newId } from "../dom";
+import { faultWords } from "../faults";
 import type { Choice } from "../books";
 import { element } from "../../shared/element";
 import { text, texts } from "../../shared/shape";
@@ -20,21 +21,26 @@ export function offering(id: string, label: string, offers: Offers, chosen: (cho
   const box = element("input", { id, list: list.id, autocomplete: "off", spellcheck: "false", "aria-label": label || undefined });
   let known: readonly Choice[] = [];
   let wait: ReturnType<typeof setTimeout> | undefined;
-  const show = async (): Promise<void> => {
-    known = await offers(box.value.trim());
-    list.replaceChildren(...known.map(({ value, label }) => element("option", { value, label })));
+  const said = element("small", { class: "muted", role: "status" });
+  const offer = (found: readonly Choice[], words = ""): void => {
+    known = found;
+    list.replaceChildren(...found.map(({ value, label }) => element("option", { value, label })));
+    said.textContent = words;
+  };
+  const show = (): void => {
+    offers(box.value.trim()).then(offer, (fault: unknown) => { offer([], `Nothing to choose from. ${faultWords(fault)}`); });
   };
   const later = (): void => {
     clearTimeout(wait);
-    wait = setTimeout(() => void show(), PAUSE_MS);
+    wait = setTimeout(show, PAUSE_MS);
   };
-  box.addEventListener("focus", () => void show());
+  box.addEventListener("focus", show);
   box.addEventListener("input", (event) => {
     const taken = isTyped(event) ? undefined : known.find(({ value }) => value === box.value);
     if (taken) chosen(taken);
     else later();
   });
-  return { box, element: element("span", { class: "offering" }, box, list) };
+  return { box, element: element("span", { class: "offering" }, box, list, said) };
 }
 
 /** What is typed may be the beginning of another name; what is picked from the list is meant. */
