@@ -36,6 +36,7 @@ export class TableView implements Actions {
   private head: Head = { rows: [], sorters: [] };
   private isTurned = false;
   private hasTrend = false;
+  private found: readonly number[] = [];
   private hit = -1;
 
   constructor(private readonly table: Table, private readonly host: Host) {
@@ -56,8 +57,9 @@ export class TableView implements Actions {
   }
 
   find(words: string, isNext: boolean): void {
-    const hits = found(this.table.lines, words);
-    for (const [at, row] of this.rows.entries()) row.classList.toggle("hit", hits.includes(at));
+    this.found = found(this.table.lines, words);
+    this.mark();
+    const hits = this.outline.order.filter((at) => this.found.includes(at));
     if (hits.length === 0) {
       this.hit = -1;
       this.told.tell(words.trim() ? "No line of that name." : "");
@@ -111,12 +113,18 @@ export class TableView implements Actions {
     this.columns = every.flatMap(({ columns }) => columns);
     this.head = headOf(every, this.table.rowsAre, periods.length > 0);
     this.rows = bodyRows(this.outline, this.columns, periods);
+    this.mark();
     const body = element("tbody", { role: "rowgroup" });
     this.treegrid.classList.toggle("grouped", isGrouped(every));
     this.treegrid.classList.toggle("flat", this.outline.depth === 0);
     this.treegrid.replaceChildren(element("thead", { role: "rowgroup" }, ...this.head.rows), body);
     this.grid.drawn(this.head.sorters, body, periods.length > 0);
     this.arrange();
+  }
+
+  /** Marks what was looked for, on rows of any drawing. */
+  private mark(): void {
+    for (const [at, row] of this.rows.entries()) row.classList.toggle("hit", this.found.includes(at));
   }
 
   private arrange(): void {

@@ -30,6 +30,7 @@ export class InspectionView implements Actions {
   private readonly told = new Told();
   private readonly hidden = new Set<number>();
   private sort: Sort | undefined;
+  private found: readonly number[] = [];
   private hit = -1;
 
   constructor(private readonly inspection: Inspection, private readonly host: Host) {
@@ -43,8 +44,8 @@ export class InspectionView implements Actions {
   }
 
   find(words: string, isNext: boolean): void {
-    const hits = holding(this.inspection.rows, this.order, words);
-    for (const row of this.table.tBodies[0]?.rows ?? []) row.classList.toggle("hit", hits.includes(Number(row.dataset.at)));
+    const hits = (this.found = holding(this.inspection.rows, this.order, words));
+    this.mark();
     this.hit = isNext ? (this.hit + 1) % Math.max(1, hits.length) : 0;
     if (hits.length === 0) this.told.tell(words.trim() ? "No row shown here holds that." : "");
     else this.told.tell(`${this.hit + 1} of ${hits.length}`);
@@ -88,7 +89,13 @@ export class InspectionView implements Actions {
     const body = element("tbody", { role: "rowgroup" }, ...bodyRows(this.inspection, this.order, shown));
     const foot = element("tfoot", { role: "rowgroup" }, ...(contributes ? footRows(this.inspection, shown.length) : []));
     this.table.replaceChildren(head, body, foot);
+    this.mark();
     this.grid.drawn(focus);
+  }
+
+  /** Marks what was looked for, on rows of any drawing. */
+  private mark(): void {
+    for (const row of this.table.tBodies[0]?.rows ?? []) row.classList.toggle("hit", this.found.includes(Number(row.dataset.at)));
   }
 
   private clicked({ target }: MouseEvent): void {

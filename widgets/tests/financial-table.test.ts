@@ -145,6 +145,19 @@ test("finding a line unfolds what it stands under and says how many there are", 
     assert.ok((await labelsSeen(frame)).includes("Sales of pumps"));
   }));
 
+test("what was found stays marked however lines and columns are put", () =>
+  shown({ ...MONTHS, given: { ...MONTHS.given, statement: "full_pnl" } }, async ({ frame }) => {
+    await frame.getByRole("searchbox").fill("margin");
+    await told(frame, /^1 of /);
+    const marked = (): Promise<string[]> => frame.locator("tr.hit .label").allTextContents();
+    const before = await marked();
+    assert.ok(before.length > 0 && before.every((label) => /margin/i.test(label)));
+    for (const name of ["Swap", "Trend", "Line", "1"]) {
+      await frame.getByRole("button", { name, exact: true }).click();
+      assert.deepEqual((await marked()).toSorted(), before.toSorted(), name);
+    }
+  }));
+
 test("columns turn into scenarios inside each period, and a trend stands beside each line", () =>
   shown(MONTHS, async ({ frame }) => {
     await frame.getByRole("button", { name: "Swap" }).click();

@@ -107,6 +107,14 @@ test("what is looked for is marked and counted, labels too, whatever their case"
     await frame.getByRole("searchbox").fill(wanted.toUpperCase());
     await said(frame, new RegExp(`^1 of ${hits.length}$`));
     assert.equal(await frame.locator("tr.hit").count(), hits.length);
+    const marked = (): Promise<string[]> => frame.locator("tr.hit > td.member, tr.hit > td.text").allTextContents();
+    const before = await marked();
+    await frame.getByRole("button", { name: "Amount" }).click();
+    assert.deepEqual((await marked()).toSorted(), before.toSorted());
+    await frame.getByRole("button", { name: "Columns" }).click();
+    await frame.getByRole("checkbox", { name: "Day" }).uncheck();
+    assert.equal(await frame.locator("tr.hit").count(), hits.length);
+    await frame.getByRole("searchbox").fill(wanted);
     await page.keyboard.press("Enter");
     await said(frame, new RegExp(`^2 of ${hits.length}$`));
     await frame.getByRole("searchbox").fill("nothing like it");
