@@ -12,11 +12,17 @@ import { fields, isFields, text, type Fields } from "../shared/shape";
 import { dress, tellHeight } from "../shared/theme";
 
 const place = document.getElementById("view") ?? document.body;
+const DRAWS = "eval_chart_transform";
+let asked: Fields | undefined;
 let answer: Fields | undefined;
+let theme = ""; // that the answer is drawn in
 let drawn: View | undefined;
 
 const host: Host = new Host({
-  asked: () => undefined,
+  asked: (_, args) => {
+    asked = args;
+    theme = text(fields(args.chart_spec).theme) || "light";
+  },
   answered: (result) => {
     answer = fields(result.structuredContent);
     void show(result);
@@ -24,7 +30,7 @@ const host: Host = new Host({
   cancelled: say,
   changed: (context) => {
     dress(context);
-    if (answer) void draw(answer);
+    if (answer) void draw(answer).then(rethemed);
   },
   gone: () => { stopTelling(); },
 });
@@ -34,6 +40,18 @@ async function show(result: Fields): Promise<void> {
   const refused = refusalOf(result);
   if (refused) say(refused.error);
   else if (answer) await draw(answer);
+}
+
+/** Asks for the chart in the host's theme, whose colours the server puts in; without an answer it stays as it is. */
+async function rethemed(): Promise<void> {
+  const wanted = text(host.context.theme);
+  if (!asked || wanted === "" || wanted === theme || !host.can("serverTools")) return;
+  theme = wanted;
+  const spec = { ...fields(asked.chart_spec), theme: wanted, render: "none" };
+  const result = await host.call(DRAWS, { ...asked, chart_spec: spec }).catch((): Fields => ({ isError: true }));
+  if (refusalOf(result) || theme !== wanted) return;
+  answer = fields(result.structuredContent);
+  await draw(answer);
 }
 
 async function draw(chart: Fields): Promise<void> {

@@ -169,6 +169,31 @@ test("a chart of the gallery is drawn, and its script can be changed", async () 
   });
 });
 
+test("a chart that is open follows the theme, as the server draws it in the other one", async () => {
+  await playing(async ({ page, view }) => {
+    await run(page, "eval_chart_transform");
+    await page.getByLabel("Gallery").selectOption({ label: "waterfall: What explains EBITDA against budget?" });
+    const paper = (): Promise<string> => view.locator("svg").evaluate((chart) => getComputedStyle(chart).backgroundColor);
+    const specified = async (): Promise<string> => {
+      const { background } = (JSON.parse(await jsonOf(page)) as { vega_lite: { background: string } }).vega_lite;
+      const parts = [1, 3, 5].map((at) => parseInt(background.slice(at, at + 2), 16));
+      return `rgb(${parts.join(", ")})`;
+    };
+    await view.locator("svg").getByText("Budget", { exact: true }).first().waitFor();
+    const light = await specified();
+    await page.getByRole("tab", { name: "View" }).click();
+    assert.equal(await paper(), light);
+    await page.getByRole("button", { name: "Theme: system" }).click(); // to light, which it is
+    await page.getByRole("button", { name: "Theme: light" }).click();
+    await view.locator(`svg:not([style*="${light}"])`).waitFor();
+    const dark = await paper();
+    assert.equal(await page.locator(".calls li").count(), 4); // the view asked once
+    await page.locator(".calls button").first().click(); // the call that the view made
+    assert.equal(await specified(), dark);
+    assert.deepEqual(await violations(page), []);
+  }, { colorScheme: "light" });
+});
+
 test("a table is saved as a workbook by the link that the server signs", async () => {
   await playing(async ({ page, view }) => {
     const saved = page.waitForEvent("download");
