@@ -11,7 +11,8 @@ SUITES := tests/conformance tests/identity
 .PHONY: widgets screenshots goldens audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs gallery constraints ci-deps clean
 .DELETE_ON_ERROR:
 
-serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT $(if $(NPM),widgets)  ## serve the demo books to MCP clients on this machine
+serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
+	$(if $(NPM),-@$(MAKE) --silent widgets)
 	$(BIN)/tieout serve --instance $(DEMO)
 
 test: lint $(SUITES:=/node.done) widgets  ## lint, types, architecture and every test
@@ -29,6 +30,7 @@ screenshots: widgets $(VENV)/dev.done  ## the pictures of the documentation, tak
 	PICTURES=$(CURDIR)/docs/screenshots $(BIN)/python -m pytest -q tests/browser -k pictures
 
 widgets/dist/built: widgets/node.done $(DEMO)/charts.json $(shell find widgets -name node_modules -prune -o -name dist -prune -o -type f -print)
+	@echo "building the views …"
 	cd widgets && node build.mjs
 	touch $@
 
@@ -61,9 +63,9 @@ docs: schemas $(VENV)/dev.done  ## write what the documentation takes out of the
 secrets: $(VENV)/dev.done  ## write down what looks like a secret and was looked at
 	PYTHONPATH=. $(BIN)/python scripts/known_secrets.py
 
-audit: $(VENV)/dev.done $(SUITE)/node.done  ## known faults of the packages; asks the advisory databases of both registries
+audit: $(VENV)/dev.done  ## known faults of the packages; asks the advisory databases of both registries
 	$(BIN)/uv tool run pip-audit==2.10.1 -r constraints/runtime.txt --disable-pip --require-hashes
-	for suite in tests/conformance tests/identity; do $(NPM) audit --prefix $$suite || exit 1; done
+	for suite in $(SUITES) widgets; do $(NPM) audit --prefix $$suite || exit 1; done
 
 constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
 	$(BIN)/uv pip compile pyproject.toml --extra install $(RESOLVE) -o constraints/runtime.txt
@@ -92,6 +94,7 @@ $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/%.done: constraints/%.txt pyproject.toml | $(VENV)/pyvenv.cfg
+	@echo "installing Python packages into $(VENV) …"
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
@@ -100,9 +103,12 @@ $(DEMO)/.tieout/store/CURRENT: $(wildcard $(DEMO)/*.py $(DEMO)/generator/*.py) |
 	$(BIN)/python $(DEMO)/generate.py --rows $(ROWS)
 	$(BIN)/tieout load --instance $(DEMO)
 
+NPM_QUIETLY := --loglevel=error --no-audit --no-fund --no-update-notifier  # --silent would hide why it fails
+
 %/node.done: %/package-lock.json
 ifdef NPM
-	$(NPM) ci --silent --prefix $* --ignore-scripts
+	@echo "installing the packages of $* …"
+	$(NPM) ci $(NPM_QUIETLY) --prefix $* --ignore-scripts
 else
 	@echo "npm is not here: the tests of $* will be skipped"
 endif

@@ -62,10 +62,12 @@ def announcement(settings: Settings, name: str, key: DevKey | None) -> str:
     headers = {"headers": {"Authorization": f"Bearer {key.key}"}} if key else {}
     written = json.dumps({"mcpServers": {"tieout": {"type": "http", "url": url, **headers}}}, indent=2)
     opens = f"key: {key.key}" if key else f"tokens: {settings.oidc_issuer}"
-    page = playground_of(settings, key) if key and (DIST / PLAYGROUND).is_file() else ""
+    page = playground_of(settings, key) if key else ""
     return f"{name} on {url}\n{page}{opens}\n\nmcp.json entry:\n{written}"
 
 
 def playground_of(settings: Settings, key: DevKey) -> str:
     """Return where the playground is, with the key in the part of the address that browsers send nowhere."""
+    if not (DIST / PLAYGROUND).is_file():
+        return "playground: not built; `make widgets` builds it and takes Node\n"
     return f"playground: {settings.base_url}/#key={quote(key.key, safe='')}\n"
