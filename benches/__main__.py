@@ -16,6 +16,7 @@ from benches import (
     statement,
     tokens,
     unknown,
+    walkthrough,
     widgets,
 )
 
@@ -29,6 +30,7 @@ BENCHES = {
     "sandbox": sandbox.main,
     "charts": charts.main,
     "widgets": widgets.main,
+    "walkthrough": walkthrough.main,
     "faults": faults.main,
     "exports": exports.main,
     "callers": callers.main,
@@ -41,8 +43,10 @@ def main() -> int:
     parser.add_argument("bench", nargs="*", metavar="BENCH", help=f"any of {', '.join(BENCHES)} (default: all)")
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the general ledger (default: 10 million)")
     parser.add_argument("--seconds", type=int, default=callers.SECONDS, help="how long callers call (default: 120)")
+    parser.add_argument("--runs", type=int, default=walkthrough.RUNS, help="how often a newcomer comes (default: 3)")
     asked = parser.parse_args()
     BENCHES["callers"] = partial(callers.main, seconds=asked.seconds)
+    BENCHES["walkthrough"] = partial(walkthrough.main, runs=asked.runs)
     if unknown := set(asked.bench) - set(BENCHES):
         parser.error(f"there is no bench {', '.join(sorted(unknown))}")
     for name in asked.bench or BENCHES:

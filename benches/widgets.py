@@ -21,7 +21,7 @@ def main(_rows: int) -> None:
         return
     books = demo_books(ROWS)
     with serving(books.instance, books.state) as server, browsing(node, chromium) as browser:
-        ran = driven(node, "paint.bench.ts", browser, server)
+        ran = driven(node, "paint.bench.ts", browser, server.url)
     if ran.returncode:
         sys.exit(ran.stdout + ran.stderr)
     rounds = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]

@@ -10,5 +10,5 @@ FILES = sorted(path.name for path in (WIDGETS / "tests").glob("*.test.ts"))
 
 @pytest.mark.parametrize("file", FILES)
 def test_views_do_what_they_should(file: str, node: str, browser: Environment, demo_server: Server) -> None:
-    ran = driven(node, file, browser, demo_server)
+    ran = driven(node, file, browser, demo_server.url)
     assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"

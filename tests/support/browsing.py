@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from tests.support.books import ROOT
-from tests.support.serving import DEADLINE, KEY, Server
+from tests.support.serving import DEADLINE, KEY
 
 WIDGETS = ROOT / "widgets"
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -35,9 +35,9 @@ def browsing(node: str, chromium: str) -> Iterator[Environment]:
         process.wait(DEADLINE)
 
 
-def driven(node: str, file: str, browser: Environment, server: Server) -> subprocess.CompletedProcess[str]:
-    """Run one file of widgets/tests on a browser and a server."""
-    served = {"TEST_SERVER": server.url, "TEST_KEY": KEY, "NODE_OPTIONS": "--test-reporter=spec"}
+def driven(node: str, file: str, browser: Environment, server: str, key: str = KEY) -> subprocess.CompletedProcess[str]:
+    """Run one file of widgets/tests on a browser and the server of an address."""
+    served = {"TEST_SERVER": server, "TEST_KEY": key, "NODE_OPTIONS": "--test-reporter=spec"}
     return subprocess.run(
         [node, "tests/run.mjs", file],
         cwd=WIDGETS,
