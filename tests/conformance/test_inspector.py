@@ -9,14 +9,13 @@ import pytest
 
 from server.toolbox import TOOLS
 from server.widgets import built
+from tests.conformance.figures import PNL, SCENARIOS, STATEMENT
 from tests.conformance.running import Inspected, Served, inspect
 from tests.support.node import missing
 
 ERAS = ("legacy", "modern")
 MODERN_ONLY = "io.modelcontextprotocol/serverInfo"  # in _meta of every modern result, of no legacy one
 OK, AUTH_REQUIRED, TOOL_ERROR = 0, 3, 5
-SCENARIOS = [{"scenario": "actual", "alias": "Actuals"}, {"scenario": "var(actual,budget)", "alias": "Variance"}]
-STATEMENT = {"statement": "pnl", "scenarios": SCENARIOS, "period_start": "2006"}
 METRIC = {"metrics": ["net_sales"], "scenarios": SCENARIOS[:1], "period_start": "2006", "dimensions": ["entity"]}
 CALLS: dict[str, dict[str, Any]] = {
     "svc_orientation": {},
@@ -45,13 +44,6 @@ OF_ANOTHER_CALL = ("get_load_status", "eval_chart_transform", "export_dataset", 
 CHART = {
     "transform_code": "result = df.filter(pl.col('scenario') == 'actual', pl.col('unit').is_not_null())",
     "chart_spec": {"chart_type": "horizontal_bar", "title": "Profit and loss", "x": "label", "y": "value"},
-}
-PNL = {  # added up by hand from data/fact_finance.csv: actual of FY2006, actual less budget
-    "net_sales": [1450, -50],  # 1000 - 50 + 500; budget 900 + 600
-    "cost_of_sales": [500.25, 120.25],  # 400.25 + 100; budget 380
-    "operating_expenses": [200, -10],  # 200; budget 210
-    "operating_profit": [749.75, -160.25],
-    "net_income": [700, -210],  # 749.75 + 10.50 - 60.25; budget 910
 }
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "an unknown statement": ("run_statement", {"statement": "nope"}, "unknown_name"),
