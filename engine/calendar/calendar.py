@@ -66,7 +66,7 @@ class Calendar:
             field=field,
             got=code,
             valid=[rules.example for rules in self.grains.values()],
-            example=self.example,
+            example=self.example if field in self.example else self.example["period_start"],
         )
 
     def range(self, start: str, end: str) -> PeriodRange:

@@ -95,7 +95,7 @@ def resolve_metrics(keys: Sequence[str], reader: Reader) -> tuple[Metric, ...]:
     """Return the metrics asked for; refuse none, one twice, unknown ones, and those of several domains."""
     visible = reader.metrics
     if not keys:
-        raise BadArguments("Name at least one metric.", field="metrics", got=[], valid=visible)
+        raise BadArguments("Name at least one metric; list_kpis lists them.", field="metrics", got=[], valid=visible)
     metrics = []
     for key in keys:
         domain, _, bare = key.rpartition(".")
@@ -173,8 +173,9 @@ def refuse_twice(names: Sequence[str], field: str) -> None:
     """Refuse a list that names something twice."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
+        rest = "; two columns need two aliases" if field == "scenarios" else ""
         raise BadArguments(
-            f"{field} has {quoted(twice)} twice. Give each once; two columns need two aliases.",
+            f"{field} has {quoted(twice)} twice. Give each once{rest}.",
             field=field,
             got=twice,
         )

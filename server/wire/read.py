@@ -1,7 +1,7 @@
 """Arguments on their way in.
 
 They are refused, never ignored or bent: an unknown one is named with the known ones, an ill-typed one with what its
-field takes.
+field takes. A null leaves out what may be left out, and a whole number may be written 3.0, as JSON Schema has it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,7 @@ from server.wire.schema import Asked, Json, Shape
 TAKES = {
     "string_type": "text",
     "int_type": "a whole number",
+    "bool_type": "true or false",
     "tuple_type": "a list",
     "dict_type": "an object",
     "dataclass_type": "an object",
@@ -45,16 +46,34 @@ JSON_KINDS: list[tuple[type | tuple[type, ...], str]] = [
 def read_request(shape: Shape[Asked], arguments: Mapping[str, Any]) -> Asked:
     """Return arguments as a request; BadArguments names the first that does not fit."""
     try:
-        read: Asked = shape.reads.validate_json(to_json(dict(arguments), inf_nan_mode="strings"))
+        read: Asked = shape.reads.validate_json(to_json(meant(dict(arguments), shape.schema), inf_nan_mode="strings"))
     except ValidationError as misfit:
         raise refusal(misfit.errors(), shape.schema) from misfit
     return read
 
 
+def meant(sent: object, schema: Json) -> object:
+    """Return what was sent without the nulls of what may be left out, and with whole numbers as such."""
+    if isinstance(sent, dict) and "properties" in schema:
+        known, required = schema["properties"], schema.get("required", ())
+        optional = known.keys() - set(required)
+        return {
+            name: meant(part, known.get(name, {}))
+            for name, part in sent.items()
+            if part is not None or name not in optional
+        }
+    if isinstance(sent, list) and "items" in schema:
+        return [meant(item, schema["items"]) for item in sent]
+    if schema.get("type") == "integer" and isinstance(sent, float) and sent.is_integer():
+        return int(sent)
+    return sent
+
+
 def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
     """Return what to tell a caller about the first argument that does not fit."""
-    error = errors[0]
-    path = [part for part in error["loc"] if part not in {"str", "tuple[str, ...]"}]
+    first = path_of(errors[0])
+    error = max((other for other in errors if path_of(other)[: len(first)] == first), key=lambda at: len(path_of(at)))
+    path = path_of(error)
     field = ".".join(str(part) for part in path) or "arguments"
     known = known_fields(schema, path)
     if error["type"] == "unexpected_keyword_argument":
@@ -77,7 +96,7 @@ def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
             valid=choices,
             did_you_mean=close,
         )
-    alike = [other for other in errors if other["loc"][: len(path)] == error["loc"][: len(path)]]
+    alike = [other for other in errors if path_of(other) == path]
     takes = " or ".join(dict.fromkeys(TAKES.get(other["type"], other["msg"]) for other in alike))
     top = str(path[0]) if path else ""
     return BadArguments(
@@ -86,6 +105,11 @@ def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
         got=error["input"],
         example={top: EXAMPLES[top]} if top in EXAMPLES and top in schema["properties"] else None,
     )
+
+
+def path_of(error: ErrorDetails) -> list[Any]:
+    """Return the steps to an argument that does not fit, without those that name a type it could be of."""
+    return [part for part in error["loc"] if part not in {"str", "tuple[str, ...]"}]
 
 
 def known_fields(schema: Json, path: Sequence[Any]) -> list[str]:

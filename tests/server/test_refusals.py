@@ -97,7 +97,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         (
             "run_metric",
             {"metrics": ["revenue"], "scenarios": ACTUAL, "period_start": "2021", "dimensions": ["period", "period"]},
-            {"error_type": "bad_arguments", "field": "dimensions", "got": ["period"]},
+            {"error": "dimensions has 'period' twice. Give each once.", "field": "dimensions", "got": ["period"]},
         ),
         (
             "run_metric",
@@ -132,6 +132,38 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         ("run_statement", {"scale": "3"}, {"error_type": "bad_arguments", "field": "scale", "example": {"scale": 3}}),
         ("run_statement", {"scale": True}, {"error_type": "bad_arguments", "field": "scale"}),
         ("run_statement", {"filters": {"product": 7}}, {"error_type": "bad_arguments", "field": "filters.product"}),
+        (
+            "run_statement",
+            {"filters": {"product": [7]}},
+            {
+                "error": "The argument 'filters.product.0' takes text, not a number.",
+                "field": "filters.product.0",
+                "got": 7,
+            },
+        ),
+        (
+            "run_statement",
+            {"filters": {"product": {"in": ["P"]}}},
+            {"error": "The argument 'filters.product' takes text or a list, not an object."},
+        ),
+        ("run_statement", {"filters": {"product": None}}, {"error_type": "bad_arguments", "field": "filters.product"}),
+        ("run_statement", {"scale": 3.5}, {"error_type": "bad_arguments", "field": "scale", "got": 3.5}),
+        ("run_statement", {"colour": None}, {"error_type": "bad_arguments", "field": "colour"}),
+        ("run_metric", {"metrics": None}, {"error_type": "bad_arguments", "field": "metrics"}),
+        (
+            "eval_chart_transform",
+            {
+                "data_refs": ["ds_"],
+                "transform_code": "",
+                "chart_spec": {"chart_type": "bar", "title": "T", "stack": "yes"},
+            },
+            {"error": "The argument 'chart_spec.stack' takes true or false, not text."},
+        ),
+        (
+            "list_load_history",
+            {"period": "Sep"},
+            {"error_type": "bad_period", "field": "period", "example": "2025-03"},
+        ),
         ("list_kpis", {"domain": "gl"}, {"error_type": "bad_arguments", "field": "domain"}),
         ("search_hierarchy", {"limit": 0}, {"error_type": "bad_arguments", "field": "limit"}),
         ("search_hierarchy", {"dimension": "period"}, {"error_type": "dimension_unavailable", "field": "dimension"}),
@@ -146,6 +178,23 @@ def test_a_refusal_says_what_to_send_instead(
     assert {key: error.get(key) for key in expected} == expected
     assert error["retryable"] is False
     assert len(json.dumps(error)) < 4000
+
+
+OPTIONAL: dict[str, Any] = {
+    **dict.fromkeys(("statement", "filters", "dimensions", "decimals")),
+    "scenarios": [{"scenario": "actual", "alias": None}],
+    "period_start": "2021-01",
+    "period_end": None,
+}
+
+
+@pytest.mark.parametrize("scale", [None, 0.0])
+def test_null_leaves_an_argument_out_and_a_whole_number_may_have_a_point(books: McpBooks, scale: float | None) -> None:
+    asked = {"scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
+    assert (
+        books.call("run_statement_data", **OPTIONAL, scale=scale).told == books.call("run_statement_data", **asked).told
+    )
+    assert books.ask("run_statement_data", **asked, scale=3.0)["scale"] == 3
 
 
 def test_unknown_scenarios_and_members_are_notes_beside_an_answer(books: McpBooks) -> None:
