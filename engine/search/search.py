@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.catalogue import Dimension, DimensionKind
+from engine.catalogue import PERIOD, Dimension, DimensionKind
 from engine.errors import BadArguments, DimensionUnavailable, Unavailable, UnknownName
 from engine.labels import code_of, label_of, path_of, sees_lender
 from engine.members.memberset import MemberSet
@@ -89,8 +89,10 @@ def searched(key: str | None, reader: Reader) -> list[str]:
     dimension = reader.dimensions.get(key)
     if dimension is None:
         raise UnknownName.of("dimension", key, findable, field="dimension", hint="list_dimensions lists them.")
+    grains = reader.catalogue.calendar.grains
+    codes = [rules.example for grain, rules in grains.items() if key == PERIOD or grain is dimension.grain]
     why = (
-        f"The members of {key} are period codes; write them: 2025-03, 2025-Q1, 2025."
+        f"The members of {key} are period codes; write them: {', '.join(codes)}."
         if dimension.grain
         else f"{key} can only be broken down by; it has no members to filter."
     )
