@@ -35,6 +35,7 @@ class RowQuery:
     """
 
     domain: Domain
+    scenario: str  # as it was asked for
     side: Side | None
     part: int
     compared: frozenset[str]
@@ -70,6 +71,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     calendar = reader.catalogue.calendar
     return RowQuery(
         domain=domain,
+        scenario=asked.scenario_id[:100],
         side=side,
         part=part,
         compared=frozenset(named) & reader.scenarios.keys(),

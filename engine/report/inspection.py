@@ -90,7 +90,7 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = lambda: None) -> Inspe
     return Inspection(
         source=query.domain.key,
         source_label=query.domain.label,
-        scenario=query.side.parts[query.part].key if query.side else "",
+        scenario=query.side.parts[query.part].key if query.side else query.scenario,
         period=query.period,
         filters=query.asked,
         read=() if plan is None else read_by(plan),

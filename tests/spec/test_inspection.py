@@ -92,7 +92,7 @@ def test_t40_what_lies_below_a_weight_of_zero_is_not_seen_from_above(books: Door
 
 def test_a_scenario_that_is_not_there_has_no_rows_and_a_note(books: Door) -> None:
     found = rows_of(books, scenario_id="forecast", period_start="2021", filters={"metric": "total"})
-    assert (found["rows"], found["contribution_total"]) == ([], None)
+    assert (found["scenario_id"], found["rows"], found["contribution_total"]) == ("forecast", [], None)
     assert [note["code"] for note in found["notes"]] == ["unknown_scenario"]
 
 
