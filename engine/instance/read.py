@@ -108,6 +108,8 @@ def read_instance(folder: Path) -> Instance:
     Files that do not fit their shape hide what they would have said; everything that can be read is checked. Where the
     profiles alone have faults, they hold them themselves.
     """
+    if not folder.is_dir():
+        raise InstanceFaults([Fault(str(folder), 0, "there is no such folder", "name the folder of an instance")])
     reading = Reading(folder, [], read_profiles(folder))
     instance_doc, instance = reading.one("instance.yaml", InstanceFile)
     dimensions_doc, dimensions_file = reading.one("dimensions.yaml", DimensionsFile)

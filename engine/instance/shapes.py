@@ -8,6 +8,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from engine.instance.documents import Document, Location
+from engine.instance.files.books import CALENDAR, CURRENCY
+from engine.instance.files.parts import KEY, LIVE_TABLE
+from engine.instance.files.registry import PARAMETER, SCENARIO
 from engine.quoting import closest, quoted
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -25,6 +28,14 @@ EXPECTED = {
     "bool_type": "is neither true nor false",
     "line_kind": "is no line: it has none of the keys that make one",
     "string_pattern_mismatch": "has a shape that is not allowed",
+}
+SHAPES = {
+    KEY: "lower-case letters, digits and _, a letter first",
+    LIVE_TABLE: "live. and lower-case letters, digits and _, as live.gl",
+    CURRENCY: "three capital letters, as EUR",
+    CALENDAR: "the name of a CSV file beside instance.yaml, as calendar.csv",
+    SCENARIO: "letters, digits, _, . and -, a letter or digit first",
+    PARAMETER: "letters, digits and _, a letter first",
 }
 
 
@@ -57,7 +68,8 @@ def described(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, str]:
         found += f" (found '{got}')"
     if kind == "line_kind":
         return found, "header, metric, rollup, formula or include"
-    return found, str(error.get("ctx", {}).get("pattern", ""))
+    pattern = str(error.get("ctx", {}).get("pattern", ""))
+    return found, SHAPES.get(pattern, pattern)
 
 
 @cache

@@ -1,5 +1,6 @@
 """Every fault of an instance at once, with file, line, what was found and what would be valid."""
 
+import re
 from pathlib import Path
 from textwrap import dedent
 
@@ -109,6 +110,37 @@ def test_a_missing_file_and_a_stranger_are_faults(tmp_path: Path) -> None:
     found = said(faults(tmp_path, instance_yaml=None))
     assert "instance.yaml:1: the file is missing" in found
     assert "statments/pnl.yaml:1: is no file of an instance" in found
+
+
+@pytest.mark.parametrize("named", ["nowhere", "instance.yaml"])
+def test_a_folder_that_is_none(tmp_path: Path, named: str) -> None:
+    folder = instance(tmp_path) / named
+    with pytest.raises(InstanceFaults, match=r"there is no such folder — name the folder of an instance$"):
+        read_instance(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "says"),
+    [
+        ("instance_yaml", "name: T\ncurrency: Euro\n", "instance.yaml:2: currency .* — three capital letters, as EUR"),
+        ("instance_yaml", "name:\ncurrency: EUR\n", "instance.yaml:1: name: .* at least 1 character"),
+        (
+            "dimensions_yaml",
+            "account: {kind: leaf, members: account}\n",
+            ":1: account.members .* — live. and lower-case",
+        ),
+        ("scenarios_yaml", "actual: {alias: A, kind: Ist}\n", ":1: actual.kind .* — lower-case letters, digits and _"),
+    ],
+)
+def test_a_shape_is_told_in_words(tmp_path: Path, file: str, text: str, says: str) -> None:
+    assert re.search(says, said(faults(tmp_path, **{file: text})))
+
+
+def test_two_columns_of_the_default_report_under_one_heading(tmp_path: Path) -> None:
+    columns = "[{scenario: actual}, {scenario: budget, alias: actual}, {scenario: budget}]"
+    default = FILES["instance.yaml"] + f"default: {{scenarios: {columns}}}\n"
+    (fault,) = faults(tmp_path, instance_yaml=default)
+    assert str(fault) == ("instance.yaml:3: there is a column 'actual' already — give each column an alias of its own")
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,15 @@ def build_default(
             f"there is no statement '{part.statement}'",
             known(part.statement, statements),
         )
+    headings = [column.alias or column.scenario for column in part.scenarios]
     for place, column in enumerate(part.scenarios):
         check_reference(document, ["default", "scenarios", place], column.scenario, scenarios)
+        if headings[place] in headings[:place]:
+            document.fault(
+                ["default", "scenarios", place],
+                f"there is a column '{headings[place]}' already",
+                "give each column an alias of its own",
+            )
     start, end = part.period_start or part.period_end, part.period_end or part.period_start
     if start and end:
         try:

@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from engine.instance.files.adding import FLOW, SUM, OverMembers, OverTime
 from engine.instance.files.parts import Flag, Id, Key, LiveTable, Part, Where
 
+CURRENCY = r"^[A-Z]{3}$"
+CALENDAR = r"^[^/\\]+\.csv$"
+
 
 class FiscalYearPart(Part):
     """The fiscal year."""
@@ -42,13 +45,13 @@ class DefaultPart(Part):
 class InstanceFile(Part):
     """instance.yaml: the deployment as a whole."""
 
-    name: str
+    name: Annotated[str, Field(min_length=1)]
     """Name of the group or company."""
-    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
+    currency: Annotated[str, Field(pattern=CURRENCY)]
     """Three-letter code of the reporting currency, as units show it."""
     fiscal_year: FiscalYearPart | None = None
     """When fiscal years start and how they are named; left out, they are calendar years."""
-    calendar: Annotated[str | None, Field(pattern=r"^[^/\\]+\.csv$")] = None
+    calendar: Annotated[str | None, Field(pattern=CALENDAR)] = None
     """Calendar table instead (4-4-5, 13 periods): a CSV file beside this one with the columns year, period, first_day,
     last_day and, where there are any, quarter and week."""
     default: DefaultPart = DefaultPart()

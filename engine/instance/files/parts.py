@@ -5,8 +5,9 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 KEY = r"^[a-z][a-z0-9_]*$"
+LIVE_TABLE = r"^live\.[a-z][a-z0-9_]*$"
 Key = Annotated[str, Field(pattern=KEY)]
-LiveTable = Annotated[str, Field(pattern=r"^live\.[a-z][a-z0-9_]*$")]
+LiveTable = Annotated[str, Field(pattern=LIVE_TABLE)]
 
 
 def core_bool(text: object) -> object:

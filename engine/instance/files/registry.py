@@ -6,8 +6,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engine.instance.files.parts import Flag, Id, Ids, Key, LiveTable, Part, Where
 
-ScenarioId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+SCENARIO = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+PARAMETER = r"^[A-Za-z_][A-Za-z0-9_]*$"
+ScenarioId = Annotated[str, Field(pattern=SCENARIO)]
+ParameterName = Annotated[str, Field(pattern=PARAMETER)]
 
 
 class AdjustPart(Part):
