@@ -206,6 +206,8 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 def hold(settings: Settings) -> None:
     """Raise BadSetting where a setting does not hold."""
     (hold_for_many if settings.many_users else hold_for_one)(settings)
+    if settings.port > LAST_PORT:
+        raise BadSetting(f"SVC_PORT is '{settings.port}'; it takes a port, 1 to {LAST_PORT}")
     if settings.answer_tokens < SHORTEST_ANSWER:
         raise BadSetting(f"SVC_ANSWER_TOKENS is '{settings.answer_tokens}'; it takes at least {SHORTEST_ANSWER}")
     for variable, key in (("MCP_DEV_KEY", settings.dev_key), ("ARTIFACT_SIGNING_KEY", settings.signing_key)):

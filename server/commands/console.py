@@ -13,3 +13,10 @@ out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highli
 def takes_instance(parser: argparse.ArgumentParser) -> None:
     """Let a command name the folder of its instance."""
     parser.add_argument("--instance", type=Path, help=INSTANCE)
+
+
+def whole_number(text: str) -> int:
+    """Return how many of something an argument asks for."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number above 0")
+    return int(text)

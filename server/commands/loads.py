@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.feeds import LoadAttempt, LoadStatus
 from engine.instance.read import read_instance
-from server.commands.console import DONE, FAULTY, err, out, takes_instance
+from server.commands.console import DONE, FAULTY, err, out, takes_instance, whole_number
 from server.embedded.platform import platform
 from server.ingest.place import Place
 from server.ports import LoadsAsked
@@ -24,7 +24,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     statuses = [FAILED, *(status.value for status in LoadStatus)]
     parser.add_argument("--binding", metavar="BINDING", help="of this feed alone")
     parser.add_argument("--status", choices=statuses, help=f"that stand so; {FAILED}: however they failed")
-    parser.add_argument("--limit", type=int, default=LIMIT, metavar="N", help=f"at most so many (default: {LIMIT})")
+    parser.add_argument(
+        "--limit", type=whole_number, default=LIMIT, metavar="N", help=f"at most so many (default: {LIMIT})"
+    )
     takes_instance(parser)
 
 
@@ -37,7 +39,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     wanted = LoadsAsked(
         bindings=[asked.binding] if asked.binding else list(instance.bindings),
         statuses=statuses_of(asked.status),
-        limit=max(1, asked.limit),
+        limit=asked.limit,
     )
     with platform(settings) as opened:
         opened.wait()

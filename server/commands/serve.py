@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import quote
 
-from server.commands.console import out, takes_instance
+from server.commands.console import out, takes_instance, whole_number
 from server.listening import listen, listen_to_operators
-from server.settings import Settings
+from server.settings import BadSetting, Settings
 from server.telemetry.logs import log_to
 from server.tokens.chosen import own_key, secrets_of
 from server.tokens.dev import DevKey
@@ -21,11 +21,15 @@ from server.workers.supervisor import WORKERS, Supervisor
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     takes_instance(parser)
-    parser.add_argument("--workers", type=int, help="processes that answer calls (default: SVC_WORKERS, else 1)")
+    parser.add_argument(
+        "--workers", type=whole_number, help="processes that answer calls (default: SVC_WORKERS, else 1)"
+    )
 
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Serve until told to stop."""
+    if not settings.instance.is_dir():  # before its state folder makes it
+        raise BadSetting(f"SVC_INSTANCE is '{settings.instance}'; there is no such folder")
     return preside(replace(settings, workers=asked.workers or settings.workers))
 
 

@@ -99,6 +99,20 @@ def test_a_taken_port_is_refused_before_anything_is_announced(tmp_path: Path) ->
     assert "choose another port with SVC_PORT" in refused.stderr
 
 
+def test_a_folder_that_is_none_is_refused_and_not_made(tmp_path: Path) -> None:
+    refused = tieout("serve", "--instance", tmp_path / "nowhere", SVC_PORT=str(free_port()))
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "nowhere'; there is no such folder" in refused.stderr
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("arguments", [("serve", "--workers", "0"), ("loads", "--limit", "-1")])
+def test_a_count_below_one_is_refused(arguments: tuple[str, ...]) -> None:
+    refused = tieout(*arguments)
+    assert refused.returncode == 2
+    assert f"'{arguments[-1]}' is no whole number above 0" in refused.stderr
+
+
 def test_answers_do_not_wait_for_acknowledgements() -> None:
     with listen(Settings(port=free_port())) as listening:
         assert listening.proto == socket.IPPROTO_TCP  # what asyncio turns Nagle's algorithm off by
@@ -108,6 +122,7 @@ def test_answers_do_not_wait_for_acknowledgements() -> None:
     ("environment", "says"),
     [
         ({"SVC_PORT": "eight"}, "SVC_PORT is 'eight'; it takes a whole number above 0"),
+        ({"SVC_PORT": "65536"}, "SVC_PORT is '65536'; it takes a port, 1 to 65535"),
         ({"SVC_HOST": "0.0.0.0"}, "listens on loopback only"),  # noqa: S104 - refused
         ({"MCP_DEV_KEY": "short"}, "it takes at least 32"),
         ({"SVC_ANSWER_TOKENS": "500"}, "it takes at least 2000"),
