@@ -21,6 +21,7 @@ OTHER_DIMENSIONS = (
     "A dimension works by its key alone; search_hierarchy lists its members. list_kpis names those of each domain, "
     "get_inspection_schema those of each source."
 )
+OTHER_MEMBERS = "Search inside one dimension, with a query or with more of the name or code."
 OTHER_VARIANTS = "A variant works by its key, scenario/variant, alone."
 
 
@@ -121,7 +122,7 @@ def search_hierarchy(caller: Caller, asked: SearchRequest) -> Answer:
         "more_hierarchy_nodes": found.more_nodes,
         "notes": [note.as_data() for note in found.notes],
     }
-    return Answer(shortened(result, ("records", "hierarchy_nodes"), caller.answer_tokens))
+    return Answer(shortened(result, ("records", "hierarchy_nodes"), caller.answer_tokens, OTHER_MEMBERS))
 
 
 def hit_json(hit: Hit) -> Json:

@@ -68,11 +68,11 @@ def split(left: int, sizes: Sequence[int]) -> list[int]:
     return shares[::-1]
 
 
-def shortened(result: Json, lists: Sequence[str], answer_tokens: int) -> Json:
-    """Return a result whose lists are cut from their ends, each by as much; `agent_truncated` counts the rest."""
-    full = {name: len(result[name]) for name in lists}
-    while (excess := tokens(result) / answer_tokens) > 1 and any(result[name] for name in lists):
-        result = result | {name: result[name][: int(len(result[name]) / excess)] for name in lists}
-        cut = {name: full[name] - len(result[name]) for name in lists if len(result[name]) < full[name]}
-        result["agent_truncated"] = cut
-    return result
+def shortened(result: Json, lists: Sequence[str], answer_tokens: int, rest: str) -> Json:
+    """Return a result whose lists are cut from their ends, each by as much; it says so, and that there are more."""
+    shown = result
+    while (excess := tokens(shown) / answer_tokens) > 1 and any(shown[name] for name in lists):
+        kept = {name: shown[name][: int(len(shown[name]) / excess)] for name in lists}
+        cut = {name: len(result[name]) - len(kept[name]) for name in lists if len(kept[name]) < len(result[name])}
+        shown = told(result | kept | {f"more_{name}": True for name in cut}, cut, rest)
+    return shown

@@ -207,7 +207,8 @@ def test_listing_and_limits_are_those_of_the_specification(demo: McpBooks) -> No
     few = demo.ask("search_hierarchy", query="a", limit=3)
     assert (len(few["records"]), len(few["hierarchy_nodes"])) == (3, 3)
     most = demo.ask("search_hierarchy", dimension="customer", limit=20_000)
-    assert [note["code"] for note in most["notes"]] == ["limit_reduced"]
+    assert [note["code"] for note in most["notes"]] == ["limit_reduced", "shortened"]
+    assert most["more_records"] is True
     assert len(most["records"]) + most["agent_truncated"]["records"] == 2000
 
 
