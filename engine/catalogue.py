@@ -123,6 +123,12 @@ class Domain:
         """Tell whether its facts can be asked at a grain."""
         return grain in self.grains
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that it stores for inspection alone."""
+        known = {self.time_column, self.scenario_column, *self.dimensions, *self.measures}
+        return tuple(column for column in self.inspect_columns if column not in known)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Base:

@@ -10,6 +10,7 @@ from engine.exact import ONE, Exact
 from engine.members.tree import HierarchyFault
 from engine.profiles import Profile
 from engine.queries.filters import joined_leaves
+from engine.scenarios import Scenario
 
 
 def data_faults(books: Books, feeds: Collection[str]) -> Iterator[str]:
@@ -51,7 +52,10 @@ def fact_faults(books: Books, domain: Domain) -> Iterator[str]:
         yield f"{table} is not loaded"
         return
     wanted = {*domain.dimensions, *domain.measures}
-    for load, columns in books.columns(domain.key).items():
+    loads = books.columns(domain.key)
+    for text in sorted(set(domain.texts) - set().union(*loads.values())):
+        yield f"{table} has no column '{text}' in any load, so inspect_columns shows nothing of it; load it again"
+    for load, columns in loads.items():
         for column in sorted(wanted - columns):
             yield f"{table} has no column '{column}' in load {load}; load it again"
     for key, places in books.places(domain.key).items():
@@ -74,6 +78,15 @@ def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
     for domain in catalogue.domains.values():
         for group in domain.stock_groups.values():
             yield from ((f"balances {group.key} of {domain.key}", cut) for cuts in group.where for cut in cuts)
+    for scenario in catalogue.scenarios.values():
+        yield from variant_cuts(scenario)
+
+
+def variant_cuts(scenario: Scenario) -> Iterator[tuple[str, Cut]]:
+    """Yield every restriction that the variants of a scenario write, with the variant."""
+    for variant in scenario.variants:
+        for adjustment in variant.adjustments:
+            yield from ((f"variant {scenario.id}/{variant.key}", cut) for cut in adjustment.where)
 
 
 def profile_faults(books: Books, profiles: Iterable[Profile]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import polars as pl
 
 from engine.catalogue import Catalogue, Dimension, Domain
 from engine.exact import Exact
-from engine.instance.build.feeds import MEMBER_COLUMNS, NODE_COLUMNS, attributes_of, texts_of
+from engine.instance.build.feeds import MEMBER_COLUMNS, NODE_COLUMNS, attributes_of
 from engine.slices import DATE
 from engine.store.landing import SCENARIO
 from server.ingest.columns import amounts, days, text
@@ -45,7 +45,7 @@ def shape_facts(shaping: Shaping, domain: Domain, catalogue: Catalogue, tables: 
     if conversion := binding.conversion:
         units = columns[conversion.measure]
         columns[conversion.into] = convert(shaping, conversion, domain, catalogue, tables, units)
-    for column in texts_of(domain):
+    for column in domain.texts:
         columns[column] = shaping.ids(column)
     return shaping.finish(columns)
 

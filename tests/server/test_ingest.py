@@ -303,6 +303,25 @@ def test_no_file_and_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         run(instance, tmp_path / "state")
 
 
+def test_what_the_files_name_and_the_books_lack_is_told(tmp_path: Path) -> None:
+    instance = instance_of(
+        tmp_path,
+        ONE_ROW,
+        scenarios="""
+            actual: {alias: A, kind: actual, variants: {low: {label: Low, adjust: [
+              {where: {account: ["0010", "30"]}, factor: 0.9}]}}}
+        """,
+    )
+    run(instance, tmp_path / "state")
+    domain = instance / "domains" / "gl.yaml"
+    domain.write_text(domain.read_text().replace("inspect_columns: [text]", "inspect_columns: [amount, text, memo]"))
+    read = read_instance(instance)
+    assert list(data_faults(Shelf(read.catalogue, tmp_path / "state" / "store").current(), read.bindings)) == [
+        "live.gl (gl) has no column 'memo' in any load, so inspect_columns shows nothing of it; load it again",
+        "variant actual/low: account has no '30'",
+    ]
+
+
 def test_books_loaded_to_other_places_are_not_read(tmp_path: Path) -> None:
     instance = instance_of(tmp_path, "date scenario account amount text\n2021-01-05 actual 0010 1.25 x")
     run(instance, tmp_path / "state")

@@ -24,17 +24,11 @@ def columns_of(
         if domain.table == table:
             named = (domain.scenario_column, domain.time_column, *domain.dimensions.values())
             amounts = (measure.column for measure in domain.measures.values())
-            return tuple(dict.fromkeys((*named, *amounts, *texts_of(domain))))
+            return tuple(dict.fromkeys((*named, *amounts, *domain.texts)))
     if any(dimension.nodes == table for dimension in dimensions.values()):
         return NODE_COLUMNS
     leaf = next((dim.key for dim in dimensions.values() if dim.members == table), None)
     return None if leaf is None else (*MEMBER_COLUMNS, *attributes_of(leaf, dimensions))
-
-
-def texts_of(domain: Domain) -> tuple[str, ...]:
-    """Return the columns that a domain stores for inspection alone."""
-    known_names = {domain.time_column, domain.scenario_column, *domain.dimensions, *domain.measures}
-    return tuple(column for column in domain.inspect_columns if column not in known_names)
 
 
 def attributes_of(leaf: str, dimensions: Mapping[str, Dimension]) -> tuple[str, ...]:
