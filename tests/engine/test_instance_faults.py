@@ -112,6 +112,14 @@ def test_a_missing_file_and_a_stranger_are_faults(tmp_path: Path) -> None:
     assert "statments/pnl.yaml:1: is no file of an instance" in found
 
 
+def test_an_adjustment_by_time_is_told_what_it_could_be_by(tmp_path: Path) -> None:
+    low = "low: {label: L, adjust: [{where: {period: 2026-01}, factor: 1.1}]}"
+    dimensions = FILES["dimensions.yaml"] + "period: {kind: leaf, grain: month}\n"
+    scenarios = f"actual: {{alias: A, kind: actual, variants: {{{low}}}}}\nbudget: {{alias: B, kind: budget}}\n"
+    (fault,) = faults(tmp_path, scenarios_yaml=scenarios, dimensions_yaml=dimensions)
+    assert str(fault) == ("scenarios.yaml:1: no domain can be restricted by 'period' — known: account, klass, tree")
+
+
 @pytest.mark.parametrize("named", ["nowhere", "instance.yaml"])
 def test_a_folder_that_is_none(tmp_path: Path, named: str) -> None:
     folder = instance(tmp_path) / named

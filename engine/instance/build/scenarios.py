@@ -65,9 +65,10 @@ def build_adjustment(
 ) -> Adjustment:
     """Return one adjustment; it touches every domain that has all its dimensions."""
     leaves = {key: dimensions[key].leaf for key in part.where if key in dimensions}
+    usable = [key for key, named in dimensions.items() if any(named.leaf in of.dimensions for of in domains.values())]
     for key in part.where:
-        if not any(leaves.get(key) in domain.dimensions for domain in domains.values()):
-            document.fault([*at, "where", key], f"no domain can be restricted by '{key}'", known(key, dimensions))
+        if key not in usable:
+            document.fault([*at, "where", key], f"no domain can be restricted by '{key}'", known(key, usable))
     touched = [domain for domain in domains.values() if set(leaves.values()) <= domain.dimensions.keys()]
     measures = {measure for domain in touched for measure in domain.measures}
     for measure in part.measures:
