@@ -210,7 +210,8 @@ class SearchRequest(Request):
     dimension: str | None = None
     """A dimension key to stay inside."""
     limit: int | None = None
-    """At most so many records and so many nodes."""
+    """At most so many records and so many nodes, 10,000 at most; left out, 200 and 100 of a listing, 50 and 20 of a
+    search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

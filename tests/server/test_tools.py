@@ -1,6 +1,7 @@
 """The tools on the demo as a model meets them: listed, described with calls that work, and answering in shape."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -199,6 +200,9 @@ def test_members_are_found_whatever_case_accent_or_slip(demo: McpBooks, query: s
 
 
 def test_listing_and_limits_are_those_of_the_specification(demo: McpBooks) -> None:
+    (search,) = [tool for tool in demo.tools() if tool.name == "search_hierarchy"]
+    said = search.input_schema["properties"]["limit"]["description"]
+    assert re.findall(r"[\d,]*\d", said) == ["10,000", "200", "100", "50", "20"]
     listed = demo.ask("search_hierarchy", dimension="customer")
     assert len(listed["records"]) == 200
     assert listed["more_records"] is True
