@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from engine.catalogue import Style
+from engine.exact import Exact
 from engine.exports.cells import ROOM, TEXT, Head, Look, Role, Sheet, SheetCell, look_of, number_cell, wide_enough
 from engine.report.data import Comparison, Line, ReportData
 from engine.report.display import is_in_hundredths, places_shown
@@ -115,12 +116,23 @@ def figure_cells(sheet: Layout, down: Down, looks: Looks) -> Iterator[SheetCell]
 
 
 def number_format(report: ReportData, line: Line, comparison: Comparison) -> str:
-    """Return the number format of figures: their scale, decimals and signs as the formatted table shows them."""
-    shown = digits_format(report, line, comparison)
+    """Return the number format of figures: their scale, decimals and signs as the formatted table shows them.
+
+    What rounds to zero is shown as zero. The sections for plus and minus would show it as (0), so they say where they
+    begin.
+    """
+    shown, least = digits_format(report, line, comparison), least_shown(report, line, comparison)
+    plus, minus = "", f"({shown})"
     if is_in_hundredths(line, comparison) or comparison is Comparison.VARIANCE:
-        plus = "+" if comparison is not Comparison.FIGURE else ""
-        return f"{plus}{shown}{ROOM};-{shown}{ROOM};{ZERO}{ROOM}"
-    return f"{shown}{ROOM};({shown});{ZERO}{ROOM}"
+        plus, minus = "+" if comparison is not Comparison.FIGURE else "", f"-{shown}{ROOM}"
+    return f"[>={least}]{plus}{shown}{ROOM};[<=-{least}]{minus};{ZERO}{ROOM}"
+
+
+def least_shown(report: ReportData, line: Line, comparison: Comparison) -> str:
+    """Return the least amount that does not round to zero: half of the last decimal place."""
+    places = places_shown(report, line, comparison) + (2 if is_in_hundredths(line, comparison) else 0)
+    scale = report.scale if report.is_scaled(line, comparison) else 0
+    return Exact(5 * 10**scale, 10 ** (places + 1)).digits()
 
 
 def digits_format(report: ReportData, line: Line, comparison: Comparison) -> str:
@@ -128,6 +140,6 @@ def digits_format(report: ReportData, line: Line, comparison: Comparison) -> str
     places = places_shown(report, line, comparison)
     decimals = f".{'0' * places}" if places else ""
     if is_in_hundredths(line, comparison):
-        return f"0{decimals}%{POINTS if comparison is Comparison.VARIANCE else ''}"
+        return f"#,##0{decimals}%{POINTS if comparison is Comparison.VARIANCE else ''}"
     thousands = "," * (report.scale // 3) if report.is_scaled(line, comparison) else ""
     return f"#,##0{decimals}{thousands}"

@@ -21,8 +21,9 @@ from engine.formulas.figures import Nothing
 from engine.report.inspection import Inspection, Stop
 from engine.report.report import Report
 from engine.snapshots.snapshots import keep, opened
+from engine.table import table
 from tests.support.books import load_instance
-from tests.support.small import write_instance
+from tests.support.small import small_books, write_instance
 from tests.support.workbooks import cells, go_on, grid, parts, sheet_xml, shown
 
 Write = Callable[[Report | Inspection, Made, Path, Stop], None]
@@ -115,6 +116,40 @@ def test_numbers_are_shown_in_scale_and_decimals_and_signed_as_in_the_table(book
         ["Third", "USD thousands", "3.35", "0.67", "+2.69", "+402.77%"],
         ["Margin", "%", "33.33%", "33.33%", "–", "–"],
     ]
+
+
+@pytest.mark.parametrize(("scale", "decimals"), [(0, 0), (3, 0), (6, 1)])
+def test_t64_every_number_is_shown_as_in_the_table_and_what_rounds_to_zero_as_zero(
+    tmp_path: Path, scale: int, decimals: int
+) -> None:
+    amounts = ["-0.004", "0.004", "-0.005", "0.005", "-0.4", "0.5", "-0.5", "-499.999", "500", "-500", "2.675", "-4e6"]
+    rows = [f"2021-01-05 actual P{at:02} {float(amount):.3f} 3" for at, amount in enumerate(amounts)]
+    rows += [f"2021-01-05 budget P{at:02} {1000 if at % 2 else 0.001} 7" for at in range(len(amounts))]
+    books = small_books(
+        tmp_path,
+        facts={"gl": "\n".join(["date scenario product amount heads", *rows])},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {product: product}
+            measures: {amount: {places: 3}, heads: {type: number, places: 0}}
+            metrics:
+              revenue: {measure: amount}
+              largest: {measure: amount, over_members: max}
+              heads: {measure: heads}
+              share: {formula: revenue / largest * heads / 100 / heads, format: percent}
+            """
+        },
+        dimensions="product: {kind: leaf}",
+    )
+    columns = {"A": "actual", "V": "var(actual,budget)", "%": "var_pct(actual,budget)"}
+    keys = ("revenue", "largest", "heads", "share")
+    asked = {"scenarios": columns, "period": "2021-01", "dimensions": ("product",), "scale": scale}
+    report = books.metric(*keys, **asked, decimals=decimals)
+    texts = [[text for text, *_ in row["cells"]] for row in table(report)["rows"]]
+    signs = str.maketrans({"\N{MINUS SIGN}": "-"})
+    expected = [[text.translate(signs).replace(" pp", "% pts") for text in row] for row in texts]
+    assert [row[2:] for row in shown(written(report, tmp_path), tmp_path)[3:]] == expected
 
 
 def test_a_text_is_never_a_formula_a_link_or_a_number(books: Door, tmp_path: Path) -> None:
