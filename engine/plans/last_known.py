@@ -70,7 +70,8 @@ def last_of_each_leaf(
     They come with their period and, for a span, the position of their window.
     """
     sums = pl.concat(
-        [frame.with_columns(pl.lit(place, pl.UInt8).alias(PORTION)) for place, frame in enumerate(portions)]
+        [frame.with_columns(pl.lit(place, pl.UInt8).alias(PORTION)) for place, frame in enumerate(portions)],
+        how="vertical_relaxed",  # the sums of one portion may need 128 bits where those of another do not
     ).with_columns(pl.lit(pieces.periods).gather(pl.col(SPAN)).alias(PERIOD))
     last = pl.col(PERIOD).max()
     by_window = [

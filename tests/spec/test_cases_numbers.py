@@ -117,6 +117,32 @@ def test_sums_that_would_wrap_one_by_one_do_not_although_together_they_are_nothi
     assert json_figures(report) == ["184467440737095516.14", "-184467440737095516.14", 0]
 
 
+def test_last_known_values_of_a_blend_are_as_long_as_the_longer_part(tmp_path: Path) -> None:
+    huge = 2**63 - 1
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": f"""date scenario product amount
+            2021-01-05 actual P {huge}
+            2021-01-05 actual Q {huge}
+            2021-02-05 forecast Q -5"""
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {product: product}
+            measures: {amount: {places: 0}}
+            metrics: {known: {measure: amount, over_time: {last_known: always}}}
+            """
+        },
+        dimensions="product: {kind: leaf}",
+        scenarios="actual: {alias: A, kind: actual, closed_through: 2021-01}\nforecast: {alias: F, kind: forecast}\n",
+    )
+    columns = {"Jan": "actual+forecast@pp", "Feb": "actual+forecast", "Then": "forecast"}
+    report = books.metric("known", scenarios=columns, period="2021-02")
+    assert figures(report, "alias") == {"Jan": 2 * huge, "Feb": huge - 5, "Then": -5}
+
+
 def test_t63_noise_that_is_zero(tmp_path: Path) -> None:
     rows = (
         "2021-01-05 budget P 0.10 0\n2021-01-06 budget P 0.20 0\n2021-01-07 budget P -0.30 0\n2021-01-05 actual P 5 0"

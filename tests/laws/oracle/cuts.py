@@ -10,7 +10,7 @@ from tests.laws.oracle.members import TwoWeights, joined, placed
 def ids_of(draw: st.DrawFn, books: Books, dimension: str) -> tuple[str, ...]:
     """Draw members or nodes of a dimension whose leaves have one weight together."""
     known = members_of(books, dimension)
-    drawn = tuple(draw(st.lists(st.sampled_from(known), min_size=1, max_size=2, unique=True)))
+    drawn = tuple(draw(st.lists(st.sampled_from(known), min_size=1, max_size=3, unique=True)))
     try:
         joined(books, dimension, drawn)
     except TwoWeights:

@@ -63,4 +63,5 @@ def base_of(draw: st.DrawFn, books: Books, key: str, domain: str, rule: OverTime
 def rules(domain: str, grain: str) -> tuple[OverTime, ...]:
     """Return the rules of balances of a domain that close at a grain."""
     finer = ("day", "week") if grain == "day" and domain == GL else ()
-    return (OPENING, *LOOKING_BACK, *BEFORE, *(OverTime("average", of=of) for of in (*finer, "month", "quarter")))
+    means = (OverTime("average", of=of) for of in (*finer, "month", "quarter", "year"))
+    return (OPENING, *LOOKING_BACK, *BEFORE, *means)

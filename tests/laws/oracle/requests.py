@@ -52,6 +52,9 @@ BREAKDOWNS = (
     ("band", "tree"),
     ("alt", "tree"),
     ("region", MONTH),
+    (QUARTER, "tree"),
+    ("journal", "period", "alt"),
+    ("tree", "region", "band"),
 )
 ROLLED = "rolled"
 

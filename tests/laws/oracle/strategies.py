@@ -39,13 +39,17 @@ PRODUCTS = ("G", "N", "P1", "P2", "P3", "P4")  # G and N are nodes with postings
 STRANGER = "P9"  # facts bring it; the table of members lacks it
 REGIONS = ("EU", "US", "")
 JOURNALS = ("J1", "J2", "")
-WEIGHTS = ("1", "1", "1", "-1", ".5", "0")
+WEIGHTS = ("1", "1", "1", "-1", ".5", "0", "-1.75", ".000125")
 INNER = ("G", "N", "S")
+SMALL, MOST = st.integers(-30, 30), 2**63 - 1
+LARGE = st.one_of(SMALL, st.integers(-MOST, MOST), st.sampled_from((MOST, -MOST, MOST - 1)))
+AMOUNTS = st.sampled_from((SMALL, SMALL, LARGE))  # in units of the last place
 
 
 @st.composite
 def rows_of(draw: st.DrawFn, domain: str, days: Sequence[date | None], most: int) -> list[Row]:
     """Draw the rows of a domain on some days."""
+    units = draw(AMOUNTS)
     known = {"product": (*PRODUCTS, STRANGER, ""), "region": REGIONS, "journal": JOURNALS}
     return [
         Row(
@@ -53,7 +57,7 @@ def rows_of(draw: st.DrawFn, domain: str, days: Sequence[date | None], most: int
             scenario=draw(st.sampled_from(("actual", *SCENARIOS))),
             day=draw(st.sampled_from(days)),
             members={key: draw(st.sampled_from(known[key])) for key in LEAVES[domain]},
-            amounts={key: Fraction(draw(st.integers(-30, 30)), 10 ** PLACES[key]) for key in MEASURES[domain]},
+            amounts={key: Fraction(draw(units), 10 ** PLACES[key]) for key in MEASURES[domain]},
         )
         for _ in range(draw(st.sampled_from((most, most, most, most // 3, 0))))
     ]
@@ -99,7 +103,7 @@ def scenarios_of(draw: st.DrawFn, books: Books) -> dict[str, Scenario]:
         where = draw(cuts_of(books, draw(st.sampled_from((GL, PEOPLE)))).filter(bool))
         measures = draw(st.sampled_from((("amount",), ("amount", "qty"))))
         touches = (*measures, "fte") if set(where) == {"region"} and draw(st.booleans()) else measures
-        adjust.append(Adjustment(where, draw(st.sampled_from(("0.92", "2", "-1", "0"))), touches))
+        adjust.append(Adjustment(where, draw(st.sampled_from(("0.92", "2", "-1", "0", "1.0000001"))), touches))
     found = {key: Scenario(key, draw(closed)) for key in SCENARIOS}
     return {**found, "budget": replace(found["budget"], downside=tuple(adjust))}
 
@@ -124,7 +128,7 @@ def random_books(draw: st.DrawFn) -> Books:
     months = [day and day.replace(day=1) for day in days]
     facts = (*draw(rows_of(GL, days, 28)), *draw(rows_of(PEOPLE, months, 12)))
     books = Books(
-        fiscal=Fiscal(draw(st.sampled_from((1, 3, 7))), draw(st.booleans())),
+        fiscal=Fiscal(draw(st.sampled_from((1, 2, 3, 7, 12))), draw(st.booleans())),
         rows=facts,
         bands={product: draw(st.sampled_from(("big", "small", ""))) for product in PRODUCTS},
         trees={"tree": draw(weighted_tree()), "alt": draw(alternate_tree())},
