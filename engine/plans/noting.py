@@ -11,6 +11,7 @@ from engine.plans.expressions import Computed
 from engine.plans.figures import FigurePlan, Figures, Reading
 from engine.plans.presences import Anchor
 from engine.plans.rows import Row
+from engine.plans.weights import Members
 from engine.queries.filters import listed
 from engine.scenarios import Side, Variance
 
@@ -131,23 +132,32 @@ def anchor_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
 
 
 def close_notes(plan: FigurePlan, figures: Figures, reading: Reading) -> Iterator[Note]:
-    """Yield the members that have rows in the range and none at the close."""
-    for base, anchor in anchors(plan, reading) if plan.axes else []:
-        if base.over_time.opening:
-            continue
-        window = reading.windows[-1]
-        held = figures.amounts[reading.view(base.domain), base]
-        cells = [(members, time) for members in figures.members for time in (0, 1)]
-        found = held.figures((window, anchor.window), cells)
-        late = [
-            members
-            for members, in_range, at_close in zip(figures.members, found[::2], found[1::2], strict=True)
-            if in_range is not Nothing.MISSING and at_close is Nothing.MISSING
+    """Yield the members that have rows in the range and none at the close, of any balance that closes there."""
+    closing = [(base, anchor) for base, anchor in anchors(plan, reading) if plan.axes and not base.over_time.opening]
+    for known, anchor in closing:
+        across = plan.availability.across[known.domain]
+        late: set[Members] = set()
+        for base in plan.bases:
+            if (base.domain, base.over_time, base.stock_group) == (known.domain, known.over_time, known.stock_group):
+                late |= late_members(figures, base, reading, anchor)
+        masked = (plan.availability.masked(known.domain, members) for members in figures.members)
+        names = [
+            "/".join(str(member) for member in members if member is not None)
+            for members in dict.fromkeys(masked)
+            if members in late and any(members)
         ]
-        if late:
-            names = ["/".join(str(member) for member in members) for members in late]
-            dimensions = " and ".join(axis.key for axis in plan.axes)
+        if names:
+            dimensions = " and ".join(axis.key for axis in plan.axes if across[axis.place])
             yield Note.of("incomplete_close", members=listed(names), dimension=dimensions, anchor=anchor.period.code)
+
+
+def late_members(figures: Figures, base: Base, reading: Reading, anchor: Anchor) -> set[Members]:
+    """Return the members, as a domain knows them, of which a balance has rows in the range and none at its close."""
+    held = figures.amounts[reading.view(base.domain), base]
+    members = list(held.members)
+    found = held.figures((reading.windows[-1], anchor.window), [(known, at) for at in (0, 1) for known in members])
+    by_member = zip(members, found[: len(members)], found[len(members) :], strict=True)
+    return {known for known, ever, at_close in by_member if at_close is Nothing.MISSING and ever is not Nothing.MISSING}
 
 
 def comparison_notes(plan: FigurePlan, variance: Variance, a: Reading, b: Reading) -> Iterator[Note]:

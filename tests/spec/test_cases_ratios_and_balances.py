@@ -156,6 +156,58 @@ def test_t07_one_anchor_for_all_members_so_that_they_add_up(tmp_path: Path) -> N
     assert "rows in the range but none at the close" in late.message
 
 
+@pytest.mark.parametrize("metrics", [("debts", "cash"), ("cash", "debts")])
+def test_t07_members_without_a_close_are_named_whichever_balance_lacks_it(
+    tmp_path: Path, metrics: tuple[str, ...]
+) -> None:
+    books = small_books(
+        tmp_path,
+        facts={
+            "bs": """
+            date    scenario account entity amount
+            2021-01 actual   cash    E1     10
+            2021-01 actual   debt    E1     7
+            2021-01 actual   debt    E2     7
+            2021-02 actual   cash    E1     20
+            2021-02 actual   debt    E2     20
+            """,
+            "people": """
+            date    scenario entity heads
+            2021-01 actual   E1     3
+            2021-02 actual   E2     3
+            """,
+        },
+        domains={
+            "bs": """
+            time: {column: date, grain: month}
+            dimensions: {account: account, entity: entity}
+            measures: {amount: {places: 0}}
+            metrics:
+              debts: {measure: amount, where: {account: debt}, over_time: closing}
+              cash: {measure: amount, where: {account: cash}, over_time: closing}
+            """,
+            "people": """
+            time: {column: date, grain: month}
+            dimensions: {entity: entity}
+            measures: {heads: {type: number, places: 0}}
+            metrics: {headcount: {measure: heads, over_time: closing}}
+            """,
+        },
+        dimensions="account: {kind: leaf}\nentity: {kind: leaf}",
+        statements={"all": "\n".join(f"- {{metric: {key}}}" for key in (*metrics, "people.headcount"))},
+    )
+    asked = {"scenarios": A, "period": ("2021-01", "2021-02")}
+    report = books.metric(*metrics, **asked, dimensions=["entity"])
+    late = [dict(note.about) for note in report.notes if note.code == "incomplete_close"]
+    assert late == [{"members": "'E1'", "dimension": "entity", "anchor": "2021-02"}]
+    statement = books.statement("all", **asked, dimensions=["account", "entity"])
+    late = [dict(note.about) for note in statement.notes if note.code == "incomplete_close"]
+    assert late == [
+        {"members": "'debt/E1'", "dimension": "account and entity", "anchor": "2021-02"},
+        {"members": "'E1'", "dimension": "entity", "anchor": "2021-02"},
+    ]
+
+
 def test_t07_one_anchor_for_all_metrics_so_that_assets_equal_liabilities(tmp_path: Path) -> None:
     books = small_books(
         tmp_path,
