@@ -12,6 +12,7 @@ from typing import Final
 
 QUOTIENT: Final = Context(prec=15, rounding=ROUND_HALF_EVEN)
 POWERS_OF_TEN: Final = {10**k: k for k in range(40)}
+FARTHEST: Final = 400  # power of ten of a number: those of doubles, and nobody writes more
 SURE: Final = 10**15  # below it every decimal of 15 digits is the shortest text of its double
 
 
@@ -29,8 +30,8 @@ class Exact:
             sign, digits, exponent = Decimal(text).as_tuple()
         except ArithmeticError as unreadable:
             raise ValueError(f"'{text}' is no number") from unreadable
-        if not isinstance(exponent, int):  # NaN and infinity
-            raise ValueError(f"'{text}' is no number")  # noqa: TRY004 - the text is at fault, not its type
+        if not isinstance(exponent, int) or abs(exponent) > FARTHEST:  # NaN and infinity have none
+            raise ValueError(f"'{text}' is no number")
         magnitude = int("".join(map(str, digits)))
         numerator = -magnitude if sign else magnitude
         return cls(numerator * 10**exponent) if exponent >= 0 else cls(numerator, 10**-exponent)

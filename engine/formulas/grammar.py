@@ -32,7 +32,7 @@ def read(node: ast.expr, source: str, resolve: Callable[[str], str]) -> Formula:
         case ast.Attribute(value=ast.Name(id=domain), attr=name):
             return Operand(resolve(f"{domain}.{name}"))
         case ast.Constant(value=value) if type(value) in (int, float):
-            return Constant(Exact.of(ast.get_source_segment(source, node) or ""))
+            return Constant(number(ast.get_source_segment(source, node) or ""))
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return Sum(((True, read(inner, source, resolve)),))
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
@@ -44,3 +44,11 @@ def read(node: ast.expr, source: str, resolve: Callable[[str], str]) -> Formula:
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             return Quotient(read(left, source, resolve), read(right, source, resolve))
     raise FormulaFault(f"'{ast.get_source_segment(source, node)}' cannot stand in a formula: {VALID}")
+
+
+def number(text: str) -> Exact:
+    """Read a constant; Python's other ways to write one, such as 0x10, are none here."""
+    try:
+        return Exact.of(text)
+    except ValueError as fault:
+        raise FormulaFault(f"'{text}' cannot stand in a formula: {VALID}") from fault

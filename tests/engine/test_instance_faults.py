@@ -157,6 +157,8 @@ def test_two_columns_of_the_default_report_under_one_heading(tmp_path: Path) -> 
         ("revenue - costs", "revenue - cost", 9, "there is no metric 'cost'; did you mean 'costs'?"),
         ("revenue - costs", "revenue - profit", 9, "formulas go round in a circle: profit → profit"),
         ("revenue - costs", "revenue *", 9, "is no formula: use names, decimal numbers"),
+        ("revenue - costs", "revenue * 0x10", 9, "'0x10' cannot stand in a formula: use names, decimal numbers"),
+        ("revenue - costs", "revenue * 1e-999999999", 9, "'1e-999999999' cannot stand in a formula"),
         ("revenue - costs", "__import__('os')", 9, "cannot stand in a formula"),
         ("revenue - costs", "revenue / 0", 9, "divides by zero"),
         ("revenue - costs", "1 + 2", 9, "profit uses no metric"),

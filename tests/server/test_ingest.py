@@ -244,6 +244,7 @@ def test_members_without_an_id_or_with_one_twice(tmp_path: Path, table: str, say
         ("node parent\nA B\nB C\nC A", "the nodes of tree go round in a circle: A → "),
         ("node parent\nA -\nB Z", "the parent 'Z' of 'B' is no node"),
         ("node parent weight\nA - 1\n0010 A half", "1 of 2 rows rejected"),
+        ("node parent weight\nA - 1\n0010 A 1e-999999999", "1 of 2 rows rejected"),
         ("node parent weight\nA - 1\nB A 1\n0010 A 1\n0010 B 2", "'0010' reaches A by two paths with weights"),
     ],
 )
