@@ -37,10 +37,19 @@ def row_words(sheet: Layout, down: Down) -> str:
 
 
 def caption(report: ReportData) -> str:
-    """Return what a report shows, in one line; the unit of its money is said once, here."""
-    units = [report.unit(line, Comparison.FIGURE) for line in report.lines if line.format is Format.CURRENCY]
-    money = next((unit for unit in units if unit and not unit.endswith(EACH)), None)
-    return f"{report.label}, {report.period.label}" + (f", in {money}" if money else "")
+    """Return what a report shows, in one line; the unit of its money is said once, here.
+
+    Where the report is scaled, largest, least and mean amounts are not: they are named with their own unit.
+    """
+    labels: dict[str, list[str]] = {}
+    for line in report.lines:
+        unit = report.unit(line, Comparison.FIGURE)
+        if unit and line.format is Format.CURRENCY and not unit.endswith(EACH):
+            labels.setdefault(unit, []).append(line.label)
+    scaled_first = sorted(labels, key=lambda unit: unit == report.currency)
+    money = [f"in {unit}" for unit in scaled_first[:1]]
+    others = [f"{' and '.join(labels[unit])} in {unit}" for unit in scaled_first[1:]]
+    return ", ".join([report.label, report.period.label, *money, *others])
 
 
 def sheet_rows(report: ReportData) -> Iterator[list[str]]:

@@ -18,7 +18,7 @@ JAN = "2021-01"
 A = {"A": "actual"}
 
 
-def amounts(folder: Path, rows: str, places: int = 2) -> Door:
+def amounts(folder: Path, rows: str, places: int = 2, more: str = "") -> Door:
     """Amounts by product, a share and a head count."""
     return small_books(
         folder,
@@ -36,6 +36,7 @@ def amounts(folder: Path, rows: str, places: int = 2) -> Door:
               share: {{formula: half / revenue, format: percent}}
               base: {{formula: revenue - half - half}}
               per_head: {{formula: revenue / headcount}}
+              {more}
             """
         },
         dimensions="product: {kind: leaf}",
@@ -79,6 +80,14 @@ def test_t60_scale_is_a_unit_of_money_alone(tmp_path: Path) -> None:
     assert "1.23" in repr(millions)
     assert json_figures(millions) == [1.23456789]
     assert figures(millions, "metric")["revenue"] == Decimal("1234567.89")  # frames and snapshots are unscaled
+
+
+@pytest.mark.parametrize(("scale", "said"), [(0, ", in USD"), (3, ", in USD thousands, Largest in USD")])
+def test_t60_a_caption_names_what_is_not_scaled(tmp_path: Path, scale: int, said: str) -> None:
+    books = amounts(tmp_path, "2021-01-05 actual P 1234567 2", more="largest: {measure: amount, over_members: max}")
+    for keys in (("largest", "revenue", "per_head"), ("headcount", "revenue", "largest")):
+        report = books.metric(*keys, scenarios=A, period=JAN, scale=scale)
+        assert repr(report).splitlines()[0].endswith(f"Jan 2021{said}")
 
 
 def test_t60_scale_divides_neither_a_price_nor_a_share(tmp_path: Path) -> None:
