@@ -1,4 +1,4 @@
-"""Runs the benches: all of them, or those named: python -m benches [BENCH …] [--rows N]."""
+"""Runs the benches: all of them, or those named: tieout bench [BENCH …] [--rows N]."""
 
 import argparse
 import sys
@@ -39,7 +39,7 @@ BENCHES = {
 
 def main() -> int:
     """Run what was asked for."""
-    parser = argparse.ArgumentParser(prog="python -m benches", description=__doc__)
+    parser = argparse.ArgumentParser(prog="tieout bench", description=__doc__)
     parser.add_argument("bench", nargs="*", metavar="BENCH", help=f"any of {', '.join(BENCHES)} (default: all)")
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the general ledger (default: 10 million)")
     parser.add_argument("--seconds", type=int, default=callers.SECONDS, help="how long callers call (default: 120)")

@@ -21,6 +21,7 @@ COMMANDS = {  # each a module of server.commands, imported where it is asked for
     "loads": "print the history of loads",
     "token": "say what a server wants of tokens, and what it makes of one",
     "migrate": "make the tables of the platform database, or tell how it stands",
+    "bench": "run the benches of this checkout, or those that are named",
 }
 
 

@@ -212,3 +212,18 @@ def test_hosts_and_origins_are_the_public_ones_as_clients_write_them(
     settings = read_settings({**MANY, "SVC_BASE_URL": origin})
     assert (set(settings.hosts), set(settings.origins)) == (hosts, origins)
     assert settings.resource == f"{origin}/mcp"
+
+
+def test_benches_are_run_by_name() -> None:
+    done = tieout("bench", "nothing", "--rows", "1000")
+    assert done.returncode == 2
+    assert "there is no bench nothing" in done.stderr
+
+
+def test_without_what_benches_need_the_command_says_what_installs_it() -> None:
+    code = (
+        "import sys; sys.modules['duckdb'] = None; from server.cli import main; sys.exit(main(['bench', 'overhead']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "make bench installs" in done.stderr
