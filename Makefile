@@ -48,7 +48,7 @@ verify-upgrade: $(VENV)/runtime.done  ## verify the running stack step by step; 
 	$(BIN)/python scripts/verify_upgrade.py $(ARGS)
 
 goldens: $(VENV)/dev.done  ## write what the views are tested on anew, from what the engine answers
-	GOLDENS=write $(BIN)/python -m pytest -q tests/engine/test_table.py
+	GOLDENS=write $(BIN)/python -m pytest -q tests/engine/test_table.py tests/engine/test_grid.py
 
 schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files for editors
 	$(BIN)/python scripts/schemas.py

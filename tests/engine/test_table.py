@@ -12,7 +12,7 @@ from engine.door import Door, open_books
 from engine.report.report import Report
 from engine.table import MOST_CELLS, UNAVAILABLE, table
 from tests.support.drilling import calls
-from tests.support.goldens import held
+from tests.support.goldens import dated, held
 from tests.support.small import small_books
 
 UNCUT = 10**9
@@ -27,7 +27,6 @@ SCENARIOS = {
     "Full year": "actual+forecast@fy",
 }
 TWO = {"Actuals": "actual", "Variance": "var(actual,actual@py)"}
-OF_ONE_LOAD = {"loaded_at": "2026-11-01T06:00:00+00:00", "load_id": "load"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +67,6 @@ def report_of(books: Door, asked: Asked) -> Report:
     if isinstance(asked.of, str):
         return books.statement(asked.of, **asked.parts)
     return books.metric(*asked.of, **asked.parts)
-
-
-def dated(part: Any) -> Any:
-    """Return a part of an answer without what is of one load or version."""
-    if isinstance(part, dict):
-        return {
-            key: OF_ONE_LOAD[key] if key in OF_ONE_LOAD else dated(known)
-            for key, known in part.items()
-            if not key.endswith("_version")
-        }
-    return [dated(known) for known in part] if isinstance(part, list) else part
 
 
 def behind_cell(row: dict[str, Any], column: dict[str, Any]) -> list[Any]:

@@ -5,7 +5,7 @@ import { element } from "../shared/element";
 import { decimalText, sum } from "./amounts";
 import type { Inspection } from "./inspection";
 
-interface Sum {
+export interface Sum {
   readonly words: string;
   readonly text: string;
   readonly style: "part" | "total" | "figure";
@@ -21,7 +21,7 @@ export function footRows(inspection: Inspection, width: number): HTMLTableRowEle
   });
 }
 
-function sums(inspection: Inspection): readonly Sum[] {
+export function sums(inspection: Inspection): readonly Sum[] {
   const { contributed, rows, columns } = inspection;
   const total = decimal(contributed?.total.value ?? null);
   if (!contributed || !total) return [];
