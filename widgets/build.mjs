@@ -16,7 +16,8 @@ const inlined = (view) => ({
       if (errors.length > 0) return;
       const made = (kind) => outputFiles.find((file) => file.path.endsWith(kind))?.text ?? "";
       const page = readFileSync(`${view}/index.html`, "utf8")
-        .replace("<!-- style -->", () => `<style>${inside(made(".css"), "style")}</style>`)
+        .replace(/>\s+</g, "><")
+        .replace("<!-- style -->", () => `<style>${inside(made(".css").replace(/(--[\w-]+): /g, "$1:"), "style")}</style>`)
         .replace("<!-- script -->", () => `<script type="module">${inside(made(".js"), "script")}</script>`);
       mkdirSync("dist", { recursive: true });
       writeFileSync(`dist/${view}.html`, page);
@@ -35,6 +36,7 @@ for (const view of VIEWS) {
     format: "esm",
     target: "es2022",
     legalComments: "none",
+    charset: "utf8",
     plugins: [inlined(view)],
   };
   if (argv.includes("--watch")) await (await esbuild.context(options)).watch();

@@ -118,8 +118,8 @@ export class Grid implements Keyed {
     if (sorter) this.meaning.sort(Number(sorter.dataset.sort));
     const row = target.closest("tbody th")?.closest("tr");
     if (!row) return;
-    const isFolded = row.getAttribute("aria-expanded") === "false";
+    const isFolded = row.ariaExpanded === "false";
     this.meaning.fold(Number(row.dataset.at), !isFolded);
-    this.table.querySelector<HTMLElement>(`tr[data-at="${row.dataset.at ?? ""}"] > th`)?.focus();
+    row.querySelector("th")?.focus();
   }
 }

@@ -15,12 +15,9 @@ export function periodsOf(table: Table): readonly number[] {
   return found.length >= 3 ? found : [];
 }
 
-export function trend(line: Line, periods: readonly number[]): SVGSVGElement {
+export function trend(line: Line, periods: readonly number[]): SVGElement {
   const values = periods.map((at) => line.cells[at]?.value ?? null);
-  const drawn = document.createElementNS(SVG, "svg");
-  drawn.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
-  drawn.setAttribute("class", "trend");
-  drawn.setAttribute("aria-hidden", "true");
+  const drawn = made("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "trend", "aria-hidden": "true" });
   const known = values.filter((value) => value !== null).map(Number);
   if (known.length > 1) drawn.append(...curve(values, Math.min(...known), Math.max(...known)));
   return drawn;
@@ -45,7 +42,7 @@ function curve(values: readonly (number | string | null)[], least: number, most:
   return parts;
 }
 
-function made(name: "path" | "line" | "circle", attributes: Readonly<Record<string, string | number>>): SVGElement {
+function made(name: "svg" | "path" | "line" | "circle", attributes: Readonly<Record<string, string | number>>): SVGElement {
   const part = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) part.setAttribute(key, String(value));
   return part;

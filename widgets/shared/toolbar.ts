@@ -7,10 +7,10 @@ import { list, text, type Fields } from "./shape";
 /** A box to find by: what is typed is found, Enter goes to the next. */
 export function finder(words: string, find: (wanted: string, isNext: boolean) => void): HTMLElement {
   const input = element("input", { type: "search", placeholder: words, "aria-label": words, spellcheck: "false" });
-  input.addEventListener("input", () => { find(input.value, false); });
-  input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") find(input.value, true);
-  });
+  input.oninput = () => { find(input.value, false); };
+  input.onkeydown = ({ key }) => {
+    if (key === "Enter") find(input.value, true);
+  };
   return input;
 }
 
