@@ -2,6 +2,8 @@
 
 import { element } from "../shared/element";
 import type { Placed } from "./arrangement";
+import { barsOf, isCompared } from "./bars";
+import type { Bar } from "./bars";
 import type { Outline } from "./outline";
 import type { Cell, Column, Line } from "./table";
 import { trend } from "./trend";
@@ -9,24 +11,38 @@ import { trend } from "./trend";
 const JUDGED = { 1: "good", 0: "", [-1]: "bad" } as const;
 const SAID = { 1: "favourable", 0: "", [-1]: "adverse" } as const;
 
-export function bodyRows(outline: Outline, columns: readonly Placed[], periods: readonly number[]): HTMLTableRowElement[] {
-  return outline.lines.map((line, at) => rowOf(line, at, outline, columns, periods));
+export function bodyRows(
+  outline: Outline,
+  columns: readonly Placed[],
+  periods: readonly number[],
+  hasBars: boolean,
+): HTMLTableRowElement[] {
+  const bars = columns.map(({ at, column }) => (hasBars && isCompared(column) ? barsOf(outline.lines, column, at) : []));
+  return outline.lines.map((line, at) => rowOf(line, at, outline, columns, periods, bars.map((ofLines) => ofLines[at])));
 }
 
-function rowOf(line: Line, at: number, outline: Outline, columns: readonly Placed[], periods: readonly number[]): HTMLTableRowElement {
-  const row = document.createElement("tr");
-  row.className = `line ${line.style} ${line.kind}`;
-  row.dataset.at = String(at);
+function rowOf(
+  line: Line,
+  at: number,
+  outline: Outline,
+  columns: readonly Placed[],
+  periods: readonly number[],
+  bars: readonly (Bar | undefined)[],
+): HTMLTableRowElement {
   const { count, position } = outline.among(at);
-  row.setAttribute("role", "row");
-  row.setAttribute("aria-level", String(line.level + 1));
-  row.setAttribute("aria-setsize", String(count));
-  row.setAttribute("aria-posinset", String(position));
+  const row = element("tr", {
+    class: `line ${line.style} ${line.kind}`,
+    "data-at": at,
+    role: "row",
+    "aria-level": line.level + 1,
+    "aria-setsize": count,
+    "aria-posinset": position,
+  });
   row.append(rowHead(line, outline.isParent(at)));
   if (periods.length > 0) row.append(element("td", { role: "gridcell", class: "trend-cell" }, trend(line, periods)));
   for (const [place, placed] of columns.entries()) {
     const first = place > 0 && columns[place - 1]?.group !== placed.group;
-    row.append(cellOf(line.cells[placed.at], placed.column, first));
+    row.append(cellOf(line.cells[placed.at], placed.column, first, bars[place]));
   }
   return row;
 }
@@ -38,17 +54,24 @@ function rowHead(line: Line, isParent: boolean): HTMLElement {
   return head;
 }
 
-function cellOf(cell: Cell | undefined, column: Column, isFirst: boolean): HTMLTableCellElement {
-  const made = document.createElement("td");
-  made.setAttribute("role", "gridcell");
+function cellOf(cell: Cell | undefined, column: Column, isFirst: boolean, bar: Bar | undefined): HTMLTableCellElement {
+  const made = document.createElement("td"); // of ten thousand: not attribute by attribute
+  made.role = "gridcell";
   made.tabIndex = -1;
   if (cell === undefined) return made;
   made.textContent = cell.text;
   const judged = JUDGED[cell.good];
-  const classes = [judged, cell.text.endsWith(")") ? "negative" : "", column.isTotal ? "sum" : "", isFirst ? "first" : ""];
+  const classes = [
+    judged,
+    cell.text.endsWith(")") ? "negative" : "",
+    column.isTotal ? "sum" : "",
+    isFirst ? "first" : "",
+    cell.value === null && cell.text ? "unavailable" : "",
+    bar ? (bar.isPin ? "pin" : "bar") : "",
+  ];
   made.className = classes.filter(Boolean).join(" ");
-  if (cell.value === null && cell.text) made.classList.add("unavailable");
-  if (judged) made.setAttribute("aria-label", `${cell.text}, ${SAID[cell.good]}`);
+  if (bar) made.style.cssText = `--at:${bar.zero}px;--by:${bar.length}px`;
+  if (judged) made.ariaLabel = `${cell.text}, ${SAID[cell.good]}`;
   return made;
 }
 
@@ -59,6 +82,6 @@ export function arrange(body: HTMLTableSectionElement, rows: readonly HTMLTableR
   const seen = new Set(outline.seen);
   for (const [at, row] of rows.entries()) {
     row.hidden = !seen.has(at);
-    if (outline.isParent(at)) row.setAttribute("aria-expanded", String(!outline.isFolded(at)));
+    if (outline.isParent(at)) row.ariaExpanded = String(!outline.isFolded(at));
   }
 }

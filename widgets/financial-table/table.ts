@@ -36,6 +36,7 @@ export interface Line {
   readonly kind: string;
   readonly style: "subtotal" | "total" | "ratio" | "plain";
   readonly unit: string; // where it is not the table's
+  readonly measure: string; // the unit of its figures, said or not
   readonly drill: unknown;
   readonly cells: readonly Cell[];
 }
@@ -150,6 +151,7 @@ function readLine(row: Fields, columns: readonly Fields[], unit: string, precisi
     kind: text(row.kind),
     style: oneOf(LINE_STYLES, row.style, "plain"),
     unit: ofItsOwn(row, unit),
+    measure: text(row.unit),
     drill: row.drill,
     cells,
   };

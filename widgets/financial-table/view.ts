@@ -13,6 +13,7 @@ import { askForRows, callsBehind, wordsOf } from "./drilling";
 import type { Subject } from "./drilling";
 import { footerOf } from "./footer";
 import { Grid } from "./grid";
+import type { Meaning } from "./grid";
 import { headOf, isGrouped, LABELS, sayOrder } from "./head";
 import type { Head } from "./head";
 import { found, Outline } from "./outline";
@@ -24,7 +25,7 @@ import { toolbarOf } from "./toolbar";
 import type { Actions } from "./toolbar";
 import { periodsOf } from "./trend";
 
-export class TableView implements Actions {
+export class TableView implements Actions, Meaning {
   readonly element = element("section", { class: "report" });
   private readonly told = new Told();
   private readonly outline: Outline;
@@ -36,6 +37,7 @@ export class TableView implements Actions {
   private head: Head = { rows: [], sorters: [] };
   private isTurned = false;
   private hasTrend = false;
+  private hasBars = false;
   private found: readonly number[] = [];
   private hit = -1;
 
@@ -43,13 +45,7 @@ export class TableView implements Actions {
     this.outline = new Outline(table.lines);
     this.strip = new Strip(host, this.told, (subject) => { this.ask(subject); }, (subject) => { this.read(subject); });
     this.treegrid = element("table", { role: "treegrid", "aria-label": table.caption });
-    this.grid = new Grid(this.treegrid, {
-      fold: (at, isFolded) => this.fold(at, isFolded),
-      parent: (at) => this.outline.parent(at),
-      enter: (at, column) => { this.enter(at, column); },
-      focused: (at, column) => { this.strip.show(this.subject(at, column)); },
-      sort: (column) => { this.sort(column); },
-    });
+    this.grid = new Grid(this.treegrid, this);
     const scroller = element("div", { class: "scroller" }, this.treegrid);
     const toolbar = toolbarOf(table, this.outline.depth, host, this);
     this.element.append(titleOf(table), toolbar, scroller, this.strip.element, footerOf(table));
@@ -88,6 +84,11 @@ export class TableView implements Actions {
     this.draw();
   }
 
+  bars(): void {
+    this.hasBars = !this.hasBars;
+    if (this.rows.length > 0) this.draw();
+  }
+
   copy(): void {
     const done = copied(tsv(rowsOf(this.table, this.columns, this.outline.seen)));
     this.told.tell(done ? "Copied what is shown, as exact figures." : "The host does not allow copying.");
@@ -112,7 +113,7 @@ export class TableView implements Actions {
     const periods = this.hasTrend ? periodsOf(this.table) : [];
     this.columns = every.flatMap(({ columns }) => columns);
     this.head = headOf(every, this.table.rowsAre, periods.length > 0);
-    this.rows = bodyRows(this.outline, this.columns, periods);
+    this.rows = bodyRows(this.outline, this.columns, periods, this.hasBars);
     this.mark();
     const body = element("tbody", { role: "rowgroup" });
     this.treegrid.classList.toggle("grouped", isGrouped(every));
@@ -134,7 +135,7 @@ export class TableView implements Actions {
     this.grid.arranged();
   }
 
-  private fold(at: number, isFolded: boolean): boolean {
+  fold(at: number, isFolded: boolean): boolean {
     if (!this.outline.isParent(at) || this.outline.isFolded(at) === isFolded) return false;
     this.outline.fold(at, isFolded);
     this.arrange();
@@ -142,7 +143,7 @@ export class TableView implements Actions {
   }
 
   /** Largest first, then smallest first, then as the report has them. */
-  private sort(column: number): void {
+  sort(column: number): void {
     const { sort } = this.outline;
     const isSame = sort !== undefined && (sort.column ?? LABELS) === column;
     const first = column !== LABELS;
@@ -158,7 +159,15 @@ export class TableView implements Actions {
     return line && placed && cell && line.kind !== "header" ? { line, column: placed.column, cell } : undefined;
   }
 
-  private enter(at: number, column: number): void {
+  parent(at: number): number {
+    return this.outline.parent(at);
+  }
+
+  focused(at: number, column: number): void {
+    this.strip.show(this.subject(at, column));
+  }
+
+  enter(at: number, column: number): void {
     const subject = this.subject(at, column);
     if (subject) this.drill(subject);
     else this.fold(at, !this.outline.isFolded(at));

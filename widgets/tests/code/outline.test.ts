@@ -11,6 +11,7 @@ const line = (label: string, level: number, kind: string, value: number | null):
   kind,
   style: "plain",
   unit: "",
+  measure: "",
   drill: undefined,
   cells: [{ text: "", value, good: 0 }],
 });
