@@ -76,12 +76,18 @@ def told(books: McpBooks, tool: str, **asked: Any) -> Mapping[str, Any]:
 
 
 @contextmanager
-def sending(url: str, body: bytes, length: int) -> Iterator[socket.socket]:
-    """Send the beginning of a body, and no more of it until the block ends the connection."""
+def sending(url: str, body: bytes, length: int, *, waits: bool = False) -> Iterator[socket.socket]:
+    """Send the beginning of a body, and no more of it until the block ends the connection.
+
+    Who `waits` sends no byte of it before the server asks for them, which it does once it has made room.
+    """
     parts = urlsplit(url)
+    headers = [f"Host: {parts.netloc}", f"Content-Length: {length}", *(["Expect: 100-continue"] if waits else [])]
     with socket.create_connection((parts.hostname, parts.port), timeout=30) as opened:
-        head = f"PUT {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {length}\r\n\r\n"
-        opened.sendall(head.encode() + body)
+        opened.sendall("\r\n".join([f"PUT {parts.path}?{parts.query} HTTP/1.1", *headers, "", ""]).encode())
+        if waits:
+            assert opened.recv(64).startswith(b"HTTP/1.1 100 ")
+        opened.sendall(body)
         yield opened
 
 
@@ -179,15 +185,10 @@ def test_a_body_that_is_not_what_was_reserved_is_refused_and_may_be_sent_again(
 
 def test_of_two_who_send_at_once_the_second_is_told(one: McpBooks) -> None:
     upload = begun(one)
-    with sending(upload["upload_url"], BODY[:100], len(BODY)) as first:
-        answers: list[httpx2.Response] = []
-
-        def second_is_told() -> bool:
-            answers.append(put(upload["upload_url"], iter([b"x"])))  # too short to be taken before the first
-            return answers[-1].status_code == 409
-
-        wait_for(second_is_told)
-        assert "being sent already" in answers[-1].json()["error"]
+    with sending(upload["upload_url"], BODY[:100], len(BODY), waits=True) as first:
+        second = put(upload["upload_url"])
+        assert second.status_code == 409
+        assert "being sent already" in second.json()["error"]
         first.sendall(BODY[100:])
         assert b" 201 " in first.recv(64)
     assert one.ask("complete_file_upload", upload_id=upload["upload_id"])["sha256"] == sha256(BODY).hexdigest()

@@ -185,7 +185,7 @@ test("a chart that is open follows the theme, as the server draws it in the othe
     assert.equal(await paper(), light);
     await page.getByRole("button", { name: "Theme: system" }).click(); // to light, which it is
     await page.getByRole("button", { name: "Theme: light" }).click();
-    await view.locator(`svg:not([style*="${light}"])`).waitFor();
+    await view.locator(`svg[style*="rgb("]:not([style*="${light}"])`).waitFor(); // drawn, and in other colours
     const dark = await paper();
     assert.equal(await page.locator(".calls li").count(), 4); // the view asked once
     await page.locator(".calls button").first().click(); // the call that the view made
