@@ -183,11 +183,12 @@ test("a chart that is open follows the theme, as the server draws it in the othe
     const light = await specified();
     await page.getByRole("tab", { name: "View" }).click();
     assert.equal(await paper(), light);
+    const before = await page.locator(".calls li").count(); // whether or not the page came to open its report
     await page.getByRole("button", { name: "Theme: system" }).click(); // to light, which it is
     await page.getByRole("button", { name: "Theme: light" }).click();
     await view.locator(`svg[style*="rgb("]:not([style*="${light}"])`).waitFor(); // drawn, and in other colours
     const dark = await paper();
-    assert.equal(await page.locator(".calls li").count(), 4); // the view asked once
+    assert.equal(await page.locator(".calls li").count(), before + 1); // the view asked once
     await page.locator(".calls button").first().click(); // the call that the view made
     assert.equal(await specified(), dark);
     assert.deepEqual(await violations(page), []);
