@@ -9,6 +9,7 @@ import { scenarios } from "./fields/scenarios";
 import { pretty } from "./json";
 import { element } from "../shared/element";
 import { fields, isFields, parsed, text, texts, type Fields } from "../shared/shape";
+import { called } from "../shared/words";
 import type { Tool } from "./server";
 
 type Makes = (of: Argument, books: Books) => Field;
@@ -95,10 +96,10 @@ export class Form {
 
 /** A field with its label, and with what the schema says of it for those who ask. */
 function around({ id, name, schema, required }: Argument, field: Field): HTMLElement {
-  const called = name.replaceAll("_", " ");
-  const words = [called, ...(required ? [element("span", { class: "required" }, " · required")] : [])];
-  const about = element("details", { class: "about" }, element("summary", { "aria-label": `About ${called}` }, "?"), text(schema.description));
+  const title = called(name);
+  const words = [title, ...(required ? [element("span", { class: "required" }, " · required")] : [])];
+  const about = element("details", { class: "about" }, element("summary", { "aria-label": `About ${title}` }, "?"), text(schema.description));
   const isOne = field.element.id === id || field.element.querySelector(`#${id}`);
   if (isOne) return element("div", { class: SHORT.includes(name) ? "short field" : "field" }, element("label", { for: id }, ...words), about, field.element);
-  return element("div", { class: "field", role: "group", "aria-label": called }, element("span", { class: "label" }, ...words), about, field.element);
+  return element("div", { class: "field", role: "group", "aria-label": title }, element("span", { class: "label" }, ...words), about, field.element);
 }

@@ -3,6 +3,7 @@
 import { charts } from "../../instances/demo/charts.json";
 import { element } from "../shared/element";
 import { texts, type Fields } from "../shared/shape";
+import { called } from "../shared/words";
 import type { Call } from "./server";
 import { theme } from "./theme";
 
@@ -22,7 +23,7 @@ const EXHIBITS: readonly Exhibit[] = charts;
 /** A choice of charts: the question of one is asked, then `draw` is given what makes a chart of the answer. */
 export function gallery(call: Calls, draw: (asked: Fields) => void): HTMLElement {
   const box = element("select", { "aria-label": "Gallery" }, element("option", { value: "" }, "A chart of the demo books…"));
-  box.append(...EXHIBITS.map(({ question, chart_spec: { chart_type } }, at) => element("option", { value: at }, `${String(chart_type).replaceAll("_", " ")}: ${question}`)));
+  box.append(...EXHIBITS.map(({ question, chart_spec: { chart_type } }, at) => element("option", { value: at }, `${called(String(chart_type))}: ${question}`)));
   box.addEventListener("change", () => {
     const exhibit = EXHIBITS[Number(box.value)];
     if (box.value !== "" && exhibit) void show(exhibit);

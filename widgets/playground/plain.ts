@@ -4,6 +4,7 @@ import { objects } from "./json";
 import { prose } from "./prose";
 import { element } from "../shared/element";
 import { isFields, list, text, type Fields } from "../shared/shape";
+import { called } from "../shared/words";
 
 const MOST_ROWS = 200;
 const LONG = 30; // characters of a cell that may be broken into lines
@@ -33,8 +34,6 @@ function of(data: Fields): HTMLElement {
     ...long.flatMap(([name, value]) => [element("h3", {}, called(name)), longOf(value)]),
   );
 }
-
-const called = (name: string): string => name.replaceAll("_", " ");
 
 const isLong = (value: unknown): boolean =>
   isFields(value) || objects(value).length > 0 || (typeof value === "string" && value.includes("\n"));

@@ -3,6 +3,7 @@
 import { pretty } from "./json";
 import { element } from "../shared/element";
 import { isFields, text, texts, type Fields } from "../shared/shape";
+import { called } from "../shared/words";
 import type { Call } from "./server";
 
 const MOST_REPAIRS = 12;
@@ -21,7 +22,7 @@ export function refusal({ answer, asked }: Call, retry: (asked: Fields) => void)
     { class: "refusal", role: "alert" },
     element("p", { class: "words" }, text(answer.error)),
     ...(repairs.length > 0 ? [element("div", { class: "repairs" }, ...repairs.map((repair) => button(repair, retry)))] : []),
-    element("dl", { class: "plain" }, ...facts.flatMap((name) => [element("dt", {}, name.replaceAll("_", " ")), element("dd", {}, short(answer[name]))])),
+    element("dl", { class: "plain" }, ...facts.flatMap((name) => [element("dt", {}, called(name)), element("dd", {}, short(answer[name]))])),
   );
 }
 
