@@ -92,7 +92,7 @@ def test_an_outcome_that_was_forged_makes_a_table_or_none_but_never_a_fault() ->
 
 
 def test_what_no_script_may_is_told_to_operators_without_the_script(caplog: pytest.LogCaptureFixture) -> None:
-    code = "import socket\nsocket.socket()\nresult = {'FIGURE': [12345]}"
+    code = "import socket\nsocket.socket()\nresult = {'FIGURE': [1234567890123]}"
     with (
         closing(Workshop(Pool(1, "tests.sandbox.plain"))) as unruly,  # whose scripts have all of Python, in jail
         caplog.at_level(logging.WARNING, logger="tieout.security"),
@@ -111,7 +111,7 @@ def test_what_no_script_may_is_told_to_operators_without_the_script(caplog: pyte
     assert (told["subject"], told["tool"]) == ("ann", "eval_chart_transform")
     assert "tried what no script may" in told["what"]
     assert "socket" not in str(told)
-    assert "12345" not in str(told)
+    assert "1234567890123" not in str(told)
 
 
 def test_results_larger_than_a_script_is_given_are_refused_before_it_runs(workshop: Workshop) -> None:

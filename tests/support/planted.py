@@ -15,7 +15,7 @@ from tests.support.books import load_feeds
 from tests.support.fed import attempt_of
 from tests.support.small import write_instance
 
-WORD, SECRET = "kkvw", "qjzw"  # no digits of a hash
+WORD, SECRET = "k1vw", "q1zw"  # in no digest and in no reference, by their letters and digits
 DIGITS = 739373911
 MOST_SUMMED = 12  # hidden rows that one figure can add up
 HUGE = DIGITS * 10**5
