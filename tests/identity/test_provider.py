@@ -141,7 +141,7 @@ def test_an_outage_ends_the_use_of_old_keys_in_the_end(provider: IdentityProvide
     token = provider.service_token()
 
     async def scene() -> None:
-        bearer = Bearer(KeyCache(keys, Times(every=0.1, longest=1.0, pause=0.1)), expected)
+        bearer = Bearer(KeyCache(keys, Times(every=0.1, longest=4.0, pause=0.1)), expected)
         assert (await bearer.principal(token)).subject == "accountant"
         provider.stop()
         assert (await bearer.principal(token)).subject == "accountant"

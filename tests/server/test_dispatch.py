@@ -214,7 +214,7 @@ def test_a_call_that_is_late_or_left_while_it_waits_never_runs_and_holds_no_plac
         return Answer({})
 
     tools = {"gate": tool(lambda *_: wait(gate), lane="heavy"), "note": tool(note, lane="heavy"), **TOOLS}
-    dispatch = dispatch_of(small_instance, tools, workers=1000, deadline_seconds=1, calls_per_caller=2)
+    dispatch = dispatch_of(small_instance, tools, workers=1000, deadline_seconds=2, calls_per_caller=2)
 
     async def scene() -> list[Outcome]:
         held = asyncio.create_task(dispatch.call("gate", {}, ANN))

@@ -164,7 +164,7 @@ async def chart_of(dispatch: Any, code: str, **spec: Any) -> Any:
 
 def test_the_job_of_a_call_that_is_late_or_left_is_ended(small_instance: tuple[Path, Path], workshop: Workshop) -> None:
     server = server_of(workshop.pool)
-    late = dispatch_of(small_instance, TOOLS, workshop=workshop, deadline_seconds=2)
+    late = dispatch_of(small_instance, TOOLS, workshop=workshop, deadline_seconds=4)
     outcome = asyncio.run(chart_of(late, ENDLESS))
     assert outcome.result["error_type"] == "timeout"
     wait_for(lambda: not children_of(server))
