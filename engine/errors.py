@@ -65,8 +65,10 @@ class Refusal(Exception):
 
     def as_data(self) -> dict[str, object]:
         """Return the error object of the service: JSON-ready, bounded, empty parts left out."""
+        few = len(self.valid) <= ECHO_NAMES
+        said = "" if few else f" Of the {len(self.valid)} that would be valid, 'valid' holds the first {ECHO_NAMES}."
         parts: dict[str, object] = {
-            "error": cut(self.error, MOST_CHARACTERS),
+            "error": cut(self.error, MOST_CHARACTERS) + said,
             "error_type": self.error_type,
             "retryable": self.retryable,
             "field": echo(self.field),

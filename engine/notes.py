@@ -7,6 +7,8 @@ error, a note names only what its caller may see.
 from dataclasses import dataclass
 from enum import Enum
 
+NAMED = 5  # names in a sentence, before how many more there are
+
 
 class Severity(Enum):
     """How much a note matters to whoever reads the figures."""

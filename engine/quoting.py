@@ -15,13 +15,18 @@ def closest(got: str, names: Sequence[str]) -> list[str]:
     return [by_fold[fold] for fold in close]
 
 
-def quoted(names: Iterable[str]) -> str:
+def quoted(names: Iterable[str], most: int = ECHO_NAMES) -> str:
     """Return names as they stand in a sentence: 'a', 'b' or 'c', or the first of many."""
-    named = list(names)
-    shown = [f"'{echo(name)}'" for name in named[:ECHO_NAMES]]
-    if len(named) > ECHO_NAMES:
-        return f"{', '.join(shown)} and {len(named) - ECHO_NAMES} more"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+    named = [f"'{echo(name)}'" for name in names]
+    if len(named) == 1 or len(named) > most:
+        return first_of(named, most)
+    return f"{', '.join(named[:-1])} or {named[-1]}"
+
+
+def first_of(names: Sequence[str], most: int = ECHO_NAMES) -> str:
+    """Return the first few names and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def echo(got: object) -> object:

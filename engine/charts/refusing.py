@@ -6,7 +6,7 @@ from dataclasses import MISSING, fields
 import polars as pl
 
 from engine.errors import ChartInvalid
-from engine.quoting import closest, quoted
+from engine.quoting import closest, first_of, quoted
 from engine.requests import ChartSpec
 
 FIELD = "chart_spec."
@@ -78,9 +78,7 @@ def bad_data(said: str, instead: str, got: object = None) -> ChartInvalid:
 
 def some(values: Iterable[object]) -> str:
     """Return the first of some values as a sentence names them."""
-    listed = [str(value) for value in values]
-    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-    return ", ".join(f"'{value[:60]}'" for value in listed[:SHOWN]) + more
+    return first_of([f"'{str(value)[:60]}'" for value in values], SHOWN)
 
 
 def words_of(dtype: pl.DataType) -> str:

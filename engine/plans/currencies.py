@@ -12,12 +12,12 @@ import polars as pl
 from engine.catalogue import Base
 from engine.cuts import UNASSIGNED
 from engine.members.memberset import NULL_CODE
-from engine.notes import Note
+from engine.notes import NAMED, Note
 from engine.plans.figures import FigurePlan, Reading
 from engine.plans.measure import Batch, own_sums
 from engine.plans.pieces import Pieces, atoms
 from engine.plans.weights import BaseWeights
-from engine.queries.filters import NAMED_IN_NOTE
+from engine.quoting import first_of
 from engine.reader import Reader
 from engine.slices import SPAN
 
@@ -81,7 +81,11 @@ def currency_notes(
             lines[held][row.key] = None
     for held, keys in lines.items():
         currencies = named(held, plan.reader)
-        about = {"lines": together(list(keys)), "scenario": held.scenario, "currencies": together(currencies)}
+        about = {
+            "lines": first_of(list(keys), NAMED),
+            "scenario": held.scenario,
+            "currencies": first_of(currencies, NAMED),
+        }
         if held.mixed:
             yield Note.of("mixed_currency", **about, dimension=held.dimension)
         elif not all(is_own(held, member, plan.reader) for member in currencies):
@@ -130,9 +134,3 @@ def is_own(held: Held, member: str, reader: Reader) -> bool:
     """Tell whether a currency is that of the books, by its id or by the code it is known by; or none at all."""
     code = None if member == UNASSIGNED else reader.members(held.dimension).code(member)
     return member == UNASSIGNED or reader.catalogue.currency in (member, code)
-
-
-def together(names: Sequence[str]) -> str:
-    """Return the first few names and how many more there are."""
-    more = len(names) - NAMED_IN_NOTE
-    return ", ".join(names[:NAMED_IN_NOTE]) + (f" and {more} more" if more > 0 else "")

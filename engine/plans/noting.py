@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from engine.calendar.periods import PeriodRange
 from engine.catalogue import Base
 from engine.formulas.figures import Nothing
-from engine.notes import Note
+from engine.notes import NAMED, Note
 from engine.plans.expressions import Computed
 from engine.plans.figures import FigurePlan, Figures, Reading
 from engine.plans.presences import Anchor
 from engine.plans.rows import Row
 from engine.plans.weights import Members
-from engine.queries.filters import listed
+from engine.quoting import quoted
 from engine.scenarios import Side, Variance
 
 
@@ -50,9 +50,9 @@ def row_notes(plan: FigurePlan) -> Iterator[Note]:
             repeats[domain, " and no ".join(lacking)].append(row.key)
     for (code, reason, operand), lines in reasons.items():
         about = {"operand": operand} if operand else {}
-        yield Note.of(code, lines=listed(lines), reason=reason, **about)
+        yield Note.of(code, lines=quoted(lines, NAMED), reason=reason, **about)
     for (domain, dimensions), lines in repeats.items():
-        yield Note.of("aggregate", domain=domain, dimensions=dimensions, lines=listed(lines))
+        yield Note.of("aggregate", domain=domain, dimensions=dimensions, lines=quoted(lines, NAMED))
 
 
 def side_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
@@ -66,13 +66,13 @@ def side_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
     runs = [asked, *(PeriodRange(period, period) for period in plan.times)]
     lost = {period.code: None for run in runs for period in side.without_counterpart(calendar, run)}
     if lost:
-        yield Note.of("leap_period", scenario=side.key, periods=listed(list(lost)))
+        yield Note.of("leap_period", scenario=side.key, periods=quoted(lost, NAMED))
     for domain in plan.query.domains:
         grains = {asked.grain, *(period.grain for period in plan.times[:1])}
         if all(map(domain.carries, grains)) and not plan.availability.carries(domain.key, reading.windows[-1]):
             lines = [row.key for row in plan.rows if domain.key in domains_of(row)]
             reason = f"{domain.key} is held by {domain.grain.value}, and {side.key} is {reading.windows[-1].label}"
-            yield Note.of("unavailable", lines=listed(lines), reason=reason)
+            yield Note.of("unavailable", lines=quoted(lines, NAMED), reason=reason)
 
 
 def domains_of(row: Row) -> set[str]:
@@ -148,7 +148,9 @@ def close_notes(plan: FigurePlan, figures: Figures, reading: Reading) -> Iterato
         ]
         if names:
             dimensions = " and ".join(axis.key for axis in plan.axes if across[axis.place])
-            yield Note.of("incomplete_close", members=listed(names), dimension=dimensions, anchor=anchor.period.code)
+            yield Note.of(
+                "incomplete_close", members=quoted(names, NAMED), dimension=dimensions, anchor=anchor.period.code
+            )
 
 
 def late_members(figures: Figures, base: Base, reading: Reading, anchor: Anchor) -> set[Members]:

@@ -10,12 +10,10 @@ from engine.cuts import ALL
 from engine.errors import AmbiguousWeight, BadArguments, BadPeriod, DimensionUnavailable, UnknownName
 from engine.exact import Exact
 from engine.members.memberset import MemberSet
-from engine.notes import Note
+from engine.notes import NAMED, Note
 from engine.queries.values import Filter
 from engine.quoting import quoted
 from engine.reader import Reader
-
-NAMED_IN_NOTE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ def resolve_filters(
         seen = tuple(member for member in members if reader.sees(key, member))
         unknown = [member for member in members if member not in seen]
         if unknown:
-            notes.append(Note.of("unknown_member", dimension=key, members=listed(unknown)))
+            notes.append(Note.of("unknown_member", dimension=key, members=quoted(unknown, NAMED)))
         leaves = joined_leaves(reader.members(key), seen, reader.sees_leaf(key))
         by_member.append(Filter(dimension=dimension, asked=members, members=seen, leaves=leaves))
     return Filters(tuple(by_member), by_time, tuple(notes))
@@ -126,13 +124,6 @@ def joined_leaves(
                     got=member,
                 )
     return joined
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first few names and how many more there are."""
-    more = len(names) - NAMED_IN_NOTE
-    shown = quoted(names[:NAMED_IN_NOTE])
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def select_periods(

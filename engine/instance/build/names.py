@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from engine.quoting import ECHO_NAMES, closest, quoted
+from engine.quoting import closest, first_of, quoted
 
 
 def known(name: str, names: Iterable[str]) -> str:
@@ -10,7 +10,7 @@ def known(name: str, names: Iterable[str]) -> str:
     listed = sorted(names)
     close = closest(name, listed)
     guess = f"did you mean {quoted(close)}? " if close else ""
-    return f"{guess}known: {', '.join(listed[:ECHO_NAMES]) or 'none'}"
+    return f"{guess}known: {first_of(listed) or 'none'}"
 
 
 def words(key: str) -> str:
