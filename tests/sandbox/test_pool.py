@@ -79,8 +79,8 @@ def test_a_transform_in_jail_gives_what_plain_python_gives(pool: Pool, case: Scr
     [
         (ENDLESS, Limits(wall=0.3), "limit", "took longer"),
         (ENDLESS, Limits(wall=30, cpu=1), "limit", "processor time"),
-        ("x = []\nwhile True: x.append('x' * 10**6 + str(len(x)))", Limits(), "limit", "memory"),
-        ("result = pl.int_range(10**10, eager=True).to_frame('i')", Limits(), "limit", "memory"),
+        ("x = []\nwhile True: x.append('x' * 10**6 + str(len(x)))", Limits(wall=60, cpu=60), "limit", "memory"),
+        ("result = pl.int_range(10**10, eager=True).to_frame('i')", Limits(wall=60, cpu=60), "limit", "memory"),
         ("result = [{'v': 'x' * 1000, 'i': i} for i in range(4000)]", Limits(), "limit", "bytes: aggregate"),
         ("e = pl.lit(1)\nfor i in range(10**6): e = e + 1\nresult = pl.select(e)", Limits(wall=2), "limit", ""),
         ("#" * (MOST_CODE + 1), Limits(), "refused", "shorten"),
