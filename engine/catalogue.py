@@ -1,7 +1,7 @@
 """The catalogue: domains, measures, metrics, dimensions and statements as values."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 
 from engine.adding import FLOW, OverMembers, OverTime, Rule
@@ -74,6 +74,7 @@ class Dimension:
     adds_paths: bool = False
     grain: Grain | None = None  # of a time dimension
     axis_only: bool = False  # valid for breakdowns, not for filters
+    location: str = ""  # in the files of an instance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +119,8 @@ class Domain:
     inspect_enabled: bool
     inspect_columns: tuple[str, ...]
     rollups: tuple[tuple[str, ...], ...] = ()  # dimensions, sorted, that sums are kept by beside the facts
+    location: str = ""  # of its table, in the files of an instance
+    locations: Mapping[str, str] = field(default_factory=dict)  # of dimensions, measures and inspected columns
 
     def carries(self, grain: Grain) -> bool:
         """Tell whether its facts can be asked at a grain."""
@@ -229,6 +232,7 @@ class RollupLine:
     base: Base
     dimension: str
     node: str
+    location: str  # of the node, in the files of an instance
     depth: int
     favourable: Favourable
     style: Style

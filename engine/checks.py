@@ -1,16 +1,21 @@
 """Checks of the files against what is loaded: tables, columns, members and trees that the catalogue speaks of."""
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 
 from engine.books import Books
 from engine.catalogue import Base, Domain, RollupLine
 from engine.cuts import Cut
 from engine.errors import Refusal
 from engine.exact import ONE, Exact
+from engine.members.memberset import MemberSet
 from engine.members.tree import HierarchyFault
 from engine.profiles import Profile
 from engine.queries.filters import joined_leaves
+from engine.quoting import closest, quoted
 from engine.scenarios import Scenario
+
+MOST_COMPARED = 10_000  # ids of a dimension that one which it lacks is compared with
 
 
 def data_faults(books: Books, feeds: Collection[str]) -> Iterator[str]:
@@ -32,12 +37,13 @@ def data_faults(books: Books, feeds: Collection[str]) -> Iterator[str]:
             books.members(dimension.key)
         except (Refusal, HierarchyFault) as fault:
             broken.add(dimension.key)
-            yield f"{dimension.key}: {fault}"
+            yield f"{dimension.location}: {dimension.key}: {fault}"
     for owner, cut in named_cuts(books):
         if cut.dimension not in broken:
             yield from cut_faults(books, owner, cut)
     yield from (
-        f"metric {metric.key}: a {metric.body.over_members.value} cannot be weighed, and {cut.dimension} weighs"
+        f"{cut.location}: metric {metric.key}: a {metric.body.over_members.value} cannot be weighed, and "
+        f"{cut.dimension} weighs"
         for metric in catalogue.metrics.values()
         if isinstance(metric.body, Base) and not metric.body.over_members.is_additive
         for cut in metric.body.where
@@ -49,20 +55,23 @@ def fact_faults(books: Books, domain: Domain) -> Iterator[str]:
     """Yield what the facts of a domain lack."""
     table = f"{domain.table} ({domain.key})"
     if not books.holds(domain.key):
-        yield f"{table} is not loaded"
+        yield f"{domain.location}: {table} is not loaded"
         return
     wanted = {*domain.dimensions, *domain.measures}
     loads = books.columns(domain.key)
     for text in sorted(set(domain.texts) - set().union(*loads.values())):
-        yield f"{table} has no column '{text}' in any load, so inspect_columns shows nothing of it; load it again"
+        yield (
+            f"{domain.locations[text]}: {table} has no column '{text}' in any load, so inspect_columns shows nothing "
+            "of it; load it again"
+        )
     for load, columns in loads.items():
         for column in sorted(wanted - columns):
-            yield f"{table} has no column '{column}' in load {load}; load it again"
+            yield f"{domain.locations[column]}: {table} has no column '{column}' in load {load}; load it again"
     for key, places in books.places(domain.key).items():
         measure = domain.measures.get(key)
         if measure is not None and places != {measure.places}:
             held = " and ".join(map(str, sorted(places)))
-            yield f"{table} holds {key} to {held} places, not {measure.places}; load it again"
+            yield f"{domain.locations[key]}: {table} holds {key} to {held} places, not {measure.places}; load it again"
 
 
 def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
@@ -74,7 +83,8 @@ def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
     for statement in catalogue.statements.values():
         for line in statement.lines:
             if isinstance(line, RollupLine):
-                yield f"statement {statement.key}, line {line.key}", Cut(line.dimension, (line.node,))
+                cut = Cut(line.dimension, (line.node,), location=line.location)
+                yield f"statement {statement.key}, line {line.key}", cut
     for domain in catalogue.domains.values():
         for group in domain.stock_groups.values():
             yield from ((f"balances {group.key} of {domain.key}", cut) for cuts in group.where for cut in cuts)
@@ -98,11 +108,11 @@ def profile_faults(books: Books, profiles: Iterable[Profile]) -> Iterator[str]:
                     members = books.members(cut.dimension)
                     lost = [member for member in cut.ids if not members.has(member)]
                 except (Refusal, HierarchyFault) as fault:
-                    yield f"profile {profile.key}, {key}: {fault}"
+                    yield f"{cut.location}: profile {profile.key}, {key}: {fault}"
                     continue
                 for member in lost:
                     shut = ", and denies it: nothing is shown" if cut.deny else ""
-                    yield f"profile {profile.key}, {key}: {cut.dimension} has no '{member}'{shut}"
+                    yield f"{cut.location}: profile {profile.key}, {key}: {no_member(members, member)}{shut}"
 
 
 def cut_weights(books: Books, cut: Cut) -> Iterator[Exact]:
@@ -116,9 +126,15 @@ def cut_faults(books: Books, owner: str, cut: Cut) -> Iterator[str]:
     members = books.members(cut.dimension)
     lost = [member for member in cut.ids if not members.has(member)]
     for member in lost:
-        yield f"{owner}: {cut.dimension} has no '{member}'"
+        yield f"{cut.location}: {owner}: {no_member(members, member)}"
     if not lost:
         try:
             joined_leaves(members, cut.ids)
         except Refusal as refusal:
-            yield f"{owner}: {refusal}"
+            yield f"{cut.location}: {owner}: {refusal}"
+
+
+def no_member(members: MemberSet, member: str) -> str:
+    """Return that a dimension lacks an id, and which of its ids may have been meant."""
+    close = closest(member, list(islice(members.ids(), MOST_COMPARED)))
+    return f"{members.dimension} has no '{member}'" + (f" — did you mean {quoted(close)}?" if close else "")

@@ -1,6 +1,6 @@
 """Cuts: restrictions of one dimension, as files and requests write them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 UNASSIGNED = "(unassigned)"
 OWN = "/(own)"
@@ -18,6 +18,7 @@ class Cut:
     dimension: str
     ids: tuple[str, ...]
     deny: bool = False
+    location: str = field(default="", compare=False)  # in the files of an instance: the file and the line
 
 
 Cuts = tuple[Cut, ...]  # joined by AND

@@ -32,8 +32,13 @@ class Fault:
     at: tuple[str | int, ...] = ()  # the part of the tree
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else " ".join((self.file, ".".join(map(str, self.at)))).strip()
+        place = placed(self.file, self.line, self.at)
         return f"{place}: {self.found}" + (f" — {self.valid}" if self.valid else "")
+
+
+def placed(file: str, line: int, at: Location) -> str:
+    """Return where something stands: its line in the file, or the part where what was read has no lines."""
+    return f"{file}:{line}" if line else " ".join((file, ".".join(map(str, at)))).strip()
 
 
 class InstanceFaults(Exception):
@@ -59,6 +64,10 @@ class Document:
         while path not in self.lines and path:
             path = path[:-1]
         return self.lines.get(path, 1)
+
+    def place(self, location: Location) -> str:
+        """Return where a part stands, as faults say it."""
+        return placed(self.file, self.line(location), location)
 
     def fault(self, location: Location, found: str, valid: str = "") -> None:
         """Note something wrong with a part."""

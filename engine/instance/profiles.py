@@ -92,7 +92,7 @@ def build_profiles(
             )
     faulty = {fault.at[0] for fault in document.faults if fault.at}
     return Profiles.of(
-        [build_profile(name, part) for name, part in parts.items() if name not in faulty],
+        [build_profile(document, name, part) for name, part in parts.items() if name not in faulty],
         [build_assignment(part) for part in file.assign],
         shut=shut,
         faults=[str(fault) for fault in sorted(document.faults, key=lambda fault: fault.line)],
@@ -125,18 +125,20 @@ def domains_named(grant: GrantPart) -> Iterator[str]:
     yield from grant.open_domains
 
 
-def build_profile(name: str, part: ProfilePart) -> Profile:
+def build_profile(document: Document, name: str, part: ProfilePart) -> Profile:
     """Return one profile."""
-    grants = tuple((key, build_grant(grant)) for key, grant in part.scenarios.items())
+    grants = tuple(
+        (key, build_grant(document, [name, "scenarios", key], grant)) for key, grant in part.scenarios.items()
+    )
     return Profile(key=name, grants=grants, operations=part.operations)
 
 
-def build_grant(part: GrantPart) -> Grant:
+def build_grant(document: Document, at: list[str], part: GrantPart) -> Grant:
     """Return one grant."""
     return Grant(
         domains=names_of(part.domains) if part.domains else Names((), deny=True),
         dimensions=tuple(
-            Cut(key, restriction.names, deny=restriction.deny)
+            Cut(key, restriction.names, deny=restriction.deny, location=document.place([*at, "dimensions", key]))
             for key, restriction in ((key, names_of(allow)) for key, allow in part.dimensions.items())
         ),
         open_domains=tuple(part.open_domains),

@@ -1,4 +1,4 @@
-"""Values as JSON and back, by the fields that their dataclasses declare."""
+"""Values as JSON and back, by the fields that tell them apart."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -25,13 +25,14 @@ def as_json(value: object) -> Json:
             return value.value
         case date():
             return value.isoformat()
-    return {part.name: as_json(getattr(value, part.name)) for part in fields(value)}  # type: ignore[arg-type]  # a value
+    parts = fields(value)  # type: ignore[arg-type]  # a value
+    return {part.name: as_json(getattr(value, part.name)) for part in parts if part.compare}
 
 
 def decoders(kind: type) -> Mapping[str, Decode]:
     """Return how to read each field of a dataclass."""
     hints = get_type_hints(kind)
-    return {part.name: decoder(hints[part.name]) for part in fields(kind)}
+    return {part.name: decoder(hints[part.name]) for part in fields(kind) if part.compare}
 
 
 def decoder(kind: Kind) -> Decode:

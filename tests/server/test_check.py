@@ -66,7 +66,7 @@ def test_check_tells_what_somebody_sees_or_why_nothing(ledger: Path) -> None:
     assert nobody[0] == "profiles: none is assigned to this subject with these claims"
     assert seen(ledger, "--subject", "bob")[:3] == [
         "profiles: not_z",
-        "profile not_z, *: product has no 'Z', and denies it: nothing is shown",
+        "profiles.yaml:4: profile not_z, *: product has no 'Z', and denies it: nothing is shown",
         "actual: gl nothing, people nothing",
     ]
     closed = tieout("check", ledger, "--subject", "cyd", "--claim", "groups=finance")
@@ -83,7 +83,7 @@ def test_check_tells_what_somebody_sees_or_why_nothing(ledger: Path) -> None:
 def test_check_names_what_profiles_name_and_the_books_lack(ledger: Path) -> None:
     found = tieout("check", "--data", ledger)
     assert found.returncode == 1
-    assert "profile not_z, *: product has no 'Z', and denies it: nothing is shown" in found.stderr
+    assert "profiles.yaml:4: profile not_z, *: product has no 'Z', and denies it: nothing is shown" in found.stderr
 
 
 def test_check_reads_the_profiles_that_a_server_would(ledger: Path, embedded_server: str) -> None:

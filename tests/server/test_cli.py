@@ -58,7 +58,7 @@ def test_check_says_what_there_is_or_every_fault_and_fails(tmp_path: Path) -> No
     assert "no faults; 1 domains, 1 metrics, 0 statements, 3 scenarios, 1 feeds" in good.stdout
     unloaded = tieout("check", "--data", instance)
     assert unloaded.returncode == 1
-    assert "live.gl (gl) is not loaded" in unloaded.stderr
+    assert "domains/gl.yaml:2: live.gl (gl) is not loaded" in unloaded.stderr
     (instance / "profiles.yaml").write_text("p: {scenarios: {actuals: {}}}\nassign: [{profile: p}]\n")
     closed = tieout("check", instance)
     assert closed.returncode == 1

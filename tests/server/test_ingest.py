@@ -304,10 +304,19 @@ def test_no_file_and_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         run(instance, tmp_path / "state")
 
 
-def test_what_the_files_name_and_the_books_lack_is_told(tmp_path: Path) -> None:
+def test_what_the_files_name_and_the_books_lack_is_told_with_its_line(tmp_path: Path) -> None:
     instance = instance_of(
         tmp_path,
         ONE_ROW,
+        dimensions="""
+            account: {kind: leaf, members: live.account}
+            tree: {kind: ragged, leaf_dimension: account, nodes: live.tree}
+        """,
+        tables={
+            "account": "id name\n0010 Ten\n20 Twenty",
+            "tree": "node parent weight name leaf\nTop - 1 - -\n0010 Top 1 - -",
+        },
+        statements={"pnl": "- {rollup: {dimension: tree, node: Topp}}\n"},
         scenarios="""
             actual: {alias: A, kind: actual, variants: {low: {label: Low, adjust: [
               {where: {account: ["0010", "30"]}, factor: 0.9}]}}}
@@ -315,12 +324,24 @@ def test_what_the_files_name_and_the_books_lack_is_told(tmp_path: Path) -> None:
     )
     run(instance, tmp_path / "state")
     domain = instance / "domains" / "gl.yaml"
-    domain.write_text(domain.read_text().replace("inspect_columns: [text]", "inspect_columns: [amount, text, memo]"))
+    domain.write_text(
+        domain.read_text().replace("[text]", "[amount, text, memo]")
+        + "  tens: {measure: amount, where: {account: [001]}}\n"
+        + "balances: {cash: {where: {account: [other]}}}\n"
+    )
     read = read_instance(instance)
-    assert list(data_faults(Shelf(read.catalogue, tmp_path / "state" / "store").current(), read.bindings)) == [
+    faults = data_faults(Shelf(read.catalogue, tmp_path / "state" / "store").current(), read.bindings)
+    told = [fault.split(": ", 1) for fault in faults]
+    assert [says for _, says in told] == [
         "live.gl (gl) has no column 'memo' in any load, so inspect_columns shows nothing of it; load it again",
+        "metric tens: account has no '001' — did you mean '0010'?",
+        "statement pnl, line tree.Topp: tree has no 'Topp' — did you mean 'Top'?",
+        "balances cash of gl: account has no 'other'",
         "variant actual/low: account has no '30'",
     ]
+    for (place, _), named in zip(told, ("memo", "[001]", "Topp", "[other]", '"30"'), strict=True):
+        file, line = place.split(":")
+        assert named in (instance / file).read_text().splitlines()[int(line) - 1]
 
 
 def test_books_loaded_to_other_places_are_not_read(tmp_path: Path) -> None:
@@ -331,7 +352,7 @@ def test_books_loaded_to_other_places_are_not_read(tmp_path: Path) -> None:
     read = read_instance(instance)
     books = Shelf(read.catalogue, tmp_path / "state" / "store").current()
     (fault,) = data_faults(books, read.bindings)
-    assert fault == "live.gl (gl) holds amount to 2 places, not 4; load it again"
+    assert fault == "domains/gl.yaml:6: live.gl (gl) holds amount to 2 places, not 4; load it again"
     with pytest.raises(Unavailable, match="was loaded to 2 decimal places and the catalogue now says 4"):
         by_account(instance, tmp_path / "state")
     run(instance, tmp_path / "state")

@@ -40,6 +40,7 @@ def build_dimensions(document: Document, file: DimensionsFile, calendar: Calenda
             nodes=part.nodes,
             adds_paths=part.paths == "add",
             grain=Grain(part.grain) if part.grain else None,
+            location=document.place([key]),
         )
     return built
 

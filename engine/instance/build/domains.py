@@ -1,6 +1,6 @@
 """Domains from domains/*.yaml, and the axes they add to the dimensions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from engine.calendar.calendar import Calendar
 from engine.calendar.periods import Grain
@@ -148,7 +148,18 @@ def build_domain(
         inspect_enabled=file.inspect_enabled,
         inspect_columns=tuple(file.inspect_columns),
         rollups=tuple(tuple(sorted(keys)) for keys in file.rollups),
+        location=document.place(["table"]),
+        locations={key: document.place(at) for key, at in columns(file)},
     )
+
+
+def columns(file: DomainFile) -> Iterator[tuple[str, Location]]:
+    """Yield every dimension, axis, measure and inspected column of a domain with where its file says it."""
+    for place, key in enumerate(file.inspect_columns):
+        yield key, ["inspect_columns", place]
+    for part, keys in (("dimensions", file.dimensions), ("axes", file.axes), ("measures", file.measures)):
+        for key in keys:
+            yield key, [part, key]
 
 
 def build_stock_groups(
@@ -157,8 +168,10 @@ def build_stock_groups(
     """Return the declared stock groups, or the one of all closing metrics."""
     grain = grain_of(file.time.grain)
     if not file.balances:
-        balances = [metric.where for metric in file.metrics.values() if metric.over_time != FLOW]
-        where = tuple(cuts_of(document, file, dimensions, part, ["metrics"]) for part in balances)
+        balances = {key: metric.where for key, metric in file.metrics.items() if metric.over_time != FLOW}
+        where = tuple(
+            cuts_of(document, file, dimensions, part, ["metrics", key, "where"]) for key, part in balances.items()
+        )
         month = Grain.MONTH if grain.fineness <= Grain.MONTH.fineness else grain
         return {SUMMED: StockGroup(key=SUMMED, where=where, grain=month)} if balances else {}
     groups = {}
@@ -179,4 +192,4 @@ def cuts_of(
     for key in where:
         if key not in usable:
             document.fault([*location, key], f"{file.domain} cannot be restricted by '{key}'", known(key, usable))
-    return tuple(Cut(key, tuple(ids)) for key, ids in where.items())
+    return tuple(Cut(key, tuple(ids), location=document.place([*location, key])) for key, ids in where.items())

@@ -81,7 +81,7 @@ def build_adjustment(
     except ValueError as fault:
         document.fault([*at, "factor"], str(fault))
         factor = ONE
-    cuts = tuple(Cut(key, tuple(ids)) for key, ids in part.where.items())
+    cuts = tuple(Cut(key, tuple(ids), location=document.place([*at, "where", key])) for key, ids in part.where.items())
     return Adjustment(where=cuts, factor=factor, measures=tuple(part.measures))
 
 

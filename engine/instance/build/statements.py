@@ -155,6 +155,7 @@ class StatementLines:
             base=base,
             dimension=part.rollup.dimension,
             node=part.rollup.node,
+            location=document.place([*at, "node"]),
             depth=part.rollup.depth,
             favourable=Favourable(part.favourable) if part.favourable else favourable,
             style=Style(part.style),
