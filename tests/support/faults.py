@@ -74,6 +74,8 @@ def cache_evicting(on: Scene) -> Mend:
     """Have others fill the cache store until it lets go of what nobody used for longest."""
     others = [f"other {number}" for number in range(2 * 64)]
     with closing(on.cache.client) as client:
+        # the store's clock of use goes by seconds: what was used in the same one goes in any order
+        wait_for(lambda: all(client.object("idletime", key) > 0 for key in client.keys("{ds:*")))
         for other in others:
             client.set(other, bytes(1 << 20), ex=3600)
     return partial(on.cache.forget, others)

@@ -145,11 +145,12 @@ class Step:
 
 
 def made(on: Scene) -> Made:
-    """Read a statement and export it."""
-    wait_for(lambda: "data_ref" in on.books.ask("run_statement", **on.asked))
-    report = on.books.ask("run_statement", **on.asked)
-    file = on.books.ask("export_dataset", data_ref=report["data_ref"], format="json")
-    return Made(report["data_ref"], file["file_id"], file["download_url"])
+    """Read a statement and export it, as soon as what that takes has healed."""
+    wait_for(lambda: word(on.books, "run_statement", **on.asked) == KEPT)
+    export = {"data_ref": on.books.ask("run_statement", **on.asked)["data_ref"], "format": "json"}
+    wait_for(lambda: word(on.books, "export_dataset", **export) == MADE)
+    file = on.books.ask("export_dataset", **export)
+    return Made(export["data_ref"], file["file_id"], file["download_url"])
 
 
 def session(on: Scene, before: Made) -> dict[str, Step]:
