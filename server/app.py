@@ -1,5 +1,6 @@
 """The ASGI application, and the server that answers HTTP with it in one worker."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -15,7 +16,7 @@ from starlette.routing import Route
 from server.bounds import Bounds, Connections
 from server.challenges import Challenges
 from server.dispatch import GRACE, Dispatch
-from server.listening import BACKLOG
+from server.listening import Taking
 from server.mcp_app import endpoint
 from server.messages import Messages
 from server.ops.listener import health_of
@@ -89,16 +90,16 @@ class HttpServer(uvicorn.Server):
         self._leaves_at: float | None = None
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Begin to take connections, and say so.
-
-        Of those that wait one at a time, so that others who share the socket take some: asyncio accepts as many at once
-        as its backlog says. That of the socket is put right again.
-        """
-        self.config.backlog = 1
-        await super().startup(sockets)
-        for shared in sockets or []:
-            shared.listen(BACKLOG)
+        """Begin to take connections, and say so."""
+        await super().startup([])
+        taking = [Taking(shared, self.server_state.connections, self._protocol) for shared in sockets or []]
+        self.servers = taking  # type: ignore[assignment]  # uvicorn closes them and waits for that
         self._ready()
+
+    def _protocol(self) -> asyncio.Protocol:
+        """Return what speaks HTTP on a new connection."""
+        state = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
+        return self.config.http_protocol_class(**state)
 
     def leave(self, *, patiently: bool) -> None:
         """Take no more connections and end when those that are open are answered; patiently: and closed."""

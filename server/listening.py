@@ -1,10 +1,23 @@
-"""Listening sockets: bound before anything else is done, so that a place that is taken is told at once."""
+"""Listening sockets: bound before anything else is done, so that a place that is taken is told at once.
 
+Workers share one. The kernel wakes whoever waited last for it first, so that one of them would take nearly every
+connection; each waits the longer before it takes one, the more it has.
+"""
+
+import asyncio
+import logging
 import socket
+from collections.abc import Callable, Sized
+from contextlib import suppress
+from random import uniform
 
 from server.settings import BadSetting, Settings
 
 BACKLOG = 2048
+PAUSE, MOST_PAUSES = 0.0005, 10  # seconds for each connection that a worker has
+NO_ROOM = 1.0  # seconds until a connection is tried again that could not be taken
+
+log = logging.getLogger("tieout.server")
 
 
 class PortTaken(BadSetting):
@@ -35,3 +48,54 @@ def socket_at(host: str, port: int, variable: str) -> socket.socket:
         words = f"cannot listen on {host}:{port} ({fault.strerror}); choose another port with {variable}"
         raise PortTaken(words) from fault
     return opened
+
+
+class Taking:
+    """Takes the connections of a listening socket that others take from, too."""
+
+    def __init__(
+        self, listening: socket.socket, connections: Sized, protocol: Callable[[], asyncio.BaseProtocol]
+    ) -> None:
+        """Begin; `connections` are those that this process has, `protocol` makes what speaks on a new one."""
+        listening.setblocking(False)
+        self._listening, self._descriptor = listening, listening.fileno()
+        self._connections = connections
+        self._protocol = protocol
+        self._loop = asyncio.get_running_loop()
+        self._begun: set[asyncio.Task[object]] = set()
+        self._taking = asyncio.create_task(self._take())
+
+    def close(self) -> None:
+        """Take no more; what was taken is answered."""
+        self._taking.cancel()
+        self._loop.remove_reader(self._descriptor)
+
+    async def wait_closed(self) -> None:
+        """Wait until nothing more is taken."""
+        await asyncio.wait({self._taking, *self._begun})
+
+    async def _take(self) -> None:
+        while True:
+            await self._one_waits()
+            held = len(self._connections) + len(self._begun)
+            await asyncio.sleep(PAUSE * min(held, MOST_PAUSES) * uniform(0.5, 1))  # noqa: S311 - chance, no secret
+            try:
+                with suppress(BlockingIOError, ConnectionAbortedError):  # another worker took it, or it is gone
+                    connection, _ = self._listening.accept()
+                    self._begin(connection)
+            except OSError as fault:
+                log.warning("no connection can be taken just now: %s", fault.strerror)
+                await asyncio.sleep(NO_ROOM)
+
+    async def _one_waits(self) -> None:
+        waits = asyncio.Event()
+        self._loop.add_reader(self._descriptor, waits.set)
+        try:
+            await waits.wait()
+        finally:
+            self._loop.remove_reader(self._descriptor)
+
+    def _begin(self, connection: socket.socket) -> None:
+        begun = asyncio.create_task(self._loop.connect_accepted_socket(self._protocol, connection))
+        self._begun.add(begun)
+        begun.add_done_callback(self._begun.discard)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +12,6 @@ from pathlib import Path
 from signal import SIGHUP, SIGKILL, SIGTERM
 from threading import Event, Thread
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -107,32 +105,6 @@ def test_workers_share_a_port_and_their_metrics_are_added_up(own: tuple[Path, Pa
         until_ready(server)
         health = server.url.replace("/mcp", "/health")
         assert [httpx2.get(health).status_code for _ in range(10)] == [200] * 10
-
-
-def sockets(process: int) -> int:
-    """Return how many sockets a process has open."""
-    count = 0
-    for opened in Path(f"/proc/{process}/fd").iterdir():
-        with suppress(FileNotFoundError):
-            count += str(opened.readlink()).startswith("socket:")
-    return count
-
-
-def test_connections_that_come_at_once_are_shared(own: tuple[Path, Path]) -> None:
-    with serving(*own, SVC_WORKERS="2") as server:
-        wait_for(lambda: serve(server, 2))
-        place = urlsplit(server.url)
-
-        def shared() -> bool:
-            before = [sockets(worker) for worker in workers(server)]
-            opened = [socket.create_connection((place.hostname, place.port)) for _ in range(40)]
-            wait_for(lambda: sum(map(sockets, workers(server))) >= sum(before) + len(opened))
-            took = [sockets(worker) - was for worker, was in zip(workers(server), before, strict=True)]
-            for one in opened:
-                one.close()
-            return min(took) >= 5
-
-        wait_for(shared)
 
 
 def test_a_rolling_restart_loses_no_call(own: tuple[Path, Path]) -> None:
