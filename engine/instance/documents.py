@@ -42,10 +42,10 @@ def placed(file: str, line: int, at: Location) -> str:
 
 
 class InstanceFaults(Exception):
-    """Everything wrong in an instance, all at once."""
+    """Everything wrong in an instance, all at once and each once."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
-        self.faults = sorted(faults, key=lambda fault: (fault.file, fault.line))
+        self.faults = sorted(dict.fromkeys(faults), key=lambda fault: (fault.file, fault.line))
         super().__init__("\n".join(map(str, self.faults)))
 
 

@@ -181,6 +181,12 @@ def test_a_metric_that_cannot_hold(tmp_path: Path, old: str, new: str, line: int
     assert any(fault.line == line and says in str(fault) for fault in found), said(found)
 
 
+def test_what_several_parts_ask_for_is_a_fault_once(tmp_path: Path) -> None:
+    cash = "  cash: {measure: amount, over_time: closing, where: {acount: [10]}}\n"  # a figure, and a balance
+    (fault,) = faults(tmp_path, domains_gl_yaml=FILES["domains/gl.yaml"] + cash)
+    assert str(fault).startswith("domains/gl.yaml:10: gl cannot be restricted by 'acount' — did you mean 'account'?")
+
+
 def test_types_that_do_not_go_together(tmp_path: Path) -> None:
     domain = FILES["domains/gl.yaml"].replace("places: 2}}", "places: 2}, heads: {type: number, places: 0}}")
     domain += "  heads: {measure: heads}\n  odd: {formula: revenue + heads}\n"
