@@ -12,6 +12,7 @@ from engine.door import open_books
 from server.embedded.platform import platform
 from server.ports import LoadsAsked
 from server.settings import Settings
+from tests.support.clocks import sweep
 from tests.support.small import figure, write_instance
 
 DOMAIN = """
@@ -33,6 +34,7 @@ def test_the_load_after_the_clock_moved_back_is_the_latest(tmp_path: Path) -> No
     settings = Settings(instance=instance, state=state)
     environment = {**os.environ, "SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state)}
     command = [Path(sys.executable).with_name("tieout"), "load", "gl"]
+    sweep()
     moved = ["faketime", "-f", "-40d", *command]
     with platform(settings) as keeper:
         keeper.wait()

@@ -20,6 +20,7 @@ from server.stores.leases import ALL, OF, CacheLeases, SharedLeases
 from server.stores.memory import MemoryLeases
 from tests.server.test_cache import SERVERS, CacheServer
 from tests.support.books import ROOT
+from tests.support.clocks import sweep
 from tests.support.operating import metric, until_ready
 from tests.support.serving import DEADLINE, Server, connected, free_port, serving, wait_for
 from tests.support.taking import LEASE
@@ -241,6 +242,7 @@ def test_a_lease_ends_by_the_clock_of_the_store(server: CacheServer) -> None:
     faketime = shutil.which("faketime")
     if faketime is None:
         pytest.skip("faketime is not on this machine; make ci-deps")
+    sweep()
     process = taking(server, 1, 3, 3, 0, before=(faketime, "-f", "+40d"))
     assert process.stdout is not None
     assert int(process.stdout.readline()) == 3
