@@ -86,13 +86,16 @@ class HttpServer(uvicorn.Server):
             )
         )
         self._ready = ready
+        self._alone = settings.workers == 1
         self._connections = Connections(bounds)
         self._leaves_at: float | None = None
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         """Begin to take connections, and say so."""
         await super().startup([])
-        taking = [Taking(shared, self.server_state.connections, self._protocol) for shared in sockets or []]
+        taking = [
+            Taking(shared, self.server_state.connections, self._protocol, alone=self._alone) for shared in sockets or []
+        ]
         self.servers = taking  # type: ignore[assignment]  # uvicorn closes them and waits for that
         self._ready()
 

@@ -51,15 +51,19 @@ def socket_at(host: str, port: int, variable: str) -> socket.socket:
 
 
 class Taking:
-    """Takes the connections of a listening socket that others take from, too."""
+    """Takes the connections of a listening socket that others may take from, too."""
 
     def __init__(
-        self, listening: socket.socket, connections: Sized, protocol: Callable[[], asyncio.BaseProtocol]
+        self, listening: socket.socket, connections: Sized, protocol: Callable[[], asyncio.BaseProtocol], *, alone: bool
     ) -> None:
-        """Begin; `connections` are those that this process has, `protocol` makes what speaks on a new one."""
+        """Begin; `connections` are those that this process has, `protocol` makes what speaks on a new one.
+
+        Who is alone waits for nobody.
+        """
         listening.setblocking(False)
         self._listening, self._descriptor = listening, listening.fileno()
         self._connections = connections
+        self._pause = 0 if alone else PAUSE
         self._protocol = protocol
         self._loop = asyncio.get_running_loop()
         self._begun: set[asyncio.Task[object]] = set()
@@ -78,7 +82,7 @@ class Taking:
         while True:
             await self._one_waits()
             held = len(self._connections) + len(self._begun)
-            await asyncio.sleep(PAUSE * min(held, MOST_PAUSES) * uniform(0.5, 1))  # noqa: S311 - chance, no secret
+            await asyncio.sleep(self._pause * min(held, MOST_PAUSES) * uniform(0.5, 1))  # noqa: S311 - chance, no secret
             try:
                 with suppress(BlockingIOError, ConnectionAbortedError):  # another worker took it, or it is gone
                     connection, _ = self._listening.accept()
