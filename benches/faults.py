@@ -1,7 +1,7 @@
 """What each call of a session answers while something that the server stands on fails, and how long that takes.
 
 Each fault is caused for real, on a server with a cache store and a database of its own and a disk of 32 MB for files;
-the tests of tests/faults/test_sessions.py hold what is answered. docs/faults.md is what this prints.
+the tests of tests/faults/test_sessions.py hold what is answered. docs/operations/faults.md ends with what this prints.
 """
 
 import tempfile
@@ -25,18 +25,19 @@ ASKED = {
     "period_end": "2026-09",
 }
 STEPS = ("run_statement", "export json", "export xlsx", "get_file_download", "GET of the link")
-HEAD = f"""# Faults, and what calls answer meanwhile
+MARKER = "<!-- python -m benches faults writes what follows -->\n"
+HEAD = f"""## What each call of a session answers
 
-`python -m benches faults` wrote this. A session reads a statement, then exports, renews and downloads what was made
-before the fault. Each cell has the answer and milliseconds: those of the first call in the fault, which finds out, and
-the median of the {ROUNDS - 1} that follow. `kept` says that the result has a `data_ref`. Waits are bounded by the
-limits of the stores (half a second, three to five of the database), the rest is the machine it ran on.
+A session reads a statement, then exports, renews and downloads what was made before the fault. Each cell has the answer
+and two times in milliseconds: of the first call in the fault, and the median of the {ROUNDS - 1} that follow.
+`kept` means that the result has a `data_ref`. The limits of the stores bound the waits (half a second; three to five
+seconds of the database). The rest is the machine that the bench ran on.
 """
-PAGE = ROOT / "docs" / "faults.md"
+PAGE = ROOT / "docs" / "operations" / "faults.md"
 
 
 def main(_: int) -> None:
-    """Cause every fault and write the page."""
+    """Cause every fault and write the table below the marker of the page."""
     books = demo_books(SMALL)
     with (
         tempfile.TemporaryDirectory(prefix="tieout-faults-") as folder,
@@ -49,7 +50,8 @@ def main(_: int) -> None:
     if LIBRARY:
         lines.append(a_day_ahead(books))
         print(lines[-1])
-    PAGE.write_text("\n".join([HEAD, *lines, ""]), encoding="utf-8")
+    above = PAGE.read_text(encoding="utf-8").partition(MARKER)[0]
+    PAGE.write_text(above + MARKER + "\n".join([HEAD, *lines, ""]), encoding="utf-8")
 
 
 def table(on: Scene) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Writes the table of settings into docs/operations.md, out of what server/settings.py says of each field."""
+"""Writes the table of settings into docs/operations/install.md, from the docstrings of the settings."""
 
 import ast
 import inspect
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from server.settings import Settings, variable_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[1] / "docs" / "operations" / "install.md"
 BEGIN, END = "<!-- settings: make docs writes this table -->\n", "<!-- end of settings -->\n"
 
 

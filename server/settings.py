@@ -35,7 +35,7 @@ def setting(variable: str, default: Default) -> Default:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything the environment decides; docs/operations.md has the table that is made of it."""
+    """Everything the environment decides; docs/operations/install.md has the table that is made of it."""
 
     instance: Path = setting("SVC_INSTANCE", Path("instances/demo"))
     """Folder of the instance to serve."""

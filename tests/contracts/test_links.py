@@ -1,4 +1,4 @@
-"""Every link of the pages in docs/ leads to a file, and to a heading that it has."""
+"""Every link of the documentation leads to a file, and to a heading that it has."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.books import ROOT
+from tests.support.tracked import tracked
 
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([\w-]+))?\)")
 LINKS = [
-    (page.name, file, heading)
-    for page in sorted((ROOT / "docs").glob("*.md"))
+    (page.relative_to(ROOT).as_posix(), file, heading)
+    for page in tracked("*.md")
     for file, heading in LINK.findall(page.read_text(encoding="utf-8"))
 ]
 
@@ -23,6 +24,6 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize(("page", "file", "heading"), LINKS)
 def test_a_link_leads_somewhere(page: str, file: str, heading: str) -> None:
-    target = ROOT / "docs" / (file or page)
+    target = (ROOT / page).parent / file if file else ROOT / page
     assert target.exists()
     assert not heading or heading in anchors(target)

@@ -1,4 +1,4 @@
-"""docs/operations.md says what is there: its settings, commands, services, variables and paths are the product's."""
+"""docs/operations says what is there: its settings, commands, services, variables and paths are the product's."""
 
 import re
 import subprocess
@@ -12,21 +12,24 @@ from server.settings import Settings
 from server.telemetry.metrics import Metrics
 from tests.support.books import ROOT
 
-TEXT = PAGE.read_text(encoding="utf-8")
+PAGES = sorted(PAGE.parent.glob("*.md"))
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+FAULTS = (PAGE.parent / "faults.md").read_text(encoding="utf-8")
 STACK = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
 EXAMPLE = (ROOT / "deploy" / ".env.example").read_text(encoding="utf-8")
 PROXY = (ROOT / "deploy" / "proxy" / "nginx.conf.template").read_text(encoding="utf-8")
 
 
 def section(heading: str) -> str:
-    """Return what stands below a heading."""
+    """Return what stands below a heading of one of the pages."""
     _, _, below = TEXT.partition(f"\n{heading}\n")
     assert below, heading
     return re.split(rf"\n#{{1,{len(heading.split(maxsplit=1)[0])}}} ", below)[0]
 
 
 def test_the_table_of_settings_is_current() -> None:
-    assert written(TEXT) == TEXT, "run: make docs"
+    page = PAGE.read_text(encoding="utf-8")
+    assert written(page) == page, "run: make docs"
 
 
 def test_every_setting_says_what_it_decides() -> None:
@@ -35,7 +38,7 @@ def test_every_setting_says_what_it_decides() -> None:
 
 def test_its_metrics_are_those_there_are() -> None:
     there = set(re.findall(r"^# TYPE (tieout_\w+)", Metrics().page().decode(), re.MULTILINE))
-    table = section("### Metrics").partition("```")[0]
+    table = section("## Metrics").partition("```")[0]
     assert set(re.findall(r"`(tieout_\w+)`", table)) == there
 
 
@@ -75,6 +78,14 @@ def test_every_path_that_the_proxy_forwards_is_named() -> None:
         assert f"`{stem}`" in rules, path
 
 
-@pytest.mark.parametrize("file", sorted(set(re.findall(r"`(?:tests/)?([a-z_]+/test_\w+\.py)`", TEXT))))
-def test_the_tests_that_it_names_are_there(file: str) -> None:
-    assert (ROOT / "tests" / file).exists()
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(test_\w+\.py)`", TEXT))))
+def test_the_tests_that_it_names_are_there(name: str) -> None:
+    assert list((ROOT / "tests").rglob(name))
+
+
+def test_every_fault_names_the_test_that_causes_it() -> None:
+    caused, _, measured = FAULTS.partition("<!-- python -m benches faults")
+    rows = re.findall(r"^\| (?!Fault \|)(.+) \|$", caused, re.MULTILINE)
+    assert rows
+    assert measured
+    assert [row for row in rows if not re.fullmatch(r"(`test_\w+\.py`(, )?)+", row.rpartition(" | ")[2])] == []
