@@ -2,7 +2,7 @@
 
     python -m tests.mutations                              every mutation of rules.toml
     python -m tests.mutations T25 blends                   those whose paragraph, cases or words hold one of these
-    python -m tests.mutations --write docs/testing.md      all of them, and their table below the marker of a page
+    python -m tests.mutations --write tests/mutations/README.md   all of them, and their table in that page
 
 It fails where a mutation survives, where it breaks more than a rule, and where the text to change is not there once.
 """
