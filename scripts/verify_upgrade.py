@@ -6,12 +6,13 @@ import shlex
 import ssl
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
 import httpx2
 from mcp.shared.exceptions import MCPError
-from verification import Credentials, Failed, NotApplicable, Verification, steps
+from verification import Credentials, Failed, NotApplicable, Verification
 
 from server.settings import BadSetting, Settings, read_settings
 from server.tokens.dev import KEY_FILE
@@ -22,6 +23,23 @@ SECRETS = (
     "SVC_OIDC_TOKEN_URL, SVC_CLIENT_ID and SVC_CLIENT_SECRET of a client that gets tokens in its own name."
 )
 OK, FAILED = "ok", "FAILED"
+
+
+def steps(verification: Verification) -> Sequence[tuple[str, Callable[[], Awaitable[str]]]]:
+    """Return the steps in their order."""
+    return (
+        ("readiness", verification.readiness),
+        ("migrations", verification.migrated),
+        ("tools", verification.listed),
+        ("query", verification.queried),
+        ("export to json", partial(verification.exported, "json")),
+        ("export to xlsx", partial(verification.exported, "xlsx")),
+        ("renewed link", verification.renewed),
+        ("chart", verification.charted),
+        ("uploads disabled", verification.closed_to_uploads),
+        ("exports and downloads enabled", verification.open_to_downloads),
+        ("expired access token", verification.outlives_a_token),
+    )
 
 
 async def outcome(step: Callable[[], Awaitable[str]]) -> tuple[str, str]:
