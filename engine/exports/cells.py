@@ -1,6 +1,6 @@
-"""Cells of sheets: a value as text, what it is and how it is set, before any file format.
+"""Cells of sheets: a value, how it looks, and the rows and headings that cells form.
 
-Spreadsheets hold 15 significant digits; an exact figure of more is its digits as text.
+A spreadsheet holds 15 significant digits. A figure with more digits is written as text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,19 +8,22 @@ from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from functools import cache
+from math import isinf
+from typing import NamedTuple
 
 from engine.catalogue import Style
-from engine.exact import Exact
+from engine.exact import POWERS_OF_TEN, SURE, Exact
 
-DIGITS = 15  # significant ones that spreadsheets hold
+DIGITS = 15  # significant digits that a spreadsheet holds
 ZEROTH_DAY = date(1899, 12, 30)
-FIRST_DAY = date(1900, 3, 1)  # before it spreadsheets disagree on what day a number is
+FIRST_DAY = date(1900, 3, 1)  # spreadsheets disagree on the numbers of earlier days
 TEXT = "@"
-ROOM = "_)"  # as wide as the parenthesis of a negative figure, so that digits stand below each other
+ROOM = "_)"  # as wide as the closing parenthesis of a negative figure, so that digits align
+WIDEST = 40  # characters of a column of figures
 
 
 class Role(Enum):
-    """What a cell is for, where that decides how it is set."""
+    """What a cell is for, where that decides how it looks."""
 
     CELL = "cell"
     DAY = "day"
@@ -34,7 +37,7 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """How a cell is set; look_of makes each once, so that they are told apart without comparing them."""
+    """How a cell looks. look_of makes each look once, so that looks are compared by identity."""
 
     number: str  # a number format
     style: Style
@@ -49,65 +52,68 @@ def look_of(number: str = "General", style: Style = Style.PLAIN, indent: int = 0
 
 
 PLAIN_TEXT = look_of(TEXT)
-A_DAY = look_of("yyyy-mm-dd", role=Role.DAY)
-AN_INSTANT = look_of("yyyy-mm-dd hh:mm:ss", role=Role.DAY)
+DAY = look_of("yyyy-mm-dd", role=Role.DAY)
+INSTANT = look_of("yyyy-mm-dd hh:mm:ss", role=Role.DAY)
 
 
-class Holds(Enum):
-    """What the text of a cell is."""
+class SheetCell(NamedTuple):
+    """A value and how it looks: a text, a number, a truth value, or None for a blank cell."""
 
-    TEXT = "text"
-    NUMBER = "number"
-    LONG_NUMBER = "long number"  # digits that spreadsheets would round, as text
-    TRUTH = "truth"  # 1 or 0
-
-
-@dataclass(frozen=True, slots=True)
-class SheetCell:
-    """A value as text, how it is set, and what it is; nothing where the value is None."""
-
-    value: str | None
+    value: str | float | bool | None
     look: Look = PLAIN_TEXT
-    holds: Holds = Holds.TEXT
+    long_number: bool = False  # a number with more digits than a spreadsheet holds, as text
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The heading of a column, how wide it is, and whether it holds figures."""
+class SheetRow(NamedTuple):
+    """The cells of a row, and its outline level."""
+
+    cells: Sequence[SheetCell]
+    level: int = 0
+
+
+class Heading(NamedTuple):
+    """A heading over one or more columns."""
 
     words: str
-    width: int
-    right: bool = False
+    columns: int = 1
+    figures: bool = False  # whether the columns hold figures
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """Rows of cells under their headings; the first columns and the headings stay in sight."""
+    """Rows of cells under their headings. The headings and the first columns stay in sight."""
 
     name: str
-    headings: Sequence[Sequence[str]]  # level by level
-    frozen: int  # columns
+    headings: Sequence[Sequence[Heading]]  # level by level; the last level has a heading for each column
+    frozen: int = 0  # columns
     widths: Sequence[int]  # in characters
-    right: Sequence[bool]  # which columns hold figures
-    height: int  # rows
-    rows: Iterator[Sequence[SheetCell]]
+    totals: int = 0  # rows at the end that a filter never hides
+    rows: Iterator[SheetRow]
 
 
 def number_cell(figure: Exact, look: Look, *, quotient: bool) -> SheetCell:
-    """Return a number, as text where a spreadsheet would round it."""
+    """Return the cell of a figure: a number, or text where a spreadsheet would round it."""
+    if -SURE < figure.numerator < SURE and figure.denominator in POWERS_OF_TEN:
+        return SheetCell(figure.numerator / figure.denominator, look)
     digits = figure.digits(quotient=quotient)
-    if len(digits) <= DIGITS or len(digits.lstrip("-0.").replace(".", "").rstrip("0")) <= DIGITS:
-        return SheetCell(digits, look, Holds.NUMBER)
-    return SheetCell(digits, look_of(TEXT, look.style), Holds.LONG_NUMBER)
+    number = float(digits)
+    if significant(digits) <= DIGITS and not isinf(number):
+        return SheetCell(number, look)
+    return SheetCell(digits, look_of(TEXT, look.style), long_number=True)
+
+
+def significant(digits: str) -> int:
+    """Return how many significant digits a plain number has."""
+    return len(digits.lstrip("-0.").replace(".", "").rstrip("0"))
 
 
 def wide_enough(headings: Sequence[str]) -> int:
-    """Return how many characters a column of figures is wide: its headings in one line, unless they are long."""
-    return min(max(16, *(len(heading) + 2 for heading in headings)), 40)
+    """Return the width of a column of figures: its headings fit in one line, unless they are long."""
+    return min(max(16, *(len(heading) + 2 for heading in headings)), WIDEST)
 
 
 def day_cell(day: date) -> SheetCell:
-    """Return a day, as text where spreadsheets do not agree on its number."""
+    """Return the cell of a day, as text where spreadsheets disagree on its number."""
     if day < FIRST_DAY:
         return SheetCell(day.isoformat())
-    return SheetCell(str((day - ZEROTH_DAY).days), A_DAY, Holds.NUMBER)
+    return SheetCell(float((day - ZEROTH_DAY).days), DAY)

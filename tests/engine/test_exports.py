@@ -5,9 +5,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import fastexcel
 import pytest
+from xlsxwriter.utility import xl_col_to_name
 
 from engine.answers.figures import answer
 from engine.answers.rows import rows_answer
@@ -112,8 +114,8 @@ def test_numbers_are_shown_in_scale_and_decimals_and_signed_as_in_the_table(book
     assert shown(written(report, tmp_path), tmp_path) == [
         ["Pnl, Jan 2021", "Unit", *COLUMNS],
         ["Trading", "", "", "", "", ""],
-        ["=Revenue", "USD thousands", "10.06", "2.00", "+8.06", "+402.77%"],
-        ["Third", "USD thousands", "3.35", "0.67", "+2.69", "+402.77%"],
+        ["=Revenue", "USD, shown in thousands", "10.06", "2.00", "+8.06", "+402.77%"],
+        ["Third", "USD, shown in thousands", "3.35", "0.67", "+2.69", "+402.77%"],
         ["Margin", "%", "33.33%", "33.33%", "–", "–"],
     ]
 
@@ -187,6 +189,64 @@ def test_headings_and_the_first_columns_stay_in_sight(books: Door, tmp_path: Pat
     assert grid(path)[1][-1] == "Total"
 
 
+def test_a_text_is_as_long_as_a_spreadsheet_counts_it(books: Door, tmp_path: Path) -> None:
+    aliases = ["\N{BAR CHART}" * (LONGEST_TEXT // 2), "\N{BAR CHART}" * LONGEST_TEXT, "é" * LONGEST_TEXT]
+    path = written(books.statement("pnl", scenarios=dict.fromkeys(aliases, "actual"), period="2021-01"), tmp_path)
+    whole, cut, also_whole = (cells(path)[place][1] for place in ("C1", "D1", "E1"))
+    assert [whole, also_whole] == [aliases[0], aliases[2]]
+    assert cut == "\N{BAR CHART}" * (LONGEST_TEXT // 2) + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def test_upper_headings_stand_once_over_the_columns_that_share_them(books: Door, tmp_path: Path) -> None:
+    path = written(books.statement("pnl", scenarios=COLUMNS, period="2021-01", dimensions=("product",)), tmp_path)
+    merged = [merge.attrib["ref"] for merge in sheet_xml(path).iter(f"{MAIN}mergeCell")]
+    each = len(EVIL) + 1  # and the total
+    assert merged == [
+        f"{xl_col_to_name(2 + at * each)}1:{xl_col_to_name(1 + (at + 1) * each)}1" for at in range(len(COLUMNS))
+    ]
+    assert [grid(path)[0][2 + at * each] for at in range(len(COLUMNS))] == list(COLUMNS)
+    metrics = books.metric("revenue", "third", period="2021-01", scenarios=COLUMNS, dimensions=("product",), scale=3)
+    path = written(metrics, tmp_path)
+    assert [merge.attrib["ref"] for merge in sheet_xml(path).iter(f"{MAIN}mergeCell")] == ["C1:F1", "G1:J1"]
+    assert grid(path)[2][:6] == ["product", "product label", *["USD, shown in thousands"] * 3, "%"]
+
+
+def test_a_workbook_filters_prints_and_names_its_ranges(books: Door, tmp_path: Path) -> None:
+    metrics = books.metric("revenue", period="2021-01", scenarios={"A": "actual"}, dimensions=("product",))
+    path = written(metrics, tmp_path)
+    sheet, last = sheet_xml(path), 3 + len(EVIL) + 1  # headings, members, the total
+    assert next(sheet.iter(f"{MAIN}autoFilter")).attrib["ref"] == f"A3:C{last - 1}"  # never hides the total
+    page = next(sheet.iter(f"{MAIN}pageSetup")).attrib
+    assert (page["orientation"], page["fitToHeight"]) == ("landscape", "0")
+    assert next(sheet.iter(f"{MAIN}pageSetUpPr")).attrib["fitToPage"] == "1"
+    names = {
+        found.attrib["name"]: found.text
+        for found in ET.fromstring(parts(path)["xl/workbook.xml"]).iter(f"{MAIN}definedName")  # noqa: S314 - our file
+    }
+    assert names["Data"] == f"'=Revenue'!$A$3:$C${last}"
+    assert names["Figures"] == f"'=Revenue'!$C$4:$C${last}"
+    assert names["_xlnm.Print_Titles"] == "'=Revenue'!$1:$3"
+
+
+def test_the_lines_below_a_line_are_an_outline_of_it(books: Door, tmp_path: Path) -> None:
+    report = books.statement("pnl", period="2021-01", scenarios={"A": "actual"})
+    levels = (0, 1, 2, 9)
+    lines = tuple(replace(line, level=level) for line, level in zip(report.lines, levels, strict=True))
+    sheet = sheet_xml(written(replace(report, lines=lines), tmp_path))
+    shown_levels = [int(row.attrib.get("outlineLevel", 0)) for row in sheet.iter(f"{MAIN}row")]
+    assert shown_levels == [0, 0, 1, 2, 7]  # the heading, and of an outline at most seven levels
+    assert next(sheet.iter(f"{MAIN}outlinePr")).attrib["summaryBelow"] == "0"
+
+
+@pytest.mark.parametrize("write", [write_workbook, write_document])
+def test_nothing_but_the_file_stays_in_its_folder(books: Door, tmp_path: Path, write: Write) -> None:
+    report = books.statement("pnl", scenarios=COLUMNS, period="2021-01")
+    write(report, MADE, tmp_path / "made", go_on)
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+    with pytest.raises(FileNotFoundError):
+        write(report, MADE, tmp_path / "gone" / "made", go_on)
+
+
 def test_inspected_rows_have_days_and_numbers_and_labels(books: Door, tmp_path: Path) -> None:
     rows = books.rows("gl", scenario="budget", filters={"metric": "revenue"})
     path = written(rows, tmp_path)
@@ -221,15 +281,31 @@ def test_texts_that_no_file_can_hold_are_mended(books: Door, tmp_path: Path) -> 
     heading = cells(path)["C1"][1]
     assert heading.startswith(f"bell{LOST} null{LOST} lone{LOST} xx")
     assert len(heading) == LONGEST_TEXT
+    assert heading.endswith("\N{HORIZONTAL ELLIPSIS}")
     assert any("texts are longer than a cell holds" in str(text) for _, text in grid(path, 1))
 
 
 def test_a_text_is_never_markup_or_a_character_by_its_number(books: Door, tmp_path: Path) -> None:
-    traps = ["<r><t>rich</t></r>", "a & b < c", "_x0041_", "_x000D__x0041", "two\nlines", "  starts"]
+    traps = [
+        "<r><t>rich</t></r>",
+        "<r></r>",
+        "<r>_x0041_</r>",
+        "<r> two\nlines \x85 & <b></r>",
+        "a & b < c",
+        "_x0041_",
+        "_x000D__x0041",
+        "two\nlines",
+        "  starts",
+        "https://x.example/?a=b",
+        "mailto:ann@x.example",
+        "internal:Sheet2!A1",
+        "{=1+1}",
+    ]
     report = books.statement("pnl", scenarios=dict.fromkeys(traps, "actual"), period="2021-01")
     path = written(report, tmp_path)
     assert grid(path)[0][2:] == traps
     assert "<t>rich" not in parts(path)["xl/worksheets/sheet1.xml"]
+    assert not [name for name, text in parts(path).items() if "<f>" in text or "hyperlink" in text]
     assert shown(path, tmp_path)[0][2:] == traps
 
 
@@ -243,6 +319,8 @@ def test_a_text_is_never_markup_or_a_character_by_its_number(books: Door, tmp_pa
         ("About", "About (report)"),
         ("HISTORY", "HISTORY (report)"),
         ("x" * 40, "x" * 31),
+        ("x" * 30 + "'s", "x" * 30),
+        ("\N{BAR CHART}" * 20, "\N{BAR CHART}" * 15),
     ],
 )
 def test_a_sheet_has_a_name_that_spreadsheets_allow(label: str, name: str) -> None:
@@ -251,14 +329,20 @@ def test_a_sheet_has_a_name_that_spreadsheets_allow(label: str, name: str) -> No
     assert sheet_name(label, 1).endswith(" (2)")
 
 
-def test_more_rows_than_a_sheet_holds_go_on_in_the_next(books: Door, tmp_path: Path) -> None:
-    rows = replace(books.rows("gl", scenario="budget", columns=["amount"]), rows=[(Exact(7, 10),)] * (MOST_ROWS + 1))
-    path = written(rows, tmp_path)
-    assert fastexcel.read_excel(path).sheet_names == ["gl", "gl (2)", "About"]
-    inside = parts(path)
-    assert inside["xl/worksheets/sheet1.xml"].count("<row ") == MOST_ROWS
-    assert inside["xl/worksheets/sheet2.xml"].count("<v>0.7</v>") == 2
+@pytest.mark.parametrize(("height", "sheets"), [(0, [0]), (9, [9]), (10, [9, 1]), (19, [9, 9, 1])])
+def test_more_rows_than_a_sheet_holds_go_on_in_the_next(
+    books: Door, tmp_path: Path, height: int, sheets: list[int]
+) -> None:
+    rows = replace(books.rows("gl", scenario="budget", columns=["amount"]), rows=[(Exact(7, 10),)] * height)
+    write_workbook(rows, MADE, tmp_path / "made", go_on, most_rows=10)
+    names = ["gl", "gl (2)", "gl (3)"][: len(sheets)]
+    assert fastexcel.read_excel(tmp_path / "made").sheet_names == [*names, "About"]
+    inside = parts(tmp_path / "made")
+    for at, count in enumerate(sheets, 1):
+        assert inside[f"xl/worksheets/sheet{at}.xml"].count("<v>0.7</v>") == count
+        assert next(sheet_xml(tmp_path / "made", at).iter(f"{MAIN}autoFilter")).attrib["ref"] == f"A1:A{count + 1}"
     assert "$1:$1" in inside["xl/workbook.xml"]
+    assert MOST_ROWS == 2**20
 
 
 def test_more_columns_than_a_sheet_holds_are_refused_with_what_to_do(books: Door, tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def test_a_transform_is_exported_to_a_workbook_with_its_types(doors: dict[str | 
     written = cells(path)
     assert {place: kind for place, (kind, _) in written.items() if place.endswith("2")} == {
         "A2": "inlineStr",
-        "B2": "n",
+        "B2": "inlineStr",
         "C2": "n",
         "D2": "b",
         "E2": "n",
@@ -211,11 +211,25 @@ def test_a_transform_is_exported_to_a_workbook_with_its_types(doors: dict[str | 
         "H2": "inlineStr",
     }
     assert float(written["C2"][1]) == 0.1
-    assert int(float(written["B2"][1])) == 2**53
+    assert written["B2"][1] == str(2**53)  # 16 digits, of which a spreadsheet holds 15
+    assert float(written["B4"][1]) == -1
     assert "f" not in {kind for kind, _ in written.values()}
     assert not {"A3", "B3", "C3", "D3", "E3", "F3", "G3", "H3"} & written.keys()
     assert (written["E4"][1], written["F4"][1]) == ("1899-01-01", "1899-01-01 00:00:00")
     said = {row[0]: row[1] for row in grid(path, 1)}
     assert said["By the script"] == CODE
     assert said["Made of: frames[0]"] == transform.inputs[0]
-    assert "floating point" in said["Note"]
+    notes = [row[1] for row in grid(path, 1) if row[0] == "Note"]
+    assert any("floating point" in note for note in notes)
+    assert "1 figures have more digits than a spreadsheet holds; they are texts." in notes
+
+
+def test_what_is_no_number_is_a_text_in_a_workbook(doors: dict[str | None, Door], tmp_path: Path) -> None:
+    frame = pl.DataFrame({"number": [float("nan"), float("inf"), float("-inf"), -0.0, 1e300]})
+    write_workbook(made_of(revenue(doors[None]), frame=frame), MADE_AT, tmp_path / "made.xlsx", go_on)
+    assert list(cells(tmp_path / "made.xlsx").values())[1:4] == [
+        ("inlineStr", "NaN"),
+        ("inlineStr", "Infinity"),
+        ("inlineStr", "-Infinity"),
+    ]
+    assert [float(row[0]) for row in grid(tmp_path / "made.xlsx")[4:]] == [0, 1e300]

@@ -1,70 +1,107 @@
-"""Sheets of reports: as they were seen, before any file format.
+"""Sheets of reports, laid out as they were seen.
 
-Numbers are in units whatever the report's scale: scale and decimals are number formats, so that a program that reads
-the file has every digit.
+Cells hold figures in units, whatever the report's scale: number formats show scale and decimals, so that a program
+that reads the file has every digit.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 
 from engine.catalogue import Style
 from engine.exact import Exact
-from engine.exports.cells import ROOM, TEXT, Head, Look, Role, Sheet, SheetCell, look_of, number_cell, wide_enough
-from engine.report.data import Comparison, Line, ReportData
+from engine.exports.cells import (
+    ROOM,
+    TEXT,
+    Heading,
+    Look,
+    Role,
+    Sheet,
+    SheetCell,
+    SheetRow,
+    look_of,
+    number_cell,
+    wide_enough,
+)
+from engine.report.data import SCALED, Comparison, Line, ReportData
 from engine.report.display import is_in_hundredths, places_shown
 from engine.report.layout import Across, Down, Layout, layout
 from engine.report.report import Report
 
 ZERO = '"\N{EN DASH}"'
-POINTS = '" pts"'  # behind the percent sign of a difference of percents
+POINTS = '" pts"'  # follows the percent sign of a difference of percents
+Words = tuple[Hashable, str]  # what a heading stands for, and what it says
 
 
 def report_sheet(report: Report) -> Sheet:
-    """Return a report as it was seen: a statement with its lines down, metrics with their members down."""
-    sheet, looks = layout(report), Looks(report)
-    heads = heads_of(report)
-    across = list(zip(*(headings(sheet, across) for across in sheet.across), strict=True)) or [()]  # no columns at all
-    beside = [[head.words if level is across[-1] else "" for head in heads] for level in across]
-    beside[0][0] = beside[0][0] or f"{report.label}, {report.period.label}"
+    """Return the sheet of a report: a statement with its lines down, metrics with their members down."""
+    sheet, looks, heads = layout(report), Looks(report), heads_of(report)
+    across = [headings(sheet, across) for across in sheet.across]
+    title = f"{report.label}, {report.period.label}"
     return Sheet(
         name=report.label,
-        headings=[[*words, *level] for words, level in zip(beside, across, strict=True)],
+        headings=heading_levels(title, [words for words, _ in heads], across),
         frozen=len(heads),
-        widths=[*(head.width for head in heads), *(wide_enough(level) for level in zip(*across, strict=True))],
-        right=[*[False] * len(heads), *[True] * len(sheet.across)],
-        height=len(sheet.down),
-        rows=([*head_cells(report, down), *figure_cells(sheet, down, looks)] for down in sheet.down),
+        widths=[*(width for _, width in heads), *(wide_enough([words for _, words in one[-2:]]) for one in across)],
+        totals=int(report.statement is None and bool(report.breakdown)),
+        rows=(
+            SheetRow([*head_cells(report, down), *figure_cells(sheet, down, looks)], outline_level(report, down))
+            for down in sheet.down
+        ),
     )
 
 
-def heads_of(report: Report) -> Sequence[Head]:
-    """Return the headings at the head of rows: of lines and their units, or of the ids and labels of members."""
+def heads_of(report: Report) -> Sequence[tuple[str, int]]:
+    """Return the headings and widths of the first columns: lines and units, or the ids and labels of members."""
     if report.statement is not None:
-        return Head("", 44), Head("Unit", 16)
-    ids = [[Head(dimension, 14), Head(f"{dimension} label", 32)] for dimension in report.breakdown]
-    return tuple(chain(*ids)) or (Head("", 44),)
+        return ("", 44), ("Unit", 24)
+    ids = [[(dimension, 14), (f"{dimension} label", 32)] for dimension in report.breakdown]
+    return tuple(chain(*ids)) or (("", 44),)
 
 
-def headings(sheet: Layout, across: Across) -> tuple[str, ...]:
-    """Return the headings of a column, level by level."""
-    report, heading = sheet.report, sheet.report.columns[across.column].heading
+def headings(sheet: Layout, across: Across) -> Sequence[Words]:
+    """Return the headings of a column of figures, level by level."""
+    report, column = sheet.report, sheet.report.columns[across.column]
+    scenario = across.column, column.heading
     if across.line is not None:
         line = report.lines[across.line]
-        return line.label, heading, unit_shown(report, line, report.columns[across.column].comparison)
+        return (across.line, line.label), scenario, (None, unit_shown(report, line, column.comparison))
     place = report.places[across.place or 0]
-    labels = {member.dimension: member.label for member in place.members}
-    return heading, *(labels.get(dimension, "Total") for dimension in report.breakdown)
+    members = {member.dimension: (member.id, member.label) for member in place.members}
+    return scenario, *(members.get(dimension, (None, "Total")) for dimension in report.breakdown)
+
+
+def heading_levels(title: str, heads: Sequence[str], across: Sequence[Sequence[Words]]) -> list[list[Heading]]:
+    """Return the levels of headings. Above the last level, one heading stands over all columns that share it."""
+    last = len(across[0]) - 1 if across else 0
+    levels = []
+    for level in range(last + 1):
+        level_heads = [Heading(words if level == last else "") for words in heads]
+        if level == 0:
+            level_heads[0] = Heading(level_heads[0].words or title)
+        keys = [at if level == last else [key for key, _ in words[: level + 1]] for at, words in enumerate(across)]
+        shared = groupby(zip(keys, across, strict=True), key=itemgetter(0))
+        groups = [[words[level][1] for _, words in group] for _, group in shared]
+        levels.append([*level_heads, *(Heading(group[0], len(group), figures=True) for group in groups)])
+    return levels
 
 
 def unit_shown(report: ReportData, line: Line, comparison: Comparison) -> str:
-    """Return the unit of a line's figures as their number format shows them."""
-    unit = report.unit(line, comparison) or ""
-    return "%" if unit == "fraction" else unit
+    """Return the unit of the cells of a line, and the scale that their number format shows them in."""
+    unit = report.unit(line, comparison, scaled=False) or ""
+    if unit == "fraction":
+        return "%"
+    return f"{unit}, shown in{SCALED[report.scale]}" if report.scale and report.is_scaled(line, comparison) else unit
+
+
+def outline_level(report: ReportData, down: Down) -> int:
+    """Return the outline level of a row: that of its line."""
+    return 0 if down.line is None else report.lines[down.line].level
 
 
 def head_cells(report: Report, down: Down) -> Iterator[SheetCell]:
-    """Yield what stands at the head of a row: a line and its unit, or ids and labels of members."""
+    """Yield the first cells of a row: a line and its unit, or the ids and labels of members."""
     if down.line is not None:
         line = report.lines[down.line]
         role = Role.HEADER_LINE if line.type is None else Role.CELL
