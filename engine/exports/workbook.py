@@ -75,9 +75,9 @@ SHEETS: Mapping[type, Callable[[Any], Sheet]] = {
 def write_workbook(kept: Kept, made: Made, path: Path, stop: Stop, most_rows: int = MOST_ROWS) -> None:
     """Write a kept result as a workbook: its rows, and a sheet that says what it is.
 
-    A sheet has `most_rows`; further rows stand in a next sheet. Temporary files stand in the folder of `path`. `stop` is
-    called between rows. BadArguments where the result has more columns than a sheet; OSError where the file cannot be
-    written.
+    A sheet has `most_rows`; further rows stand in a next sheet. Temporary files stand in the folder of `path`. `stop`
+    is called between rows. BadArguments where the result has more columns than a sheet; OSError where the file cannot
+    be written.
     """
     sheet = SHEETS[type(kept)](kept)
     refuse_too_wide(sheet)
