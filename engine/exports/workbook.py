@@ -103,14 +103,12 @@ def opened(path: Path, title: str, made: Made) -> Iterator[Workbook]:
         book.set_properties({"title": title, "created": made.at.astimezone(UTC)})
         try:
             yield book
-        except BaseException:
-            for sheet in book.worksheets():
-                sheet.row_data_fh.close()
-            raise
-        try:
             book.close()
         except FileCreateError as fault:
             raise fault.args[0] from None  # the OSError that it wraps
+        finally:
+            for sheet in book.worksheets():
+                sheet.row_data_fh.close()
 
 
 class BookWriter:
