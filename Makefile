@@ -27,7 +27,7 @@ test-mutations: $(VENV)/dev.done  ## break each rule of the figures on its own: 
 widgets: widgets/dist/built  ## the views of results that MCP hosts show; takes Node
 
 screenshots: widgets $(VENV)/dev.done  ## the pictures of the documentation, taken anew; takes Chromium
-	PICTURES=$(CURDIR)/docs/screenshots $(BIN)/python -m pytest -q tests/browser -k pictures
+	PICTURES=$(CURDIR)/docs/screenshots $(BIN)/python -m pytest -q tests/integration/browser -k pictures
 
 widgets/dist/built: widgets/node.done $(DEMO)/charts.json $(shell find widgets -name node_modules -prune -o -name dist -prune -o -type f -print)
 	@echo "building the views …"
@@ -48,7 +48,7 @@ verify-upgrade: $(VENV)/runtime.done  ## verify the running stack step by step; 
 	$(BIN)/python scripts/verify_upgrade.py $(ARGS)
 
 goldens: $(VENV)/dev.done  ## write what the views are tested on anew, from what the engine answers
-	GOLDENS=write $(BIN)/python -m pytest -q tests/engine/test_table.py tests/engine/test_grid.py
+	GOLDENS=write $(BIN)/python -m pytest -q tests/unit/engine/present/test_table.py tests/unit/engine/present/test_grid.py
 
 schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files for editors
 	$(BIN)/python scripts/schemas.py

@@ -7,10 +7,10 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 from engine.instance.read import read_instance
-from server.embedded.platform import platform
+from server.base.settings import Settings
+from server.ingest.folder import Place
 from server.ingest.load import load
-from server.ingest.place import Place
-from server.settings import Settings
+from server.run.embedded.platform import platform
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "instances" / "demo"

@@ -128,7 +128,7 @@ class Memory:
         parent, workers, stores = resident(server.process.pid), [], 0
         for child in children(server.process.pid):
             with suppress(FileNotFoundError):
-                serves = b"server.workers" in Path(f"/proc/{child}/cmdline").read_bytes()
+                serves = b"server.run.workers" in Path(f"/proc/{child}/cmdline").read_bytes()
                 if serves:
                     workers.append(resident(child))
                 else:

@@ -22,10 +22,10 @@ import xlsxwriter
 from benches.books import demo_books
 from benches.timing import Work, in_turns, peak_of, report
 from engine.door import open_books
-from engine.exact import Exact
-from engine.exports.about import Made
-from engine.exports.document import write_document
-from engine.exports.workbook import write_workbook
+from engine.model.exact import Exact
+from engine.present.exports.about import Made
+from engine.present.exports.document import write_document
+from engine.present.exports.workbook import write_workbook
 from engine.report.inspection import Inspection, RowColumn, Stop
 from engine.report.report import Report
 

@@ -1,7 +1,8 @@
 """What each call of a session answers while something that the server stands on fails, and how long that takes.
 
 Each fault is caused for real, on a server with a cache store and a database of its own and a disk of 32 MB for files;
-the tests of tests/faults/test_sessions.py hold what is answered. docs/operations/faults.md ends with what this prints.
+the tests of tests/integration/faults/test_sessions.py hold what is answered. docs/operations/faults.md ends with what
+this prints.
 """
 
 import tempfile

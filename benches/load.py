@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 import duckdb
 
 from benches.books import DEMO, ROOT
-from server.embedded.binaries import known_binaries
+from server.run.embedded.binaries import known_binaries
 from tests.support.postgres import run_unprivileged
 from tests.support.serving import DEADLINE, wait_for
 

@@ -18,13 +18,13 @@ import polars as pl
 from benches.books import Books
 from benches.customers import customer_books
 from benches.timing import Times, Work, in_turns, memory
-from engine.books import Shelf
+from engine.books.books import Shelf
+from engine.books.search import Found, search
+from engine.books.search_index import fold
 from engine.door import STORE, Door
 from engine.instance.read import read_instance
-from engine.profiles import EVERYONE
-from engine.requests import SearchRequest
-from engine.search.folding import fold
-from engine.search.search import Found, search
+from engine.model.profiles import EVERYONE
+from engine.model.requests import SearchRequest
 
 CUSTOMERS = 100_000
 ROUNDS = 41

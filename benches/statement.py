@@ -16,13 +16,13 @@ import duckdb
 
 from benches.books import Books, demo_books
 from benches.timing import Work, in_turns, peak_of, report
-from engine.answers.figures import answer
 from engine.door import Door, open_books
-from engine.exact import Exact
+from engine.facts.writer import stage
 from engine.instance.read import read_instance
+from engine.model.exact import Exact
+from engine.present.answers.reports import answer
 from engine.report.report import Report
-from engine.store.writer import stage
-from server.wire.answer import as_text
+from server.wire.answers import as_text
 
 ROUNDS = 41
 IN_MEMORY = 20_000_000  # rows up to which DuckDB holds its tables in memory; then in a file, compressed

@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benches.books import demo_books
-from engine.answers.budget import tokens_of
-from server.settings import Settings
+from engine.present.answers.budget import tokens_of
+from server.base.settings import Settings
 from tests.support import asking
 from tests.support.books import ADVENTUREWORKS, ROOT, load_instance
 from tests.support.serving import Called, McpBooks, connected, serving

@@ -10,9 +10,9 @@ from typing import Any
 
 from benches.books import Books, demo_books
 from benches.timing import Work, in_turns
-from engine.cuts import Cut
 from engine.instance.read import read_instance
-from engine.profiles import Grant, Names, Profile
+from engine.model.profiles import Grant, Names, Profile
+from engine.model.scope import Cut
 from tests.support.fed import Fed, attempt_of
 
 ROUNDS = 301

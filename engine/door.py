@@ -10,19 +10,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from engine.books import Shelf
-from engine.errors import UnknownName
+from engine.books.books import Shelf
+from engine.books.reader import Reader
 from engine.instance.read import read_instance
-from engine.plans.report_plan import plan_metrics, plan_statement
-from engine.profiles import EVERYONE, Profile
-from engine.queries.resolve import metric_query, statement_query
+from engine.model.errors import UnknownName
+from engine.model.profiles import EVERYONE, Profile
+from engine.model.requests import MetricRequest, RowsRequest, ScenarioAsked, StatementRequest
+from engine.plans.figures import plan_metrics, plan_statement
+from engine.queries.reports import metric_query, statement_query
 from engine.queries.rows import row_query
-from engine.reader import Reader
 from engine.report.inspection import Inspection, inspect
 from engine.report.report import Report
 from engine.report.run import run
-from engine.requests import MetricRequest, RowsRequest, ScenarioAsked, StatementRequest
-from engine.snapshots.snapshots import Kept, keep, opened
+from engine.report.snapshots import Kept, keep, opened
 
 STATE = ".tieout"  # folder of an instance that holds what is not written by hand
 STORE = "store"
@@ -71,7 +71,7 @@ class Door:
         return Reader(self._shelf.current(), [self._profile])
 
     def statement(self, statement: str | None = None, **asked: Unpack[Asked]) -> Report:
-        """Return a statement; a Refusal (engine.errors) says why a question has no answer."""
+        """Return a statement; a Refusal (engine.model.errors) says why a question has no answer."""
         reader = self.reader
         request = StatementRequest(statement=statement, **fields(asked))
         return run(plan_statement(statement_query(request, reader), reader))

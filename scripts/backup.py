@@ -5,11 +5,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from server.backup.backup import back_up
-from server.backup.bundle import BundleFault
-from server.embedded.binaries import CannotStart
-from server.ports import StoreDown
-from server.settings import BadSetting, read_settings
+from server.base.interfaces import StoreDown
+from server.base.settings import BadSetting, read_settings
+from server.run.backup import BundleFault, back_up
+from server.run.embedded.binaries import CannotStart
 
 
 def main() -> int:

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from engine.charts.charts import Chart, chart
 from engine.door import Asked, Door, open_books
+from engine.model.requests import ChartSpec
+from engine.present.charts.charts import Chart, chart
 from engine.report.report import Report
 from engine.report.transform import units_of
-from engine.requests import ChartSpec
 from sandbox.job import Job
 from sandbox.pool import Pool
 from sandbox.render import Renderer

@@ -4,11 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from server.backup.bundle import FILES, INSTANCE, BundleFault
-from server.backup.restore import restore
-from server.embedded.binaries import CannotStart
-from server.ports import StoreDown
-from server.settings import BadSetting, read_settings
+from server.base.interfaces import StoreDown
+from server.base.settings import BadSetting, read_settings
+from server.run.backup import FILES, INSTANCE, BundleFault, restore
+from server.run.embedded.binaries import CannotStart
 
 
 def main() -> int:

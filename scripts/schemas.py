@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from engine.instance.read import FILES
-from engine.instance.shapes import schema_of
+from engine.instance.validation import schema_of
 
 SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 
-from server.settings import Settings, variable_of
+from server.base.settings import Settings, variable_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "operations" / "install.md"
 BEGIN, END = "<!-- settings: make docs writes this table -->\n", "<!-- end of settings -->\n"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from benches.books import demo_books
-from server.tool import Tool
-from server.toolbox import TOOLS
+from server.tools.tool import Tool
+from server.tools.toolbox import TOOLS
 from tests.support.demo import ROWS
 from tests.support.serving import connected, serving
 

@@ -14,8 +14,8 @@ import httpx2
 from mcp.shared.exceptions import MCPError
 from verification import Credentials, Failed, NotApplicable, Verification
 
-from server.settings import BadSetting, Settings, read_settings
-from server.tokens.dev import KEY_FILE
+from server.auth.bearer import KEY_FILE
+from server.base.settings import BadSetting, Settings, read_settings
 
 STATUS = (sys.executable, str(Path(__file__).with_name("migrate.py")), "--scope", "open", "--status")
 SECRETS = (

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from server.embedded.platform import platform
-from server.settings import Settings
+from server.base.settings import Settings
+from server.run.embedded.platform import platform
 from tests.support.books import ABSENT, ADVENTUREWORKS, ROOT, edited_copy, load_feeds, load_instance, needs
 from tests.support.demo import DEMO, ROWS, generate
 from tests.support.serving import ERAS, McpBooks, Server, connected, serving
+
+pytest_plugins = ["tests.support.fixtures"]
 
 UNCUT = "1000000"  # an answer budget that nothing in these tests exceeds
 AW = ROOT / "instances" / "adventureworks"

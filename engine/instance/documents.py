@@ -1,17 +1,21 @@
-"""YAML documents, and tables beside them, that remember their lines.
-
-YAML is read by the 1.2 core schema as far as an instance needs it: a scalar stays the text that was written (0010, NO
-and 2025-09-30 are ids and codes, not 8, false and a date); what a field makes of its text is the field's own affair.
-A key without a value has the empty text, which is a fault wherever something is wanted.
-"""
+"""YAML documents and tables that remember their lines, and how faults name what they contain."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 
 import yaml
+
+from engine.model.errors import closest, first_of, quoted
+
+# YAML documents, and tables beside them, that remember their lines.
+#
+# YAML is read by the 1.2 core schema as far as an instance needs it: a scalar stays the text that was written (0010, NO
+# and 2025-09-30 are ids and codes, not 8, false and a date); what a field makes of its text is the field's own affair.
+# A key without a value has the empty text, which is a fault wherever something is wanted.
+
 
 DEEPEST = 100  # levels of parts in parts; the parser itself knows no bound
 MOST_PARTS = 5_000_000  # each as often as aliases repeat it
@@ -226,3 +230,19 @@ def trimmed(cells: Sequence[str]) -> list[str]:
     while written and not written[-1]:
         written.pop()
     return written
+
+
+# Names in faults and headings.
+
+
+def known(name: str, names: Iterable[str]) -> str:
+    """Return what a name may have meant, and the names there are."""
+    listed = sorted(names)
+    close = closest(name, listed)
+    guess = f"did you mean {quoted(close)}? " if close else ""
+    return f"{guess}known: {first_of(listed) or 'none'}"
+
+
+def words(key: str) -> str:
+    """Return a key in words: gross_margin as Gross margin."""
+    return key.replace("_", " ").capitalize()

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from engine.catalogue import Catalogue, Dimension, Domain
-from engine.cuts import ALL, Cut
-from engine.instance.build.names import known
-from engine.instance.documents import Document, parse_document
-from engine.instance.files.registry import AllowPart, AssignPart, GrantPart, ProfilePart, ProfilesFile
-from engine.instance.shapes import fit
-from engine.profiles import Assignment, Grant, Names, Profile, Profiles
-from engine.scenarios import Scenario
+from engine.instance.documents import Document, known, parse_document
+from engine.instance.schema.registry import AllowPart, AssignPart, GrantPart, ProfilePart, ProfilesFile
+from engine.instance.validation import fit
+from engine.model.catalogue import Catalogue, Dimension, Domain
+from engine.model.profiles import Assignment, Grant, Names, Profile, Profiles
+from engine.model.scenarios import Scenario
+from engine.model.scope import ALL, Cut
 
 FILE = "profiles.yaml"
 ASSIGN = "assign"  # the key that is no profile

@@ -11,23 +11,21 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from engine.catalogue import Catalogue
-from engine.feeds import Binding
 from engine.instance.build.calendar import build_calendar
-from engine.instance.build.default import build_default
-from engine.instance.build.dimensions import build_dimensions
-from engine.instance.build.domains import build_domains
+from engine.instance.build.domains import build_dimensions, build_domains
 from engine.instance.build.feeds import build_bindings
 from engine.instance.build.metrics import MetricBuilder
-from engine.instance.build.scenarios import build_comparisons, build_scenarios
+from engine.instance.build.scenarios import build_comparisons, build_default, build_scenarios
 from engine.instance.build.statements import StatementBuilder
 from engine.instance.documents import Document, Fault, InstanceFaults, read_document, read_table
-from engine.instance.files.books import DimensionsFile, DomainFile, InstanceFile
-from engine.instance.files.registry import IntegrationsFile, ProfilesFile, ScenariosFile
-from engine.instance.files.statements import StatementFile
 from engine.instance.profiles import FILE, build_profiles, fitted, read_profiles
-from engine.instance.shapes import fit
-from engine.profiles import Profiles
+from engine.instance.schema.books import DimensionsFile, DomainFile, InstanceFile
+from engine.instance.schema.registry import IntegrationsFile, ProfilesFile, ScenariosFile
+from engine.instance.schema.statements import StatementFile
+from engine.instance.validation import fit
+from engine.model.catalogue import Catalogue
+from engine.model.feeds import Binding
+from engine.model.profiles import Profiles
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.catalogue import Base, Catalogue
-from engine.plans.expressions import Computed, Expression, Measured
+from engine.books.reader import Reader
+from engine.model.catalogue import Base, Catalogue
+from engine.plans.rows import Computed, Expression, Measured
 from engine.plans.weights import Members
 from engine.plans.windows import Window
 from engine.queries.values import Filter, Query
-from engine.reader import Reader
 
 
 @dataclass(frozen=True)

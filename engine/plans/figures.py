@@ -1,4 +1,4 @@
-"""Figures: a plan of everything a report reads, and the figures once it is read."""
+"""Figures: a plan of everything that a report reads, the figures once it is read, and their variances."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,24 +7,24 @@ from functools import cached_property
 
 import polars as pl
 
-from engine.adding import FLOW, OverTime
-from engine.calendar.periods import Period
-from engine.catalogue import Base
-from engine.formulas.figures import Figure, Nothing
-from engine.formulas.formula import evaluate
-from engine.plans.amounts import Amounts
+from engine.books.reader import Reader
+from engine.model.aggregation import FLOW, OverTime
+from engine.model.calendar.periods import Period
+from engine.model.catalogue import Base
+from engine.model.exact import ZERO, Exact
+from engine.model.formulas import Figure, Nothing, evaluate
+from engine.model.notes import Note
+from engine.model.scenarios import Reference, Side, Variance
+from engine.plans.accumulators import Amounts
 from engine.plans.availability import Availability
-from engine.plans.expressions import Computed, Expression, Measured
 from engine.plans.measure import Batch, batches
-from engine.plans.presences import Presences
-from engine.plans.reads import Reads
-from engine.plans.rows import Row
-from engine.plans.view import View
+from engine.plans.presence import Presences, Reads
+from engine.plans.rows import Computed, Expression, Measured, Row, metric_row, statement_rows
 from engine.plans.weights import Axis, Members, axis_of
-from engine.plans.windows import Window, time_columns, windows_of
-from engine.queries.values import Query
-from engine.reader import Reader
-from engine.scenarios import Reference, Side
+from engine.plans.windows import View, Window, time_columns, windows_of
+from engine.queries.values import MetricQuery, Query, StatementQuery
+
+# Figures: a plan of everything a report reads, and the figures once it is read.
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,3 +272,97 @@ class Figures:
     @cached_property
     def _cells(self) -> dict[str, list[tuple[Members, int]]]:
         return {}
+
+
+# Report plans: a statement or metric query with the rows it shows.
+
+
+@dataclass(frozen=True, slots=True)
+class StatementPlan:
+    """One statement: lines down, scenarios and members across."""
+
+    key: str
+    label: str
+    figures: FigurePlan
+
+
+@dataclass(frozen=True, slots=True)
+class MetricPlan:
+    """Metrics: members down, metrics and scenarios across."""
+
+    keys: tuple[str, ...]
+    label: str
+    figures: FigurePlan
+
+
+ReportPlan = StatementPlan | MetricPlan
+
+
+def plan_statement(asked: StatementQuery, reader: Reader) -> StatementPlan:
+    """Return the plan of a statement."""
+    statement = asked.statement
+    return StatementPlan(
+        statement.key, statement.label, FigurePlan(statement_rows(statement, reader), asked.query, reader)
+    )
+
+
+def plan_metrics(asked: MetricQuery, reader: Reader) -> MetricPlan:
+    """Return the plan of some metrics."""
+    rows = tuple(metric_row(metric, reader, key=metric.key, label=metric.label) for metric in asked.metrics)
+    label = ", ".join(metric.label for metric in asked.metrics)
+    return MetricPlan(tuple(row.key for row in rows), label, FigurePlan(rows, asked.query, reader))
+
+
+# Variances: the difference of two readings, with the rule for a side that has no figure.
+
+
+@dataclass(frozen=True, eq=False)
+class Variances:
+    """The variances of a plan, and the notes on sides that stay unknown."""
+
+    figures: Figures
+    notes: dict[Note, None] = field(default_factory=dict)
+
+    def of(self, variance: Variance, expression: Expression, a: Reading, b: Reading) -> list[Figure]:
+        """Return the variance of an expression between two readings, by place.
+
+        A missing side of an additive figure counts as 0 where its scenario holds rows of every domain concerned in its
+        own window, and that window is closed and loaded to its end; otherwise the variance is missing.
+        """
+        pairs = zip(self.figures.of(expression, a), self.figures.of(expression, b), self.figures.places, strict=True)
+        return [
+            variance.of_exact(first, second)
+            if isinstance(first, Exact) and isinstance(second, Exact)
+            else variance.of(*self.sides(expression, (a, b), (first, second), place.time))
+            for first, second, place in pairs
+        ]
+
+    def sides(
+        self, expression: Expression, readings: Sequence[Reading], pair: tuple[Figure, Figure], time: int
+    ) -> tuple[Figure, Figure]:
+        """Return two figures, a missing one as 0 where it counts as 0 beside the other."""
+        if not expression.type.additive or not any(isinstance(figure, Exact) for figure in pair):
+            return pair
+        first, second = (
+            ZERO if figure is Nothing.MISSING and self.counts_as_zero(expression, reading, time) else figure
+            for figure, reading in zip(pair, readings, strict=True)
+        )
+        return first, second
+
+    def counts_as_zero(self, expression: Expression, reading: Reading, time: int) -> bool:
+        """Tell whether no rows of a figure mean 0 in a window: others are there, and no more will come."""
+        window = reading.windows[time]
+        reads = self.figures.plan.reads
+        for base in expression.bases:
+            view = reading.view(base.domain)
+            if not reads.holds(view, base, window):
+                return False
+            if not reads.is_complete(view, base, window, self.figures.plan.query.asked.grain):
+                self.note_open(view, reading, window)
+                return False
+        return True
+
+    def note_open(self, view: View, reading: Reading, window: Window) -> None:
+        """Note that a missing figure is unknown because its window is open or not loaded."""
+        note = Note.of("open_period", scenario=reading.side.key, window=window.label, domain=view.domain)
+        self.notes[note] = None

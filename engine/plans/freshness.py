@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from engine.books import Loaded
-from engine.calendar.periods import Span
-from engine.catalogue import Domain
+from engine.books.books import Loaded
+from engine.books.reader import Reader
+from engine.model.calendar.periods import Span
+from engine.model.catalogue import Domain
+from engine.model.scenarios import Part, Portion
 from engine.plans.figures import FigurePlan, Reading
-from engine.plans.presences import Presences
-from engine.plans.view import View
-from engine.reader import Reader
-from engine.scenarios import Part, Portion
+from engine.plans.presence import Presences
+from engine.plans.windows import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

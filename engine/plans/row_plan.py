@@ -1,8 +1,4 @@
-"""Row plans: which rows make a figure.
-
-The days that the terms of a figure read are cut into pieces; in each piece, the rows wanted are those that some term
-counts. Where no figure is named, they are those that a count of rows would count.
-"""
+"""Row plans: which rows make a figure, and which figures are sums of what each row contributes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,29 +7,117 @@ from operator import or_
 
 import polars as pl
 
-from engine.adding import Rule
-from engine.calendar.periods import Span
-from engine.catalogue import ROW_COUNT, Base, Metric
-from engine.errors import BadArguments, DimensionUnavailable, GrainUnavailable, UnknownName
-from engine.exact import ONE
+from engine.books.reader import Reader
+from engine.model.aggregation import OverMembers, Rule
+from engine.model.calendar.periods import Span
+from engine.model.catalogue import ROW_COUNT, Base, Metric
+from engine.model.errors import BadArguments, DimensionUnavailable, GrainUnavailable, UnknownName
+from engine.model.exact import ONE, Exact
+from engine.model.fact_store import DATE, RowSlice
+from engine.model.formulas import Constant, Formula, Operand, Product, Quotient, Sum
+from engine.model.scenarios import ALL_DAYS, Portion, Side
+from engine.model.scope import NOTHING, Allowed, Cell, CodeSet
 from engine.plans.availability import why_not_weighed
-from engine.plans.expressions import Expression, of_metric
-from engine.plans.last_known import PERIOD, LastPieces, held_periods, last_of_each_leaf
-from engine.plans.linear import Term, operands_of, terms_of
-from engine.plans.measure import Batch, batches, portion_sums
-from engine.plans.pieces import atoms
-from engine.plans.presences import Presences
-from engine.plans.reads import Reads
-from engine.plans.rows import statement_rows
-from engine.plans.view import View
+from engine.plans.measure import PERIOD, Batch, LastPieces, batches, held_periods, last_of_each_leaf, portion_sums
+from engine.plans.presence import Presences, Reads
+from engine.plans.rows import Computed, Expression, Measured, of_metric, statement_rows
 from engine.plans.weighing import weighings
 from engine.plans.weights import BaseWeights, base_weights, factors_of
-from engine.plans.windows import Window, moved
+from engine.plans.windows import View, Window, atoms, moved
 from engine.queries.rows import LineReference, RowQuery
-from engine.reader import Reader
-from engine.scenarios import ALL_DAYS, Portion, Side
-from engine.scope import NOTHING, Allowed, Cell, CodeSet
-from engine.slices import DATE, RowSlice
+
+# Linear figures: those whose rows each contribute an amount of their own, and the operands of those that are none.
+
+
+TOGETHER = (Rule.SUM, Rule.CLOSING, Rule.TO_DATE)  # rules whose rows can be told apart beside others'
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A base and how often it counts."""
+
+    coefficient: Exact
+    base: Base
+
+
+def terms_of(expression: Expression) -> tuple[Term, ...] | None:
+    """Return what rows of one domain make a figure; None where no row's own contribution does.
+
+    A measured figure is one term, however it adds up. A formula is linear if it adds up sums of one domain.
+    """
+    if isinstance(expression, Measured):
+        return (Term(ONE, expression.base),)
+    found = linear(expression.formula, expression)
+    if found is None or len({term.base.domain for term in found}) > 1:
+        return None
+    adds_up = (
+        term.base.over_members in (OverMembers.SUM, OverMembers.COUNT) and term.base.over_time.rule in TOGETHER
+        for term in found
+    )
+    return tuple(found) if all(adds_up) else None
+
+
+def linear(formula: Formula, expression: Computed) -> list[Term] | None:
+    """Return the terms that a formula adds up, None where it does more than that."""
+    match formula:
+        case Operand(name=name):
+            return terms_within(expression.parts[name])
+        case Sum(terms=terms):
+            found = [(subtracted, linear(term, expression)) for subtracted, term in terms]
+            if any(part is None for _, part in found):
+                return None
+            return [
+                Term(-term.coefficient if subtracted else term.coefficient, term.base)
+                for subtracted, part in found
+                for term in part or ()
+            ]
+        case Product(left=left, right=right) if not left.names or not right.names:
+            constant, factor = (left, right) if not left.names else (right, left)
+            return times(linear(factor, expression), constant.value(lambda _: None))
+        case Quotient(over=over, under=under) if not under.names:
+            divisor = under.value(lambda _: None)
+            return times(linear(over, expression), ONE / divisor if divisor else None)
+        case Constant():
+            return None
+    return None
+
+
+def terms_within(expression: Expression) -> list[Term] | None:
+    """Return the terms of a part of a formula."""
+    if isinstance(expression, Measured):
+        return [Term(ONE, expression.base)]
+    return linear(expression.formula, expression)
+
+
+def times(terms: list[Term] | None, factor: Exact | None) -> list[Term] | None:
+    """Return terms that count more often."""
+    if terms is None or factor is None:
+        return None
+    return [Term(term.coefficient * factor, term.base) for term in terms]
+
+
+def operands_of(expression: Expression) -> Iterator[Expression]:
+    """Yield the linear figures that a figure is computed from, each once."""
+    seen: set[str] = set()
+    for part in parts_of(expression):
+        if part.reference not in seen:
+            seen.add(part.reference)
+            yield part
+
+
+def parts_of(expression: Expression) -> Iterator[Expression]:
+    """Yield the linear figures below a formula, as often as they stand there."""
+    for part in expression.parts.values() if isinstance(expression, Computed) else ():
+        if terms_of(part) is not None:
+            yield part
+        else:
+            yield from parts_of(part)
+
+
+# Row plans: which rows make a figure.
+#
+# The days that the terms of a figure read are cut into pieces; in each piece, the rows wanted are those that some term
+# counts. Where no figure is named, they are those that a count of rows would count.
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,14 @@ from math import lcm, prod
 
 import polars as pl
 
-from engine.adding import OverMembers, Rule
-from engine.catalogue import Base
-from engine.exact import ONE
-from engine.plans.tallies import TALLIES, Amount, Tally
+from engine.books.reader import Reader
+from engine.model.aggregation import OverMembers, Rule
+from engine.model.catalogue import Base
+from engine.model.exact import ONE
+from engine.model.fact_store import ROWS, Aggregate
+from engine.model.scenarios import Variant
+from engine.model.scope import EVERYTHING, Allowed, Cell, CodeSet
+from engine.plans.accumulators import TALLIES, Amount, Tally
 from engine.plans.weights import (
     Axis,
     BaseWeights,
@@ -26,10 +30,6 @@ from engine.plans.weights import (
     factors_of,
 )
 from engine.queries.values import Filter
-from engine.reader import Reader
-from engine.scenarios import Variant
-from engine.scope import EVERYTHING, Allowed, Cell, CodeSet
-from engine.slices import ROWS, Aggregate
 
 VALUE = "value"  # column of a frame of sums: the codes that count_distinct counts
 

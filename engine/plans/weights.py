@@ -13,13 +13,12 @@ from math import lcm, prod
 
 import polars as pl
 
-from engine.catalogue import Base, Domain
-from engine.exact import ONE, ZERO, Exact
-from engine.members.memberset import Leaves
-from engine.queries.filters import joined_leaves
+from engine.books.reader import Reader
+from engine.model.catalogue import Base, Domain
+from engine.model.exact import ONE, ZERO, Exact
+from engine.model.members.member_sets import Leaves, joined_leaves
+from engine.model.scenarios import Variant
 from engine.queries.values import Filter
-from engine.reader import Reader
-from engine.scenarios import Variant
 
 Members = tuple[str | None, ...]  # a member of each breakdown dimension; None: all of them together
 Pair = tuple[int, int]  # numerator, denominator

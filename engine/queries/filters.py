@@ -1,19 +1,17 @@
 """Filters resolved: members to leaves, periods to runs of the range."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.calendar.calendar import Calendar
-from engine.calendar.periods import Period, PeriodRange
-from engine.catalogue import Dimension, DimensionKind, Domain
-from engine.cuts import ALL
-from engine.errors import AmbiguousWeight, BadArguments, BadPeriod, DimensionUnavailable, UnknownName
-from engine.exact import Exact
-from engine.members.memberset import MemberSet
-from engine.notes import NAMED, Note
+from engine.books.reader import Reader
+from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.periods import Period, PeriodRange
+from engine.model.catalogue import Dimension, DimensionKind, Domain
+from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
+from engine.model.members.member_sets import joined_leaves
+from engine.model.notes import NAMED, Note
+from engine.model.scope import ALL
 from engine.queries.values import Filter
-from engine.quoting import quoted
-from engine.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,32 +96,6 @@ def keys_of(reader: Reader, domains: Iterable[Domain], *, breaking_down: bool) -
         if breaking_down or not dimension.axis_only
     )
     return list(keys)
-
-
-def every_leaf(_: int) -> bool:
-    """Tell of every leaf that it counts."""
-    return True
-
-
-def joined_leaves(
-    members: MemberSet, ids: Iterable[str], counts: Callable[[int], bool] = every_leaf
-) -> Mapping[int, Exact]:
-    """Return the leaves of several ids, each once; refuse a leaf that counts where it would with two weights."""
-    ids = list(ids)
-    if len(ids) == 1:
-        return members.leaves(ids[0])
-    joined: dict[int, Exact] = {}
-    for member in ids:
-        for code, weight in members.leaves(member).items():
-            if joined.setdefault(code, weight) != weight and counts(code):
-                raise AmbiguousWeight(
-                    f"In {members.dimension}, a leaf below '{member}' also lies below another node of this filter "
-                    f"with another weight ({weight.digits()} against {joined[code].digits()}). Ask for the nodes in "
-                    "separate calls.",
-                    field=f"filters.{members.dimension}",
-                    got=member,
-                )
-    return joined
 
 
 def select_periods(

@@ -3,19 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.calendar.periods import PeriodRange
-from engine.catalogue import INSPECTION_KEYS, Domain, Metric, Statement
-from engine.cuts import UNASSIGNED
-from engine.errors import BadArguments, ColumnUnavailable, UnknownName
-from engine.notes import Note
+from engine.books.reader import Reader
+from engine.model.calendar.periods import PeriodRange
+from engine.model.catalogue import INSPECTION_KEYS, Domain, Metric, Statement
+from engine.model.errors import BadArguments, ColumnUnavailable, UnknownName, echo, quoted
+from engine.model.notes import Note
+from engine.model.requests import RowsRequest
+from engine.model.scenarios import Side, resolve, resolve_side
+from engine.model.scope import UNASSIGNED
 from engine.queries.filters import resolve_filters, select_periods
-from engine.queries.resolve import refuse_endless_blends
-from engine.queries.times import resolve_range
-from engine.queries.values import Column, Filter
-from engine.quoting import echo, quoted
-from engine.reader import Reader
-from engine.requests import RowsRequest
-from engine.scenarios import Side, resolve, resolve_side
+from engine.queries.reports import refuse_endless_blends
+from engine.queries.values import Column, Filter, resolve_range
 
 
 @dataclass(frozen=True, slots=True)

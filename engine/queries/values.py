@@ -1,13 +1,17 @@
-"""Queries as values: what is meant by a request."""
+"""Queries as values, with ranges and breakdowns of time resolved."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.calendar.periods import Grain, PeriodRange
-from engine.catalogue import Dimension, Domain, Metric, Statement
-from engine.exact import Exact
-from engine.notes import Note
-from engine.scenarios import Reference
+from engine.model.calendar.periods import Grain, PeriodRange
+from engine.model.catalogue import PERIOD, Catalogue, Dimension, Domain, Metric, Statement
+from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, GrainUnavailable
+from engine.model.exact import Exact
+from engine.model.notes import Note
+from engine.model.requests import ReportRequest, RowsRequest
+from engine.model.scenarios import Reference
+
+# Queries as values: what is meant by a request.
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +76,76 @@ class MetricQuery:
 
     metrics: tuple[Metric, ...]
     query: Query
+
+
+# Ranges and breakdowns of time resolved.
+
+
+MOST_PERIODS = 4000
+
+
+def resolve_range(asked: ReportRequest | RowsRequest, catalogue: Catalogue, domains: Sequence[Domain]) -> PeriodRange:
+    """Return the range asked for, the other bound where one is given, the instance's default where none is."""
+    start, end = asked.period_start or asked.period_end, asked.period_end or asked.period_start
+    if start is None or end is None:
+        start, end = catalogue.default.period_start, catalogue.default.period_end
+    if start is None or end is None:
+        raise BadPeriod(
+            "Give period_start and period_end; these books have no default period.",
+            field="period_start",
+            example={"period_start": "2025-01", "period_end": "2025-12"},
+        )
+    resolved = catalogue.calendar.range(start, end)
+    if not any(domain.carries(resolved.grain) for domain in domains):
+        grains = [grain.value for grain in Grain if any(domain.carries(grain) for domain in domains)]
+        raise GrainUnavailable(
+            f"These figures are not held by {resolved.grain.value}. Ask by {' or '.join(grains)}.",
+            field="period_start",
+            got=start,
+            valid=grains,
+        )
+    return resolved
+
+
+def resolve_time_axis(
+    dimensions: Sequence[Dimension],
+    catalogue: Catalogue,
+    asked: PeriodRange,
+    selected: Sequence[PeriodRange],
+    domains: Sequence[Domain],
+) -> TimeAxis | None:
+    """Return the breakdown by periods; refuse grains that the data lacks or that do not nest in the range."""
+    of_time = [dimension for dimension in dimensions if dimension.grain]
+    if not of_time:
+        return None
+    if len(of_time) > 1:
+        keys = [dimension.key for dimension in of_time]
+        raise BadArguments(
+            f"dimensions names {' and '.join(keys)}. Break down by one of them.", field="dimensions", got=keys
+        )
+    dimension = of_time[0]
+    grain = asked.grain if dimension.key == PERIOD else dimension.grain or asked.grain
+    nested = [catalogue.calendar.within(run, grain) for run in (asked, *selected)]
+    if not any(domain.carries(grain) for domain in domains):
+        raise GrainUnavailable(
+            f"These figures are not held by {grain.value}, so they cannot be broken down by {dimension.key}.",
+            field="dimensions",
+            got=dimension.key,
+        )
+    if None in nested:
+        raise DimensionUnavailable(
+            f"The {grain.value}s do not fit into {asked.label}. Break down by {PERIOD}, or choose a range of whole "
+            f"{grain.value}s.",
+            field="dimensions",
+            got=dimension.key,
+            valid=[PERIOD],
+        )
+    count = sum(run.count for run in nested[1:] if run)
+    if count > MOST_PERIODS:
+        raise BadArguments(
+            f"{asked.label} has {count} {grain.value}s; a breakdown shows at most {MOST_PERIODS}. Choose a "
+            "shorter range or a coarser grain.",
+            field="dimensions",
+            got=dimension.key,
+        )
+    return TimeAxis(dimension=dimension, grain=grain)

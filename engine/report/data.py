@@ -1,23 +1,61 @@
-"""What a report holds: values that stand on their own, without the books they were read from.
-
-A report is figures by line, column and place. A *line* is a line of a statement or a metric; a *column* is a scenario;
-a *place* is a combination of breakdown members, the total last. What stands down and what across is a matter of
-layout. Figures are exact and in units; scale is applied where they are shown.
-"""
+"""What a report holds: values that stand on their own, without the books they were read from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from engine.calendar.periods import PeriodRange
-from engine.catalogue import Favourable, Format, Style
-from engine.exact import Exact
-from engine.formulas.figures import Figure, FigureType, Kind
-from engine.notes import Note
+from engine.model.calendar.periods import PeriodRange
+from engine.model.catalogue import Favourable, Format, Style
+from engine.model.exact import Exact
+from engine.model.formulas import Figure, FigureType, Kind
+from engine.model.notes import Note
+from engine.model.scenarios import Reference, Side
 from engine.plans.freshness import Freshness
 from engine.report.permission import Permission
-from engine.report.scenario_style import ScenarioStyle
+
+# Scenario styles: how reports mark a scenario, the same in every table and chart, as IBCS has it.
+
+
+class ScenarioStyle(Enum):
+    """What a column's figures are: of the past, planned or expected."""
+
+    ACTUAL = "actual"
+    PRIOR_YEAR = "prior_year"  # actuals of any earlier period
+    PLAN = "plan"
+    FORECAST = "forecast"
+    OTHER = "other"
+
+
+BY_KIND: Mapping[str, ScenarioStyle] = {
+    "actual": ScenarioStyle.ACTUAL,
+    "budget": ScenarioStyle.PLAN,
+    "plan": ScenarioStyle.PLAN,
+    "target": ScenarioStyle.PLAN,
+    "forecast": ScenarioStyle.FORECAST,
+    "estimate": ScenarioStyle.FORECAST,
+    "outlook": ScenarioStyle.FORECAST,
+}
+
+
+def style_of(reference: Reference) -> ScenarioStyle:
+    """Return the style of a column; of a variance, that of what it compares with."""
+    return style_of_side(reference if isinstance(reference, Side) else reference.b)
+
+
+def style_of_side(side: Side) -> ScenarioStyle:
+    """Return the style of a side; of a blend, that of what it ends with."""
+    style = BY_KIND.get(side.parts[-1].scenario.kind.casefold(), ScenarioStyle.OTHER)
+    is_earlier = any(not shift.is_window for shift in side.shifts)
+    return ScenarioStyle.PRIOR_YEAR if style is ScenarioStyle.ACTUAL and is_earlier else style
+
+
+# What a report holds: values that stand on their own, without the books they were read from.
+#
+# A report is figures by line, column and place. A *line* is a line of a statement or a metric; a *column* is a
+# scenario; a *place* is a combination of breakdown members, the total last. What stands down and what across is a
+# matter of layout. Figures are exact and in units; scale is applied where they are shown.
+
 
 EACH = " each"  # unit of a price
 SCALED = {0: "", 3: " thousands", 6: " millions", 9: " billions"}

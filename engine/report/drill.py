@@ -7,13 +7,12 @@ from: there is a call for each of them, or for each pair.
 
 from collections.abc import Iterator, Sequence
 
-from engine.cuts import ALL
-from engine.plans.expressions import Expression
+from engine.model.scenarios import Reference, Side
+from engine.model.scope import ALL
 from engine.plans.figures import FigurePlan, Reading
-from engine.plans.linear import operands_of, terms_of
-from engine.plans.rows import Row
+from engine.plans.row_plan import operands_of, terms_of
+from engine.plans.rows import Expression, Row
 from engine.report.data import Drill, Member
-from engine.scenarios import Reference, Side
 
 MOST_REPEATED = 5  # members of a filter that every column repeats
 SIGNS = "+-"  # of the sides of a column

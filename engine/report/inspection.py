@@ -6,18 +6,18 @@ from functools import cached_property
 
 import polars as pl
 
-from engine.calendar.periods import PeriodRange, Span
-from engine.catalogue import CONTRIBUTION, Domain
-from engine.exact import Exact, decimal_places
-from engine.formulas.figures import Figure, Kind, Nothing
-from engine.members.memberset import LeafMembers
-from engine.notes import Note
-from engine.plans.contributing import contributions, total_of
+from engine.books.reader import Reader
+from engine.model.calendar.periods import PeriodRange, Span
+from engine.model.catalogue import CONTRIBUTION, Domain
+from engine.model.exact import Exact, decimal_places
+from engine.model.fact_store import DATE
+from engine.model.formulas import Figure, Kind, Nothing
+from engine.model.members.member_sets import LeafMembers
+from engine.model.notes import Note
+from engine.plans.contributions import contributions, total_of
 from engine.plans.row_plan import RowPlan, plan_rows
 from engine.queries.rows import RowQuery
-from engine.reader import Reader
 from engine.report.permission import Permission, permission_of
-from engine.slices import DATE
 
 Stop = Callable[[], None]
 RowValue = Exact | str | None

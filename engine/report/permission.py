@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from engine.cuts import Cut, Cuts
-from engine.members.memberset import LeafMembers
-from engine.reader import Reader
-from engine.scope import Allowed, Cell
+from engine.books.reader import Reader
+from engine.model.members.member_sets import LeafMembers
+from engine.model.scope import Allowed, Cell, Cut, Cuts
 
 Counted = tuple[int, str]  # how many members there were, and a digest of their ids
 UNTOLD = ""  # the digest of no members

@@ -1,12 +1,203 @@
-"""The report: data with a frame for analysts and a face for terminals and notebooks."""
+"""The report: data with a tidy frame for analysts and text or HTML for terminals and notebooks."""
 
+from collections.abc import Iterator
 from functools import cached_property
+from html import escape
 
 import polars as pl
 
-from engine.report.data import ReportData
-from engine.report.frame import frame_of
-from engine.report.text import as_html, as_text
+from engine.model.catalogue import LABEL, Format
+from engine.model.exact import Exact
+from engine.report.data import EACH, Column, Comparison, Line, Place, ReportData
+from engine.report.layout import Across, Down, Layout, display, layout
+
+# The tidy frame of a report: one row for each figure, with everything that tells which one it is.
+#
+# Columns: `line` or `metric`, `label`, `line_order`, `level`, `kind`, `scenario`, `alias`, a column of ids and one of
+# labels for each breakdown dimension (null in totals), `value` (Float64, for charts), `exact` (its digits as text) and
+# `unit`. Figures are unscaled.
+
+
+HEAD = ("label", "line_order", "level", "kind", "scenario", "alias", "unit")
+
+
+def schema_of(report: ReportData) -> dict[str, type[pl.DataType]]:
+    """Return the columns of a report's tidy frame and their types."""
+    members = {column: pl.String for dimension in report.breakdown for column in (dimension, dimension + LABEL)}
+    return {
+        "metric" if report.statement is None else "line": pl.String,
+        "label": pl.String,
+        "line_order": pl.UInt32,
+        "level": pl.UInt32,
+        "kind": pl.String,
+        "scenario": pl.String,
+        "alias": pl.String,
+        **members,
+        "value": pl.Float64,
+        "exact": pl.String,
+        "unit": pl.String,
+    }
+
+
+def height_of(report: ReportData) -> int:
+    """Return how many rows a report's tidy frame has."""
+    return sum(line.type is not None for line in report.lines) * len(report.columns) * len(report.places)
+
+
+def frame_of(report: ReportData) -> pl.DataFrame:
+    """Return the figures of a report as a frame; headers have none."""
+    schema = schema_of(report)
+    exact = [text for order, _, at, _ in blocks(report) for text in digits_of(report, order, at)]
+    heads = [
+        (line.key, line.label, order, line.level, line.kind, column.scenario, column.heading, unit)
+        for order, line, _, column in blocks(report)
+        for unit in [report.unit(line, column.comparison, scaled=False)]
+    ]
+    names = (next(iter(schema)), *HEAD)
+    described = pl.DataFrame(heads, {name: schema[name] for name in names}, orient="row")
+    columns = described[each_times(len(heads), len(report.places))].get_columns()
+    columns += places_of(report)[all_times(len(report.places), len(heads))].get_columns()
+    columns.append(pl.Series("value", [None if text is None else float(text) for text in exact], pl.Float64))
+    columns.append(pl.Series("exact", exact, pl.String))
+    known = {column.name: column for column in columns}
+    return pl.DataFrame([known[name] for name in schema])
+
+
+def each_times(rows: int, times: int) -> list[int]:
+    """Return the positions of rows, each so many times before the next."""
+    return [at for at in range(rows) for _ in range(times)]
+
+
+def all_times(rows: int, times: int) -> list[int]:
+    """Return the positions of rows, all of them so many times."""
+    return list(range(rows)) * times
+
+
+def blocks(report: ReportData) -> Iterator[tuple[int, Line, int, Column]]:
+    """Yield every line that has figures with every column, each with its position."""
+    for order, line in enumerate(report.lines):
+        if line.type is not None:
+            for at, column in enumerate(report.columns):
+                yield order, line, at, column
+
+
+def digits_of(report: ReportData, order: int, at: int) -> list[str | None]:
+    """Return the digits of one line in one column, by place; None where there is no figure."""
+    quotient = report.is_quotient(report.lines[order], report.columns[at].comparison)
+    figures = report.figures[order][at]
+    return [figure.digits(quotient=quotient) if isinstance(figure, Exact) else None for figure in figures]
+
+
+def places_of(report: ReportData) -> pl.DataFrame:
+    """Return the ids and labels of the members of every place; null in the total."""
+    members: dict[str, list[str | None]] = {}
+    for dimension in report.breakdown:
+        found = [
+            next((known for known in place.members if known.dimension == dimension), None) for place in report.places
+        ]
+        members[dimension] = [None if member is None else member.id for member in found]
+        members[dimension + LABEL] = [None if member is None else member.label for member in found]
+    return pl.DataFrame(members or None, height=len(report.places)).cast(pl.String)
+
+
+# A report as text in a terminal and as HTML in a notebook.
+
+
+MOST_COLUMNS = 14
+MOST_ROWS = 80
+
+
+def place_words(place: Place) -> str:
+    """Return the members of a place in words."""
+    return "Total" if place.is_total else " · ".join(member.label for member in place.members)
+
+
+def headings(sheet: Layout, across: Across) -> tuple[str, str]:
+    """Return the two levels of a column's heading; the second is empty where there is one only."""
+    report = sheet.report
+    scenario = report.columns[across.column].heading
+    if across.line is not None:
+        return report.lines[across.line].label, scenario
+    place = report.places[across.place or 0]
+    return (scenario, place_words(place)) if report.breakdown else (scenario, "")
+
+
+def row_words(sheet: Layout, down: Down) -> str:
+    """Return the label of a row, indented by its level."""
+    report = sheet.report
+    if down.line is not None:
+        line = report.lines[down.line]
+        return "  " * line.level + line.label
+    return place_words(report.places[down.place or 0])
+
+
+def caption(report: ReportData) -> str:
+    """Return what a report shows, in one line; the unit of its money is said once, here.
+
+    Where the report is scaled, largest, least and mean amounts are not: they are named with their own unit.
+    """
+    labels: dict[str, list[str]] = {}
+    for line in report.lines:
+        unit = report.unit(line, Comparison.FIGURE)
+        if unit and line.format is Format.CURRENCY and not unit.endswith(EACH):
+            labels.setdefault(unit, []).append(line.label)
+    scaled_first = sorted(labels, key=lambda unit: unit == report.currency)
+    money = [f"in {unit}" for unit in scaled_first[:1]]
+    others = [f"{' and '.join(labels[unit])} in {unit}" for unit in scaled_first[1:]]
+    return ", ".join([report.label, report.period.label, *money, *others])
+
+
+def sheet_rows(report: ReportData) -> Iterator[list[str]]:
+    """Yield the headings, then the rows of a report as text, cut to what a screen holds."""
+    sheet = layout(report)
+    across = sheet.across[:MOST_COLUMNS]
+    found = [headings(sheet, column) for column in across]
+    yield ["", *(first for first, _ in found)]
+    if any(second for _, second in found):
+        yield ["", *(second for _, second in found)]
+    for down in sheet.down[:MOST_ROWS]:
+        cells = (sheet.cell(down, column) for column in across)
+        shown = [display(report, cell.line, cell.column.comparison, cell.figure) for cell in cells]
+        yield [row_words(sheet, down), *shown]
+
+
+def cut_words(report: ReportData) -> str:
+    """Return what a screen does not hold, "" where it holds all."""
+    sheet = layout(report)
+    rows, columns = len(sheet.down) - MOST_ROWS, len(sheet.across) - MOST_COLUMNS
+    parts = [f"{count} more {what}" for count, what in ((rows, "rows"), (columns, "columns")) if count > 0]
+    return f"… {' and '.join(parts)}; .frame holds all" if parts else ""
+
+
+def as_text(report: ReportData) -> str:
+    """Return a report as a plain table."""
+    rows = list(sheet_rows(report))
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    body = [
+        "  ".join(
+            cell.ljust(width) if not place else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    said = [f"Note: {note.message}" for note in report.notes]
+    return "\n".join(part for part in (caption(report), *body, cut_words(report), *said) if part)
+
+
+def as_html(report: ReportData) -> str:
+    """Return a report as an HTML table."""
+    rows = list(sheet_rows(report))
+    heads = 2 if report.breakdown or report.statement is None else 1
+    body = "".join(
+        "<tr>" + "".join(f"<{tag}>{escape(cell).replace('  ', '&emsp;')}</{tag}>" for cell in row) + "</tr>"
+        for place, row in enumerate(rows)
+        for tag in (("th",) if place < heads else ("td",))
+    )
+    said = "".join(f"<p>{escape(note.message)}</p>" for note in report.notes)
+    return f"<table><caption>{escape(caption(report))}</caption>{body}</table><p>{escape(cut_words(report))}</p>{said}"
+
+
+# The report: data with a frame for analysts and a face for terminals and notebooks.
 
 
 class Report(ReportData):
@@ -17,7 +208,7 @@ class Report(ReportData):
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """The figures, one row each; see engine.report.frame."""
+        """The figures, one row each; see engine.report.report."""
         return frame_of(self)
 
     def __repr__(self) -> str:

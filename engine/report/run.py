@@ -4,28 +4,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import polars as pl
 
-from engine.calendar.periods import Period, PeriodRange
-from engine.cuts import Cuts
-from engine.errors import BadArguments
-from engine.formulas.figures import Figure, Nothing
-from engine.labels import label_of
-from engine.plans.currencies import currency_notes, currency_reads
-from engine.plans.expressions import Measured
-from engine.plans.figures import FigurePlan, Figures, Place, Reading
+from engine.books.reader import label_of
+from engine.model.calendar.periods import Period, PeriodRange
+from engine.model.errors import BadArguments
+from engine.model.formulas import Figure, Nothing
+from engine.model.scenarios import Reference, Side, Variance
+from engine.model.scope import Cuts
+from engine.plans.figures import FigurePlan, Figures, Place, Reading, ReportPlan, StatementPlan, Variances
 from engine.plans.freshness import freshness
-from engine.plans.noting import notes
-from engine.plans.report_plan import ReportPlan, StatementPlan
-from engine.plans.rows import Row
-from engine.plans.variances import Variances
+from engine.plans.notes import currency_notes, currency_reads, notes
+from engine.plans.rows import Measured, Row
 from engine.queries.values import Column
 from engine.report.data import Column as ReportColumn
-from engine.report.data import Comparison, Line, Member
+from engine.report.data import Comparison, Line, Member, style_of
 from engine.report.data import Place as ReportPlace
 from engine.report.drill import column_drill, line_drill, place_drill, total_drill
 from engine.report.permission import permission_of
 from engine.report.report import Report
-from engine.report.scenario_style import style_of
-from engine.scenarios import Reference, Side, Variance
 
 MOST_FIGURES = 1_000_000
 NODES = ("node", "own", "memo")  # kinds of rows

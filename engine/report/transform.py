@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from engine.notes import Note
+from engine.model.notes import Note
 from engine.plans.freshness import Freshness
 from engine.report.data import ReportData
 from engine.report.inspection import Inspection

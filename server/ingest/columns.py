@@ -1,16 +1,133 @@
-"""Columns of an extract as the store keeps them: amounts as integers, days, ids, all with the rows that are none."""
+"""Columns of an extract as the store keeps them, and the rows that are rejected, with the reason."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 
 import polars as pl
 
-from engine.calendar.calendar import Calendar
-from engine.calendar.grains import SHAPES
-from engine.calendar.periods import Grain
-from engine.errors import BadPeriod
+from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.periods import SHAPES, Grain, PeriodRange
+from engine.model.errors import BadPeriod
+from engine.model.feeds import Binding, Filling, LoadStatus
+
+# Rejected rows: which row, which column, what was found, and why it cannot be kept.
+
+
+CONNECT, EXTRACT, VALIDATE = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_EXTRACT, LoadStatus.FAILED_VALIDATE
+FILE, ROW = "_file", "_row"  # columns of an extract: where each row came from
+SCHEMA = {"file": pl.String, "row": pl.Int64, "column": pl.String, "found": pl.String, "reason": pl.String}
+
+
+class LoadFailed(Exception):
+    """A load that publishes nothing; `status` says how far it came, and the message why."""
+
+    def __init__(self, status: LoadStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one file or query holds, some rows at a time; each row has FILE and ROW first."""
+
+    name: str
+    pieces: Generator[pl.DataFrame]  # to be closed by who reads it, so that no source is kept open
+
+
+def located(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
+    """Return rows with the file they came from and their number there; `first` rows of it came before."""
+    return frame.with_row_index(ROW, offset=first + 1).select(pl.lit(name).alias(FILE), pl.all())
+
+
+@dataclass
+class Rejects:
+    """The rejected rows of one load, gathered column by column and piece by piece."""
+
+    extract: pl.DataFrame = field(default_factory=pl.DataFrame)
+    found: list[pl.DataFrame] = field(default_factory=list)  # of every piece so far
+    here: list[pl.DataFrame] = field(default_factory=list)  # of the piece being read
+    read: int = 0
+
+    def begin(self, extract: pl.DataFrame) -> None:
+        """Go on with another piece of the extract."""
+        self.extract = extract
+        self.here = []
+        self.read += extract.height
+
+    def where(self, bad: pl.Series, column: str, values: pl.Series, reason: str | pl.Series) -> None:
+        """Reject the rows where `bad` is true, for one reason or for a reason each."""
+        if not bad.any():
+            return
+        reasons = pl.Series("reason", [reason]) if isinstance(reason, str) else reason.filter(bad).alias("reason")
+        rows = self.extract.select(pl.col(FILE).alias("file"), pl.col(ROW).alias("row")).filter(bad)
+        rejected = rows.with_columns(
+            pl.lit(column).alias("column"),
+            values.filter(bad).cast(pl.String).alias("found"),
+            pl.lit(reasons[0]).alias("reason") if len(reasons) == 1 else reasons,
+        ).cast(SCHEMA)  # type: ignore[arg-type]  # polars types a schema more narrowly than it accepts one
+        self.here.append(rejected)
+        self.found.append(rejected)
+
+    @property
+    def report(self) -> pl.DataFrame:
+        """Every rejection: file, row, column, found, reason."""
+        return pl.concat(self.found) if self.found else pl.DataFrame(schema=SCHEMA)
+
+    @property
+    def count(self) -> int:
+        """How many rows are rejected, each counted once."""
+        return self.report.select("file", "row").n_unique() if self.found else 0
+
+    def hold(self, allowed: int) -> None:
+        """Raise LoadFailed where more rows are rejected than a binding allows."""
+        if self.count > allowed:
+            raise LoadFailed(VALIDATE, f"{self.count} of {self.read} rows rejected, {allowed} allowed")
+
+    def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of a frame (in the order of the piece being read) that are not rejected."""
+        if not self.here:
+            return frame
+        rejected = pl.concat(self.here).select(pl.col("row").alias(ROW), pl.col("file").alias(FILE)).unique()
+        place = self.extract.select(FILE, ROW).with_row_index("_place")
+        kept = place.join(rejected.cast({ROW: place.schema[ROW]}), on=[FILE, ROW], how="anti").sort("_place")
+        return frame[kept["_place"]]
+
+
+def lines(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
+    """Yield rejections as lines of text, and how many more there are."""
+    for row in report.head(most).iter_rows(named=True):
+        found = "" if row["found"] is None else f"'{row['found']}' "
+        yield f"{row['file']} row {row['row']}, {row['column']}: {found}{row['reason']}"
+    if report.height > most:
+        yield f"… and {report.height - most} more"
+
+
+def keep_report(report: pl.DataFrame, folder: Path, load_id: str) -> Path | None:
+    """Write rejections to a CSV file that an operator can open, and return its path; None where there are none.
+
+    A disk that takes no report takes none, and the load ends as it would have.
+    """
+    if report.is_empty():
+        return None
+    path = report_file(folder, load_id)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        report.write_csv(path)
+    except OSError:
+        return None
+    return path
+
+
+def report_file(folder: Path, load_id: str) -> Path:
+    """Return the file of the rejected rows of a load."""
+    return folder / f"{load_id}.csv"
+
+
+# Columns of an extract as the store keeps them: amounts as integers, days, ids, all with the rows that are none.
+
 
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)$"
 SCIENTIFIC = r"^[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+$"
@@ -171,3 +288,75 @@ def mapped(column: pl.Series, values: Mapping[str, str]) -> Parsed:
 def because(bad: pl.Series, reason: str) -> pl.Series:
     """Return a reason for every row that is true, null for the others."""
     return pl.DataFrame({"bad": bad}).select(pl.when(pl.col("bad")).then(pl.lit(reason)).alias("reasons"))["reasons"]
+
+
+# Shaping: one extract on its way into a live table, column by column, as its binding maps it.
+
+
+OTHER_SEPARATORS = ";\t|"
+
+
+@dataclass
+class Shaping:
+    """One extract on its way into a live table."""
+
+    binding: Binding
+    extract: pl.DataFrame
+    rejects: Rejects
+    periods: PeriodRange | None = None  # that were asked for, None where all
+    columns: dict[str, pl.Series] = field(default_factory=dict)  # those read so far, each judged once
+
+    def column(self, name: str) -> pl.Series:
+        """Return what fills a column of the live table."""
+        if name not in self.columns:
+            self.columns[name] = self._column(name, self.binding.fillings.get(name))
+        return self.columns[name]
+
+    def _column(self, name: str, filling: Filling | None) -> pl.Series:
+        if filling is not None and filling.constant is not None:
+            return pl.Series(name, [filling.constant]).new_from_index(0, self.extract.height)
+        return self._meant(name, self.extracted((filling.column if filling else None) or name), filling)
+
+    def extracted(self, name: str) -> pl.Series:
+        """Return a column of the extract as it came."""
+        if name not in self.extract.columns or name in (FILE, ROW):
+            known = [column for column in self.extract.columns if column not in (FILE, ROW)]
+            says = f"the extract of {self.binding.key} has no column '{name}'; it has {', '.join(known)}"
+            if len(known) == 1 and any(mark in known[0] for mark in OTHER_SEPARATORS):
+                says += "; the columns of a CSV file are separated by commas"
+            raise LoadFailed(VALIDATE, says)
+        return self.extract[name]
+
+    def _meant(self, name: str, column: pl.Series, filling: Filling | None) -> pl.Series:
+        if filling is None or filling.values is None:
+            return column
+        parsed = mapped(column, filling.values)
+        self.rejects.where(parsed.reasons.is_not_null(), name, column, parsed.reasons)
+        return parsed.values
+
+    def format(self, name: str) -> str | None:
+        """Return the format that the days of a column are written in, None where it is the usual one."""
+        filling = self.binding.fillings.get(name)
+        return filling.format if filling else None
+
+    def ids(self, name: str, *, optional: bool = False) -> pl.Series:
+        """Return a column of ids or names as text, null where nothing fills it and nothing must."""
+        if optional and name not in self.binding.fillings and name not in self.extract.columns:
+            return pl.Series(name, [None], dtype=pl.String).new_from_index(0, self.extract.height)
+        return text(self.column(name))
+
+    def required(self, name: str) -> pl.Series:
+        """Return a column of ids, rejecting rows that have none."""
+        ids = self.ids(name)
+        self.rejects.where(ids.is_null(), name, ids, "is missing")
+        return ids
+
+    def once(self, name: str, ids: pl.Series) -> None:
+        """Reject every row after the first that says the same id."""
+        rejected = ids.is_not_null() & ~ids.is_first_distinct()
+        self.rejects.where(rejected, name, ids, because(rejected, "stands twice").fill_null("stands twice"))
+
+    def finish(self, columns: dict[str, pl.Series]) -> pl.DataFrame:
+        """Return the rows that are kept; LoadFailed where more are rejected than the binding allows."""
+        self.rejects.hold(self.binding.rejects_allowed)
+        return self.rejects.kept(pl.DataFrame(columns))

@@ -1,20 +1,146 @@
 """The daemon: loads every scheduled feed in its turn, each load in a process of its own."""
 
 import logging
+import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from queue import Empty, SimpleQueue
+from tempfile import TemporaryFile
+from threading import Thread
 from time import monotonic
+from typing import IO
 
-from engine.feeds import Binding, LoadAttempt, LoadStatus
-from server.ingest.child import Child, Ended
+from engine.model.feeds import Binding, LoadAttempt, LoadStatus
+from server.base.interfaces import Loads, LoadsAsked, StoreDown
 from server.ingest.delivery import rank
-from server.ingest.history import History
+from server.ingest.folder import Watched
 from server.ingest.schedule import Backoff, Turn, periods_of, turn_of
-from server.ingest.watching import Watched
-from server.ports import StoreDown
+
+# One load in a process of its own: what a loader leaks, breaks or blocks ends with it.
+
+
+LAST_WORDS = 500  # characters of what a load printed that a log line shows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A load whose process is gone."""
+
+    binding: str
+    status: int
+    last_words: str  # the last line that it printed
+
+
+class Child:
+    """A load of a feed that runs; whoever started it is told when its process is gone."""
+
+    def __init__(self, binding: str, command: Sequence[str], tell: Callable[[Ended], None]) -> None:
+        self._binding = binding
+        with ExitStack() as opened:
+            output = opened.enter_context(TemporaryFile())  # a pipe would break where the daemon dies
+            # a session of its own: an interrupt from the keyboard reaches the daemon alone, which ends loads in order
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+            Thread(target=self._wait, args=(output, tell), daemon=True).start()
+            opened.pop_all()
+
+    def terminate(self) -> None:
+        """Ask the load to end."""
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """End the load."""
+        self._process.kill()
+
+    def _wait(self, output: IO[bytes], tell: Callable[[Ended], None]) -> None:
+        status = self._process.wait()
+        with output:
+            output.seek(0)
+            said = output.read().decode(errors="replace").strip()
+        tell(Ended(binding=self._binding, status=status, last_words=said.rpartition("\n")[2][:LAST_WORDS]))
+
+
+# What the daemon knows of the attempts to load each feed: what is recorded, and what could not be.
+
+
+RECENT = 200  # attempts of a feed that are looked at, and as many that succeeded
+RECHECK = 10.0  # seconds after which it is looked whether a load of some other process still runs
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The attempts of a feed as they were at some time."""
+
+    attempts: Sequence[LoadAttempt]
+    at: float
+
+    @property
+    def is_old(self) -> bool:
+        """Whether somebody else's load may have ended since."""
+        running = any(attempt.status is LoadStatus.RUNNING for attempt in self.attempts)
+        return running and monotonic() - self.at > RECHECK
+
+
+class History:
+    """The attempts of each feed, the latest first."""
+
+    def __init__(self, loads: Loads, settle: Callable[[], None]) -> None:
+        self._loads = loads
+        self._settle = settle  # records how attempts ended whose process is gone
+        self._known: dict[str, Known] = {}
+        self._unrecorded: dict[str, list[LoadAttempt]] = {}
+
+    def settle(self) -> None:
+        """Record how attempts ended whose process is gone; StoreDown where that cannot be."""
+        self._settle()
+        self._known.clear()
+
+    def of(self, binding: str) -> Sequence[LoadAttempt]:
+        """Return the attempts of a feed, as known; StoreDown where they cannot be read."""
+        known = self._known.get(binding)
+        if known is not None and known.is_old:
+            self.settle()
+            known = None
+        if known is None:
+            known = self._known[binding] = Known(self._read(binding), monotonic())
+        return [*self._unrecorded.get(binding, ()), *known.attempts]
+
+    def anew(self, binding: str) -> Sequence[LoadAttempt]:
+        """Return the attempts of a feed as they are now; StoreDown where they cannot be read."""
+        self._known.pop(binding, None)
+        return self.of(binding)
+
+    def note(self, binding: Binding, slot: datetime, now: datetime, message: str) -> LoadAttempt:
+        """Remember, and return, an attempt for a slot that could not be recorded itself."""
+        others = [one for one in self._unrecorded.get(binding.key, ()) if one.due_at == slot]
+        noted = LoadAttempt(
+            load_id=f"{binding.key} {slot.isoformat()} {len(others) + 1}",
+            binding=binding.key,
+            source=binding.source.key,
+            target=binding.target,
+            mode=binding.mode,
+            status=LoadStatus.FAILED_INTERRUPTED,
+            started_at=now,
+            finished_at=now,
+            due_at=slot,
+            message=message,
+        )
+        self._unrecorded[binding.key] = [noted, *others]
+        return noted
+
+    def _read(self, binding: str) -> Sequence[LoadAttempt]:
+        recent = self._loads.find(LoadsAsked(bindings=[binding], limit=RECENT))
+        succeeded = self._loads.find(LoadsAsked(bindings=[binding], statuses=[LoadStatus.SUCCESS], limit=RECENT))
+        seen = {attempt.load_id for attempt in recent}
+        return [*recent, *(attempt for attempt in succeeded if attempt.load_id not in seen)]
+
+
+# The daemon: loads every scheduled feed in its turn, each load in a process of its own.
+
 
 TICK = 1.0  # seconds between two looks at the clock and at the files
 GRACE = 30.0  # seconds that loads have to end in once the daemon is told to

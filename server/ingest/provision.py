@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 
-from engine.catalogue import Catalogue, Domain
-from engine.store.files import DIGITS
-from engine.store.layout import UNDATED, Manifest, Partition, pin_current
-from server.ingest.attempts import settle
-from server.ingest.load import staging
-from server.ingest.locks import TargetBusy, holding
-from server.ingest.place import Place
-from server.ports import Loads
+from engine.facts.files import DIGITS
+from engine.facts.manifest import UNDATED, Manifest, Partition, pin_current
+from engine.model.catalogue import Catalogue, Domain
+from server.base.interfaces import Loads
+from server.ingest.folder import Place, TargetBusy, holding
+from server.ingest.load import settle, staging
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
-from engine.calendar.calendar import Calendar
-from engine.calendar.periods import Grain, PeriodRange
-from engine.feeds import Binding, LoadAttempt, LoadMode, LoadStatus, Schedule
+from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.periods import Grain, PeriodRange
+from engine.model.feeds import Binding, LoadAttempt, LoadMode, LoadStatus, Schedule
 
 RETRIED = (
     LoadStatus.FAILED_CONNECT,

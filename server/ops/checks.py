@@ -10,10 +10,10 @@ from secrets import randbelow, token_hex
 
 import pyarrow as pa
 
-from engine.books import Books, Shelf
-from engine.catalogue import Catalogue
-from engine.errors import Unavailable
-from server.ports import Loads, StoreDown
+from engine.books.books import Books, Shelf
+from engine.model.catalogue import Catalogue
+from engine.model.errors import Unavailable
+from server.base.interfaces import Loads, StoreDown
 from server.stores.migrations import held_to_migrations
 from server.stores.postgres import Database
 from server.telemetry.metrics import Metrics

@@ -1,16 +1,29 @@
-"""Readiness: what the server stands on, each part truly used, none waited for longer than its limit."""
+"""Readiness: what the server stands on, checked within time limits, and the port that tells operators."""
 
 import asyncio
+import json
 import logging
-from collections.abc import Callable, Sequence
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Thread
 from time import monotonic
 from typing import Any, Protocol
 
-from server.ports import StoreDown
-from server.telemetry.metrics import Metrics
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from server.base.interfaces import StoreDown
+from server.telemetry.metrics import CONTENT_TYPE, Metrics
+
+# Readiness: what the server stands on, each part truly used, none waited for longer than its limit.
+
 
 LIMIT_SECONDS = 1.0
 KEPT_SECONDS = 1.0  # that an answer stands for those who ask after it
@@ -169,3 +182,92 @@ class Readiness:
             log.warning("%s is unavailable", name, extra=said)
         elif was and not finding.reason:
             log.info("%s is available", name, extra=said)
+
+
+# The health board: where one process writes how the service stands, for others that serve it to tell.
+
+
+class HealthBoard:
+    """A small file that is always whole; its times are those of the machine's clock since it started."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def post(self, health: Json) -> None:
+        """Write how the service stands now."""
+        new = self._path.with_suffix(".new")
+        with suppress(OSError):  # no room for it: what stands there grows old, which says so
+            new.write_text(json.dumps({"at": monotonic(), "health": health}), encoding="utf-8")
+            new.replace(self._path)
+
+    def health(self) -> Json:
+        """Return how the service stood a moment ago."""
+        try:
+            posted = json.loads(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {"status": STARTING}
+        if monotonic() - posted["at"] > STALE_SECONDS:
+            return {"status": UNAVAILABLE}
+        health: Json = posted["health"]
+        return health
+
+
+# The operators' listener: /readyz, /health and /metrics, in a thread beside whatever the process does.
+
+
+STOPPING_SECONDS = 2
+NOT_STORED = {"Cache-Control": "no-store"}
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def health_of(readiness: TellsHealth) -> Endpoint:
+    """Return the endpoint of /health: 200 while the stack is healthy, from memory alone."""
+
+    async def health(_: Request) -> Response:
+        found = readiness.health()
+        return JSONResponse(found, status_code=200 if found["status"] == OK else 503, headers=NOT_STORED)
+
+    return health
+
+
+def ops_application(readiness: Readiness, metrics: Metrics) -> Starlette:
+    """Return the application of the operators' port."""
+
+    async def readyz(_: Request) -> Response:
+        verdict = await readiness.verdict()
+        return JSONResponse(verdict.as_data(), status_code=200 if verdict.ready else 503, headers=NOT_STORED)
+
+    async def show_metrics(_: Request) -> Response:
+        return Response(metrics.page(), media_type=CONTENT_TYPE, headers=NOT_STORED)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        watching = asyncio.create_task(readiness.watch())
+        yield
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+
+    routes = [Route("/readyz", readyz), Route("/health", health_of(readiness)), Route("/metrics", show_metrics)]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+@contextmanager
+def operated(listening: socket.socket, readiness: Readiness, metrics: Metrics) -> Iterator[None]:
+    """Answer operators on a bound socket while the block runs."""
+    config = uvicorn.Config(
+        ops_application(readiness, metrics),
+        http="h11",
+        log_config=None,
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=STOPPING_SECONDS,
+    )
+    server = uvicorn.Server(config)
+    thread = Thread(target=server.run, kwargs={"sockets": [listening]}, name="ops", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(2 * STOPPING_SECONDS)

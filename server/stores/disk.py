@@ -12,7 +12,7 @@ from pathlib import Path
 from time import time
 from typing import BinaryIO
 
-from server.ports import NoRoom, StoreDown
+from server.base.interfaces import NoRoom, StoreDown
 
 MEGABYTE = 1 << 20
 STAGED = ".part"

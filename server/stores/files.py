@@ -8,7 +8,7 @@ from typing import Any, LiteralString
 from psycopg.rows import dict_row, scalar_row
 from psycopg.types.json import Jsonb
 
-from server.ports import Arrived, File, Seen, Upload
+from server.base.interfaces import Arrived, File, Seen, Upload
 from server.stores.postgres import Lends
 
 # what an owner has grows in one place at a time: otherwise two could each find room for themselves

@@ -16,8 +16,8 @@ from redis.asyncio import BlockingConnectionPool, Redis, UnixDomainSocketConnect
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
-from server.ports import CapReached, StoreDown
-from server.stores.breaker import Breaker
+from server.base.interfaces import CapReached, StoreDown
+from server.stores.circuit_breaker import Breaker
 from server.stores.memory import MemoryLeases
 from server.stores.valkey import reached
 

@@ -7,9 +7,9 @@ from typing import Any, LiteralString
 from psycopg.rows import dict_row, scalar_row
 from psycopg.sql import SQL, Composed, Identifier, Placeholder
 
-from engine.calendar.periods import Span
-from engine.feeds import LoadAttempt, LoadMode, LoadStatus
-from server.ports import LoadsAsked, LoadTally
+from engine.model.calendar.periods import Span
+from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus
+from server.base.interfaces import LoadsAsked, LoadTally
 from server.stores.postgres import Lends
 
 TEXTS = ("load_id", "binding", "source", "target", "periods", "message", "rejects_file")

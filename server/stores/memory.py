@@ -1,15 +1,35 @@
-"""Snapshots and leases in memory: for one process, and gone with it."""
+"""Snapshots and leases in memory, for one process, and the references under which snapshots are kept."""
 
 import asyncio
+import re
+from base64 import b32encode
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from secrets import token_hex
+from secrets import token_bytes, token_hex
 from threading import Lock
 from time import monotonic
 
-from server.ports import CapReached
-from server.stores.references import new_reference
+from server.base.interfaces import CapReached
+
+# References to snapshots: 160 random bits, written so that models copy them without a mistake.
+
+
+REFERENCE = re.compile(r"ds_[a-z2-7]{32}")
+
+
+def new_reference() -> str:
+    """Return a reference that nobody can guess."""
+    return f"ds_{b32encode(token_bytes(20)).decode().lower()}"
+
+
+def is_reference(text: str) -> bool:
+    """Tell whether a text has the shape of a reference."""
+    return REFERENCE.fullmatch(text) is not None
+
+
+# Snapshots and leases in memory: for one process, and gone with it.
+
 
 MOST_BYTES = 256 << 20  # of all snapshots together
 

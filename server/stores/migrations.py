@@ -18,7 +18,7 @@ from time import monotonic, sleep
 import psycopg
 from psycopg.rows import TupleRow
 
-from server.ports import StoreDown
+from server.base.interfaces import StoreDown
 from server.stores.postgres import connect
 
 MIGRATIONS = Path(__file__).parents[2] / "migrations"

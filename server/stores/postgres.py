@@ -1,8 +1,12 @@
-"""The platform database: PostgreSQL through a pool of connections that are checked as they are borrowed."""
+"""The platform database: a checked connection pool, refused at once while it is away, dumped and restored."""
 
 import logging
+import os
+import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from pathlib import Path
+from threading import Thread
 from typing import Protocol, TypeVar
 
 import psycopg
@@ -10,10 +14,15 @@ from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
+from psycopg.sql import SQL, Identifier
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from server.ports import StoreDown
-from server.settings import BadSetting, variable_of
+from server.base.interfaces import StoreDown
+from server.base.settings import BadSetting, variable_of
+from server.stores.circuit_breaker import Breaker
+
+# The platform database: PostgreSQL through a pool of connections that are checked as they are borrowed.
+
 
 Returned = TypeVar("Returned")
 
@@ -206,3 +215,95 @@ def broken(fault: psycopg.Error) -> StoreDown:
         return StoreDown(f"the platform database {known}")
     lost = "the connection to the platform database was lost"
     return Unreachable(lost) if (fault.sqlstate or GOING).startswith(GOING) else StoreDown(lost)
+
+
+# The platform database as callers ask it: while it is away they are told so at once, and why, without a wait.
+#
+# Who sees how it stands does that in a thread, and is waited for no longer than a database takes that is back. What
+# runs beside calls asks the database itself: it has the time, and a load that ended must not be taken for one that
+# failed.
+
+
+LATEST = 4.0  # seconds until somebody sees how it stands: it is asked again before long
+GLANCE = 0.25  # that a caller waits for that
+
+
+class Spared:
+    """A database that is not asked for a moment once it could not be reached several times."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._breaker = Breaker(failure=Unreachable, latest=LATEST)
+
+    @contextmanager
+    def transaction(self) -> Iterator[psycopg.Connection[TupleRow]]:
+        """Lend a connection for one transaction; StoreDown, at once where the database could not be reached lately."""
+        if self._breaker.is_due:
+            looking = Thread(target=self._look, name="look at the platform database", daemon=True)
+            looking.start()
+            looking.join(GLANCE)
+        with self._breaker.watched(trying=False), self._database.transaction() as connection:
+            yield connection
+
+    def _look(self) -> None:
+        with suppress(StoreDown), self._breaker.watched():
+            self._database.look()
+
+
+# Dumps: the platform database as a file of pg_dump, and back.
+
+
+NO_OWNERS = ("--no-owner", "--no-privileges")  # whoever restores it owns it
+MAINTENANCE = "postgres"  # database that every server has
+TABLES = "select count(*) from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r'"
+
+
+class NotEmpty(StoreDown):
+    """A database that holds something already."""
+
+
+def server_major(uri: str) -> int:
+    """Return the version of the server of a database."""
+    with closing(connect(uri)) as connection:
+        return connection.info.server_version // 10000
+
+
+def dump(uri: str, program: Path, file: Path) -> None:
+    """Write a database to a file, as it is at one moment; StoreDown where that fails."""
+    run([program, "--format=custom", f"--file={file}", *NO_OWNERS], uri)
+
+
+def fill(uri: str, program: Path, file: Path) -> None:
+    """Fill a database with what was dumped, all of it or nothing; StoreDown where that fails."""
+    run([program, "--single-transaction", "--exit-on-error", *NO_OWNERS, str(file)], uri)
+
+
+def run(command: list[str | Path], uri: str) -> None:
+    """Run a tool of PostgreSQL on a database; its password is in the environment, where ps does not show it."""
+    said = {name: str(value) for name, value in conninfo_to_dict(connection_string(uri)).items()}
+    password = {"PGPASSWORD": said.pop("password")} if "password" in said else {}
+    done = subprocess.run(  # noqa: S603 - the tools are those found beside the server
+        [command[0], f"--dbname={make_conninfo(**said)}", *command[1:]],
+        env={**os.environ, **password},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        name = Path(command[0]).name
+        raise StoreDown(f"{name} failed: {done.stderr.strip().splitlines()[0] if done.stderr else done.returncode}")
+
+
+def new_database(uri: str) -> None:
+    """Make a database where there is none of its name; NotEmpty where there is one that holds tables."""
+    name = str(conninfo_to_dict(connection_string(uri)).get("dbname", MAINTENANCE))
+    with closing(connect(make_conninfo(uri, dbname=MAINTENANCE))) as server:
+        try:
+            if server.execute("select from pg_database where datname = %s", (name,)).fetchone() is None:
+                server.execute(SQL("create database {}").format(Identifier(name)))
+        except psycopg.Error as fault:
+            said = fault.diag.message_primary or "the connection was lost"
+            raise StoreDown(f"the new database cannot be made ({said}); make it, empty, and restore into it") from None
+    with closing(connect(uri)) as database:
+        if database.execute(TABLES).fetchone() != (0,):
+            raise NotEmpty("the database to restore into holds tables; name a new one, and switch to it afterwards")

@@ -10,8 +10,8 @@ from psycopg.rows import dict_row, scalar_row
 
 from engine.instance.documents import Document, Tree
 from engine.instance.profiles import ASSIGN, FILE, profiles_document, read_content
-from server.ports import ProfileSource, StoreDown
-from server.settings import Settings
+from server.base.interfaces import ProfileSource, StoreDown
+from server.base.settings import Settings
 from server.stores.postgres import Database
 
 RESTING = 1.0  # seconds that a file which was just written is given, lest it be read half written

@@ -1,31 +1,87 @@
-"""Metrics: what Prometheus reads of a service, its workers added up.
-
-Every label is one of a bounded set: tools and outcomes of the code, bindings of the instance, checks of readiness.
-"""
+"""Metrics: what Prometheus reads of a service, its workers added up."""
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
+from threading import Lock
 
 from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
     Histogram,
+    Metric,
     disable_created_metrics,
     generate_latest,
 )
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.gc_collector import GCCollector
+from prometheus_client.mmap_dict import MmapedDict
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from engine.feeds import LoadStatus
-from server.ports import LoadTally
-from server.telemetry.shared import Added
+from engine.model.feeds import LoadStatus
+from server.base.interfaces import LoadTally
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # no types there; a series beside each counter
+# Metrics that several processes count in files of one folder, each in its own, and one process adds up.
+#
+# prometheus_client counts there where a variable of the environment names the folder. What a process counted outlives
+# it: it is added to the files of those that are gone, so that there are never more files than processes.
+
+
+FOLDER = "counts"
+GONE = "gone"  # stands in file names where others have a process id
+
+
+def environment(run_folder: Path) -> Mapping[str, str]:
+    """Return the environment of a process that counts in a folder."""
+    folder = run_folder / FOLDER
+    folder.mkdir(exist_ok=True)
+    return {"PROMETHEUS_MULTIPROC_DIR": str(folder)}
+
+
+class Added:
+    """What the processes of a folder counted, added up."""
+
+    def __init__(self, run_folder: Path, registry: CollectorRegistry) -> None:
+        self._folder = Path(environment(run_folder)["PROMETHEUS_MULTIPROC_DIR"])
+        self._files = MultiProcessCollector(None, path=str(self._folder))
+        self._adding = Lock()
+        registry.register(self)
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the sums."""
+        with self._adding:
+            return list(self._files.collect())
+
+    def ended(self, process: int) -> None:
+        """Add what a process counted to what those before it did; what it had in hand is forgotten."""
+        with self._adding:
+            for path in self._folder.glob(f"*_{process}.db"):
+                kind = path.name.removesuffix(f"_{process}.db")
+                if not kind.startswith("gauge"):
+                    add(path, path.with_name(f"{kind}_{GONE}.db"))
+                path.unlink()
+
+
+def add(counted: Path, to: Path) -> None:
+    """Add the values of one file to those of another."""
+    if not counted.stat().st_size:  # it was killed before it could begin
+        return
+    total = MmapedDict(str(to))
+    for key, value, _, _ in MmapedDict.read_all_values_from_file(str(counted)):
+        total.write_value(key, total.read_value(key)[0] + value, 0.0)
+    total.close()
+
+
+# Metrics: what Prometheus reads of a service, its workers added up.
+#
+# Every label is one of a bounded set: tools and outcomes of the code, bindings of the instance, checks of readiness.
+
+
+disable_created_metrics()  # it makes a series beside each counter
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 PAGE = os.sysconf("SC_PAGE_SIZE")

@@ -1,9 +1,12 @@
-"""Files: kept results as downloads."""
+"""Files: kept results as downloads, and files that callers upload or import."""
 
-from engine.requests import ExportRequest, FileRequest
-from server.caller import Caller
-from server.wire.answer import Answer
-from server.wire.files import given_json
+from engine.model.requests import CompleteRequest, ExportRequest, FileRequest, ImportRequest, UploadRequest
+from server.base.links import read_hosts
+from server.caller.caller import Caller
+from server.tools.tool import Deployment, Effect, Tool
+from server.wire.answers import Answer, file_json, given_json, reserved_json
+
+# Files: kept results as downloads.
 
 
 def export_dataset(caller: Caller, asked: ExportRequest) -> Answer:
@@ -14,3 +17,119 @@ def export_dataset(caller: Caller, asked: ExportRequest) -> Answer:
 def get_file_download(caller: Caller, asked: FileRequest) -> Answer:
     """Renew the link to a file."""
     return Answer(given_json(caller.files.link(asked.file_id)))
+
+
+# Uploads: files that callers send, or have fetched from their host.
+
+
+def begin_file_upload(caller: Caller, asked: UploadRequest) -> Answer:
+    """Reserve room for a file and return where it is sent."""
+    return Answer(reserved_json(caller.uploads.begin(asked)))
+
+
+def complete_file_upload(caller: Caller, asked: CompleteRequest) -> Answer:
+    """Make what was sent a file."""
+    return Answer(file_json(caller.uploads.complete(asked.upload_id)))
+
+
+def import_host_file(caller: Caller, asked: ImportRequest) -> Answer:
+    """Fetch a file from its host."""
+    imported = caller.imports.take(asked.file)
+    return Answer(file_json(imported.file, imported.notes))
+
+
+# Kept results as files, and the links to them.
+
+
+ARTIFACTS = (
+    Tool(
+        name="export_dataset",
+        title="Export to a file",
+        description=(
+            "Make a result into a file, without running it again: json with all its metadata, or an xlsx workbook laid "
+            "out as the result was seen. Take the data_ref from the result of run_statement, run_metric or "
+            "inspect_rows; the file holds all of it, also what the answer had no room for. Returns a download_url for "
+            "the user, which opens without a token for a while; get_file_download renews it. Creates a temporary file "
+            "of the caller's own; the books stay as they are."
+        ),
+        request=ExportRequest,
+        run=export_dataset,
+        example={},  # a data_ref is of one call
+        lane="heavy",
+        effect=Effect.FILE,
+    ),
+    Tool(
+        name="get_file_download",
+        title="Renew a download link",
+        description=(
+            "Return a new link to a file that export_dataset made, while the file is there and its owner may still "
+            "see all that it holds. Call it when a download_url has expired."
+        ),
+        request=FileRequest,
+        run=get_file_download,
+        example={},  # a file_id is of one call
+    ),
+)
+
+
+# Files that callers bring, where a deployment takes any.
+
+
+def no_uploads(deployment: Deployment) -> str | None:
+    """Return why nothing is uploaded, None where callers may."""
+    return None if deployment.settings.uploads_enabled else "SVC_MCP_UPLOADS_ENABLED is not true"
+
+
+def no_imports(deployment: Deployment) -> str | None:
+    """Return why nothing is imported, None where callers may."""
+    hosts = read_hosts(deployment.settings.import_hosts)
+    return no_uploads(deployment) or (None if hosts else "SVC_FILE_IMPORT_HOSTS names no host")
+
+
+UPLOADS = (
+    Tool(
+        name="begin_file_upload",
+        title="Begin an upload",
+        description=(
+            "Reserve room for a file of the user's and return an upload_url for it, for a while. Then send the bytes "
+            "of the file there as the body of one HTTP PUT, such as: curl --upload-file FILE 'UPLOAD_URL'; the link "
+            "needs no token. Then call complete_file_upload. The file is kept for its owner as it is: no tool reads "
+            "it, and it changes no figure."
+        ),
+        request=UploadRequest,
+        run=begin_file_upload,
+        example={"filename": "budget 2026.csv", "mime_type": "text/csv", "size_bytes": 1024},
+        effect=Effect.FILE,
+        withheld=no_uploads,
+    ),
+    Tool(
+        name="complete_file_upload",
+        title="Complete an upload",
+        description=(
+            "Register a file once its bytes were sent to the upload_url of begin_file_upload. Returns its file_id, "
+            "size and sha256; get_file_download returns a link to it. Called again, it returns the same file. "
+            "Where the bytes have not come, it says so, and may be called again."
+        ),
+        request=CompleteRequest,
+        run=complete_file_upload,
+        example={},  # an upload_id is of one call
+        effect=Effect.FILE,
+        withheld=no_uploads,
+    ),
+    Tool(
+        name="import_host_file",
+        title="Import an attachment",
+        description=(
+            "Take over a file that the user attached to the conversation, from the address that the host gives it: "
+            "only from hosts that this deployment allows, which a refusal names. Returns its file_id, size and "
+            "sha256; get_file_download returns a link to it. The file is kept for its owner as it is: no tool reads "
+            "it, and it changes no figure."
+        ),
+        request=ImportRequest,
+        run=import_host_file,
+        example={},  # such an address is of one conversation
+        effect=Effect.FILE,
+        withheld=no_imports,
+        attachments=("file",),
+    ),
+)

@@ -4,17 +4,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from engine.errors import BadArguments, UnknownName
-from engine.feeds import Binding, LoadStatus
-from engine.feeds_seen import FeedSeen, is_served
-from engine.notes import Note
-from engine.quoting import ECHO_CHARACTERS, ECHO_NAMES, closest, cut, quoted
-from engine.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
-from server.caller import Caller
-from server.feeds import LastLoads
-from server.wire.answer import Answer, Json
+from engine.books.visible_feeds import FeedSeen, is_served
+from engine.model.errors import ECHO_CHARACTERS, ECHO_NAMES, BadArguments, UnknownName, closest, cut, quoted
+from engine.model.feeds import Binding, LoadStatus
+from engine.model.notes import Note
+from engine.model.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
+from server.caller.caller import Caller
+from server.caller.feeds import LastLoads
+from server.tools.tool import Tool
+from server.wire.answers import Answer, Json, Left, axes_of, fitted, listed
 from server.wire.feeds import binding_json, configuration_axes, configuration_json, load_json
-from server.wire.fitting import Left, axes_of, fitted, listed
+
+# Ingestion status: which feeds there are, when they are due, and how their loads went.
+
 
 DEFAULT, MOST = 50, 200
 FAILED = tuple(status for status in LoadStatus if status.failed)
@@ -150,3 +152,57 @@ def withheld(feeds: Iterable[FeedSeen]) -> list[Note]:
 def said(notes: Sequence[Note]) -> Json:
     """Return notes as part of a result."""
     return {"notes": [note.as_data() for note in notes]}
+
+
+# How fresh the data is: loads and feeds.
+
+
+INGESTION = (
+    Tool(
+        name="list_load_history",
+        title="Load history",
+        description=(
+            "List the attempts to load data, the most recent first: which feed filled which dataset (dataset_id is "
+            "the live table), when, how it ended, how many rows landed, and why it failed. Answers whether the "
+            "data behind figures is fresh and complete; no figures here. Filters combine with AND."
+        ),
+        request=LoadHistoryRequest,
+        run=list_load_history,
+        example={"dataset_id": "live.gl", "period": "2026-09", "status": "success", "limit": 5},
+    ),
+    Tool(
+        name="get_load_status",
+        title="Load status",
+        description=(
+            "Describe one load whole: its times, rows read, landed and rejected, its error, and served_now: "
+            "whether rows it brought are among those that figures are made of now. Take the load_id from "
+            "list_load_history or from the freshness of a result."
+        ),
+        request=LoadRequest,
+        run=get_load_status,
+        example={},  # a load_id is of one deployment
+    ),
+    Tool(
+        name="list_bindings",
+        title="List feeds",
+        description=(
+            "List the data feeds (bindings): the source and the live table of each, its schedule with the time it "
+            "is due next, its last attempt and its last success. Answers when data will be fresh again."
+        ),
+        request=BindingsRequest,
+        run=list_bindings,
+        example={"target": "live.gl"},
+    ),
+    Tool(
+        name="get_binding",
+        title="Feed configuration",
+        description=(
+            "Describe one data feed whole: its extract query or file pattern, parameters, what fills each column, "
+            "currency conversion, schedule, and what becomes of rejected rows and unknown members. Credentials "
+            "are never shown. Take the binding_id from list_bindings."
+        ),
+        request=BindingRequest,
+        run=get_binding,
+        example={"binding_id": "gl"},
+    ),
+)

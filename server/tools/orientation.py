@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from engine.calendar.periods import Grain
-from engine.catalogue import Catalogue
-from engine.reader import Reader
-from engine.requests import NothingAsked
-from server.caller import Caller
-from server.wire.answer import Answer, Json
-from server.wire.fitting import Left, axes_of, fitted, listed
+from engine.books.reader import Reader
+from engine.model.calendar.periods import Grain
+from engine.model.catalogue import Catalogue
+from engine.model.requests import NothingAsked
+from server.caller.caller import Caller
+from server.tools.tool import Tool
+from server.wire.answers import Answer, Json, Left, axes_of, fitted, listed
 
 FULL_PNL = "full_pnl"
 OTHER_STATEMENTS = (
@@ -87,3 +87,15 @@ def fiscal_words(catalogue: Catalogue) -> str:
         f"Amounts are in {catalogue.currency}. A period is {calendar.codes}: {examples}. Both bounds of a range have "
         "the same grain."
     )
+
+
+ORIENTATION = (
+    Tool(
+        name="svc_orientation",
+        title="Orientation",
+        description="Call this first: what these books hold, their fiscal year, statements, and how to ask.",
+        request=NothingAsked,
+        run=svc_orientation,
+        example={},
+    ),
+)

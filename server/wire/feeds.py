@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from engine.feeds import Binding, Conversion, Filling, LoadAttempt, LoadMode, Schedule, SourceKind
-from server.feeds import LastLoads
+from engine.model.feeds import Binding, Conversion, Filling, LoadAttempt, LoadMode, Schedule, SourceKind
+from server.caller.feeds import LastLoads
 from server.ingest.schedule import next_slot
-from server.wire.answer import Json
-from server.wire.fitting import Left, split
+from server.wire.answers import Json, Left, split
 
 
 def load_json(attempt: LoadAttempt) -> Json:

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.errors import BadArguments, Refusal
-from engine.quoting import quoted
-from server.wire.schema import Json
+from engine.model.errors import BadArguments, Refusal, quoted
+from server.wire.arguments import Json
 
 DEEPEST = 32  # levels of arguments
 OF_THE_ENVELOPE = 2  # levels of a message around them: its own, and its params

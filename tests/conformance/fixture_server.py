@@ -6,14 +6,14 @@ serve`, and by itself as its own workers.
 
 import sys
 
-from engine.requests import NothingAsked
-from server.caller import Caller
-from server.commands.serve import preside
-from server.settings import read_settings
-from server.tool import Tool
-from server.toolbox import TOOLS
-from server.wire.answer import Answer
-from server.workers.worker import main
+from engine.model.requests import NothingAsked
+from server.base.settings import read_settings
+from server.caller.caller import Caller
+from server.run.commands.serve import preside
+from server.run.workers.worker import main
+from server.tools.tool import Tool
+from server.tools.toolbox import TOOLS
+from server.wire.answers import Answer
 
 SECRET = "the-password-of-a-database"  # noqa: S105  # must not reach a client: a test looks for it
 

@@ -13,8 +13,8 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from server.settings import Settings
-from server.toolbox import TOOLS
+from server.base.settings import Settings
+from server.tools.toolbox import TOOLS
 from tests.conformance.figures import PNL, STATEMENT
 from tests.conformance.running import HERE, MODULES, Served, at_home, inspect
 from tests.support.books import ROOT

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from server.toolbox import TOOLS
-from server.widgets import built
+from server.tools.tool import built
+from server.tools.toolbox import TOOLS
 from tests.conformance.figures import PNL, SCENARIOS, STATEMENT
 from tests.conformance.running import Inspected, Served, inspect
 from tests.support.node import missing

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from server.commands.serve import announcement
-from server.settings import Settings
-from server.tokens.dev import DevKey
-from server.toolbox import TOOLS
+from server.auth.bearer import DevKey
+from server.base.settings import Settings
+from server.run.commands.serve import announcement
+from server.tools.toolbox import TOOLS
 from tests.support.books import ROOT
 
 PAGE = (ROOT / "docs" / "connect.md").read_text(encoding="utf-8")

@@ -11,12 +11,12 @@ import psycopg
 import pytest
 import yaml
 
-from engine.books import Shelf
-from engine.checks import data_faults, profile_faults
+from engine.books.books import Shelf
+from engine.books.checks import data_faults, profile_faults
 from engine.door import STORE, open_books
-from engine.feeds import LoadMode
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
+from engine.model.feeds import LoadMode
 from engine.report.report import Report
 from scripts.schemas import SCHEMAS
 from tests.support.books import load_feeds

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from scripts.settings_table import PAGE, described, written
-from server.settings import Settings
+from server.base.settings import Settings
 from server.telemetry.metrics import Metrics
 from tests.support.books import ROOT
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.report.report import Report
-from server.toolbox import TOOLS
+from server.tools.toolbox import TOOLS
 from tests.support.books import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from server.tokens.authority import CannotVerify
-from server.tokens.bearer import Bearer
-from server.tokens.checks import Expected
-from server.tokens.key_cache import KeyCache, Times
-from server.tokens.provider import Provider
+from server.auth.authority import CannotVerify
+from server.auth.bearer import Bearer
+from server.auth.checks import Expected
+from server.auth.keys import KeyCache, Provider, Times
 from tests.identity.providing import HERE, SECRET, IdentityProvider, LoggedIn, by_hand, providing
 from tests.support.issuing import RESOURCE, Issuer, ec_key, rsa_key
 from tests.support.many import Asking, result, serving_many

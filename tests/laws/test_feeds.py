@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from engine.books import Shelf
-from engine.calendar.periods import Span
-from engine.cuts import Cut
-from engine.errors import Refusal
-from engine.feeds import Binding, Conversion, Filling, LoadAttempt, LoadMode, LoadStatus, Source, SourceKind
+from engine.books.books import Shelf
 from engine.instance.read import Instance, read_instance
-from engine.profiles import Grant, Names, Profile
-from server.caller import Callers
-from server.feeds import Feeds
-from server.toolbox import TOOLS
-from server.wire.answer import as_text
-from server.wire.read import read_request
+from engine.model.calendar.periods import Span
+from engine.model.errors import Refusal
+from engine.model.feeds import Binding, Conversion, Filling, LoadAttempt, LoadMode, LoadStatus, Source, SourceKind
+from engine.model.profiles import Grant, Names, Profile
+from engine.model.scope import Cut
+from server.caller.caller import Callers
+from server.caller.feeds import Feeds
+from server.tools.toolbox import TOOLS
+from server.wire.answers import as_text
+from server.wire.arguments import read_request
 from tests.laws.scoped.profiles import NEW, NOBODY, UNASSIGNED, ProfileAsked, World, profiles_asked
 from tests.support.books import load_feeds
 from tests.support.fed import BEGIN, SOMEBODY

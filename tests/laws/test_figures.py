@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.door import Door
-from engine.exact import Exact
+from engine.model.exact import Exact
 from engine.report.data import Line
 from engine.report.report import Report
 from tests.laws.oracle.asking import Behind, Told, Where, ask, behind, figures_of, is_well_written, place_of, told

@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.principal import Principal
+from server.base.interfaces import Principal
 from tests.laws.scoped.answering import told
 from tests.laws.scoped.books import random_books
 from tests.laws.scoped.calls import Call, calls

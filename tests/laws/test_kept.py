@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine.door import open_books
-from engine.errors import ExpiredReference, Refusal
+from engine.model.errors import ExpiredReference, Refusal
 from tests.laws.scoped.books import GL, Books, Row, random_books
 from tests.laws.scoped.cutting import Sight
 from tests.laws.scoped.profiles import ProfileAsked, profiles_asked

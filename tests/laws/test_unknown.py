@@ -15,16 +15,15 @@ from typing import Any
 import polars as pl
 import pytest
 
-from engine.books import Books, Shelf
-from engine.feeds import LoadAttempt
+from engine.books.books import Books, Shelf
 from engine.instance.read import read_instance
-from engine.scope import Cell
-from engine.slices import Presence, RowSlice, Slice
-from engine.store.protocol import FactStore
-from server.caller import Callers
-from server.feeds import Feeds
-from server.scripts import Workshop
-from server.toolbox import TOOLS
+from engine.model.fact_store import FactStore, Presence, RowSlice, Slice
+from engine.model.feeds import LoadAttempt
+from engine.model.scope import Cell
+from server.caller.caller import Callers
+from server.caller.feeds import Feeds
+from server.caller.scripts import Workshop
+from server.tools.toolbox import TOOLS
 from tests.laws.scoped.answering import plain, told
 from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY, attempt_of

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 import yaml
 
-from engine.store.layout import pin_current
+from engine.facts.manifest import pin_current
 from tests.conftest import AW
 from tests.support.books import ADVENTUREWORKS, edited_copy, load_instance, needs
 from tests.support.postgres import postgres

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.door import Door
-from engine.errors import BadArguments
+from engine.model.errors import BadArguments
 from tests.support.small import codes, figure, figures, small_books
 
 OUTLOOK = {"Outlook": "actual+forecast"}

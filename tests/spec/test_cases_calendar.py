@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from engine.door import Door
-from engine.errors import BadPeriod, GrainUnavailable
+from engine.model.errors import BadPeriod, GrainUnavailable
 from engine.report.report import Report
-from server.ingest.attempts import BindingFailed
+from server.ingest.load import BindingFailed
 from tests.spec.test_cases_time import PY, daily, of
 from tests.support.calendars import four_four_five, table
 from tests.support.inspecting import ledger, rows_of

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from engine.door import Door
+from engine.present.blocks import goodness
 from engine.report.layout import layout
 from engine.report.report import Report
-from engine.table import goodness
 from tests.support.small import codes, figure, figures, small_books
 
 BOTH = {"A": "actual", "B": "budget", "V": "var(actual,budget)", "%": "var_pct(actual,budget)"}

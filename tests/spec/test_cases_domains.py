@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.door import Door
-from engine.errors import DimensionUnavailable, MixedDomains
+from engine.model.errors import DimensionUnavailable, MixedDomains
 from tests.support.small import codes, figures, small_books
 
 A = {"A": "actual"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.answers.figures import answer
 from engine.door import Door, open_books
+from engine.present.answers.reports import answer
 from tests.support.dated_loads import Feeds
 
 A = {"A": "actual"}

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from engine.door import Door
-from engine.errors import AmbiguousWeight
-from engine.exact import Exact
+from engine.model.errors import AmbiguousWeight
+from engine.model.exact import Exact
 from tests.support.small import codes, figure, figures, small_books
 
 A = {"A": "actual"}

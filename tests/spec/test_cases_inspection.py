@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from engine.answers.figures import answer
 from engine.door import Door
-from engine.plans.report_plan import plan_metrics, plan_statement
-from engine.queries.resolve import metric_query, statement_query
+from engine.model.requests import MetricRequest, ScenarioAsked, StatementRequest
+from engine.plans.figures import plan_metrics, plan_statement
+from engine.present.answers.reports import answer
+from engine.queries.reports import metric_query, statement_query
 from engine.report.run import run
-from engine.requests import MetricRequest, ScenarioAsked, StatementRequest
 from tests.support.drilling import calls, exactly, figure_behind
 from tests.support.inspecting import CAP, FACTS, UNCUT, ledger, rows_of
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.answers.budget import tokens
-from engine.answers.figures import answer
 from engine.door import Door, open_books
-from engine.exact import Exact
+from engine.model.exact import Exact
+from engine.present.answers.budget import tokens
+from engine.present.answers.reports import answer
 from engine.report.report import Report
 from tests.support.books import load_instance
 from tests.support.small import figure, figures, small_books, write_ledger

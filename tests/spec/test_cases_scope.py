@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from engine.books.reader import Reader
+from engine.books.search import search
 from engine.door import Door, open_books
-from engine.errors import ExpiredReference, Refusal
 from engine.instance.read import read_instance
-from engine.plans.report_plan import plan_metrics
-from engine.queries.resolve import metric_query
-from engine.reader import Reader
+from engine.model.errors import ExpiredReference, Refusal
+from engine.model.requests import MetricRequest, ScenarioAsked, SearchRequest
+from engine.plans.figures import plan_metrics
+from engine.queries.reports import metric_query
 from engine.report.run import run
-from engine.requests import MetricRequest, ScenarioAsked, SearchRequest
-from engine.search.search import search
 from tests.support.books import load_feeds, load_instance
 from tests.support.inspecting import FACTS, ledger, rows_of
 from tests.support.small import codes, figure, figures, granting, small_books, write_instance

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.door import Door
-from engine.errors import BadPeriod, DimensionUnavailable, GrainUnavailable, MixedGrains, Refusal
+from engine.model.errors import BadPeriod, DimensionUnavailable, GrainUnavailable, MixedGrains, Refusal
 from tests.support.small import codes, figure, figures, small_books
 
 A = {"A": "actual"}

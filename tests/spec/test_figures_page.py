@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.answers.figures import answer
 from engine.door import Door
-from engine.errors import Refusal
+from engine.model.errors import Refusal
+from engine.present.answers.reports import answer
+from engine.present.blocks import table as render_block
 from engine.report.report import Report
-from engine.table import table as render_block
 from tests.support.dated_loads import Feeds
 from tests.support.drilling import calls, figure_behind
 from tests.support.inspecting import rows_of

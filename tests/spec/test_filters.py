@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.door import Door
-from engine.errors import BadArguments, BadPeriod
+from engine.model.errors import BadArguments, BadPeriod
 from tests.support.small import figure, figures, small_books
 
 A = {"A": "actual"}

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from engine.answers.rows import rows_answer
 from engine.door import Door
-from engine.grid import MOST_ROWS, grid
+from engine.model.requests import RowsRequest
+from engine.present.answers.rows import rows_answer
+from engine.present.blocks import MOST_ROWS, grid
 from engine.queries.rows import row_query
 from engine.report.inspection import Inspection, inspect
-from engine.requests import RowsRequest
 from tests.support.inspecting import CAP, UNCUT, ledger
 
 SIGNED = """

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from engine.answers.budget import tokens
-from engine.answers.rows import rows_answer
 from engine.door import Door
-from engine.errors import BadArguments, BadPeriod, ColumnUnavailable, DimensionUnavailable, Refusal, UnknownName
+from engine.model.errors import BadArguments, BadPeriod, ColumnUnavailable, DimensionUnavailable, Refusal, UnknownName
+from engine.model.requests import RowsRequest
+from engine.present.answers.budget import tokens
+from engine.present.answers.rows import rows_answer
 from engine.queries.rows import row_query
 from engine.report.inspection import inspect
-from engine.requests import RowsRequest
 from tests.support.drilling import exactly
 from tests.support.inspecting import CAP, FACTS, UNCUT, ledger, rows_of
 

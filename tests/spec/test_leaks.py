@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.errors import AmbiguousWeight
+from engine.model.errors import AmbiguousWeight
 from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY, Fed
 from tests.support.memory import MemoryLoads

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.door import Door, open_books
-from engine.errors import ExpiredReference
+from engine.model.errors import ExpiredReference
 from engine.report.report import Report
 from tests.support.books import load_instance
 from tests.support.small import codes, csv, figures, granting, write_instance

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from server.tool import Effect
-from server.toolbox import TOOLS
+from server.tools.tool import Effect
+from server.tools.toolbox import TOOLS
 
 Call = tuple[str, dict[str, Any]]
 

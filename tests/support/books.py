@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from engine.instance.read import read_instance
+from server.base.interfaces import Loads
+from server.ingest.folder import Place
 from server.ingest.load import Loaded, load
-from server.ingest.place import Place
-from server.ports import Loads
 from tests.support.memory import MemoryLoads
 
 ROOT = Path(__file__).parents[2]

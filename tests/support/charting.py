@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import vl_convert
 
-from engine.charts.charts import Chart, chart
-from engine.requests import ChartSpec
+from engine.model.requests import ChartSpec
+from engine.present.charts.charts import Chart, chart
 
 MONTHS = [f"2026-{month:02}" for month in range(1, 7)]
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from engine.door import Door, open_books
+from engine.facts.manifest import current_version, manifest_file
 from engine.report.report import Report
-from engine.store.layout import current_version, manifest_file
 from tests.support.books import load_feeds
 from tests.support.small import csv, write_instance
 

@@ -131,7 +131,7 @@ def worker_killed(on: Scene) -> Mend:
     (worker,) = (
         child
         for child in children(on.server.process.pid)
-        if b"server.workers" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        if b"server.run.workers" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
     )
     os.kill(worker, SIGKILL)
     wait_for(lambda: on.server.log.read_text().count(" serves") > 1)

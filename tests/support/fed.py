@@ -8,21 +8,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from engine.books import Shelf
-from engine.calendar.periods import Span
-from engine.feeds import LoadAttempt, LoadMode, LoadStatus
+from engine.books.books import Shelf
 from engine.instance.read import Instance, read_instance
-from engine.profiles import Assignment, Profile, Profiles
-from server.caller import Callers
-from server.dispatch import Dispatch
-from server.feeds import Feeds
-from server.ports import Loads
-from server.principal import Principal
-from server.settings import Settings
+from engine.model.calendar.periods import Span
+from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus
+from engine.model.profiles import Assignment, Profile, Profiles
+from server.base.interfaces import Loads, Principal
+from server.base.settings import Settings
+from server.caller.caller import Callers
+from server.caller.feeds import Feeds
+from server.http.dispatch import Dispatch
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
-from server.wire.answer import as_text
+from server.wire.answers import as_text
 from tests.support.holding import keeping_in
 from tests.support.memory import MemoryLoads
 from tests.support.small import write_instance

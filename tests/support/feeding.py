@@ -13,17 +13,15 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from engine.feeds import LoadAttempt
 from engine.instance.read import read_instance
-from server.embedded.platform import Platform, platform
-from server.ingest.attempts import settle
-from server.ingest.daemon import Daemon, Order
-from server.ingest.history import History
-from server.ingest.place import Place
+from engine.model.feeds import LoadAttempt
+from server.base.interfaces import Loads, LoadsAsked
+from server.base.settings import read_settings
+from server.ingest.daemon import Daemon, History, Order
+from server.ingest.folder import Place, Watched
+from server.ingest.load import settle
 from server.ingest.schedule import Backoff
-from server.ingest.watching import Watched
-from server.ports import Loads, LoadsAsked
-from server.settings import read_settings
+from server.run.embedded.platform import Platform, platform
 from tests.support.serving import DEADLINE, wait_for
 from tests.support.small import write_instance
 

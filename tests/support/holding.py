@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from server.caller import Keeping
-from server.files import Archive, Terms
-from server.importing.importer import Importer
-from server.links import Links
-from server.recording import Recorder
+from server.base.links import Links
+from server.caller.caller import Keeping, Recorder
+from server.caller.files import Archive, Terms
+from server.caller.importer import Importer
 from server.stores.disk import Volume
 from server.stores.memory import MemorySnapshots
 from tests.support.memory import Held, MemoryFiles, MemoryPrincipals, MemoryUploads

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from engine.answers.rows import rows_answer
 from engine.door import Door
+from engine.model.requests import RowsRequest
+from engine.present.answers.rows import rows_answer
 from engine.queries.rows import row_query
 from engine.report.inspection import inspect
-from engine.requests import RowsRequest
 from tests.support.small import small_books
 
 CAP = 10_000

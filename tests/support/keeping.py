@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from server.embedded.platform import platform
-from server.settings import Settings
+from server.base.settings import Settings
+from server.run.embedded.platform import platform
 from tests.support.books import ROOT
 
 DEADLINE = 30.0

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.answers.budget import tokens_of
+from engine.present.answers.budget import tokens_of
 from tests.support.serving import Called
 
 Json = dict[str, Any]

@@ -5,9 +5,9 @@ from dataclasses import replace
 from datetime import datetime
 from threading import Lock
 
-from engine.calendar.periods import Span
-from engine.feeds import LoadAttempt, LoadStatus
-from server.ports import Arrived, File, LoadsAsked, LoadTally, Seen, Upload
+from engine.model.calendar.periods import Span
+from engine.model.feeds import LoadAttempt, LoadStatus
+from server.base.interfaces import Arrived, File, LoadsAsked, LoadTally, Seen, Upload
 
 
 class MemoryLoads:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.feeds import LoadStatus
-from server.embedded.platform import platform
-from server.settings import Settings
+from engine.model.feeds import LoadStatus
+from server.base.settings import Settings
+from server.run.embedded.platform import platform
 from tests.support.books import load_feeds
 from tests.support.fed import attempt_of
 from tests.support.small import write_instance

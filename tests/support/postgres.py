@@ -12,10 +12,10 @@ from signal import SIGINT
 
 import psycopg
 
-from server.embedded import launch
-from server.embedded.binaries import PostgresBinaries, known_binaries
-from server.embedded.keeper import Keeper
-from server.embedded.postgres import EmbeddedPostgres
+from server.run.embedded import launch
+from server.run.embedded.binaries import PostgresBinaries, known_binaries
+from server.run.embedded.keeper import Keeper
+from server.run.embedded.servers import EmbeddedPostgres
 from tests.support.serving import free_port, wait_for
 
 DEADLINE = 30.0

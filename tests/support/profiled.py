@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import psycopg
 import yaml
 
-from server.ports import ProfileSource
+from server.base.interfaces import ProfileSource
 from server.stores.postgres import Database
 from server.stores.profiles import FileProfiles, PostgresProfiles
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import redis
 
-from server.embedded.binaries import valkey_binary
+from server.run.embedded.binaries import valkey_binary
 from server.stores.migrations import migrate, read_migrations
 from tests.support.clocks import Clock
 from tests.support.postgres import SeparateServer, separate_server

@@ -9,7 +9,7 @@ import random
 import sys
 import time
 
-from server.ports import CapReached
+from server.base.interfaces import CapReached
 from server.stores.leases import CacheLeases, SharedLeases
 from server.stores.memory import MemoryLeases
 

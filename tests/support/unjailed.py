@@ -2,13 +2,13 @@
 
 import sys
 
-from server.commands.serve import preside
-from server.settings import read_settings
-from server.workers.worker import main
+from server.base.settings import read_settings
+from server.run.commands.serve import preside
+from server.run.workers.worker import main
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         control, listening, parent = map(int, sys.argv[1:])
-        main(control, listening, parent, scripts="tests.sandbox.unjailed")
+        main(control, listening, parent, scripts="tests.unit.sandbox.unjailed")
     else:
         sys.exit(preside(read_settings(), program=__spec__.name))

@@ -1,4 +1,4 @@
-// How many tokens an answer is, counted as the server counts them (engine/answers/budget.py).
+// How many tokens an answer is, counted as the server counts them (engine/present/answers/budget.py).
 
 const TOKENS_PER_DIGIT = 0.75;
 const TOKENS_PER_BYTE = 0.3; // of anything else

@@ -52,7 +52,7 @@ export const VIEWS = {
 
 function setting(name: string): string {
   const value = env[name];
-  if (!value) throw new Error(`${name} is not set: run these tests by pytest tests/browser`);
+  if (!value) throw new Error(`${name} is not set: run these tests by pytest tests/integration/browser`);
   return value;
 }
 

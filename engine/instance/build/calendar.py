@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
 
-from engine.calendar.calendar import Calendar
-from engine.calendar.fiscal import FIRST_YEAR, LAST_YEAR, FiscalYear, fiscal_calendar
-from engine.calendar.grains import DAY, SHAPES
-from engine.calendar.periods import Grain, Span
-from engine.calendar.table import TableRow, table_calendar
 from engine.instance.documents import Document
-from engine.instance.files.books import FiscalYearPart, InstanceFile
-from engine.quoting import quoted
+from engine.instance.schema.books import FiscalYearPart, InstanceFile
+from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.fiscal import FIRST_YEAR, LAST_YEAR, FiscalYear, fiscal_calendar
+from engine.model.calendar.periods import DAY, SHAPES, Grain, Span
+from engine.model.calendar.table import TableRow, table_calendar
+from engine.model.errors import quoted
 
 NEEDED = ("year", "period", "first_day", "last_day")
 OPTIONAL = ("quarter", "week")

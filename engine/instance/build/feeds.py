@@ -1,16 +1,246 @@
-"""Sources and bindings from integrations.yaml."""
+"""Sources, bindings, schedules and currency conversions from integrations.yaml."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from zoneinfo import available_timezones
 
-from engine.catalogue import Dimension, DimensionKind, Domain
-from engine.feeds import RECENT_PERIODS, Binding, Filling, LoadMode, Source, SourceKind
-from engine.instance.build.conversions import RATE_COLUMNS, build_conversion, filled_columns, rate_tables
-from engine.instance.build.deliveries import build_schedule, hold_delivery, refuse_of_facts
-from engine.instance.build.names import known
-from engine.instance.documents import Document, Location
-from engine.instance.files.registry import BindingPart, ColumnPart, IntegrationsFile, SourcePart
-from engine.scenarios import Scenario
+from cronsim import CronSim, CronSimError
+
+from engine.instance.documents import Document, Location, known
+from engine.instance.schema.registry import BindingPart, ColumnPart, ConvertPart, IntegrationsFile, SourcePart
+from engine.model.catalogue import Dimension, DimensionKind, Domain, Measure
+from engine.model.errors import closest, quoted
+from engine.model.feeds import (
+    PERIOD_PARAMETERS,
+    PERIOD_PLACE,
+    RECENT_PERIODS,
+    Binding,
+    Conversion,
+    Filling,
+    LoadMode,
+    Schedule,
+    Source,
+    SourceKind,
+    numbered,
+)
+from engine.model.formulas import Kind
+from engine.model.scenarios import Scenario
+
+# Conversions of amounts, as the bindings of integrations.yaml ask for them, and the tables of rates they name.
+
+
+RATE_COLUMNS = ("currency", "date", "kind", "rate")
+
+
+def rate_tables(document: Document, file: IntegrationsFile, tables: Collection[str]) -> frozenset[str]:
+    """Return the live tables of rates; note those that no feed fills, and those of the catalogue."""
+    feeds = {part.target for part in file.bindings.values()}
+    found = set()
+    for key, part in file.bindings.items():
+        if part.convert is None:
+            continue
+        table, at = part.convert.rates, ["bindings", key, "convert", "rates"]
+        if table in tables:
+            document.fault(at, f"{table} is a table of the catalogue", "rates stand in a live table of their own")
+        elif table not in feeds:
+            free = sorted(feeds - set(tables))
+            document.fault(at, f"no feed fills {table}", known(table, free))
+        else:
+            found.add(table)
+    return frozenset(found)
+
+
+def filled_columns(columns: Sequence[str], part: BindingPart) -> tuple[str, ...]:
+    """Return the columns that a binding may map: those of its table, and those that only a conversion reads."""
+    if part.convert is None:
+        return tuple(columns)
+    return tuple(dict.fromkeys((*columns, part.convert.from_, *filter(None, (part.convert.on,)))))
+
+
+def build_conversion(
+    document: Document, key: str, part: BindingPart, domains: Mapping[str, Domain]
+) -> Conversion | None:
+    """Return how a binding converts; None where it does not, or where what it says cannot hold."""
+    if part.convert is None:
+        return None
+    at = ["bindings", key, "convert"]
+    domain = next((domain for domain in domains.values() if domain.table == part.target), None)
+    if domain is None:
+        tables = known(part.target, [domain.table for domain in domains.values()])
+        document.fault(at, f"{part.target} holds no facts, so there is nothing to convert", tables)
+        return None
+    into = measure_of(document, domain, part.convert.into, [*at, "into"])
+    measure = converted(document, domain, part.convert, at) if into else None
+    if into is None or measure is None:
+        return None
+    check_measures(document, at, measure, into)
+    for column in part.map:
+        if column == into.column != measure.column:
+            document.fault(
+                ["bindings", key, "map", column], f"'{column}' is what is converted into, so nothing fills it"
+            )
+    return Conversion(
+        rates=part.convert.rates,
+        kind=part.convert.kind,
+        currency=part.convert.from_,
+        on=part.convert.on or domain.time_column,
+        measure=measure.key,
+        into=into.key,
+    )
+
+
+def converted(document: Document, domain: Domain, part: ConvertPart, at: Location) -> Measure | None:
+    """Return the measure that is converted: the one that is named, else the only other one of money."""
+    if part.measure is not None:
+        return measure_of(document, domain, part.measure, [*at, "measure"])
+    others = [one for one in domain.measures.values() if one.key != part.into and one.kind is Kind.MONEY]
+    if len(others) != 1:
+        listed = ", ".join(other.key for other in others) or "none"
+        document.fault(at, f"{domain.key} has not one other measure of money", f"say measure: one of {listed}")
+        return None
+    return others[0]
+
+
+def measure_of(document: Document, domain: Domain, key: str, at: Location) -> Measure | None:
+    """Return a measure of money by its key."""
+    measure = domain.measures.get(key)
+    money = [one.key for one in domain.measures.values() if one.kind is Kind.MONEY]
+    if measure is None:
+        document.fault(at, f"{domain.key} has no measure '{key}'", known(key, money))
+    elif measure.kind is not Kind.MONEY:
+        document.fault(at, f"'{key}' is a number, not money", known(key, money))
+        return None
+    return measure
+
+
+def check_measures(document: Document, at: Location, measure: Measure, into: Measure) -> None:
+    """Note a measure that would be converted into itself, or into one that cannot hold it."""
+    if measure.key == into.key:
+        document.fault(
+            [*at, "measure"], f"'{into.key}' would be converted into itself", "give the domain another measure"
+        )
+    elif into.places < measure.places:
+        says = f"'{into.key}' holds {into.places} decimal places and '{measure.key}' {measure.places}"
+        document.fault([*at, "into"], says, "a converted measure holds those of the amount and of the rate")
+
+
+# How the feeds of integrations.yaml are loaded: when, which periods, with which parameters; and what cannot hold.
+
+
+OF_FACTS = ("scenario", "unknown_members")
+OF_PERIODS = ("period_column", "recent_periods")
+REPLACES = LoadMode.REPLACE_PERIODS.value
+CRON = "minute hour day month weekday, such as '15 5 * * *' for 05:15 every day"
+ZONE = "a name of the tz database, such as Europe/Paris"
+
+
+def build_schedule(document: Document, at: Location, part: BindingPart) -> Schedule | None:
+    """Return when a feed is loaded; None where the daemon leaves it alone."""
+    if part.schedule is None:
+        if part.timezone is not None:
+            document.fault([*at, "timezone"], "there is no schedule whose time zone this could be", "give schedule")
+        return None
+    zone = part.timezone or "UTC"
+    if zone not in zones():
+        near = near_zones(zone)
+        guess = f"did you mean {quoted(near)}? " if near else ""
+        document.fault([*at, "timezone"], f"there is no time zone '{zone}'", f"{guess}{ZONE}")
+    wrong = cron_fault(part.schedule)
+    if wrong:
+        document.fault([*at, "schedule"], f"'{part.schedule}' is no cron expression: {wrong}", CRON)
+    return Schedule(cron=part.schedule, timezone=zone)
+
+
+@cache
+def zones() -> frozenset[str]:
+    """Return the time zones there are."""
+    return frozenset(available_timezones())
+
+
+def near_zones(name: str) -> list[str]:
+    """Return the time zones that a name may have meant: those of its city, else those of about its spelling."""
+    city = name.rpartition("/")[2].replace(" ", "_").casefold()
+    of_city = sorted(zone for zone in zones() if zone.rpartition("/")[2].casefold() == city)
+    return of_city or closest(name, sorted(zones()))
+
+
+def cron_fault(expression: str) -> str | None:
+    """Return what is wrong with a cron expression, None where it holds."""
+    fields = len(expression.split())
+    if fields != 5:
+        return f"it has {fields} parts, not 5"
+    try:
+        next(CronSim(expression, datetime(2000, 1, 1, tzinfo=UTC)))
+    except CronSimError as fault:
+        return str(fault).lower()
+    except StopIteration:
+        return "no such day ever comes"
+    return None
+
+
+def refuse_of_facts(document: Document, at: Location, part: BindingPart) -> None:
+    """Note what only a feed of facts can say, in one of members, nodes or rates."""
+    for key in sorted(part.model_fields_set.intersection(OF_FACTS)):
+        document.fault([*at, key], f"{part.target} holds no facts, so {key} says nothing", f"leave {key} out")
+    if part.load != LoadMode.FULL.value:
+        fault = f"{part.target} holds no facts, and tables of members, nodes and rates are loaded whole"
+        document.fault([*at, "load"], fault, "leave load out")
+
+
+def hold_delivery(document: Document, at: Location, part: BindingPart, kind: SourceKind) -> None:
+    """Note what does not go with how a feed is loaded and with where it comes from."""
+    if part.load != REPLACES:
+        for key in sorted(part.model_fields_set.intersection(OF_PERIODS)):
+            fault = f"load: {part.load} asks for no periods, so {key} says nothing"
+            document.fault([*at, key], fault, f"load: {REPLACES} asks for periods")
+    if kind is SourceKind.FOLDER:
+        hold_file(document, at, part)
+        return
+    if part.sheet is not None:
+        document.fault([*at, "sheet"], "a database has no sheets", "leave sheet out")
+    for place, fault, valid in query_faults(part):
+        document.fault([*at, *place], fault, valid)
+
+
+def hold_file(document: Document, at: Location, part: BindingPart) -> None:
+    """Note what a folder cannot answer."""
+    if part.parameters:
+        valid = f"with load: {REPLACES}, file may hold {PERIOD_PLACE}"
+        document.fault([*at, "parameters"], "parameters are those of a query, and a folder has none", valid)
+    if PERIOD_PLACE in (part.file or "") and part.load != REPLACES:
+        fault = f"file holds {PERIOD_PLACE}, and load: {part.load} asks for no periods"
+        document.fault([*at, "file"], fault, f"load: {REPLACES}")
+
+
+def query_faults(part: BindingPart) -> Iterator[tuple[Location, str, str]]:
+    """Yield where a query and its parameters do not go together, the fault, and what would be valid."""
+    query = numbered(part.extract or "")
+    replaces = part.load == REPLACES
+    there = [*part.parameters, *(PERIOD_PARAMETERS if replaces else ())]
+    for number in query.numbers:
+        valid = "name it, as :company, and give company under parameters"
+        yield ["extract"], f"the query has {number}, a parameter without a name", valid
+    for name in query.names:
+        if name in PERIOD_PARAMETERS and not replaces:
+            fault = f"the query asks for :{name}, and load: {part.load} asks for no periods"
+            yield ["extract"], fault, f"load: {REPLACES}"
+        elif name not in there:
+            yield ["extract"], f"the query names :{name}, and there is no such parameter", known(name, there)
+    for name in part.parameters:
+        if name in PERIOD_PARAMETERS:
+            fault = f"'{name}' is taken: a load of periods fills it with those it asks for"
+            yield ["parameters", name], fault, "give the parameter another name"
+        elif name not in query.names:
+            yield ["parameters", name], f"the query does not name :{name}", known(name, query.names)
+    if replaces and part.extract and not set(PERIOD_PARAMETERS).intersection(query.names):
+        fault = "the query names no period, so it would read all of them and have the others rejected"
+        yield ["extract"], fault, "where day >= :period_start and day < :period_end_exclusive"
+
+
+# Sources and bindings from integrations.yaml.
+
 
 NODE_COLUMNS = ("node", "parent", "name", "sort", "weight", "leaf")
 MEMBER_COLUMNS = ("id", "code", "name")

@@ -1,17 +1,19 @@
-"""Scenarios, their variants and the ready-made comparisons, from scenarios.yaml."""
+"""Scenarios, variants and comparisons from scenarios.yaml, and the default report from instance.yaml."""
 
 from collections.abc import Mapping
 from datetime import date
 
-from engine.calendar.calendar import Calendar
-from engine.catalogue import Dimension, Domain
-from engine.cuts import Cut
-from engine.errors import BadPeriod
-from engine.exact import ONE, Exact
-from engine.instance.build.names import known
-from engine.instance.documents import Document, Location
-from engine.instance.files.registry import AdjustPart, ScenarioPart, ScenariosFile, VariantPart
-from engine.scenarios import Adjustment, Scenario, Variant, resolve
+from engine.instance.documents import Document, Location, known
+from engine.instance.schema.books import InstanceFile
+from engine.instance.schema.registry import AdjustPart, ScenarioPart, ScenariosFile, VariantPart
+from engine.model.calendar.calendar import Calendar
+from engine.model.catalogue import Dimension, Domain, ReportDefault, Statement
+from engine.model.errors import BadPeriod
+from engine.model.exact import ONE, Exact
+from engine.model.scenarios import Adjustment, Scenario, Variant, resolve
+from engine.model.scope import Cut
+
+# Scenarios, their variants and the ready-made comparisons, from scenarios.yaml.
 
 
 def build_scenarios(
@@ -119,3 +121,44 @@ def check_reference(document: Document, location: Location, reference: str, scen
     """Note a scenario reference that means nothing."""
     if resolve(reference, scenarios) is None:
         document.fault(location, f"'{reference}' is no scenario reference", known(reference, scenarios))
+
+
+# The default report, from instance.yaml.
+
+
+def build_default(
+    document: Document,
+    file: InstanceFile,
+    statements: Mapping[str, Statement],
+    scenarios: Mapping[str, Scenario],
+    calendar: Calendar,
+) -> ReportDefault:
+    """Return what a call shows that leaves it open."""
+    part = file.default
+    if part.statement and part.statement not in statements:
+        document.fault(
+            ["default", "statement"],
+            f"there is no statement '{part.statement}'",
+            known(part.statement, statements),
+        )
+    headings = [column.alias or column.scenario for column in part.scenarios]
+    for place, column in enumerate(part.scenarios):
+        check_reference(document, ["default", "scenarios", place], column.scenario, scenarios)
+        if headings[place] in headings[:place]:
+            document.fault(
+                ["default", "scenarios", place],
+                f"there is a column '{headings[place]}' already",
+                "give each column an alias of its own",
+            )
+    start, end = part.period_start or part.period_end, part.period_end or part.period_start
+    if start and end:
+        try:
+            calendar.range(start, end)
+        except BadPeriod as refusal:
+            document.fault(["default", refusal.field or "period_start"], refusal.error)
+    return ReportDefault(
+        statement=part.statement,
+        scenarios=tuple((column.scenario, column.alias) for column in part.scenarios),
+        period_start=start,
+        period_end=end,
+    )

@@ -3,7 +3,18 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from engine.catalogue import (
+from engine.instance.build.metrics import NO_BASE, NO_BODY, NO_TYPE, format_of
+from engine.instance.documents import Document, Location, known, words
+from engine.instance.schema.statements import (
+    FormulaLinePart,
+    HeaderPart,
+    IncludePart,
+    LinePart,
+    MetricLinePart,
+    RollupLinePart,
+    StatementFile,
+)
+from engine.model.catalogue import (
     Base,
     Dimension,
     DimensionKind,
@@ -18,21 +29,8 @@ from engine.catalogue import (
     Statement,
     Style,
 )
-from engine.cuts import Cut
-from engine.formulas.figures import FigureType, FormulaFault
-from engine.formulas.grammar import parse
-from engine.instance.build.metrics import NO_BASE, NO_BODY, NO_TYPE, format_of
-from engine.instance.build.names import known, words
-from engine.instance.documents import Document, Location
-from engine.instance.files.statements import (
-    FormulaLinePart,
-    HeaderPart,
-    IncludePart,
-    LinePart,
-    MetricLinePart,
-    RollupLinePart,
-    StatementFile,
-)
+from engine.model.formulas import FigureType, FormulaFault, parse
+from engine.model.scope import Cut
 
 Written = tuple[Document, int, LinePart]  # a line, the file it stands in, and its place there
 

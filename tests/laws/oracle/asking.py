@@ -7,10 +7,10 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from engine.answers.figures import answer
 from engine.door import Door
-from engine.exact import Exact
-from engine.formulas.figures import Nothing as EngineNothing
+from engine.model.exact import Exact
+from engine.model.formulas import Nothing as EngineNothing
+from engine.present.answers.reports import answer
 from engine.report.data import ReportData
 from engine.report.report import Report
 from tests.laws.oracle.books import Books

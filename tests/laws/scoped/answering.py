@@ -5,17 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from engine.errors import Refusal
-from engine.feeds import LoadStatus
-from engine.requests import ChartRequest, ChartSpec, ExportRequest
-from server.caller import Caller
-from server.ports import LoadsAsked
-from server.stores.references import REFERENCE
-from server.toolbox import TOOLS
+from engine.model.errors import Refusal
+from engine.model.feeds import LoadStatus
+from engine.model.requests import ChartRequest, ChartSpec, ExportRequest
+from server.base.interfaces import LoadsAsked
+from server.caller.caller import Caller
+from server.stores.memory import REFERENCE
 from server.tools.charts import eval_chart_transform
 from server.tools.files import export_dataset
-from server.wire.answer import as_text
-from server.wire.read import read_request
+from server.tools.toolbox import TOOLS
+from server.wire.answers import as_text
+from server.wire.arguments import read_request
 from tests.laws.scoped.calls import LARGE, Call
 from tests.laws.scoped.writing import Opened
 

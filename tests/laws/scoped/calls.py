@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from server.toolbox import TOOLS
+from server.tools.toolbox import TOOLS
 from tests.laws.oracle.books import OWN
 from tests.laws.oracle.strategies import INNER, PRODUCTS, STRANGER
 from tests.laws.scoped.books import AXIS, BANDS, CURRENCIES, CUSTOMERS, KINDS, LEAVES, METRICS, REGIONS, STATEMENTS

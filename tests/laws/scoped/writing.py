@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.books import Shelf
+from engine.books.books import Shelf
 from engine.instance.read import Instance, read_instance
 from sandbox.pool import Pool
-from server.caller import Caller, Callers
-from server.feeds import Feeds
-from server.principal import Principal
-from server.scripts import Workshop
+from server.base.interfaces import Principal
+from server.caller.caller import Caller, Callers
+from server.caller.feeds import Feeds
+from server.caller.scripts import Workshop
 from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, Books, Row, Scenario
 from tests.laws.scoped.cutting import DIMENSIONS, axes_of, dimensions_of
 from tests.laws.scoped.profiles import GrantAsked, ProfileAsked, profile_part

@@ -1,0 +1,206 @@
+"""Books: one immutable version of catalogue and data; the Shelf swaps in the next.
+
+Everything that is worked out once from a version (members, cells, presence) is kept in its Books and dies with it, so
+nothing is ever invalidated.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+import polars as pl
+
+from engine.facts.arrow import ArrowFacts
+from engine.facts.manifest import Pin, current_version, pin_current
+from engine.model.catalogue import Catalogue, Dimension, DimensionKind
+from engine.model.errors import Unavailable
+from engine.model.fact_store import FactStore
+from engine.model.members.member_sets import DerivedMembers, LeafMembers, MemberSet
+from engine.model.members.trees import leaf_members, ragged_nodes
+from engine.model.scope import CodeSet, Cut
+
+Value = TypeVar("Value")
+Size = int | Callable[[Value], int]  # about how many members something holds, or how to tell once it is made
+KEPT = 4_000_000  # size of all memos of one Books together, in members; past it the longest unused go
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """A load behind a scenario of a domain, and the days that hold its rows."""
+
+    load: str
+    at: datetime
+    days: frozenset[date]
+
+
+class Books:
+    """One version of the books."""
+
+    def __init__(self, catalogue: Catalogue, root: Path, pin: Pin) -> None:
+        self.catalogue = catalogue
+        self.version = pin.manifest.version
+        self._root = root
+        self._pin = pin
+        self._memos: dict[Hashable, tuple[object, int]] = {}
+        self._kept = 0
+        self._lock = Lock()
+        self.facts: FactStore = ArrowFacts(root, pin.manifest, catalogue.domains)
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The files that this version needs."""
+        return [self._root / file for file in self._pin.manifest.files()]
+
+    @property
+    def published_at(self) -> datetime | None:
+        """When the latest load of this version was made, None where there is none."""
+        loads = self._pin.manifest.loads.values()
+        return max(loads, key=lambda load: load.sequence).loaded_at if loads else None
+
+    def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
+        """Return what was made under a key before, or make and keep it."""
+        with self._lock:
+            kept = self._memos.pop(key, None)
+            if kept is not None:
+                self._memos[key] = kept
+                return kept[0]  # type: ignore[return-value]  # a key names what it keeps, and so its type
+        made = make()
+        size = size if isinstance(size, int) else 1 + size(made)
+        with self._lock:
+            self._kept += size - self._memos.pop(key, (None, 0))[1]
+            while self._kept > KEPT and self._memos:
+                _, freed = self._memos.pop(next(iter(self._memos)))
+                self._kept -= freed
+            self._memos[key] = (made, size)
+        return made
+
+    def members(self, key: str) -> MemberSet:
+        """Return what the ids of a dimension stand for; Unavailable where its table was never loaded."""
+        dimension = self.catalogue.dimensions[key]
+        return self.memo(("members", key), lambda: self._members(dimension), len(self.leaf(dimension.leaf).member_ids))
+
+    def leaf(self, key: str) -> LeafMembers:
+        """Return the members of a leaf dimension."""
+        codes = self._pin.manifest.codes.get(key)
+        return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]), codes.count if codes else 1)
+
+    def codes(self, cut: Cut) -> CodeSet | None:
+        """Return the leaf codes a cut selects; None of a deny that names what does not exist, or of no members at all.
+
+        An allow-list still allows what it names and the books have. A deny by nodes leaves out the leaves that no node
+        holds as well.
+        """
+        try:
+            members = self.members(cut.dimension)
+        except Unavailable:
+            return None
+        known = [member for member in cut.ids if members.has(member)]
+        named = frozenset[int]().union(*(members.below(member) for member in known))
+        if not cut.deny:
+            return CodeSet(named)
+        if len(known) < len(cut.ids):
+            return None
+        return CodeSet(named | members.loose(), complement=True)
+
+    def holds(self, domain: str) -> bool:
+        """Tell whether a domain has facts."""
+        return bool(self._pin.manifest.facts.get(domain))
+
+    def feeds(self, domain: str) -> set[str]:
+        """Return the feeds that brought the facts of a domain."""
+        manifest = self._pin.manifest
+        return {manifest.loads[part.load].binding for part in manifest.facts.get(domain, ())}
+
+    def places(self, domain: str) -> Mapping[str, set[int]]:
+        """Return the decimal places that the amounts of each measure of a domain were loaded to."""
+        found: dict[str, set[int]] = {}
+        for part in self._pin.manifest.facts.get(domain, ()):
+            for key, places in part.places.items():
+                found.setdefault(key, set()).add(places)
+        return found
+
+    def columns(self, domain: str) -> Mapping[str, set[str]]:
+        """Return the columns that each load of a domain brought."""
+        firsts = {part.load: part.file for part in reversed(self._pin.manifest.facts.get(domain, ()))}
+        return {load: set(pl.read_ipc_schema(self._root / file)) for load, file in firsts.items()}
+
+    def loaded(self, domain: str, scenario: str) -> Sequence[Loaded]:
+        """Return the loads behind a scenario of a domain, the one published first first."""
+        return self.memo(("loaded", domain, scenario), lambda: self._loaded(domain, scenario))
+
+    def _loaded(self, domain: str, scenario: str) -> Sequence[Loaded]:
+        days: dict[str, set[date]] = {}
+        for part in self._pin.manifest.facts.get(domain, ()):
+            if part.scenario == scenario:
+                days.setdefault(part.load, set()).update(part.dates)
+        loads = sorted((self._pin.manifest.loads[load] for load in days), key=lambda load: (load.sequence, load.id))
+        return [Loaded(load=load.id, at=load.loaded_at, days=frozenset(days[load.id])) for load in loads]
+
+    def load_of(self, table: str) -> str | None:
+        """Return the load behind a table of members, nodes or rates."""
+        stored = self._pin.manifest.tables.get(table)
+        return stored.load if stored else None
+
+    def data_version(self, domain: str, scenario: str) -> str:
+        """Return a digest of the facts of a scenario and of the members behind its dimensions."""
+        return self.memo(("version", domain, scenario), lambda: self._data_version(domain, scenario))
+
+    def _data_version(self, domain: str, scenario: str) -> str:
+        manifest = self._pin.manifest
+        files = [part.file for part in manifest.facts.get(domain, ()) if part.scenario == scenario]
+        leaves = self.catalogue.domains[domain].dimensions
+        tables = {
+            name
+            for dim in self.catalogue.dimensions.values()
+            if dim.leaf in leaves
+            for name in (dim.members, dim.nodes)
+        }
+        files += [stored.file for name, stored in manifest.tables.items() if name in tables]
+        return sha256("\n".join(sorted(files)).encode()).hexdigest()
+
+    def _members(self, dimension: Dimension) -> MemberSet:
+        of = self.leaf(dimension.leaf)
+        if dimension.kind is DimensionKind.DERIVED:
+            if dimension.attribute not in of.attributes:
+                raise Unavailable(f"{dimension.label} is not loaded: {dimension.leaf} has no '{dimension.attribute}'.")
+            return DerivedMembers(dimension.key, of, dimension.attribute or "")
+        if dimension.kind is DimensionKind.RAGGED:
+            nodes = self._table(dimension.nodes)
+            if nodes is None:
+                raise Unavailable(f"{dimension.label} is not loaded: there is no {dimension.nodes}.")
+            return ragged_nodes(dimension.key, of, nodes, adds_paths=dimension.adds_paths)
+        return of
+
+    def _leaf(self, dimension: Dimension) -> LeafMembers:
+        codes = self._pin.manifest.codes.get(dimension.key)
+        ids = pl.Series(["(unassigned)"]) if codes is None else pl.read_ipc(self._root / codes.file)["id"]
+        return leaf_members(dimension.key, ids, self._table(dimension.members))
+
+    def _table(self, name: str | None) -> pl.DataFrame | None:
+        stored = self._pin.manifest.tables.get(name) if name else None
+        return None if stored is None else pl.read_ipc(self._root / stored.file)
+
+
+class Shelf:
+    """Where the current Books stand."""
+
+    def __init__(self, catalogue: Catalogue, root: Path) -> None:
+        self._catalogue = catalogue
+        self._root = root
+        self._books = self._open()
+        self._lock = Lock()
+
+    def current(self) -> Books:
+        """Return the current Books; a newly published version is seen by the next call."""
+        if current_version(self._root) != self._books.version:
+            with self._lock:
+                if current_version(self._root) != self._books.version:
+                    self._books = self._open()
+        return self._books
+
+    def _open(self) -> Books:
+        return Books(self._catalogue, self._root, pin_current(self._root))

@@ -1,0 +1,328 @@
+"""Readers: the books as one profile sees them, the only door to the facts."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, reduce
+from hashlib import sha256
+from itertools import zip_longest
+from operator import and_
+from typing import TypeVar
+
+import polars as pl
+
+from engine.books.books import Books, Loaded, Size
+from engine.model.catalogue import (
+    Base,
+    Catalogue,
+    Dimension,
+    Domain,
+    FormulaLine,
+    HeaderLine,
+    Line,
+    Metric,
+    MetricLine,
+    RollupLine,
+    Statement,
+)
+from engine.model.exact import ONE
+from engine.model.fact_store import Presence, RowSlice, Slice
+from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet
+from engine.model.profiles import Profile, permission
+from engine.model.scenarios import Scenario
+from engine.model.scope import ALL_CODES, EVERYTHING, NOTHING, UNASSIGNED, Cell, CodeSet, Cut, Cuts, named_by
+
+# Readers: the books as one profile sees them, the only door to the facts.
+#
+# Whatever a caller is shown comes from here: scenarios, metrics, statements, members, sums. A reader joins its
+# permission into every question; what lies outside is not there.
+
+
+Value = TypeVar("Value")
+Cells = Mapping[tuple[str, str], Cell]  # (scenario, domain) -> what may be seen of it
+
+
+class Reader:
+    """One version of the books through the profiles of one caller."""
+
+    def __init__(self, books: Books, profiles: Sequence[Profile]) -> None:
+        self._books = books
+        self._store = books.facts
+        self._profiles = tuple(profiles)
+        self.catalogue: Catalogue = books.catalogue
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return self._books.memo(("cells", self._profiles), self._resolve_cells, named_by)
+
+    def _resolve_cells(self) -> Cells:
+        return {
+            (scenario.id, domain.key): permission(self._profiles, scenario, domain, self._cell_of)
+            for scenario in self.catalogue.scenarios.values()
+            for domain in self.catalogue.domains.values()
+        }
+
+    def _cell_of(self, cut: Cut, domain: Domain) -> Cell | None:
+        dimension = self.catalogue.dimensions.get(cut.dimension)
+        if dimension is None:
+            return NOTHING
+        if dimension.leaf not in domain.dimensions:
+            return None
+        codes = self._books.codes(cut)
+        return NOTHING if codes is None else Cell.where(dimension.leaf, codes)
+
+    def loaded(self, domain: str, scenario: str) -> Sequence[Loaded]:
+        """Return the loads behind a scenario of a domain, the one published first first."""
+        return self._books.loaded(domain, scenario)
+
+    def load_of(self, table: str) -> str | None:
+        """Return the load behind a table of members, nodes or rates."""
+        return self._books.load_of(table)
+
+    def version(self, domain: str, scenario: str) -> str:
+        """Return a digest of the facts of a scenario of a domain and of the members behind its dimensions."""
+        return self._books.data_version(domain, scenario)
+
+    @cached_property
+    def data_version(self) -> str:
+        """A digest of everything that may be seen: it changes when any of it does."""
+        granted = [key for key, cell in self._cells.items() if not cell.is_nothing]
+        versions = "\n".join(self._books.data_version(domain, scenario) for scenario, domain in granted)
+        return sha256(versions.encode()).hexdigest()[:12]
+
+    def cell(self, scenario: str, domain: str) -> Cell:
+        """Return what may be seen of a scenario of a domain."""
+        return self._cells.get((scenario, domain), NOTHING)
+
+    def shared_cell(self, scenarios: Iterable[str], domain: str) -> Cell:
+        """Return what may be seen of every one of some scenarios of a domain."""
+        shared = EVERYTHING
+        for scenario in scenarios:
+            shared &= self.cell(scenario, domain)
+        return shared
+
+    @cached_property
+    def scenarios(self) -> Mapping[str, Scenario]:
+        """The scenarios of which anything may be seen."""
+        seen = {scenario for (scenario, _), cell in self._cells.items() if not cell.is_nothing}
+        return {key: scenario for key, scenario in self.catalogue.scenarios.items() if key in seen}
+
+    @cached_property
+    def domains(self) -> Mapping[str, Domain]:
+        """The domains of which anything may be seen."""
+        seen = {domain for (_, domain), cell in self._cells.items() if not cell.is_nothing}
+        return {key: domain for key, domain in self.catalogue.domains.items() if key in seen}
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics all of whose domains may be seen."""
+        return {
+            key: metric
+            for key, metric in self.catalogue.metrics.items()
+            if self.domains_of(metric) <= set(self.domains)
+        }
+
+    @cached_property
+    def statements(self) -> Mapping[str, Statement]:
+        """The statements, without the lines of domains that may not be seen and headers above nothing."""
+        visible = {}
+        for key, statement in self.catalogue.statements.items():
+            lines = [line for line in statement.lines if self.domains_of_line(line, statement) <= set(self.domains)]
+            followed = tuple(
+                line
+                for line, after in zip_longest(lines, lines[1:])
+                if not isinstance(line, HeaderLine) or (after is not None and not isinstance(after, HeaderLine))
+            )
+            if followed:
+                visible[key] = Statement(key=key, label=statement.label, lines=followed)
+        return visible
+
+    @cached_property
+    def dimensions(self) -> Mapping[str, Dimension]:
+        """The dimensions of the domains that may be seen, and those of time."""
+        leaves = {leaf for domain in self.domains.values() for leaf in domain.dimensions}
+        return {key: dim for key, dim in self.catalogue.dimensions.items() if dim.grain or dim.leaf in leaves}
+
+    def domains_of(self, metric: Metric) -> frozenset[str]:
+        """Return the domains whose facts a metric needs."""
+        if isinstance(metric.body, Base):
+            return frozenset({metric.domain})
+        return frozenset().union(*(self.domains_of(self.catalogue.metrics[name]) for name in metric.body.names))
+
+    def domains_of_line(self, line: Line, statement: Statement) -> frozenset[str]:
+        """Return the domains whose facts a line of a statement needs."""
+        match line:
+            case HeaderLine():
+                return frozenset()
+            case MetricLine(metric=metric):
+                return self.domains_of(self.catalogue.metrics[metric])
+            case RollupLine(base=base):
+                return frozenset({base.domain})
+            case FormulaLine(formula=formula):
+                lines = {other.key: other for other in statement.lines}
+                return frozenset().union(
+                    *(
+                        self.domains_of_line(lines[name], statement)
+                        if name in lines
+                        else self.domains_of(self.catalogue.metrics[name])
+                        for name in formula.names
+                    )
+                )
+
+    def members(self, dimension: str) -> MemberSet:
+        """Return what the ids of a dimension stand for; whether one may be seen, `sees` tells."""
+        return self._books.members(dimension)
+
+    def worked_out(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
+        """Return what was worked out from this version of the books before, or make and keep it.
+
+        It must not depend on what may be seen. `size` is about how many members it holds.
+        """
+        return self._books.memo(("worked out", key), make, size)
+
+    def leaf_count(self, leaf: str) -> int:
+        """Return how many codes a leaf dimension has."""
+        return len(self._books.leaf(leaf).member_ids)
+
+    def worked_out_as_seen(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
+        """Return what was worked out before from what these profiles see of this version, or make and keep it."""
+        return self._books.memo(("as seen", self._profiles, key), make, size)
+
+    def sees(self, dimension: str, member: str) -> bool:
+        """Tell whether an id exists and some readable scenario shows a leaf of it; `(unassigned)` always is one."""
+        members = self.members(dimension)
+        if member == UNASSIGNED or not members.has(member):
+            return member == UNASSIGNED
+        return self.sees_all(dimension) or any(map(self.sees_leaf(dimension), members.each_below(member)))
+
+    def visible_ids(self, dimension: str) -> Iterator[str]:
+        """Yield the ids of a dimension that may be seen, in display order; the unassigned last, where there are any."""
+        members = self.members(dimension)
+        visible = self._visible_codes(members.leaf)
+        codes = visible.among(self.leaf_count(members.leaf)) - {NULL_CODE}
+        yield from members.ids() if visible.is_all else members.among(codes)
+        unassigned = members.below(UNASSIGNED)
+        if not codes.isdisjoint(unassigned) or (NULL_CODE in unassigned and members.leaf in self._unassigned):
+            yield UNASSIGNED
+
+    def visible(self, dimension: str) -> frozenset[str]:
+        """Return the ids of a dimension that may be seen."""
+        return self.worked_out_as_seen(("visible", dimension), lambda: frozenset(self.visible_ids(dimension)), len)
+
+    def weighs(self, dimension: str, leaves: Leaves) -> bool:
+        """Tell whether some leaf of a dimension that may be seen counts other than once among some leaves."""
+        sees = self.sees_leaf(dimension)
+        return any(weight != ONE and sees(code) for code, weight in leaves.items())
+
+    def counts_all(self, dimension: str, leaves: Leaves) -> bool:
+        """Tell whether every leaf of a dimension that may be seen counts once among some leaves."""
+        codes = self._visible_codes(leaf := self.members(dimension).leaf).among(self.leaf_count(leaf))
+        return codes <= leaves.keys() and not self.weighs(dimension, leaves)
+
+    def sees_leaf(self, dimension: str) -> Callable[[int], bool]:
+        """Return what tells of each leaf code below a dimension whether some readable scenario shows it."""
+        return self._visible_codes(self.catalogue.dimensions[dimension].leaf).__contains__
+
+    def sees_all(self, dimension: str) -> bool:
+        """Tell whether every id of a dimension may be seen, whatever ids there are."""
+        return self._visible_codes(self.catalogue.dimensions[dimension].leaf).is_all
+
+    def _visible_codes(self, leaf: str) -> CodeSet:
+        """Return the leaf codes that some readable scenario shows."""
+        return self.worked_out_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf), CodeSet.named)
+
+    def _find_visible_codes(self, leaf: str) -> CodeSet:
+        domains = self.catalogue.domains
+        cells = [cell for (_, domain), cell in self._cells.items() if leaf in domains[domain].dimensions]
+        if all(cell.is_everything for cell in cells):
+            return ALL_CODES
+        visible = ~ALL_CODES
+        for part in (part for cell in cells for part in cell):
+            visible |= part.codes.get(leaf, ALL_CODES)
+        from_facts = self._books.leaf(leaf).undescribed - {NULL_CODE}
+        return visible & ~CodeSet(from_facts - self._find_codes_with_rows(leaf)) if from_facts else visible
+
+    @property
+    def _unassigned(self) -> frozenset[str]:
+        """The leaf dimensions of which a visible row has no member."""
+        return self.worked_out_as_seen("unassigned", self._find_unassigned)
+
+    def _find_unassigned(self) -> frozenset[str]:
+        leaves = {dimension.leaf for dimension in self.dimensions.values() if not dimension.axis_only}
+        return frozenset().union(
+            *(
+                self._store.presence(domain, scenario, cell).unassigned(
+                    [leaf for leaf in self.catalogue.domains[domain].dimensions if leaf in leaves]
+                )
+                for (scenario, domain), cell in self._cells.items()
+                if not cell.is_nothing
+            )
+        )
+
+    def _find_codes_with_rows(self, leaf: str) -> frozenset[int]:
+        """Return the codes that a visible row has: where members come from the facts, the others do not exist."""
+        return frozenset().union(
+            *(
+                self._store.presence(domain, scenario, cell).codes(leaf)
+                for (scenario, domain), cell in self._cells.items()
+                if leaf in self.catalogue.domains[domain].dimensions and not cell.is_nothing
+            )
+        )
+
+    def cut_cell(self, cuts: Cuts) -> Cell:
+        """Return the leaves that the catalogue's own restriction selects; ids that are not loaded select none."""
+        return self._books.memo(("cut", cuts), lambda: self._cut_cell(cuts))
+
+    def _cut_cell(self, cuts: Cuts) -> Cell:
+        cells = (Cell.where(self.members(cut.dimension).leaf, CodeSet(self.cut_codes(cut))) for cut in cuts)
+        return reduce(and_, cells, EVERYTHING)
+
+    def cut_codes(self, cut: Cut) -> frozenset[int]:
+        """Return the leaf codes that one restriction of the catalogue's own selects."""
+        return frozenset(self.cut_leaves(cut))
+
+    def cut_leaves(self, cut: Cut) -> Leaves:
+        """Return the leaves that one restriction of the catalogue's own selects, each with its weight."""
+        members = self.members(cut.dimension)
+        return {code: weight for id_ in cut.ids if members.has(id_) for code, weight in members.leaves(id_).items()}
+
+    def sums(self, asked: Slice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
+        """Return the sums of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""
+        return self._store.sums(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
+
+    def rows(self, asked: RowSlice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
+        """Return the rows of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""
+        return self._store.rows(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
+
+    def presence(self, domain: str, scenario: str, cut: Cell, sides: Iterable[str] = ()) -> Presence:
+        """Return on which days a scenario holds rows inside a cut and what may be seen."""
+        within = self.shared_cell({scenario, *sides}, domain) & cut
+        key = ("presence", domain, scenario, within)
+        return self._books.memo(key, lambda: self._store.presence(domain, scenario, within))
+
+
+# Labels: what members and nodes are called, as far as a reader may know.
+#
+# A node that has others below it may go by the name and the code of the leaf that posts on it. Where that leaf may not
+# be seen, the node is called by a name of its own, else by its id.
+
+
+def label_of(dimension: str, member: str, reader: Reader) -> str:
+    """Return the name of an id."""
+    members = reader.members(dimension)
+    return members.label(member) if sees_lender(members, member, reader) else members.bare_label(member)
+
+
+def code_of(dimension: str, member: str, reader: Reader) -> str | None:
+    """Return the code that an id is known by outside these books."""
+    members = reader.members(dimension)
+    return members.code(member) if sees_lender(members, member, reader) else None
+
+
+def path_of(dimension: str, member: str, reader: Reader) -> tuple[str, ...]:
+    """Return the names from the top down to an id's parent."""
+    return tuple(label_of(dimension, above, reader) for above in reader.members(dimension).path(member))
+
+
+def sees_lender(members: MemberSet, member: str, reader: Reader) -> bool:
+    """Tell whether whatever an id takes its name and code from may be seen."""
+    lender = members.lender(member)
+    return lender is None or reader.sees(members.leaf, lender)

@@ -1,0 +1,302 @@
+"""The search index: every member and node of the books, and the words that each is found by."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property, reduce
+from operator import and_
+from unicodedata import combining, normalize
+
+import polars as pl
+
+from engine.model.members.member_sets import MemberSet
+from engine.model.scope import UNASSIGNED
+
+# Folded texts: what a name, an id, a code or a query is compared by, without case, accents, width and look-alikes.
+
+
+LOOK_ALIKES = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "þ": "th", "æ": "ae", "œ": "oe"}
+    | dict.fromkeys("‘’‚ʼ′", "'")
+    | dict.fromkeys("“”„«»″", '"')
+    | dict.fromkeys("‐‒–—―−", "-")
+)
+NO_WORD = re.compile(r"[\W_]+")
+
+
+def fold(text: str) -> str:
+    """Return a text as it is compared: ＭÜLLER  Straße is muller strasse; one space between words, none around.
+
+    Characters that nobody sees are left out, so that other texts can use them as marks.
+    """
+    folded = text.casefold()
+    if not text.isascii():
+        apart = normalize("NFKD", text.replace("´", "'"))
+        folded = "".join(char for char in apart if not combining(char)).casefold().translate(LOOK_ALIKES)
+    if not folded.isprintable():
+        folded = "".join(char for char in folded if char.isprintable() or char.isspace())
+    return " ".join(folded.split())
+
+
+def spaced(folded: str) -> str:
+    """Return the letters and digits of a folded text, with one space wherever anything else stands between them."""
+    return NO_WORD.sub(" ", folded).strip()
+
+
+# The lexicon: every word that something can be found by, to find those spelled nearly like another.
+#
+# Words that are spelled alike share most of their pairs of neighbouring letters, ends included: `eurpoe` and `europe`
+# have 4 of 7 in common. Only words that share half of them are compared letter by letter.
+
+
+CLOSE = 700  # of 1000: how much alike two words are at least
+COMPARED = 200  # words compared letter by letter: those that share most pairs
+LONGEST = 40  # letters of a word that is worth comparing
+ENTRY, LIKENESS = "entry", "likeness"  # columns: an entry, and of 1000 how much alike it is
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The distinct words in alphabetical order with the entries that have them, and the words with each pair."""
+
+    words: pl.DataFrame  # word, marked: between two spaces, entry: all that have it
+    pairs: pl.DataFrame  # pair, words: their positions
+
+    @classmethod
+    def of(cls, texts: pl.Series) -> "Lexicon":
+        """Make one of the lists of words that the entries have."""
+        words = (
+            texts.alias("word")
+            .to_frame()
+            .with_row_index(ENTRY)
+            .explode("word")
+            .filter(pl.col("word").str.len_chars().is_between(1, LONGEST))
+            .group_by("word")
+            .agg(ENTRY)
+            .sort("word")
+            .with_columns(marked=" " + pl.col("word") + " ")
+        )
+        pairs = (
+            words.select("marked", at=pl.int_ranges(pl.col("word").str.len_chars() + 1))
+            .with_row_index("words")
+            .explode("at")
+            .group_by(pair=pl.col("marked").str.slice(pl.col("at"), 2))
+            .agg("words")
+        )
+        return cls(words, pairs)
+
+    def used_in(self, entries: pl.Series) -> pl.Series:
+        """Tell of each word whether one of some entries has it; of each entry it is said whether it is among them."""
+        places = self.words.select(ENTRY).with_row_index("word").explode(ENTRY)
+        used = places.filter(entries.gather(places[ENTRY]))["word"].unique()
+        return pl.repeat(value=False, n=self.words.height, eager=True).scatter(used, values=True)
+
+    def near(self, word: str, among: pl.Series) -> pl.DataFrame:
+        """Return the entries that have a word spelled nearly like another, and its likeness.
+
+        Of each word of the lexicon `among` says whether it counts; the others are as if they were not there. A number
+        is spelled like no other: account 6011 is not 6010.
+        """
+        if not any(map(str.isalpha, word)):
+            return pl.DataFrame(schema={ENTRY: pl.UInt32, LIKENESS: pl.UInt32})
+        pairs = pairs_of(word)
+        least = len(pairs) // 2
+        lists = self.pairs.filter(pl.col("pair").is_in(pairs)).sort(pl.col("words").list.len())
+        rarest = lists["words"].head(max(0, lists.height - least + 1)).explode(empty_as_null=False).unique()
+        shared = pl.sum_horizontal(pl.col("marked").str.contains(pair, literal=True) for pair in pairs)
+        compared = (
+            self.words[rarest.filter(among.gather(rarest))]
+            .with_columns(shared=shared)
+            .filter(pl.col("shared") >= least)
+            .sort("shared", "word", descending=[True, False])
+            .head(COMPARED)
+        )
+        alike = pl.Series(LIKENESS, likenesses(word, compared["word"]), dtype=pl.UInt32)
+        near = compared.select(ENTRY, alike).filter(pl.col(LIKENESS) >= CLOSE)
+        return near.explode(ENTRY).group_by(ENTRY).agg(pl.col(LIKENESS).max())
+
+
+def pairs_of(word: str) -> list[str]:
+    """Return the pairs of neighbouring letters of a word, its ends marked by a space."""
+    marked = f" {word} "
+    return sorted({marked[at : at + 2] for at in range(len(marked) - 1)})
+
+
+def likenesses(word: str, others: pl.Series) -> list[int]:
+    """Return how much alike a word and each of some others are, of 1000."""
+    matcher = SequenceMatcher(None, "", word, autojunk=False)
+    found = []
+    for other in others:
+        matcher.set_seq1(other)
+        found.append(int(matcher.ratio() * 1000))
+    return found
+
+
+# The index: every member and node of the books as a row, and the distinct texts that rows are found by.
+#
+# Members of a leaf dimension and the same members in the trees above share an entry, so that a text is read once.
+
+
+BEGIN, END = "\x02", "\x03"  # around each part of a text; no folded text has them
+BETWEEN_WORDS = rf"[^\p{{L}}\p{{N}}{END}]+"  # what `spaced` makes a space of
+PUNCTUATED = rf"[^ {BEGIN}{END}]*[^\p{{L}}\p{{N}} {BEGIN}{END}][^ {BEGIN}{END}]*"
+ALIKE = 1000  # likeness of a word to itself
+MOST_WORDS = 8  # of a query that is looked for by close spelling
+ROW, RANK = "row", "rank"  # columns of what is found
+LISTED, EXACT, BEGINS, WORD_BEGINS, CONTAINS, SPELLED = range(6)  # ranks, best first; SPELLED and more: less alike
+NOTHING = pl.LazyFrame(schema={ROW: pl.UInt32, RANK: pl.UInt32})
+ROWS = 2**32  # more than there are
+
+
+@dataclass(frozen=True)
+class Index:
+    """All rows, dimension by dimension in display order, and the entries with the rows that have each."""
+
+    dimensions: Mapping[str, range]
+    first_node: int  # the row where trees begin
+    ids: Sequence[str]
+    lent: Mapping[int, bool]  # of rows whose id may take its name and code from a leaf: whether this one does
+    entries: pl.DataFrame
+    entry_of: pl.Series  # by row
+
+    @classmethod
+    def of(cls, lists: Sequence[MemberSet], trees: Sequence[MemberSet]) -> "Index":
+        """Index the ids of some dimensions; the last row of each is what it has unassigned.
+
+        An id that takes its name and code from a leaf has a row with them and one without.
+        """
+        ids: list[str] = []
+        lent: dict[int, bool] = {}
+        ranges: dict[str, range] = {}
+        entries: dict[tuple[str | None, ...], int] = {}
+        entry_of: list[int] = []
+        for members in (*lists, *trees):
+            begin = len(ids)
+            for member in (*members.ids(), UNASSIGNED):
+                known = (member, members.code(member), members.label(member))
+                if members.lender(member) is not None:
+                    lent |= {len(ids): False, len(ids) + 1: True}
+                    ids.append(member)
+                    entry_of.append(entries.setdefault((member, None, members.bare_label(member)), len(entries)))
+                ids.append(member)
+                entry_of.append(entries.setdefault(known, len(entries)))
+            ranges[members.dimension] = range(begin, len(ids))
+        parts = [tuple(dict.fromkeys(fold(part) for part in known if part)) for known in entries]
+        texts = pl.DataFrame(
+            {"text": ["".join(f"{BEGIN}{part}{END}" for part in known) for known in parts]}, schema={"text": pl.String}
+        ).with_columns(words=pl.col("text").str.replace_all(BETWEEN_WORDS, " "))
+        rows = pl.DataFrame({ENTRY: entry_of}, schema={ENTRY: pl.UInt32}).with_row_index(ROW)
+        return cls(
+            dimensions=ranges,
+            first_node=sum(len(ranges[members.dimension]) for members in lists),
+            ids=ids,
+            lent=lent,
+            entries=pl.concat([rows.group_by(ENTRY).agg(ROW).sort(ENTRY), texts], how="horizontal"),
+            entry_of=rows[ENTRY],
+        )
+
+    def dimension_of(self, row: int) -> str:
+        """Return the dimension of a row."""
+        return next(key for key, rows in self.dimensions.items() if row in rows)
+
+    def listing(self, visible: pl.Series) -> pl.LazyFrame:
+        """Return all visible rows; here and below, `visible` tells of each row whether it may be found."""
+        return pl.LazyFrame({ROW: visible.arg_true()}).with_columns(pl.lit(LISTED, pl.UInt32).alias(RANK))
+
+    def matches(self, query: str, visible: pl.Series) -> pl.LazyFrame:
+        """Return the visible rows that hold every word of a folded query, and their ranks."""
+        words = sorted(dict.fromkeys(query.split(" ")), key=len, reverse=True)
+        return seen(reduce(holding, words, self.entries).lazy().select(ROW, ranked(query, words)), visible)
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """The words of all entries, those with punctuation as they are written as well."""
+        words = pl.col("words").str.replace_all(END, " ", literal=True).str.split(" ")
+        return Lexicon.of(self.entries.select(words.list.concat(pl.col("text").str.extract_all(PUNCTUATED)))["words"])
+
+    def visible_words(self, visible: pl.Series) -> pl.Series:
+        """Tell of each word of the lexicon whether a visible row has it."""
+        entries = pl.repeat(value=False, n=self.entries.height, eager=True)
+        return self.lexicon.used_in(entries.scatter(self.entry_of.filter(visible).unique(), values=True))
+
+    def spellings(self, query: str, visible: pl.Series, visible_words: pl.Series) -> pl.LazyFrame:
+        """Return the visible rows that hold every word of a folded query or one spelled like it, the most alike first.
+
+        It is asked where no visible row holds every word.
+        """
+        words = [word for word in dict.fromkeys(query.split(" ")) if spaced(word)]
+        if not 0 < len(words) <= MOST_WORDS:
+            return NOTHING
+        first, *others = sorted(words, key=len, reverse=True)
+        found = self.alike(first, self.entries.clear() if first == query else self.entries, visible_words)
+        for word in others:
+            each = self.alike(word, self.entries[found[ENTRY]], visible_words)
+            found = found.join(each, on=ENTRY).select(ENTRY, pl.col(LIKENESS) + pl.col(f"{LIKENESS}_right"))
+        rank = SPELLED + ALIKE - found[LIKENESS] // len(words)
+        return seen(self.entries[found[ENTRY]].lazy().select(ROW, rank.alias(RANK)), visible)
+
+    def alike(self, word: str, among: pl.DataFrame, visible_words: pl.Series) -> pl.DataFrame:
+        """Return those of some entries that hold a word, and all that have one spelled like it, and how much alike."""
+        same = holding(among, word).select(ENTRY, pl.lit(ALIKE, pl.UInt32).alias(LIKENESS))
+        return pl.concat([same, self.lexicon.near(word, visible_words)]).group_by(ENTRY).agg(pl.col(LIKENESS).max())
+
+
+def seen(found: pl.LazyFrame, visible: pl.Series) -> pl.LazyFrame:
+    """Return the visible rows of the entries found, one by one."""
+    return found.explode(ROW).filter(pl.lit(visible).gather(pl.col(ROW)))
+
+
+def holding(entries: pl.DataFrame, word: str) -> pl.DataFrame:
+    """Return the entries that hold a word as it is written, or its letters with other punctuation between them."""
+    written = pl.col("text").str.contains(word, literal=True)
+    letters = spaced(word)
+    if letters in ("", word):
+        return entries.filter(written)
+    near = entries.filter(pl.col("words").str.contains(letters, literal=True))
+    return near.filter(written | begins_word(letters))
+
+
+def begins_word(letters: str) -> pl.Expr:
+    """Return whether a word of a text begins with some letters."""
+    return pl.col("words").str.contains(f" {letters}", literal=True)
+
+
+def ranked(query: str, words: Sequence[str]) -> pl.Expr:
+    """Return how well a text that holds all words of a query matches it."""
+    text = pl.col("text").str
+    starts = [begins_word(letters) for word in words if (letters := spaced(word))]
+    return (
+        pl.when(text.contains(BEGIN + query + END, literal=True))
+        .then(EXACT)
+        .when(text.contains(BEGIN + query, literal=True))
+        .then(BEGINS)
+        .when(reduce(and_, starts) if starts else pl.lit(value=False))
+        .then(WORD_BEGINS)
+        .otherwise(CONTAINS)
+        .cast(pl.UInt32)
+        .alias(RANK)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best of what is found, records and nodes, each as rank and row."""
+
+    records: Sequence[tuple[int, int]]
+    nodes: Sequence[tuple[int, int]]
+
+    @classmethod
+    def of(cls, found: pl.LazyFrame, first_node: int, most_records: int, most_nodes: int) -> "Best":
+        """Take so many of each, by rank and then in display order."""
+        places = pl.col("place")
+        best = found.select(is_node=pl.col(ROW) >= first_node, place=pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW))
+        records, nodes = (
+            best.select(
+                places.filter(~pl.col("is_node")).bottom_k(most_records).implode().alias("records"),
+                places.filter("is_node").bottom_k(most_nodes).implode().alias("nodes"),
+            )
+            .collect()
+            .row(0)
+        )
+        return cls([divmod(place, ROWS) for place in sorted(records)], [divmod(place, ROWS) for place in sorted(nodes)])

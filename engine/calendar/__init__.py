@@ -1,1 +1,0 @@
-"""Which days a period code means, for the fiscal year of an instance."""

@@ -1,1 +1,0 @@
-"""The nine charts: a table and its spec become a picture as plain data."""

@@ -1,1 +1,0 @@
-"""Exports: kept results as files, laid out as they were seen: workbooks for accountants, JSON for programs."""

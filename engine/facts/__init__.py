@@ -1,0 +1,1 @@
+"""The Arrow store of facts: its files, manifest, writer and rollups."""

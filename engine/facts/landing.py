@@ -1,0 +1,145 @@
+"""Landings: the rows of one extract on their way into partitions, piece by piece and never all in memory.
+
+Pieces come in any number and order; what comes out is the same for the same rows. Ids are numbered as they are seen and
+get their codes once all are known.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import polars as pl
+
+from engine.facts.files import mapped, spool
+from engine.facts.manifest import UNDATED
+from engine.model.catalogue import Domain
+from engine.model.fact_store import DATE
+
+SCENARIO, BUCKET = "scenario", "bucket"
+NUMBER = pl.UInt32
+
+
+class Numbered:
+    """The ids of one dimension, numbered from 1 as they are seen; 0 is the null member."""
+
+    def __init__(self) -> None:
+        self._known = pl.DataFrame(schema={"id": pl.String, "number": NUMBER})
+
+    @property
+    def ids(self) -> pl.Series:
+        """The ids in the order of their numbers."""
+        return self._known["id"]
+
+    def number(self, column: pl.Series) -> pl.Series:
+        """Return the numbers of a column of ids."""
+        seen = column.drop_nulls().unique(maintain_order=True).rename("id").to_frame()
+        new = seen.join(self._known, on="id", how="anti", maintain_order="left")
+        if not new.is_empty():
+            numbers = new.with_row_index("number", offset=self._known.height + 1).select("id", "number")
+            self._known = self._known.vstack(numbers.cast({"number": NUMBER}))
+        numbered = column.rename("id").to_frame().join(self._known, on="id", how="left", maintain_order="left")
+        return numbered["number"].fill_null(0).alias(column.name)
+
+    def codes(self, coded: pl.DataFrame) -> pl.Series:
+        """Return the code of each number, the null member's first; `coded` has every id with its code."""
+        found = self._known.join(coded, on="id", how="left", maintain_order="left")["code"]
+        return pl.concat([pl.Series("code", [0], dtype=found.dtype), found])
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some rows of one scenario and month in a file of rows."""
+
+    file: Path
+    first: int
+    rows: int
+
+
+class Landing:
+    """The rows of one extract of a domain, kept in a folder of their own until they are merged into partitions."""
+
+    def __init__(self, folder: Path, domain: Domain) -> None:
+        self._folder = folder
+        self._domain = domain
+        self._numbered = {dimension: Numbered() for dimension in domain.dimensions}
+        self._pieces: dict[tuple[str, str], list[Piece]] = defaultdict(list)
+        self._files = 0
+        self.rows = 0
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Take some rows.
+
+        They have SCENARIO (text), DATE (days, null where undated), the domain's dimensions by key (ids as text), its
+        measures by key (Int64 of the last place), and text columns stored for inspection.
+        """
+        if frame.is_empty():
+            return
+        bucket = pl.col(DATE).dt.strftime("%Y-%m").fill_null(UNDATED)
+        numbers = [numbered.number(frame[dimension]) for dimension, numbered in self._numbered.items()]
+        ordered = frame.with_columns(bucket.alias(BUCKET), *numbers).sort(SCENARIO, BUCKET)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        file = self._folder / f"{self._files:06}.arrow"
+        first = 0
+        for scenario, month, rows in ordered.group_by(SCENARIO, BUCKET, maintain_order=True).len().iter_rows():
+            self._pieces[scenario, month].append(Piece(file, first, rows))
+            first += rows
+        spool(file, ordered.drop(SCENARIO, BUCKET))
+        self._files += 1
+        self.rows += frame.height
+
+    def ids(self, dimension: str) -> pl.Series:
+        """Return the ids of a dimension that some row has."""
+        return self._numbered[dimension].ids
+
+    def merged(self, coded: Mapping[str, pl.DataFrame]) -> Iterator[tuple[str, str, pl.DataFrame]]:
+        """Yield scenario, month and rows, month by month; `coded` gives each dimension's ids their codes.
+
+        Rows are sorted by their columns in turn, those of the domain's `sort` first.
+        """
+        order = (*self._domain.sort, DATE)
+        codes = {dimension: numbered.codes(coded[dimension]) for dimension, numbered in self._numbered.items()}
+        for (scenario, month), pieces in sorted(self._pieces.items()):
+            rows = pl.concat([mapped(piece.file, piece.first, piece.rows) for piece in pieces], rechunk=True)
+            rows = rows.with_columns(codes[dimension].gather(rows[dimension]).alias(dimension) for dimension in codes)
+            rows = rows.select(*order, pl.exclude(order))
+            yield scenario, month, rows.sort(rows.columns, maintain_order=True)
+
+
+class Fingerprint:
+    """A digest of the rows of an extract: the same rows give the same one, however wide codes are by then."""
+
+    def __init__(self) -> None:
+        self._digest = sha256()
+
+    def add(self, scenario: str, month: str, rows: pl.DataFrame) -> None:
+        """Take the sorted rows of a month."""
+        self._digest.update(f"{scenario}\0{month}\0{rows.height}\0".encode())
+        for column in sorted(rows.columns):
+            self._digest.update(f"{column}\0".encode())
+            for part in plain(rows[column]):
+                self._digest.update(part)
+
+    def hexdigest(self) -> str:
+        """Return the digest of what was taken."""
+        return self._digest.hexdigest()
+
+
+def plain(column: pl.Series) -> Iterator[bytes]:
+    """Yield what a column holds as bytes that no other column of its kind has: where it is null, lengths, values."""
+    yield raw(column.is_null().cast(pl.UInt8))
+    if column.dtype == pl.String:
+        yield raw(column.str.len_bytes().fill_null(0))
+        yield (column.fill_null("").str.join("").item() or "").encode()
+    else:
+        yield raw(column.to_physical().cast(pl.Int64).fill_null(0))
+
+
+def raw(column: pl.Series) -> bytes:
+    """Return whole numbers without nulls as the bytes that they are in memory."""
+    if column.is_empty():
+        return b""
+    numbers = column.rechunk().to_arrow()
+    width = numbers.type.bit_width // 8
+    return bytes(numbers.buffers()[1].slice(numbers.offset * width, len(numbers) * width))

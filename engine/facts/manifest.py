@@ -1,0 +1,253 @@
+"""The manifest: which files hold which facts at one version, and which rollups stand beside them."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from engine.model.catalogue import Domain
+from engine.model.fact_store import ROWS, How, Slice
+from engine.model.scope import Cell
+
+# The manifest: which files hold which facts at one version, and where.
+#
+#     CURRENT                              number of the current version; publishing renames a new one over it
+#     manifests/000007.json                one version; readers hold a shared lock on it while they use its files
+#     facts/gl/actual/2025-01-DIGEST.arrow one scenario and calendar month of one load, sorted
+#     rollups/gl/actual/2025-01-DIGEST.arrow the sums of such a partition by some dimensions
+#     tables/live.account-DIGEST.arrow     one table of members, nodes or rates
+#     codes/account-DIGEST.arrow           the ids of a leaf dimension in code order
+#
+# Files are never changed. A version that no reader holds and that is not current is swept with the files only it names.
+
+
+UNDATED = "undated"
+CURRENT = "CURRENT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """One load as the figures remember it."""
+
+    id: str
+    binding: str
+    loaded_at: datetime
+    sequence: int = 0  # version that it was published with: clocks can move back, versions cannot
+    rows_read: int = 0
+    rows_rejected: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollup:
+    """The sums of a partition by some of its dimensions."""
+
+    dimensions: tuple[str, ...]
+    file: str
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partition:
+    """One scenario and calendar month of one load: where it is and what is known without reading it."""
+
+    scenario: str
+    bucket: str  # YYYY-MM, or undated
+    file: str
+    rows: int
+    days: tuple[int, ...]  # days of the month that hold rows
+    magnitudes: Mapping[str, int]  # measure -> sum of absolute amounts
+    load: str
+    places: Mapping[str, int] = field(default_factory=dict)  # measure -> decimal places of its amounts
+    rollups: tuple[Rollup, ...] = ()
+
+    @cached_property
+    def dates(self) -> tuple[date, ...]:
+        """The days that hold rows, ascending."""
+        year, _, month = self.bucket.partition("-")
+        return tuple(date(int(year), int(month), day) for day in self.days)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "Partition":
+        """Return a stored partition."""
+        rollups = tuple(
+            Rollup(**{**rollup, "dimensions": tuple(rollup["dimensions"])}) for rollup in data.get("rollups", ())
+        )
+        return cls(**{**data, "days": tuple(data["days"]), "rollups": rollups})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTable:
+    """A table of members, nodes or rates."""
+
+    file: str
+    rows: int
+    load: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Codes:
+    """The ids of a leaf dimension."""
+
+    file: str
+    count: int  # codes in use, the null member's 0 included
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """One version of the books."""
+
+    version: int = 0
+    facts: Mapping[str, tuple[Partition, ...]] = field(default_factory=dict)  # by domain
+    tables: Mapping[str, StoredTable] = field(default_factory=dict)  # by live table
+    codes: Mapping[str, Codes] = field(default_factory=dict)  # by leaf dimension
+    loads: Mapping[str, Load] = field(default_factory=dict)
+    fingerprints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of what each feed appended
+
+    def files(self) -> Iterator[str]:
+        """Yield every file that this version needs."""
+        for partition in (partition for partitions in self.facts.values() for partition in partitions):
+            yield partition.file
+            yield from (rollup.file for rollup in partition.rollups)
+        yield from (table.file for table in self.tables.values())
+        yield from (codes.file for codes in self.codes.values())
+
+    def as_json(self) -> str:
+        """Return the manifest as it is stored."""
+        return json.dumps(asdict(self), default=datetime.isoformat, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Manifest":
+        """Return a stored manifest."""
+        data: dict[str, Any] = json.loads(text)
+        return cls(
+            version=data["version"],
+            facts={domain: tuple(map(Partition.from_data, partitions)) for domain, partitions in data["facts"].items()},
+            tables={name: StoredTable(**table) for name, table in data["tables"].items()},
+            codes={name: Codes(**codes) for name, codes in data["codes"].items()},
+            loads={
+                key: Load(**{**load, "loaded_at": datetime.fromisoformat(load["loaded_at"])})
+                for key, load in data["loads"].items()
+            },
+            fingerprints={key: tuple(known) for key, known in data.get("fingerprints", {}).items()},
+        )
+
+
+class Pin:
+    """A version held open: its files stay until the pin is dropped, even if the holder dies."""
+
+    def __init__(self, manifest: Manifest, descriptor: int | None) -> None:
+        self.manifest = manifest
+        self._descriptor = descriptor
+
+    def drop(self) -> None:
+        """Let go of the version."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        self.drop()
+
+
+def current_version(root: Path) -> int:
+    """Return the number of the current version, 0 where nothing was published yet."""
+    try:
+        return int((root / CURRENT).read_text(encoding="ascii"))
+    except FileNotFoundError:
+        return 0
+
+
+def manifest_file(root: Path, version: int) -> Path:
+    """Return the file of a version's manifest."""
+    return root / "manifests" / f"{version:06}.json"
+
+
+def pin_current(root: Path) -> Pin:
+    """Return the current version, held open; the empty one where nothing was published yet."""
+    while version := current_version(root):
+        try:
+            descriptor = os.open(manifest_file(root, version), os.O_RDONLY)
+        except FileNotFoundError:
+            if current_version(root) == version:
+                raise
+            continue  # a newer version was published and this one swept in between
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        if os.fstat(descriptor).st_nlink == 0:
+            os.close(descriptor)
+            continue
+        with os.fdopen(os.dup(descriptor), encoding="utf-8") as file:
+            return Pin(Manifest.from_json(file.read()), descriptor)
+    return Pin(Manifest(), None)
+
+
+def sweep(root: Path) -> None:
+    """Delete the versions that no reader holds, except the current one, and every file that no version names.
+
+    Only the holder of the publishing lock may call this.
+    """
+    current = manifest_file(root, current_version(root))
+    kept: set[str] = set()
+    for path in sorted((root / "manifests").glob("*.json")):
+        with path.open(encoding="utf-8") as file:
+            if path != current:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    pass
+                else:
+                    path.unlink()
+                    continue
+            kept.update(Manifest.from_json(file.read()).files())
+    for folder in ("facts", "rollups", "tables", "codes"):
+        for path in sorted((root / folder).rglob("*"), reverse=True):
+            if path.is_dir():
+                if not any(path.iterdir()):
+                    path.rmdir()
+            elif path.relative_to(root).as_posix() not in kept:
+                path.unlink()
+
+
+# Rollups: the sums of a partition by some of its dimensions, kept beside it and read in its place where they suffice.
+#
+# A rollup has neither days nor rows: it answers for all days of its partition at once, and only sums and counts.
+
+
+INT64_LIMIT = 2**63
+
+
+def can_be_built(part: Partition, dimensions: Sequence[str], rows: pl.DataFrame) -> bool:
+    """Tell whether a partition can have a rollup: dated, of dimensions that it was loaded with, no sum past 63 bits."""
+    fits = all(magnitude < INT64_LIMIT for magnitude in part.magnitudes.values())
+    return fits and part.bucket != UNDATED and set(dimensions) <= set(rows.columns)
+
+
+def without_undeclared(part: Partition, domain: Domain) -> Partition:
+    """Return a partition without the rollups that its domain does not declare any more."""
+    kept = tuple(rollup for rollup in part.rollups if rollup.dimensions in domain.rollups)
+    return part if kept == part.rollups else replace(part, rollups=kept)
+
+
+def rolled_up(part: Partition, dimensions: Sequence[str], rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the sums and the number of the rows of a partition by some dimensions, sorted by them in turn."""
+    sums = [pl.col(measure).sum() for measure in part.magnitudes]
+    return rows.group_by(dimensions).agg(*sums, pl.len().alias(ROWS)).sort(dimensions)
+
+
+def needed(asked: Slice, within: Cell) -> frozenset[str] | None:
+    """Return the dimensions that a rollup must have to answer; None where none can."""
+    if any(aggregate.how is not How.SUM for aggregate in asked.aggregates):
+        return None
+    return frozenset(asked.keys) | within.dimensions
+
+
+def answering(part: Partition, needed: frozenset[str]) -> Rollup | None:
+    """Return the smallest rollup of a partition that has some dimensions."""
+    usable = (rollup for rollup in part.rollups if needed.issubset(rollup.dimensions))
+    return min(usable, key=lambda rollup: rollup.rows, default=None)

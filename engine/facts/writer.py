@@ -1,0 +1,249 @@
+"""Staging and publishing: new partitions written aside, then made current by one rename.
+
+    with stage(root) as staged:
+        staged.table("live.account", frame, load)
+        staged.facts(domain, landing, load)
+        staged.publish()
+
+One stage at a time holds the publishing lock. What a stage has written is invisible until it publishes, and swept
+later if it never does.
+"""
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from engine.facts.arrow import code_type
+from engine.facts.files import mapped, sync_folder, write_durably, write_named
+from engine.facts.landing import Fingerprint, Landing
+from engine.facts.manifest import (
+    CURRENT,
+    UNDATED,
+    Codes,
+    Load,
+    Manifest,
+    Partition,
+    Rollup,
+    StoredTable,
+    can_be_built,
+    manifest_file,
+    pin_current,
+    rolled_up,
+    sweep,
+    without_undeclared,
+)
+from engine.model.calendar.periods import Span
+from engine.model.catalogue import Domain
+from engine.model.fact_store import DATE
+from engine.model.feeds import LoadMode
+from engine.model.scope import UNASSIGNED
+
+
+class BooksLocked(Exception):
+    """Another load is publishing to these books."""
+
+
+@contextmanager
+def stage(root: Path) -> Iterator["Stage"]:
+    """Hold the publishing lock and stage onto the current version; BooksLocked where another load holds it."""
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / "publishing.lock").open("w") as lock:
+        if not locked(lock.fileno()):
+            raise BooksLocked("another load is publishing to these books")
+        pin = pin_current(root)
+        try:
+            yield Stage(root, pin.manifest)
+        finally:
+            pin.drop()
+            sweep(root)
+
+
+def locked(descriptor: int) -> bool:
+    """Take the lock of an open file and tell whether it was free; it is let go when the file is closed."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+class Stage:
+    """A version in the making."""
+
+    def __init__(self, root: Path, base: Manifest) -> None:
+        self._root = root
+        self._base = base
+        self._facts: dict[str, tuple[Partition, ...]] = dict(base.facts)
+        self._tables: dict[str, StoredTable] = dict(base.tables)
+        self._codes: dict[str, Codes] = dict(base.codes)
+        self._loads: dict[str, Load] = dict(base.loads)
+        self._fingerprints: dict[str, tuple[str, ...]] = dict(base.fingerprints)
+
+    def table(self, name: str, frame: pl.DataFrame, load: Load) -> None:
+        """Stage a table of members, nodes or rates in place of the one before."""
+        self._tables[name] = StoredTable(file=self._written(f"tables/{name}", frame), rows=frame.height, load=load.id)
+        self._record(load)
+
+    def codes(self, dimension: str, members: pl.Series) -> pl.DataFrame:
+        """Give every id of a leaf dimension a code, appending new ones in id order; return (id, code)."""
+        codes = self._codes.get(dimension)
+        ids = ids_of(self._root, codes)
+        new = members.drop_nulls().unique().sort()
+        new = new.filter(~new.is_in(ids.implode()))
+        ids = ids.append(new.rename("id"))
+        if not new.is_empty() or codes is None:
+            self._codes[dimension] = Codes(file=self._written(f"codes/{dimension}", ids.to_frame()), count=len(ids))
+        return pl.DataFrame({"id": ids, "code": pl.Series(range(len(ids)), dtype=code_type(len(ids)))})
+
+    def facts(
+        self, domain: Domain, landing: Landing, load: Load, mode: LoadMode = LoadMode.FULL, span: Span | None = None
+    ) -> int:
+        """Stage what landed and return how many rows did.
+
+        They come in place of all that the feed brought before, in place of what it brought of the days of `span`, or
+        beside it; an extract that was appended before is not appended again.
+        """
+        coded = {dimension: self.codes(dimension, landing.ids(dimension)) for dimension in domain.dimensions}
+        fingerprint = Fingerprint()
+        written = []
+        for scenario, bucket, rows in landing.merged(coded):
+            if mode is LoadMode.APPEND:
+                fingerprint.add(scenario, bucket, rows)
+            written.append(self._partition(domain, scenario, bucket, rows, load))
+        if mode is LoadMode.APPEND:
+            before = self._fingerprints.get(load.binding, ())
+            if fingerprint.hexdigest() in before:
+                return 0
+            self._fingerprints[load.binding] = (*before, fingerprint.hexdigest())
+        kept = [without_undeclared(part, domain) for part in self._kept(domain, load, mode, span) if part.rows]
+        self._facts[domain.key] = (*kept, *written)
+        self._record(load)
+        return landing.rows
+
+    def _kept(self, domain: Domain, load: Load, mode: LoadMode, span: Span | None) -> Iterator[Partition]:
+        for part in self._facts.get(domain.key, ()):
+            if mode is LoadMode.APPEND or part.load == load.id or self._loads[part.load].binding != load.binding:
+                yield part
+            elif mode is LoadMode.REPLACE_PERIODS and span is not None:
+                yield self._outside(domain, part, span)
+
+    def _outside(self, domain: Domain, part: Partition, span: Span) -> Partition:
+        """Return what is left of a partition outside some days."""
+        inside = [] if part.bucket == UNDATED else [day for day in part.dates if span.holds(day)]
+        if not inside:
+            return part
+        rows = mapped(self._root / part.file).filter(~pl.col(DATE).is_between(span.first, span.last))
+        left = self._partition(domain, part.scenario, part.bucket, rows, self._loads[part.load])
+        return replace(left, places=part.places)  # as they were loaded, whatever the catalogue says by now
+
+    def forget(self, binding: str) -> int:
+        """Leave out all that a feed brought and return how many rows of facts that were."""
+        loads = {key for key, load in self._loads.items() if load.binding == binding}
+        rows = sum(part.rows for part in self._all_facts() if part.load in loads)
+        for key, parts in self._facts.items():
+            self._facts[key] = tuple(part for part in parts if part.load not in loads)
+        self._tables = {name: table for name, table in self._tables.items() if table.load not in loads}
+        self._loads = {key: load for key, load in self._loads.items() if key not in loads}
+        self._fingerprints.pop(binding, None)
+        return rows
+
+    def derive(self, domains: Mapping[str, Domain]) -> int:
+        """Build the rollups that domains declare and partitions lack, drop all others, and return how many were built.
+
+        What was loaded before a rollup was declared gets it here; loads build those of the partitions they write.
+        """
+        before = {rollup.file for part in self._all_facts() for rollup in part.rollups}
+        for key, parts in self._facts.items():
+            if key in domains:
+                self._facts[key] = tuple(self._derived(domains[key], part) for part in parts)
+        return len({rollup.file for part in self._all_facts() for rollup in part.rollups} - before)
+
+    def _derived(self, domain: Domain, part: Partition) -> Partition:
+        part = without_undeclared(part, domain)
+        if len(part.rollups) == len(domain.rollups):
+            return part
+        return self._rolled_up(domain, part, mapped(self._root / part.file))
+
+    def _rolled_up(self, domain: Domain, part: Partition, rows: pl.DataFrame) -> Partition:
+        """Return a partition with every rollup of its domain that it can have."""
+        held = {rollup.dimensions: rollup for rollup in part.rollups}
+        wanted = [dimensions for dimensions in domain.rollups if can_be_built(part, dimensions, rows)]
+        made = (held.get(dimensions) or self._rollup(domain, part, dimensions, rows) for dimensions in wanted)
+        return replace(part, rollups=tuple(made))
+
+    def _rollup(self, domain: Domain, part: Partition, dimensions: tuple[str, ...], rows: pl.DataFrame) -> Rollup:
+        sums = rolled_up(part, dimensions, rows)
+        file = self._written(f"rollups/{domain.key}/{part.scenario}/{part.bucket}", sums)
+        return Rollup(dimensions=dimensions, file=file, rows=sums.height)
+
+    def publish(self) -> Manifest:
+        """Make what was staged the current version, by one rename, and return its manifest.
+
+        Where nothing was staged, the version stays what it is.
+        """
+        manifest = replace(
+            self._base,
+            facts=self._facts,
+            tables=self._tables,
+            codes=self._codes,
+            loads=self._remembered(),
+            fingerprints=self._fingerprints,
+        )
+        if manifest == self._base:
+            return manifest
+        manifest = replace(manifest, version=self._base.version + 1)
+        path = manifest_file(self._root, manifest.version)
+        path.parent.mkdir(exist_ok=True)
+        write_durably(path, manifest.as_json().encode())
+        aside = self._root / f"{CURRENT}.new"
+        write_durably(aside, str(manifest.version).encode())
+        aside.rename(self._root / CURRENT)
+        sync_folder(self._root)
+        return manifest
+
+    def _all_facts(self) -> Iterator[Partition]:
+        return (part for parts in self._facts.values() for part in parts)
+
+    def _record(self, load: Load) -> None:
+        self._loads[load.id] = replace(load, sequence=self._base.version + 1)
+
+    def _remembered(self) -> Mapping[str, Load]:
+        """Return the loads that brought something that is still there, and the last of every feed."""
+        used = {part.load for part in self._all_facts()}
+        used |= {table.load for table in self._tables.values()}
+        latest = {load.binding: load.id for load in sorted(self._loads.values(), key=lambda load: load.sequence)}
+        return {key: load for key, load in self._loads.items() if key in used or latest[load.binding] == key}
+
+    def _partition(self, domain: Domain, scenario: str, bucket: str, rows: pl.DataFrame, load: Load) -> Partition:
+        measures = [key for key in domain.measures if key in rows.columns]
+        part = Partition(
+            scenario=scenario,
+            bucket=bucket,
+            file=self._written(f"facts/{domain.key}/{scenario}/{bucket}", rows),
+            rows=rows.height,
+            days=tuple(rows[DATE].dt.day().drop_nulls().unique().sort().to_list()),
+            magnitudes=magnitudes(rows, measures),
+            places={key: domain.measures[key].places for key in measures},
+            load=load.id,
+        )
+        return self._rolled_up(domain, part, rows)
+
+    def _written(self, stem: str, frame: pl.DataFrame) -> str:
+        return write_named(self._root, stem, frame)
+
+
+def ids_of(root: Path, codes: Codes | None) -> pl.Series:
+    """Return the ids of a leaf dimension in code order, the null member first."""
+    if codes is None:
+        return pl.Series("id", [UNASSIGNED], dtype=pl.String)
+    return pl.read_ipc(root / codes.file)["id"]
+
+
+def magnitudes(rows: pl.DataFrame, measures: list[str]) -> Mapping[str, int]:
+    """Return the sum of absolute amounts of each measure: no sum of these rows can be larger."""
+    sums = rows.select(pl.col(measure).cast(pl.Int128).abs().sum() for measure in measures)
+    return {measure: int(sums[measure].item()) for measure in measures}

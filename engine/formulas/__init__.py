@@ -1,1 +1,0 @@
-"""Formulas over figures: their grammar, their types and their rules for nothing."""

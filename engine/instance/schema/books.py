@@ -1,0 +1,183 @@
+"""The shape of instance.yaml, dimensions.yaml and domains/*.yaml."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.instance.schema.common import FLOW, SUM, Flag, Id, Key, LiveTable, OverMembers, OverTime, Part, Where
+
+CURRENCY = r"^[A-Z]{3}$"
+CALENDAR = r"^[^/\\]+\.csv$"
+
+
+class FiscalYearPart(Part):
+    """The fiscal year."""
+
+    starts: Annotated[int, Field(ge=1, le=12)] = 1
+    """Month it starts in, 1 to 12."""
+    named_by: Literal["end", "start"] = "end"
+    """Whether it is named by the calendar year it ends in or starts in."""
+
+
+class DefaultScenarioPart(Part):
+    """A column of the default report."""
+
+    scenario: str
+    """A scenario reference."""
+    alias: str | None = None
+    """Its heading."""
+
+
+class DefaultPart(Part):
+    """What a call shows that leaves it open."""
+
+    statement: Key | None = None
+    """Statement key."""
+    scenarios: list[DefaultScenarioPart] = Field(default_factory=list)
+    """Columns."""
+    period_start: Id | None = None
+    """First period."""
+    period_end: Id | None = None
+    """Last period."""
+
+
+class InstanceFile(Part):
+    """instance.yaml: the deployment as a whole."""
+
+    name: Annotated[str, Field(min_length=1)]
+    """Name of the group or company."""
+    currency: Annotated[str, Field(pattern=CURRENCY)]
+    """Three-letter code of the reporting currency, as units show it."""
+    fiscal_year: FiscalYearPart | None = None
+    """When fiscal years start and how they are named; left out, they are calendar years."""
+    calendar: Annotated[str | None, Field(pattern=CALENDAR)] = None
+    """Calendar table instead (4-4-5, 13 periods): a CSV file beside this one with the columns year, period, first_day,
+    last_day and, where there are any, quarter and week."""
+    default: DefaultPart = DefaultPart()
+    """Default report."""
+
+
+class DimensionPart(Part):
+    """One dimension."""
+
+    kind: Literal["leaf", "derived", "ragged"]
+    """leaf: members of its own; derived: values of an attribute of a leaf dimension; ragged: nodes of a tree above
+    one."""
+    label: str | None = None
+    """Heading."""
+    members: LiveTable | None = None
+    """leaf: live table of members (id, code, name, attributes …); left out, the facts name the members."""
+    grain: Literal["date", "week", "month", "quarter", "year"] | None = None
+    """leaf: makes it a time dimension of this grain."""
+    from_: Annotated[Key | None, Field(alias="from")] = None
+    """derived: the leaf dimension that has the attribute."""
+    attribute: Key | None = None
+    """derived: the attribute."""
+    leaf_dimension: Key | None = None
+    """ragged: the leaf dimension below the tree."""
+    nodes: LiveTable | None = None
+    """ragged: live table of nodes (node, parent, name, sort, weight, leaf)."""
+    paths: Literal["refuse", "add"] = "refuse"
+    """ragged: what a leaf does that reaches a node by two paths with different weights."""
+
+
+class DimensionsFile(BaseModel):
+    """dimensions.yaml: dimension key to dimension."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[Key, DimensionPart] = Field(init=False)
+
+
+class TimePart(Part):
+    """The posting date."""
+
+    column: str
+    """Column of the live table: a day, or a period code of the grain."""
+    grain: Literal["day", "week", "month", "quarter", "year"] = "day"
+    """Finest grain the data carries."""
+    missing: Literal["reject", "keep"] = "reject"
+    """What a load does with undated rows."""
+
+
+class MeasurePart(Part):
+    """A column of amounts."""
+
+    column: str | None = None
+    """Column of the live table; left out, the measure's key."""
+    type: Literal["money", "number"] = "money"
+    """money in the instance's currency, or a plain number."""
+    places: Annotated[int, Field(ge=0, le=12)] = 2
+    """Decimal places held exactly; more in the data is a rejected row."""
+    currency: Key | None = None
+    """Leaf dimension or axis with the currency of each amount; left out, all are in the instance's."""
+
+
+class StockGroupPart(Part):
+    """Balances that close together."""
+
+    where: Where = Field(default_factory=dict)
+    """The rows of the group."""
+    grain: Literal["month", "day"] = "month"
+    """Grain at which they close."""
+
+
+class MetricPart(Part):
+    """A metric: a measure of some rows, or a formula."""
+
+    label: str | None = None
+    """Heading; left out, the key in words."""
+    description: str = ""
+    """What it means, for whoever picks it."""
+    measure: Key | None = None
+    """Measure of this domain."""
+    where: Where = Field(default_factory=dict)
+    """Rows it counts: dimension to member or node ids."""
+    sign: Literal["keep", "negate"] = "keep"
+    """negate: show the opposite of what is stored."""
+    over_members: OverMembers = SUM
+    """What is made of its rows: sum, count, min, max, average, or {count_distinct: dimension}."""
+    over_time: OverTime = FLOW
+    """sum: a flow; closing or opening: a balance at a close; {last_known: …}, {to_date: …}, {average: {of: …}},
+    {opening: …}."""
+    balance: Key | None = None
+    """Stock group of a balance, where the domain has several."""
+    formula: str | None = None
+    """Metrics joined by + - * / and parentheses; those of other domains as domain.metric."""
+    format: Literal["currency", "number", "percent"] | None = None
+    """How it is shown; left out, what its type suggests."""
+    favourable: Literal["up", "down", "none"] = "none"
+    """Which direction of the figure is good."""
+
+
+class DomainFile(Part):
+    """domains/*.yaml: one table of facts, its dimensions, measures and metrics."""
+
+    domain: Key
+    """Key."""
+    label: str | None = None
+    """Heading."""
+    table: LiveTable
+    """Live table that bindings load."""
+    scenario: str = "scenario"
+    """Column that holds the scenario id."""
+    time: TimePart
+    """Posting date."""
+    dimensions: dict[Key, str]
+    """Leaf dimension to column."""
+    axes: dict[Key, str] = Field(default_factory=dict)
+    """Axes to break down by but not to filter: key to column."""
+    measures: dict[Key, MeasurePart]
+    """Measures."""
+    sort: list[Key] = Field(default_factory=list)
+    """Order of rows inside a partition: the dimensions most asked for first."""
+    rollups: list[Annotated[list[Key], Field(min_length=1)]] = Field(default_factory=list)
+    """Lists of leaf dimensions and axes by which the sums of every month are kept beside its rows: reports that need no
+    others read these instead."""
+    balances: dict[Key, StockGroupPart] = Field(default_factory=dict)
+    """Stock groups; left out, all closing metrics close together."""
+    inspect_enabled: Flag = False
+    """Whether rows can be inspected."""
+    inspect_columns: list[str] = Field(default_factory=list)
+    """Columns that inspection may show; text columns named only here are stored for it."""
+    metrics: dict[Key, MetricPart] = Field(default_factory=dict)
+    """Metrics."""

@@ -1,0 +1,141 @@
+"""What the files of an instance have in common: references, labels, and the shape of over_members and over_time."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
+
+# The pieces that the files of an instance are made of.
+
+
+KEY = r"^[a-z][a-z0-9_]*$"
+LIVE_TABLE = r"^live\.[a-z][a-z0-9_]*$"
+Key = Annotated[str, Field(pattern=KEY)]
+LiveTable = Annotated[str, Field(pattern=LIVE_TABLE)]
+
+
+def core_bool(text: object) -> object:
+    """Read a truth value as YAML 1.2 writes it."""
+    return {"true": True, "false": False}.get(text, text) if isinstance(text, str) else text
+
+
+def as_list(value: object) -> object:
+    """Let one id stand for a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+# An id or code: the text that was written. Editors read 0010 or NO as a number or a truth value; they may.
+Id = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Flag = Annotated[bool, Field(strict=True), BeforeValidator(core_bool)]
+Ids = Annotated[
+    list[Id],
+    BeforeValidator(as_list),
+    Field(min_length=1),
+    WithJsonSchema(
+        {"anyOf": [{"type": ["string", "number", "boolean"]}, {"type": "array", "minItems": 1, "items": {}}]}
+    ),
+]
+Where = dict[Key, Ids]
+
+
+class Part(BaseModel):
+    """A mapping whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+# The shape of a metric's over_members and over_time.
+
+
+Said = TypeVar("Said", bound=Part)
+
+
+class OverMembersPart(Part):
+    """What is made of the rows of a metric."""
+
+    how: Literal["sum", "count", "min", "max", "average"] | None = None
+    """A word alone: sum; count of rows; min, max, average of amounts."""
+    count_distinct: Key | None = None
+    """Members of this leaf dimension or axis that rows have, each counted once; rows without one are not counted."""
+
+    @model_validator(mode="after")
+    def says_one(self) -> "OverMembersPart":
+        """Hold it to one way."""
+        return one_of(self)
+
+
+class AveragePart(Part):
+    """The mean of closings."""
+
+    of: Literal["day", "week", "month", "quarter", "year"]
+    """The periods whose closings are averaged; those without one do not count."""
+
+
+class BackPart(Part):
+    """A balance that looks back from the end of the range."""
+
+    last_known: Literal["always", "fiscal_year", "range"] | None = None
+    """Each leaf's own last value, carried from whenever it was, within the fiscal year, or within the range."""
+    to_date: Literal["books", "fiscal_year"] | None = None
+    """All movements since the start of the books or of the fiscal year."""
+
+    @model_validator(mode="after")
+    def says_one(self) -> "BackPart":
+        """Hold it to one rule."""
+        return one_of(self)
+
+
+class OverTimePart(BackPart):
+    """How a metric adds up over time."""
+
+    rule: Literal["sum", "closing", "opening"] | None = None
+    """A word alone: sum, a flow; closing, a balance at its last close; opening, that of everything before."""
+    average: AveragePart | None = None
+    """The mean of the closings of periods."""
+    opening: BackPart | None = None
+    """A rule that looks back, applied to everything before the range."""
+
+
+def one_of(part: Said) -> Said:
+    """Return a part that says exactly one of its keys."""
+    if len(part.model_fields_set) != 1:
+        raise ValueError(f"says one of {', '.join(type(part).model_fields)}")
+    return part
+
+
+@dataclass(frozen=True)
+class Worded:
+    """Lets a word alone stand for a mapping with one key."""
+
+    key: str
+    words: tuple[str, ...]
+
+    def read(self, value: object) -> object:
+        """Return the mapping that a word stands for; anything else stays."""
+        if isinstance(value, str) and value not in self.words:
+            raise ValueError(f"is none of {', '.join(self.words)}, and no mapping")
+        return {self.key: value} if isinstance(value, str) else value
+
+    def __get_pydantic_core_schema__(self, source: type[Part], handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Read words before the mapping."""
+        return no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Tell editors of both."""
+        return {"anyOf": [{"enum": list(self.words)}, handler(schema)]}
+
+
+OverMembers = Annotated[OverMembersPart, Worded("how", ("sum", "count", "min", "max", "average"))]
+OverTime = Annotated[OverTimePart, Worded("rule", ("sum", "closing", "opening"))]
+SUM = OverMembersPart(how="sum")
+FLOW = OverTimePart(rule="sum")

@@ -1,0 +1,221 @@
+"""The shape of scenarios.yaml, profiles.yaml and integrations.yaml."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from engine.instance.schema.common import Flag, Id, Ids, Key, LiveTable, Part, Where
+
+SCENARIO = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+PARAMETER = r"^[A-Za-z_][A-Za-z0-9_]*$"
+ScenarioId = Annotated[str, Field(pattern=SCENARIO)]
+ParameterName = Annotated[str, Field(pattern=PARAMETER)]
+
+
+class AdjustPart(Part):
+    """A factor on some rows."""
+
+    where: Where
+    """The rows."""
+    factor: Id
+    """A decimal number."""
+    measures: list[Key] = Field(default_factory=list)
+    """Measures it touches; needed where a domain has several."""
+
+
+class VariantPart(Part):
+    """A what-if reading of a scenario."""
+
+    label: str
+    """Heading."""
+    adjust: Annotated[list[AdjustPart], Field(min_length=1)]
+    """Factors; each touches a row once, several multiply."""
+
+
+class ScenarioPart(Part):
+    """One base scenario."""
+
+    alias: str
+    """Heading."""
+    name: str | None = None
+    """Full name."""
+    kind: Key
+    """What it is, such as actual, budget or forecast; profiles grant by it."""
+    status: Key = "open"
+    """Where it stands, such as open or locked."""
+    closed_through: Id | dict[Key, Id] | None = None
+    """Last closed period, or one for each domain."""
+    variants: dict[Key, VariantPart] = Field(default_factory=dict)
+    """What-if readings, asked for as scenario/variant."""
+
+
+class ScenariosFile(BaseModel):
+    """scenarios.yaml: scenario id to scenario."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
+    __pydantic_extra__: dict[ScenarioId, ScenarioPart] = Field(init=False)
+
+    comparisons: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(default_factory=list)
+    """Pairs of references whose variances list_scenarios offers ready-made."""
+
+
+class AllowPart(Part):
+    """Some names, or all but some."""
+
+    allow: Ids | None = None
+    """Only these."""
+    deny: Ids | None = None
+    """All but these."""
+
+    @model_validator(mode="after")
+    def says_one(self) -> "AllowPart":
+        """Hold a restriction to one of both."""
+        if (self.allow is None) == (self.deny is None):
+            raise ValueError("says allow or deny, one of both")
+        return self
+
+
+class GrantPart(Part):
+    """What a profile may see of one scenario."""
+
+    domains: AllowPart | None = None
+    """Domains; left out, all."""
+    dimensions: dict[Key, AllowPart] = Field(default_factory=dict)
+    """Members or nodes of a dimension."""
+    open_domains: list[Key] = Field(default_factory=list)
+    """Domains shown although they lack a restricted dimension."""
+
+
+class ProfilePart(Part):
+    """One profile."""
+
+    operations: Flag = False
+    """Whether loads and feeds are shown whole."""
+    scenarios: dict[str, GrantPart]
+    """Scenario id, kind:KIND or * to what is granted; the most specific key alone applies."""
+
+
+class AssignPart(Part):
+    """Who has a profile."""
+
+    profile: str
+    """Profile name."""
+    subject: str | None = None
+    """The caller's subject."""
+    claim: dict[str, Id] | None = None
+    """Claims of the caller's token, each with a value that it must hold."""
+
+    @model_validator(mode="after")
+    def names_somebody(self) -> "AssignPart":
+        """Hold an assignment to saying whose it is."""
+        if self.subject is None and not self.claim:
+            raise ValueError("assigns a profile to nobody: give subject or claim")
+        return self
+
+
+class ProfilesFile(BaseModel):
+    """profiles.yaml: profile name to profile."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
+    __pydantic_extra__: dict[Key, ProfilePart] = Field(init=False)
+
+    assign: list[AssignPart] = Field(default_factory=list)
+    """Who has which."""
+
+
+class SourcePart(Part):
+    """Where data comes from; credentials stay in the environment."""
+
+    kind: Literal["folder", "postgresql"]
+    """A folder of files, or a database."""
+    path: str | None = None
+    """folder: path, relative to the instance."""
+    path_env: str | None = None
+    """folder: environment variable that holds the path."""
+    uri_env: str | None = None
+    """postgresql: environment variable that holds the connection URI."""
+
+
+class ColumnPart(Part):
+    """How one column of a live table is filled."""
+
+    column: str | None = None
+    """Column of the extract."""
+    values: dict[str, Id] = Field(default_factory=dict)
+    """What its values mean here; a value not named is a rejected row."""
+    format: str | None = None
+    """Format of a date, such as %d/%m/%Y."""
+    constant: Id | None = None
+    """The same text in every row."""
+
+
+class RejectsPart(Part):
+    """How many rejected rows a load survives."""
+
+    allow: Annotated[int, Field(ge=0)]
+    """At most so many."""
+
+
+class ConvertPart(Part):
+    """Amounts converted into the instance's currency as they are loaded."""
+
+    rates: LiveTable
+    """Live table of rates (currency, date, rate and, where there are several, kind), which a feed loads."""
+    from_: Annotated[str, Field(alias="from")]
+    """Column with the currency of each row."""
+    on: str | None = None
+    """Column with the day or period the rate must hold for; left out, the domain's time column."""
+    kind: Id | None = None
+    """Kind of the rates, such as average or closing; left out, those of no kind."""
+    measure: Key | None = None
+    """Measure that is converted; left out, the only other one of the domain."""
+    into: Key
+    """Measure that holds what it is converted into."""
+
+
+class BindingPart(Part):
+    """One feed: an extract of a source into a live table."""
+
+    source: Key
+    """Source."""
+    target: LiveTable
+    """Live table."""
+    file: str | None = None
+    """folder: file name or pattern (*.csv, *.parquet, *.xlsx); {period} is the code of each period asked for."""
+    sheet: str | None = None
+    """folder: sheet of a workbook; left out, the first."""
+    extract: str | None = None
+    """postgresql: query; :name is a parameter, :period_start and :period_end_exclusive are what is asked for."""
+    parameters: dict[ParameterName, Id] = Field(default_factory=dict)
+    """postgresql: constants of the query, as text; a query that wants a number says :name::int."""
+    scenario: ScenarioId | None = None
+    """Scenario of every row of facts, where the extract has no such column."""
+    map: dict[str, str | ColumnPart] = Field(default_factory=dict)
+    """Column of the live table to column of the extract; left out, the same name."""
+    convert: ConvertPart | None = None
+    """How amounts are converted into the instance's currency."""
+    load: Literal["full", "replace_periods", "append"] = "full"
+    """What a load does to what the feed brought before: replaces all of it, replaces the periods asked for, or adds."""
+    period_column: str | None = None
+    """replace_periods: column of the extract with the day or period of a row; left out, what fills the time column."""
+    recent_periods: Annotated[int, Field(ge=1)] | None = None
+    """replace_periods: months that a load asks for where nobody says which, up to the current one; left out, 2."""
+    schedule: str | None = None
+    """When the daemon loads it: minute, hour, day of the month, month, weekday, as cron writes them."""
+    timezone: str | None = None
+    """Time zone of the schedule, by its name in the tz database; left out, UTC."""
+    rejects: Literal["fail"] | RejectsPart = "fail"
+    """What rejected rows do to a load."""
+    allow_empty: Flag = False
+    """Whether an extract without a row is taken at its word; else it is a failed load."""
+    unknown_members: Literal["reject", "extend"] = "reject"
+    """What a member id of facts does that its dimension's table lacks."""
+
+
+class IntegrationsFile(Part):
+    """integrations.yaml: sources and feeds."""
+
+    sources: dict[Key, SourcePart] = Field(default_factory=dict)
+    """Sources."""
+    bindings: dict[Key, BindingPart] = Field(default_factory=dict)
+    """Feeds."""

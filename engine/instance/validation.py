@@ -1,0 +1,112 @@
+"""Documents held against the models of files: what does not fit becomes faults a person can mend."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from engine.instance.documents import Document, Location
+from engine.instance.schema.books import CALENDAR, CURRENCY
+from engine.instance.schema.common import KEY, LIVE_TABLE
+from engine.instance.schema.registry import PARAMETER, SCENARIO
+from engine.model.errors import closest, quoted
+
+Model = TypeVar("Model", bound=BaseModel)
+Schema = Mapping[str, Any]
+
+EXPECTED = {
+    "missing": "is missing",
+    "dict_type": "is no mapping",
+    "model_type": "is no mapping",
+    "model_attributes_type": "is no mapping",
+    "list_type": "is no list",
+    "string_type": "is no text",
+    "int_parsing": "is no whole number",
+    "int_type": "is no whole number",
+    "bool_type": "is neither true nor false",
+    "line_kind": "is no line: it has none of the keys that make one",
+    "string_pattern_mismatch": "has a shape that is not allowed",
+}
+SHAPES = {
+    KEY: "lower-case letters, digits and _, a letter first",
+    LIVE_TABLE: "live. and lower-case letters, digits and _, as live.gl",
+    CURRENCY: "three capital letters, as EUR",
+    CALENDAR: "the name of a CSV file beside instance.yaml, as calendar.csv",
+    SCENARIO: "letters, digits, _, . and -, a letter or digit first",
+    PARAMETER: "letters, digits and _, a letter first",
+}
+
+
+def fit(document: Document, model: type[Model]) -> Model | None:
+    """Return a document as its model; None, with the faults noted, where it does not fit."""
+    if document.tree is None and document.faults:
+        return None
+    try:
+        return model.model_validate(document.tree)
+    except ValidationError as misfit:
+        for error in misfit.errors():
+            document.fault(error["loc"], *described(error, model))
+        return None
+
+
+def described(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, str]:
+    """Return what was found and what would be valid, in words."""
+    location = error["loc"]
+    where = ".".join(str(part) for part in location if not str(part).endswith((" line", "[key]"))) or "the file"
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        known = sorted(keys_at(schema_of(model), location[:-1]))
+        close = closest(str(location[-1]), known)
+        guess = f"did you mean {quoted(close)}? " if close else ""
+        return f"unknown key '{where}'", f"{guess}known keys: {', '.join(known)}"
+    got = error["input"]
+    said = error["msg"].removeprefix("Value error, ")
+    found = f"{where} {EXPECTED[kind]}" if kind in EXPECTED else f"{where}: {said}"
+    if kind != "missing" and isinstance(got, str | int | float | bool):
+        found += f" (found '{got}')"
+    if kind == "line_kind":
+        return found, "header, metric, rollup, formula or include"
+    pattern = str(error.get("ctx", {}).get("pattern", ""))
+    return found, SHAPES.get(pattern, pattern)
+
+
+@cache
+def schema_of(model: type[BaseModel]) -> Schema:
+    """Return the JSON Schema of a file's model."""
+    return model.model_json_schema(by_alias=True)
+
+
+def keys_at(schema: Schema, location: Location) -> set[str]:
+    """Return the keys that a part of a file may have."""
+    found = list(parts_at(schema, schema, location))
+    return {key for part in found for key in part.get("properties", {})}
+
+
+def parts_at(root: Schema, part: Schema, location: Location) -> Iterator[Schema]:
+    """Yield the schemas that apply at a location, following references and alternatives."""
+    if "$ref" in part:
+        part = root["$defs"][part["$ref"].rsplit("/", 1)[-1]]
+    for alternative in (*part.get("anyOf", ()), *part.get("oneOf", ())):
+        yield from parts_at(root, alternative, location)
+    if not location:
+        yield part
+        return
+    step, rest = location[0], location[1:]
+    if str(step).endswith(" line"):  # the tag of a line's kind, no step into the file
+        yield from parts_at(root, line_schema(root, str(step)), rest)
+    elif isinstance(step, int) and "items" in part:
+        yield from parts_at(root, part["items"], rest)
+    elif step in part.get("properties", {}):
+        yield from parts_at(root, part["properties"][step], rest)
+    else:
+        for free in (part.get("additionalProperties"), *part.get("patternProperties", {}).values()):
+            if isinstance(free, Mapping):
+                yield from parts_at(root, free, rest)
+
+
+def line_schema(root: Schema, tag: str) -> Schema:
+    """Return the schema of one kind of statement line."""
+    kind = tag.removesuffix(" line")
+    return next(part for part in root["$defs"].values() if kind in part.get("required", ()))

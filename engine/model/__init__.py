@@ -1,0 +1,1 @@
+"""The model: what the books are, as values, and the questions a store of facts answers; no plans."""

@@ -1,0 +1,237 @@
+"""The calendar of an instance: period codes to periods, and ranges moved through time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+
+from engine.model.calendar.periods import SHAPES, Bounds, Grain, GrainRules, Period, PeriodRange, Span
+from engine.model.errors import BadPeriod, MixedGrains, quoted
+
+# The calendar of an instance: period codes to periods, and ranges moved through time.
+
+
+COARSEST_FIRST = (Grain.YEAR, Grain.QUARTER, Grain.MONTH, Grain.DATE)
+STEPS = {(Grain.YEAR, Grain.QUARTER): 4, (Grain.WEEK, Grain.DATE): 7}  # one of a grain, counted in a finer one
+
+
+@dataclass(frozen=True, eq=False)
+class Calendar:
+    """What period codes mean, in one table of grain rules; a period exists where it holds a day of the calendar."""
+
+    days: Span
+    grains: Mapping[Grain, GrainRules] = field(repr=False)
+    weeks_nest: bool = False  # weeks are those of a table, so that they make up its periods
+    whole_weeks: bool = False  # every period of the table is a number of weeks
+    _known: dict[tuple[Grain, int], Period] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def ordinals(self) -> Mapping[Grain, Sequence[int]]:
+        """The periods of each grain that exist."""
+        return {
+            grain: range(rules.at(self.days.first), rules.at(self.days.last) + 1)
+            for grain, rules in self.grains.items()
+        }
+
+    @cached_property
+    def example(self) -> dict[str, str]:
+        """A range as a call writes it."""
+        code = self.grains[Grain.MONTH].example
+        return {"period_start": code, "period_end": code}
+
+    @cached_property
+    def codes(self) -> str:
+        """The shapes of its codes in a sentence."""
+        shapes = [f"{rules.called} {SHAPES[grain][1]}" for grain, rules in sorted(self.grains.items(), key=fineness)]
+        return f"{', '.join(shapes[:-1])} or {shapes[-1]}"
+
+    def parse(self, code: str, field: str = "period_start") -> Period:
+        """Return the period a code means; refuse codes of no known shape and codes of no existing period."""
+        for grain, rules in self.grains.items():
+            match = SHAPES[grain][0].fullmatch(code)
+            if match is None:
+                continue
+            ordinal = rules.parse(match)
+            if ordinal is None or ordinal not in self.ordinals[grain]:
+                first, last = (self.period(grain, self.ordinals[grain][place]).code for place in (0, -1))
+                raise BadPeriod(
+                    f"{field} {quoted([code])} has the shape of a {rules.noun}, but there is no such {rules.noun} from "
+                    f"{first} to {last}.",
+                    field=field,
+                    got=code,
+                    example=rules.example,
+                )
+            return self.period(grain, ordinal)
+        raise BadPeriod(
+            f"{field} {quoted([code])} is no period code. It is {self.codes}.",
+            field=field,
+            got=code,
+            valid=[rules.example for rules in self.grains.values()],
+            example=self.example if field in self.example else self.example["period_start"],
+        )
+
+    def range(self, start: str, end: str) -> PeriodRange:
+        """Return the range between two codes of one grain; refuse mixed grains and reversed bounds."""
+        first, last = self.parse(start, "period_start"), self.parse(end, "period_end")
+        if first.grain is not last.grain:
+            raise MixedGrains(
+                f"period_start '{start}' is a {self.grains[first.grain].noun} and period_end '{end}' a "
+                f"{self.grains[last.grain].noun}. Give both bounds at one grain.",
+                field="period_end",
+                got=end,
+                example=self.example,
+            )
+        if first.ordinal > last.ordinal:
+            raise BadPeriod(
+                f"period_start '{start}' comes after period_end '{end}'. Exchange them.",
+                field="period_start",
+                got=start,
+                example={"period_start": end, "period_end": start},
+            )
+        return PeriodRange(first, last)
+
+    def period(self, grain: Grain, ordinal: int) -> Period:
+        """Return a period by grain and ordinal."""
+        known = self._known.get((grain, ordinal))
+        if known is None:
+            rules = self.grains[grain]
+            span = rules.span(ordinal)
+            code, name = rules.code(ordinal), rules.name(ordinal)
+            known = Period(grain, ordinal, code, span.first, span.last, name, rules.beside)
+            self._known[grain, ordinal] = known
+        return known
+
+    def at(self, day: date, grain: Grain) -> Period | None:
+        """Return the period of a grain that holds a day, None outside the calendar and where it lacks the grain."""
+        if grain not in self.grains:
+            return None
+        ordinal = self.grains[grain].at(day)
+        return self.period(grain, ordinal) if ordinal in self.ordinals[grain] else None
+
+    def code_at(self, day: date, grain: Grain) -> str:
+        """Return the code of the period that holds a day; the day itself outside the calendar, as rows may lie."""
+        period = self.at(day, grain)
+        return day.isoformat() if period is None else period.code
+
+    def touching(self, span: Span, grain: Grain) -> PeriodRange | None:
+        """Return the periods of a grain that hold some day of a span, None where there are none."""
+        if grain not in self.grains:
+            return None
+        at, known = self.grains[grain].at, self.ordinals[grain]
+        first, last = max(at(span.first), known[0]), min(at(span.last), known[-1])
+        return PeriodRange(self.period(grain, first), self.period(grain, last)) if first <= last else None
+
+    def periods(self, asked: PeriodRange) -> Iterator[Period]:
+        """Yield the periods of a range in order."""
+        for ordinal in range(asked.start.ordinal, asked.end.ordinal + 1):
+            yield self.period(asked.grain, ordinal)
+
+    def within(self, asked: PeriodRange, grain: Grain) -> PeriodRange | None:
+        """Return the range of another grain with the same days, None where its periods do not nest in them."""
+        inner = self.touching(asked.span, grain)
+        return inner if inner and inner.span == asked.span else None
+
+    def nests(self, inner: Grain, outer: Grain) -> bool:
+        """Tell whether periods of one grain make up those of another."""
+        if inner is Grain.WEEK and outer is not Grain.WEEK and not self.weeks_nest:
+            return False
+        return {inner, outer} <= self.grains.keys() and inner.fineness <= outer.fineness
+
+    def weeks(self, span: Span) -> int | None:
+        """Return how many weeks a span has, None where the periods of the calendar are not made of weeks."""
+        return span.length // 7 if self.whole_weeks and span.length % 7 == 0 else None
+
+    def fitted(self, bounds: Bounds, requested: Grain) -> PeriodRange | None:
+        """Return bounds as a range of the requested grain, or of the coarsest that fits; None where they cross."""
+        if bounds.start.grain is bounds.end.grain is requested:
+            return PeriodRange(bounds.start, bounds.end) if bounds.span else None
+        span = bounds.span and bounds.span.overlap(self.days)
+        if not span:
+            return None
+        runs = (self.touching(span, grain) for grain in (requested, *COARSEST_FIRST))
+        return next(run for run in runs if run and run.span == span)
+
+
+def fineness(rules: tuple[Grain, GrainRules]) -> int:
+    """Return the place of a grain among the others."""
+    return rules[0].fineness
+
+
+# Moves: how the bounds of a range go back in time, and the windows that replace them.
+#
+# Codes move, never days. What does not exist (29 February, week 53, what the calendar does not reach back to) moves a
+# start to the next period and an end to the previous one; bounds that cross hold no days, yet a window still finds the
+# end it depends on. None where nothing is left of them.
+
+
+def years_earlier(calendar: Calendar, bounds: Bounds, years: int) -> Bounds | None:
+    """Return bounds some years earlier."""
+    start, end = (
+        calendar.grains[bound.grain].years_earlier(bound.ordinal, years) for bound in (bounds.start, bounds.end)
+    )
+    if end.end < calendar.ordinals[bounds.end.grain][0]:
+        return None
+    last = calendar.period(bounds.end.grain, end.end)
+    if bounds.start.grain is Grain.YEAR and last.grain is not Grain.YEAR:  # a year to date stays one
+        return year_to_date(calendar, Bounds(last, last))
+    return Bounds(existing(calendar, bounds.start.grain, start.start), last)
+
+
+def without_counterpart(calendar: Calendar, bounds: Bounds, years: int) -> Iterator[Period]:
+    """Yield the bounds that do not exist some years earlier: 29 February, week 53, before the calendar begins."""
+    for bound in dict.fromkeys((bounds.start, bounds.end)):
+        found = calendar.grains[bound.grain].years_earlier(bound.ordinal, years)
+        if found.start != found.end or found.end not in calendar.ordinals[bound.grain]:
+            yield bound
+
+
+def periods_earlier(calendar: Calendar, bounds: Bounds, count: int, requested: Grain) -> Bounds | None:
+    """Return bounds some periods of the requested grain earlier; of their own, where they fit a coarser one only."""
+    if not bounds.start.grain is bounds.end.grain is requested:
+        run = calendar.fitted(bounds, requested)
+        if run is None:
+            return None
+        bounds = Bounds(run.start, run.end)
+    grain = bounds.end.grain
+    steps = count * STEPS.get((requested, grain), 1)
+    end = bounds.end.ordinal - steps
+    if end < calendar.ordinals[grain][0]:
+        return None
+    return Bounds(existing(calendar, grain, bounds.start.ordinal - steps), calendar.period(grain, end))
+
+
+def year_to_date(calendar: Calendar, bounds: Bounds) -> Bounds | None:
+    """Return the fiscal year up to the end of the last period; of weeks, from W01 of the year in their code."""
+    last = bounds.end
+    if last.grain is Grain.WEEK:
+        return Bounds(existing(calendar, Grain.WEEK, last.ordinal - int(last.code[-2:]) + 1), last)
+    year = calendar.touching(last.span, Grain.YEAR)
+    return Bounds(year.end, last) if year else None
+
+
+def quarter_to_date(calendar: Calendar, bounds: Bounds) -> Bounds | None:
+    """Return the fiscal quarter of the last day up to the end of the last period."""
+    last = bounds.end
+    quarter = calendar.touching(last.span, Grain.QUARTER)
+    if last.grain is Grain.WEEK and not calendar.weeks_nest:
+        days = calendar.touching(last.span, Grain.DATE)
+        return Bounds(quarter.end, days.end) if quarter and days else None
+    return Bounds(quarter.end, last) if quarter else None
+
+
+def whole_year(calendar: Calendar, bounds: Bounds) -> Bounds | None:
+    """Return the fiscal year that holds the last day."""
+    year = calendar.touching(bounds.end.span, Grain.YEAR)
+    return Bounds(year.end, year.end) if year else None
+
+
+def last_twelve_months(calendar: Calendar, bounds: Bounds) -> Bounds | None:
+    """Return what follows the last period's counterpart of the year before, up to its own end."""
+    last = bounds.end
+    before = calendar.grains[last.grain].years_earlier(last.ordinal, 1).end
+    return Bounds(existing(calendar, last.grain, before + 1), last)
+
+
+def existing(calendar: Calendar, grain: Grain, ordinal: int) -> Period:
+    """Return a period by ordinal, the first of the calendar where it lies before."""
+    return calendar.period(grain, max(ordinal, calendar.ordinals[grain][0]))

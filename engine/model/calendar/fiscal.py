@@ -1,0 +1,131 @@
+"""The calendar of a fiscal year: calendar months, and quarters and years of them that start in one of the months."""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+
+from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.periods import (
+    DAY,
+    DAYS,
+    ISO_WEEKS,
+    Beside,
+    Counterpart,
+    Grain,
+    GrainRules,
+    Span,
+    month_words,
+)
+
+FIRST_YEAR, LAST_YEAR = 1900, 2199
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiscalYear:
+    """The month a fiscal year starts in, and whether it is named by the year it ends or starts in."""
+
+    starts: int = 1
+    named_by_end: bool = True
+
+    def first_month(self, year: int) -> int:
+        """Return the first month of a fiscal year, as months since year 0."""
+        named_later = self.named_by_end and self.starts > 1
+        return (year - named_later) * 12 + self.starts - 1
+
+    def year_of(self, month: int) -> int:
+        """Return the fiscal year of a month given as months since year 0."""
+        year = month // 12
+        return year + (month >= self.first_month(year + 1)) - (month < self.first_month(year))
+
+    def name(self, year: int) -> str:
+        """Return the name of a year: "FY2012", or "2012" where the fiscal year is the calendar year."""
+        return f"FY{year}" if self.starts > 1 else str(year)
+
+    def quarter_of(self, month: int) -> int:
+        """Return the fiscal quarter of a month, as quarters since year 0."""
+        year = self.year_of(month)
+        return year * 4 + (month - self.first_month(year)) // 3
+
+    def quarter_months(self, quarter: int) -> int:
+        """Return the first month of a fiscal quarter."""
+        return self.first_month(quarter // 4) + quarter % 4 * 3
+
+
+def month_span(first_month: int, months: int) -> Span:
+    """Return the days of a run of months; the first is counted since year 0."""
+    after = first_month + months
+    return Span(
+        date(first_month // 12, first_month % 12 + 1, 1),
+        date(after // 12, after % 12 + 1, 1) - DAY,
+    )
+
+
+def month_of(day: date) -> int:
+    """Return the month of a day, as months since year 0."""
+    return day.year * 12 + day.month - 1
+
+
+def numbered(match: re.Match[str], most: int) -> int | None:
+    """Return the ordinal of a code with a number of the year; None where years have fewer."""
+    number = int(match[2])
+    return int(match[1]) * most + number - 1 if 1 <= number <= most else None
+
+
+def moved(ordinal: int) -> Counterpart:
+    """Return a period that has a counterpart in every year."""
+    return Counterpart(ordinal, ordinal)
+
+
+def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
+    """Return the calendar of a fiscal year.
+
+    >>> fiscal_calendar(FiscalYear(starts=7)).parse("2012-Q1").label
+    'FY2012 Q1 (Jul–Sep 2011)'
+    """
+    months = GrainRules(
+        noun="month",
+        called="a month",
+        example="2025-03",
+        parse=lambda match: numbered(match, 12),
+        at=month_of,
+        span=lambda n: month_span(n, 1),
+        code=lambda n: f"{n // 12:04}-{n % 12 + 1:02}",
+        name=lambda n: month_words(month_span(n, 1).first),
+        beside=Beside.NOTHING,
+        years_earlier=lambda n, years: moved(n - 12 * years),
+    )
+    quarters = GrainRules(
+        noun="quarter",
+        called="a fiscal quarter",
+        example="2025-Q1",
+        parse=lambda match: numbered(match, 4),
+        at=lambda day: fiscal.quarter_of(month_of(day)),
+        span=lambda n: month_span(fiscal.quarter_months(n), 3),
+        code=lambda n: f"{n // 4:04}-Q{n % 4 + 1}",
+        name=lambda n: f"{fiscal.name(n // 4)} Q{n % 4 + 1}",
+        beside=Beside.MONTHS,
+        years_earlier=lambda n, years: moved(n - 4 * years),
+    )
+    years = GrainRules(
+        noun="year",
+        called="a fiscal year",
+        example="2025",
+        parse=lambda match: int(match[1]),
+        at=lambda day: fiscal.year_of(month_of(day)),
+        span=lambda n: month_span(fiscal.first_month(n), 12),
+        code=lambda n: f"{n:04}",
+        name=fiscal.name,
+        beside=Beside.MONTHS if fiscal.starts > 1 else Beside.NOTHING,
+        years_earlier=lambda n, years: moved(n - years),
+    )
+    first, last = years.span(FIRST_YEAR), years.span(LAST_YEAR)
+    return Calendar(
+        days=Span(min(first.first, date(FIRST_YEAR, 1, 1)), max(last.last, date(LAST_YEAR, 12, 31))),
+        grains={
+            Grain.DATE: DAYS,
+            Grain.WEEK: ISO_WEEKS,
+            Grain.MONTH: months,
+            Grain.QUARTER: quarters,
+            Grain.YEAR: years,
+        },
+    )

@@ -1,0 +1,95 @@
+"""The calendar of a table: fiscal periods, weeks, quarters and years as a company lists them (4-4-5, 13 periods)."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.periods import DAYS, ISO_WEEKS, Beside, Counterpart, Grain, GrainRules, Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """One row of a calendar table: a fiscal period, or a week of one."""
+
+    year: int
+    quarter: int | None
+    period: int
+    week: int | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that numbers the periods of one grain, and how these are called and written."""
+
+    noun: str
+    called: str
+    number: Callable[[TableRow], int | None]
+    code: str
+    name: str
+
+
+COLUMNS: dict[Grain, Column] = {
+    Grain.WEEK: Column("week", "a fiscal week", lambda row: row.week, "{:04}-W{:02}", "FY{} W{:02}"),
+    Grain.MONTH: Column("period", "a fiscal period", lambda row: row.period, "{:04}-{:02}", "FY{} P{:02}"),
+    Grain.QUARTER: Column("quarter", "a fiscal quarter", lambda row: row.quarter, "{:04}-Q{}", "FY{} Q{}"),
+    Grain.YEAR: Column("year", "a fiscal year", lambda _: 0, "{:04}", "FY{}"),
+}
+
+
+def table_calendar(rows: Sequence[TableRow]) -> Calendar:
+    """Return the calendar of a table's rows.
+
+    They ascend and leave no day out; all or none have a week, all or none a quarter; a week lies in one period, a
+    period in one quarter, a quarter in one year, and each numbers its kind from 1 in steps of one.
+    """
+    grains = {Grain.DATE: DAYS, Grain.WEEK: ISO_WEEKS}
+    for grain, column in COLUMNS.items():
+        spans: dict[tuple[int, int], Span] = {}
+        for row in rows:
+            number = column.number(row)
+            if number is not None:
+                key = (row.year, number)
+                spans[key] = Span(spans.get(key, row.span).first, row.span.last)
+        if spans:
+            grains[grain] = rules_of(column, list(spans), list(spans.values()))
+    return Calendar(
+        days=Span(rows[0].span.first, rows[-1].span.last),
+        grains=grains,
+        weeks_nest=grains[Grain.WEEK] is not ISO_WEEKS,
+        whole_weeks=all(row.span.length % 7 == 0 for row in rows),
+    )
+
+
+def rules_of(column: Column, keys: Sequence[tuple[int, int]], spans: Sequence[Span]) -> GrainRules:
+    """Return the rules of one grain from its periods in order: year and number, and days."""
+    codes = [column.code.format(*key) for key in keys]
+    ordinals = {code: ordinal for ordinal, code in enumerate(codes)}
+    firsts = [span.first for span in spans]
+
+    def parse(match: re.Match[str]) -> int | None:
+        return ordinals.get(match[0])
+
+    def at(day: date) -> int:
+        return len(spans) if day > spans[-1].last else bisect_right(firsts, day) - 1
+
+    def years_earlier(ordinal: int, years: int) -> Counterpart:
+        year, number = keys[ordinal]
+        there = (year - years, number)
+        return Counterpart(bisect_left(keys, there), bisect_right(keys, there) - 1)
+
+    return GrainRules(
+        noun=column.noun,
+        called=column.called,
+        example=codes[-1],
+        parse=parse,
+        at=at,
+        span=lambda n: spans[n],
+        code=lambda n: codes[n],
+        name=lambda n: column.name.format(*keys[n]),
+        beside=Beside.DAYS,
+        years_earlier=years_earlier,
+    )

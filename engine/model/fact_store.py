@@ -1,0 +1,112 @@
+"""The FactStore protocol: the questions every store of facts answers, each within a cell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from typing import Protocol
+
+import polars as pl
+
+from engine.model.calendar.periods import Span
+from engine.model.scope import Cell
+
+# Slices: what a plan asks of the facts.
+
+
+DATE = "date"  # column of every row: the posting date
+SPAN = "span"  # column of a sums frame: position of the span among those asked for
+ROWS = "rows"  # column of a sums frame: how many rows were added up
+
+
+class How(Enum):
+    """What is made of the amounts of a group of rows."""
+
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A measure of a group of rows."""
+
+    measure: str
+    how: How = How.SUM
+
+    @property
+    def column(self) -> str:
+        """The column of a sums frame that holds it."""
+        return self.measure if self.how is How.SUM else f"{self.measure}.{self.how.value}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """Aggregates of one scenario of a domain: by span and by the codes of some leaf dimensions.
+
+    The spans do not overlap and ascend. The cell handed over beside a slice is all that restricts it.
+    """
+
+    domain: str
+    scenario: str
+    spans: tuple[Span, ...]
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSlice:
+    """Rows of one scenario of a domain: by month, then by the domain's sort keys, then by everything else.
+
+    `span` None asks for undated rows as well, which come last.
+    """
+
+    domain: str
+    scenario: str
+    span: Span | None
+    columns: tuple[str, ...]
+    limit: int | None = None
+
+
+class Presence(Protocol):
+    """Where a scenario of a domain holds rows inside a cell: on which days, and for which leaves."""
+
+    def days(self, span: Span) -> Sequence[date]:
+        """Return the days of a span that hold rows, ascending."""
+
+    def last(self, span: Span) -> date | None:
+        """Return the last day of a span that holds rows."""
+
+    def through(self) -> date | None:
+        """Return the last day of all that holds rows."""
+
+    def undated(self) -> int:
+        """Return how many rows have no date."""
+
+    def codes(self, dimension: str) -> frozenset[int]:
+        """Return the codes of a leaf dimension that some row has."""
+
+    def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
+        """Return those of some leaf dimensions of which a row has no member."""
+
+    def brought_by(self, load: str) -> bool:
+        """Tell whether a load brought some row."""
+
+
+# FactStore: the three questions every store of facts answers, each within a cell.
+
+
+class FactStore(Protocol):
+    """Facts of one version of the books. There is no question without a cell."""
+
+    def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
+        """Return one row per span and key group: SPAN, the key codes, the aggregates as exact integers, ROWS.
+
+        Aggregates are Int64, or Int128 where the rows touched could sum past 63 bits. Row order is not fixed.
+        """
+
+    def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
+        """Return up to `limit` rows in the order of a RowSlice; dimensions as codes, measures as integers."""
+
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+        """Return on which days rows are held."""

@@ -1,0 +1,245 @@
+"""What an id of a dimension stands for: its leaves and their weights; the members of leaf and derived dimensions.
+
+Facts carry codes of leaf members; code 0 is the null member.
+"""
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from engine.model.errors import AmbiguousWeight
+from engine.model.exact import ONE, Exact
+from engine.model.scope import UNASSIGNED
+
+Leaves = Mapping[int, Exact]  # leaf code -> weight
+Visible = Callable[[str], bool]  # whether whoever asks may see an id
+
+NULL_CODE = 0
+BUSINESS_CODE = "code"  # the attribute that members are known by outside these books
+
+
+class MemberSet(Protocol):
+    """What an id of one dimension stands for."""
+
+    @property
+    def dimension(self) -> str:
+        """The dimension's key."""
+
+    @property
+    def leaf(self) -> str:
+        """The key of the leaf dimension whose codes `leaves` speaks of."""
+
+    def ids(self) -> Iterator[str]:
+        """Yield every id in display order; the null member is none of them."""
+
+    def has(self, member: str) -> bool:
+        """Tell whether there is such an id; `(unassigned)` always is one."""
+
+    def label(self, member: str) -> str:
+        """Return the name shown for an id."""
+
+    def code(self, member: str) -> str | None:
+        """Return the code that an id is known by outside these books."""
+
+    def leaves(self, member: str) -> Leaves:
+        """Return the leaf codes an id stands for, each with its weight."""
+
+    def below(self, member: str) -> frozenset[int]:
+        """Return every leaf code below an id, whatever its weight: what a permission by this id selects."""
+
+    def each_below(self, member: str) -> Iterator[int]:
+        """Yield the same one by one, for whoever may stop early."""
+
+    def among(self, codes: AbstractSet[int]) -> Iterator[str]:
+        """Yield the ids that have some of these leaf codes below them, in display order."""
+
+    def loose(self) -> frozenset[int]:
+        """Return the leaf codes that no id but `(unassigned)` stands for."""
+
+    def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
+        """Return the ids that a breakdown shows, in order, under the ids of a filter (none: no filter)."""
+
+    def top(self) -> Leaves | None:
+        """Return what each leaf weighs in the total of a breakdown; None: every leaf 1."""
+
+    def path(self, member: str) -> tuple[str, ...]:
+        """Return the ids from the top down to an id's parent."""
+
+    def lender(self, member: str) -> str | None:
+        """Return the leaf member that a node above others takes its code from, and its name if it has none itself."""
+
+    def bare_label(self, member: str) -> str:
+        """Return the name of an id that takes nothing from a leaf."""
+
+
+class Flat(ABC):
+    """What member sets without levels have in common: every leaf counts once, and nothing lies above an id."""
+
+    @abstractmethod
+    def ids(self) -> Iterator[str]:
+        """Yield every id in display order; the null member is none of them."""
+
+    @abstractmethod
+    def leaves(self, member: str) -> Leaves:
+        """Return the leaf codes an id stands for, each with its weight."""
+
+    @abstractmethod
+    def label(self, member: str) -> str:
+        """Return the name shown for an id."""
+
+    def below(self, member: str) -> frozenset[int]:
+        """Return the leaf codes an id stands for."""
+        return frozenset(self.leaves(member))
+
+    def each_below(self, member: str) -> Iterator[int]:
+        """Yield the leaf codes an id stands for."""
+        return iter(self.leaves(member))
+
+    def loose(self) -> frozenset[int]:
+        """No leaf: the null member and those without a value can be named in a list."""
+        return frozenset()
+
+    def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
+        """Return the filtered ids, or all and the unassigned."""
+        return list(dict.fromkeys(under)) or [*filter(visible, self.ids()), UNASSIGNED]
+
+    def top(self) -> None:  # noqa: B027 - what a list has above its members is nothing
+        """Every leaf counts once."""
+
+    def code(self, member: str) -> str | None:  # noqa: ARG002 - values of an attribute have none
+        """No code."""
+        return None
+
+    def path(self, member: str) -> tuple[str, ...]:  # noqa: ARG002 - a list has no levels
+        """Nothing lies above an id."""
+        return ()
+
+    def lender(self, member: str) -> None:  # noqa: B027 - nobody lends a member anything
+        """A member is called by its own name."""
+
+    def bare_label(self, member: str) -> str:
+        """A member has no other name."""
+        return self.label(member)
+
+
+@dataclass(frozen=True)
+class LeafMembers(Flat):
+    """The members of a leaf dimension, by code; position 0 is the null member."""
+
+    dimension: str
+    member_ids: Sequence[str]
+    names: Sequence[str]
+    attributes: Mapping[str, Sequence[str | None]]
+    order: Sequence[int]  # codes in display order, without the null member
+    undescribed: frozenset[int]  # codes without a row in the table of members; they exist where rows of facts have them
+
+    @property
+    def leaf(self) -> str:
+        """Itself."""
+        return self.dimension
+
+    @cached_property
+    def codes(self) -> Mapping[str, int]:
+        """Code by id."""
+        return {member: code for code, member in enumerate(self.member_ids)}
+
+    def ids(self) -> Iterator[str]:
+        """Yield the ids in display order."""
+        return (self.member_ids[code] for code in self.order)
+
+    def has(self, member: str) -> bool:
+        """Tell whether a member has this id."""
+        return member in self.codes
+
+    def label(self, member: str) -> str:
+        """Return the member's name."""
+        return self.names[self.codes[member]]
+
+    def code(self, member: str) -> str | None:
+        """Return the code that the table of members gives."""
+        return self.business_codes[self.codes[member]] if self.business_codes else None
+
+    @property
+    def business_codes(self) -> Sequence[str | None]:
+        """The codes that the table of members gives, by code; empty where it has none."""
+        return self.attributes.get(BUSINESS_CODE, ())
+
+    def leaves(self, member: str) -> Leaves:
+        """Return the member's own code."""
+        return {self.codes[member]: ONE}
+
+    def among(self, codes: AbstractSet[int]) -> Iterator[str]:
+        """Yield the ids of these codes."""
+        return (self.member_ids[code] for code in self.order if code in codes)
+
+
+@dataclass(frozen=True)
+class DerivedMembers(Flat):
+    """The values of an attribute of leaf members; members without a value are unassigned."""
+
+    dimension: str
+    of: LeafMembers
+    attribute: str
+
+    @property
+    def leaf(self) -> str:
+        """The leaf dimension that has the attribute."""
+        return self.of.dimension
+
+    @cached_property
+    def groups(self) -> Mapping[str, Leaves]:
+        """The leaf codes of each value."""
+        groups: dict[str, dict[int, Exact]] = defaultdict(dict)
+        for code, value in enumerate(self.of.attributes[self.attribute]):
+            groups[UNASSIGNED if value is None else value][code] = ONE
+        return groups
+
+    def ids(self) -> Iterator[str]:
+        """Yield the values in order."""
+        return iter(sorted(self.groups.keys() - {UNASSIGNED}))
+
+    def has(self, member: str) -> bool:
+        """Tell whether a member carries this value."""
+        return member in self.groups or member == UNASSIGNED
+
+    def label(self, member: str) -> str:
+        """A value is its own label."""
+        return member
+
+    def leaves(self, member: str) -> Leaves:
+        """Return the codes of the members that carry the value."""
+        return self.groups.get(member, {})
+
+    def among(self, codes: AbstractSet[int]) -> Iterator[str]:
+        """Yield the values that members of these codes carry."""
+        return (value for value in self.ids() if not self.groups[value].keys().isdisjoint(codes))
+
+
+def every_leaf(_: int) -> bool:
+    """Tell of every leaf that it counts."""
+    return True
+
+
+def joined_leaves(
+    members: MemberSet, ids: Iterable[str], counts: Callable[[int], bool] = every_leaf
+) -> Mapping[int, Exact]:
+    """Return the leaves of several ids, each once; refuse a leaf that counts where it would with two weights."""
+    ids = list(ids)
+    if len(ids) == 1:
+        return members.leaves(ids[0])
+    joined: dict[int, Exact] = {}
+    for member in ids:
+        for code, weight in members.leaves(member).items():
+            if joined.setdefault(code, weight) != weight and counts(code):
+                raise AmbiguousWeight(
+                    f"In {members.dimension}, a leaf below '{member}' also lies below another node of this filter "
+                    f"with another weight ({weight.digits()} against {joined[code].digits()}). Ask for the nodes in "
+                    "separate calls.",
+                    field=f"filters.{members.dimension}",
+                    got=member,
+                )
+    return joined

@@ -1,0 +1,293 @@
+"""Scenario references: base scenarios, blends, shifted views and variances, each with its parts and its arithmetic.
+
+Grammar: `actual`, `budget/downside` (a what-if variant), `actual+forecast` (a blend), `actual@py`, `actual@ytd@py`
+(shifts apply left to right, after the blend), `var(a,b)` and `var_pct(a,b)` where a and b are any of the former. A
+reference is visible only if all its parts are.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+
+from engine.model.calendar.calendar import (
+    Calendar,
+    last_twelve_months,
+    periods_earlier,
+    quarter_to_date,
+    whole_year,
+    without_counterpart,
+    year_to_date,
+    years_earlier,
+)
+from engine.model.calendar.periods import Bounds, Grain, Period, PeriodRange, Span
+from engine.model.exact import Exact
+from engine.model.formulas import Figure, Nothing
+from engine.model.scope import Cuts
+
+DAY = timedelta(days=1)
+ALL_DAYS = Span(date.min, date.max)
+GRAMMAR = """\
+A scenario reference is a scenario id or scenario/variant, or a blend of two (actual+forecast: the first through its
+last closed period, the second after), optionally shifted: @py prior year, @pyN N years back, @pp prior period, @ppN N
+periods back; windows that end with the last period: @ytd year to date, @qtd quarter to date, @ltm last twelve months,
+@fy whole fiscal year. Shifts chain left to right (actual@ytd@py).
+var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actual,budget), var_pct(actual,actual@py).
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adjustment:
+    """A factor on the rows of a restriction, for some measures (none named: all)."""
+
+    where: Cuts
+    factor: Exact
+    measures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A what-if reading of a scenario: its rows times factors, each adjustment once for each row."""
+
+    key: str
+    label: str
+    adjustments: tuple[Adjustment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A base scenario of the registry: figures under one id, such as the actual ledger or a budget."""
+
+    id: str
+    alias: str
+    name: str
+    kind: str
+    status: str
+    closed_through: Mapping[str, date] = field(default_factory=dict, hash=False)  # by domain; "" for the others
+    variants: tuple[Variant, ...] = ()
+
+    def open_after(self, domain: str) -> date | None:
+        """Return the last closed day of a domain, None where the registry does not say."""
+        return self.closed_through.get(domain, self.closed_through.get(""))
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """One step of a shifted view: moves the bounds of a range, or puts a window that ends with its last period."""
+
+    key: str
+    heading: str = field(compare=False)
+    move: Callable[[Calendar, Bounds, Grain], Bounds | None] = field(compare=False)  # the grain is the request's
+    is_window: bool = field(default=False, compare=False)
+    years: int = field(default=0, compare=False)  # how many it goes back
+
+
+def years_back(count: int) -> Shift:
+    """Return the shift to some years earlier."""
+    return Shift(
+        key=f"py{count}" if count > 1 else "py",
+        heading="Prior Year" if count == 1 else f"{count} Years Before",
+        move=lambda calendar, bounds, _: years_earlier(calendar, bounds, count),
+        years=count,
+    )
+
+
+def periods_back(count: int) -> Shift:
+    """Return the shift to some periods of the requested grain earlier."""
+    return Shift(
+        key=f"pp{count}" if count > 1 else "pp",
+        heading="Prior Period" if count == 1 else f"{count} Periods Before",
+        move=lambda calendar, bounds, requested: periods_earlier(calendar, bounds, count, requested),
+    )
+
+
+def window(key: str, heading: str, days: Callable[[Calendar, Bounds], Bounds | None]) -> Shift:
+    """Return the shift that replaces a range by a window."""
+    return Shift(key=key, heading=heading, move=lambda calendar, bounds, _: days(calendar, bounds), is_window=True)
+
+
+SHIFTS: list[tuple[re.Pattern[str], Callable[[int], Shift]]] = [
+    (re.compile(r"py(\d{0,2})"), years_back),
+    (re.compile(r"pp(\d{0,3})"), periods_back),
+]
+WINDOWS = {
+    shift.key: shift
+    for shift in (
+        window("ytd", "Year to Date", year_to_date),
+        window("qtd", "Quarter to Date", quarter_to_date),
+        window("ltm", "Last Twelve Months", last_twelve_months),
+        window("fy", "Full Year", whole_year),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A base scenario, or a variant of one."""
+
+    scenario: Scenario
+    variant: Variant | None = None
+
+    @property
+    def key(self) -> str:
+        """The reference as text."""
+        return f"{self.scenario.id}/{self.variant.key}" if self.variant else self.scenario.id
+
+    @property
+    def heading(self) -> str:
+        """A heading for the ready-made comparisons."""
+        return self.variant.label if self.variant else self.scenario.alias
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """The days that one part of a side is read on."""
+
+    part: Part
+    days: Span = ALL_DAYS
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A part or a blend of two, shifted or not: what one column of plain figures shows."""
+
+    parts: tuple[Part, ...]
+    shifts: tuple[Shift, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The reference as text."""
+        name = "+".join(part.key for part in self.parts)
+        return "@".join((name, *(shift.key for shift in self.shifts)))
+
+    @property
+    def heading(self) -> str:
+        """A heading for the ready-made comparisons."""
+        name = " + ".join(part.heading for part in self.parts)
+        return ", ".join(shift.heading for shift in self.shifts) or name
+
+    def boundary(self, domain: str) -> date | None:
+        """Return the last day on which a blend reads its first part; None of no blend, or where none is closed."""
+        return self.parts[0].scenario.open_after(domain) if len(self.parts) > 1 else None
+
+    def portions(self, domain: str) -> tuple[Portion, ...]:
+        """Return the days of each part: of a blend, the first through what is closed of it, the second after."""
+        closed = self.boundary(domain)
+        if closed is None:
+            return tuple(Portion(part) for part in self.parts[:1])
+        first, second = self.parts
+        return (Portion(first, Span(date.min, closed)), Portion(second, Span(closed + DAY, date.max)))
+
+    @property
+    def sides(self) -> tuple["Side", ...]:
+        """Itself."""
+        return (self,)
+
+    @property
+    def has_window(self) -> bool:
+        """Tell whether its days depend on the range's last period only."""
+        return any(shift.is_window for shift in self.shifts)
+
+    def window(self, calendar: Calendar, asked: PeriodRange) -> PeriodRange | None:
+        """Return the range this side reads when another is asked, None where it does not exist.
+
+        It is of the grain asked for, or of the coarsest that fits.
+        """
+        bounds: Bounds | None = Bounds(asked.start, asked.end)
+        for shift in self.shifts:
+            bounds = bounds and shift.move(calendar, bounds, asked.grain)
+        return calendar.fitted(bounds, asked.grain) if bounds else None
+
+    def without_counterpart(self, calendar: Calendar, asked: PeriodRange) -> Iterator[Period]:
+        """Yield the bounds that a shift by years finds no counterpart of."""
+        bounds: Bounds | None = Bounds(asked.start, asked.end)
+        for shift in self.shifts:
+            if bounds and shift.years:
+                yield from without_counterpart(calendar, bounds, shift.years)
+            bounds = bounds and shift.move(calendar, bounds, asked.grain)
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """The difference of two sides, absolute or as a share of the second."""
+
+    a: Side
+    b: Side
+    relative: bool
+
+    @property
+    def key(self) -> str:
+        """The reference as text."""
+        return f"{'var_pct' if self.relative else 'var'}({self.a.key},{self.b.key})"
+
+    @property
+    def heading(self) -> str:
+        """A heading for the ready-made comparisons."""
+        return f"{'Var %' if self.relative else 'Variance'} {self.a.heading} vs {self.b.heading}"
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """Both sides."""
+        return (self.a, self.b)
+
+    def of(self, a: Figure, b: Figure) -> Figure:
+        """Return the variance of two figures; a missing one has already become 0 where it counts as 0."""
+        if Nothing.UNAVAILABLE in (a, b):
+            return Nothing.UNAVAILABLE
+        return self.of_exact(a, b) if isinstance(a, Exact) and isinstance(b, Exact) else Nothing.MISSING
+
+    def of_exact(self, a: Exact, b: Exact) -> Figure:
+        """Return the variance of two figures that are there; a share of 0 is missing."""
+        if not self.relative:
+            return a - b
+        return (a - b) / abs(b) if b else Nothing.MISSING
+
+
+Reference = Side | Variance
+
+PART = r"[^\s@(),+/]+(?:/[^\s@(),+/]+)?"
+SIDE = rf"{PART}(?:\+{PART})?(?:@[a-z]+\d*)*"
+VARIANCE = re.compile(rf"(var|var_pct)\(\s*({SIDE})\s*,\s*({SIDE})\s*\)")
+
+
+def resolve(text: str, scenarios: Mapping[str, Scenario]) -> Reference | None:
+    """Return what a reference means among the scenarios given; None where it or a part of it means nothing.
+
+    What does not exist and what is not visible are the same nothing.
+    """
+    text = text.strip()
+    if match := VARIANCE.fullmatch(text):
+        a, b = resolve_side(match[2], scenarios), resolve_side(match[3], scenarios)
+        return Variance(a, b, match[1] == "var_pct") if a and b else None
+    return resolve_side(text, scenarios)
+
+
+def resolve_side(text: str, scenarios: Mapping[str, Scenario]) -> Side | None:
+    """Return the side a reference without var( ) means, None where it means nothing."""
+    name, *steps = text.split("@")
+    parts = [resolve_part(part, scenarios) for part in name.split("+")]
+    shifts = [shift_of(step) for step in steps]
+    if len(parts) > 2 or None in parts or None in shifts:
+        return None
+    return Side(tuple(part for part in parts if part), tuple(shift for shift in shifts if shift))
+
+
+def resolve_part(text: str, scenarios: Mapping[str, Scenario]) -> Part | None:
+    """Return the scenario or variant a name means, None where it means nothing."""
+    name, slash, wanted = text.partition("/")
+    scenario = scenarios.get(name)
+    if scenario is None:
+        return None
+    variant = next((variant for variant in scenario.variants if variant.key == wanted), None)
+    return None if slash and variant is None else Part(scenario, variant)
+
+
+def shift_of(step: str) -> Shift | None:
+    """Return the shift one step of a reference names, None where there is none."""
+    if step in WINDOWS:
+        return WINDOWS[step]
+    for shape, make in SHIFTS:
+        if match := shape.fullmatch(step):
+            count = int(match[1] or 1)
+            return make(count) if count else None
+    return None

@@ -1,0 +1,100 @@
+"""Contributions: what each row adds to the figure it is one of."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import and_, or_
+
+import polars as pl
+
+from engine.model.aggregation import OverMembers
+from engine.model.catalogue import Base
+from engine.model.exact import ONE, ZERO, Exact
+from engine.model.fact_store import DATE
+from engine.model.formulas import Figure, Nothing
+from engine.model.members.member_sets import NULL_CODE
+from engine.plans.accumulators import Amounts
+from engine.plans.row_plan import Counting, RowPlan
+
+Row = Mapping[str, int]
+
+
+def contributions(plan: RowPlan, rows: pl.DataFrame, figure: Figure) -> list[Exact]:
+    """Return what each row contributes to a figure; of a mean, before it is divided.
+
+    Of the rows of a least or greatest amount only the deciding one does, of a count of members the first of each.
+    """
+    found = [ZERO] * rows.height
+    for counting in plan.counting:
+        for at, row in counted_rows(counting, rows):
+            found[at] = found[at] + amount_of(counting, row)
+    decide = DECIDERS.get(plan.counting[0].base.over_members)
+    return decide(plan.counting[0], rows, found, figure) if decide else found
+
+
+def counted_rows(counting: Counting, rows: pl.DataFrame) -> Iterator[tuple[int, Row]]:
+    """Yield the place and the codes and amount of every row that a term counts."""
+    inside = [
+        pl.col(leaf).is_in(pl.Series(sorted(codes), dtype=rows.schema[leaf], strict=False).implode())
+        for leaf, codes in counting.weights.by_leaf.items()
+    ]
+    spans = (pl.col(DATE).is_between(span.first, span.last) for span in counting.window.spans)
+    days = reduce(or_, spans, pl.lit(value=False))
+    factors = (leaf for factor in counting.weights.factors for leaf in factor.leaves)
+    measure = () if counting.base.over_members.counts else (counting.base.measure.key,)
+    needed = dict.fromkeys((*counting.weights.by_leaf, *factors, *measure))
+    kept = rows.with_row_index("at").filter(reduce(and_, inside, days)).select("at", *needed)
+    for row in kept.iter_rows(named=True):
+        yield row["at"], row
+
+
+def amount_of(counting: Counting, row: Row) -> Exact:
+    """Return a row's amount times everything that a sum multiplies it by."""
+    base, weights = counting.base, counting.weights
+    amount = counting.term.coefficient
+    for leaf, codes in weights.by_leaf.items():
+        amount *= codes[row[leaf]]
+    for factor in weights.factors:
+        if all(row[leaf] in codes for leaf, codes in factor.leaves.items()):
+            amount *= factor.factor
+    if base.over_members.counts:
+        return amount
+    amount *= Exact(row[base.measure.key], 10**base.measure.places)
+    return -amount if base.negated else amount
+
+
+def deciding(_counting: Counting, _rows: pl.DataFrame, found: Sequence[Exact], figure: Figure) -> list[Exact]:
+    """Return the contributions of a least or greatest amount: the figure by the first row that has it."""
+    first = next((at for at, amount in enumerate(found) if amount == figure), None)
+    return [amount if at == first else ZERO for at, amount in enumerate(found)]
+
+
+def first_of_each(counting: Counting, rows: pl.DataFrame, _found: Sequence[Exact], _figure: Figure) -> list[Exact]:
+    """Return the contributions of a count of members: 1 by the first row of each."""
+    codes = rows[str(counting.base.counted)]
+    firsts = zip(codes, codes.is_first_distinct(), strict=True)
+    return [ONE if is_first and code != NULL_CODE else ZERO for code, is_first in firsts]
+
+
+DECIDERS: Mapping[OverMembers, Callable[[Counting, pl.DataFrame, Sequence[Exact], Figure], list[Exact]]] = {
+    OverMembers.MIN: deciding,
+    OverMembers.MAX: deciding,
+    OverMembers.COUNT_DISTINCT: first_of_each,
+}
+
+
+def total_of(plan: RowPlan, sums: Sequence[Sequence[pl.DataFrame]]) -> tuple[Figure, Exact]:
+    """Return what all rows contribute together, and what it is divided by to make the figure."""
+    found: dict[Base, Amounts] = {}
+    for batch, frames in zip(plan.batches, sums, strict=True):
+        found |= batch.collected(frames)
+    total: Figure = Nothing.MISSING
+    divisor = ONE
+    for counting in plan.counting:
+        amounts = found[counting.base]
+        (figure,) = amounts.figures([counting.window], [((), 0)])
+        if not isinstance(figure, Exact):
+            continue
+        divisor = Exact(amounts.divisor(counting.window))
+        part = figure * divisor * counting.term.coefficient
+        total = total + part if isinstance(total, Exact) else part
+    return total, divisor

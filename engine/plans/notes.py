@@ -1,0 +1,337 @@
+"""Notes: what a report says beside its figures, currencies among it."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.books.reader import Reader
+from engine.model.calendar.periods import PeriodRange
+from engine.model.catalogue import Base
+from engine.model.errors import first_of, quoted
+from engine.model.fact_store import SPAN
+from engine.model.formulas import Nothing
+from engine.model.members.member_sets import NULL_CODE
+from engine.model.notes import NAMED, Note
+from engine.model.scenarios import Side, Variance
+from engine.model.scope import UNASSIGNED
+from engine.plans.figures import FigurePlan, Figures, Reading
+from engine.plans.measure import Batch, own_sums
+from engine.plans.presence import Anchor
+from engine.plans.rows import Computed, Row
+from engine.plans.weights import BaseWeights, Members
+from engine.plans.windows import Pieces, atoms
+
+# Noting: what should be said beside the figures of a plan.
+
+
+def notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
+    """Yield what should be said beside the figures of a plan."""
+    yield from row_notes(plan)
+    for column, readings in zip(plan.query.columns, plan.columns, strict=True):
+        for reading in readings:
+            yield from side_notes(plan, reading)
+            yield from variant_notes(plan, reading.side)
+            yield from anchor_notes(plan, reading)
+            yield from close_notes(plan, figures, reading)
+        if isinstance(column.reference, Variance):
+            yield from comparison_notes(plan, column.reference, *readings)
+        else:
+            yield from empty_notes(plan, readings[0])
+
+
+def row_notes(plan: FigurePlan) -> Iterator[Note]:
+    """Yield which rows cannot be asked or computed, and which repeat their aggregate."""
+    availability = plan.availability
+    reasons: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    repeats: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in plan.rows:
+        if row.expression is None:
+            continue
+        why = availability.why_not(row.expression) or availability.why_not_by_time(row.expression)
+        by_member = availability.why_not_by_member(row.expression)
+        if isinstance(row.expression, Computed) and (why or by_member):
+            reasons["not_computable", why or by_member or "", availability.operand(row.expression)].append(row.key)
+        elif why:
+            reasons["unavailable", why, ""].append(row.key)
+        elif lacking := availability.missing_dimensions(row.expression):
+            domain = row.expression.bases[0].domain
+            repeats[domain, " and no ".join(lacking)].append(row.key)
+    for (code, reason, operand), lines in reasons.items():
+        about = {"operand": operand} if operand else {}
+        yield Note.of(code, lines=quoted(lines, NAMED), reason=reason, **about)
+    for (domain, dimensions), lines in repeats.items():
+        yield Note.of("aggregate", domain=domain, dimensions=dimensions, lines=quoted(lines, NAMED))
+
+
+def side_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
+    """Yield what a shifted view does to the range, and what cannot be asked in its window."""
+    side, asked, calendar = reading.side, plan.query.asked, plan.reader.catalogue.calendar
+    window = side.window(calendar, asked)
+    if side.shifts and window is None:
+        yield Note.of("no_window", scenario=side.key, period=asked.label)
+    if side.has_window and asked.count > 1 and window is not None:
+        yield Note.of("window_replaces_range", scenario=side.key, window=window.label)
+    runs = [asked, *(PeriodRange(period, period) for period in plan.times)]
+    lost = {period.code: None for run in runs for period in side.without_counterpart(calendar, run)}
+    if lost:
+        yield Note.of("leap_period", scenario=side.key, periods=quoted(lost, NAMED))
+    for domain in plan.query.domains:
+        grains = {asked.grain, *(period.grain for period in plan.times[:1])}
+        if all(map(domain.carries, grains)) and not plan.availability.carries(domain.key, reading.windows[-1]):
+            lines = [row.key for row in plan.rows if domain.key in domains_of(row)]
+            reason = f"{domain.key} is held by {domain.grain.value}, and {side.key} is {reading.windows[-1].label}"
+            yield Note.of("unavailable", lines=quoted(lines, NAMED), reason=reason)
+
+
+def domains_of(row: Row) -> set[str]:
+    """Return the domains that a row reads."""
+    return {base.domain for base in row.expression.bases} if row.expression else set()
+
+
+def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
+    """Yield the domains that an adjustment of a variant cannot touch."""
+    dimensions = plan.reader.dimensions
+    for adjustment in (known for part in side.parts if part.variant for known in part.variant.adjustments):
+        if not all(cut.dimension in dimensions for cut in adjustment.where):
+            continue  # it touches nothing that may be seen
+        for domain in plan.query.domains:
+            lacking = [
+                cut.dimension for cut in adjustment.where if dimensions[cut.dimension].leaf not in domain.dimensions
+            ]
+            if lacking:
+                yield Note.of(
+                    "variant_untouched", scenario=side.key, dimensions=" and ".join(lacking), domain=domain.key
+                )
+
+
+def balances(plan: FigurePlan) -> list[Base]:
+    """Return one balance of each stock group and kind, closing or opening, that a plan reads."""
+    closing = {(base.domain, base.stock_group, base.over_time): base for base in plan.bases if base.over_time.closes}
+    return list(closing.values())
+
+
+def anchors(plan: FigurePlan, reading: Reading) -> list[tuple[Base, Anchor]]:
+    """Return where each stock group closes, for the total column of a reading."""
+    found = []
+    for base in balances(plan):
+        anchor = plan.reads.anchor(reading.view(base.domain), base, reading.windows[-1])
+        if anchor is not None:
+            found.append((base, anchor))
+    return found
+
+
+def anchor_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
+    """Yield at which date the balances of a reading stand, and whether they stand at several."""
+    found = anchors(plan, reading)
+    for base, anchor in found:
+        yield Note.of(
+            "anchor",
+            domain=base.domain,
+            group=anchor.group.key,
+            scenario=reading.side.key,
+            anchor=anchor.period.code,
+        )
+    closing = [(base, anchor) for base, anchor in found if not base.over_time.opening]
+    if len({anchor.window.last for _, anchor in closing}) > 1:
+        yield Note.of(
+            "anchors_differ",
+            anchors=", ".join(f"{base.domain} at {anchor.period.code}" for base, anchor in closing),
+        )
+
+
+def close_notes(plan: FigurePlan, figures: Figures, reading: Reading) -> Iterator[Note]:
+    """Yield the members that have rows in the range and none at the close, of any balance that closes there."""
+    closing = [(base, anchor) for base, anchor in anchors(plan, reading) if plan.axes and not base.over_time.opening]
+    for known, anchor in closing:
+        across = plan.availability.across[known.domain]
+        late: set[Members] = set()
+        for base in plan.bases:
+            if (base.domain, base.over_time, base.stock_group) == (known.domain, known.over_time, known.stock_group):
+                late |= late_members(figures, base, reading, anchor)
+        masked = (plan.availability.masked(known.domain, members) for members in figures.members)
+        names = [
+            "/".join(str(member) for member in members if member is not None)
+            for members in dict.fromkeys(masked)
+            if members in late and any(members)
+        ]
+        if names:
+            dimensions = " and ".join(axis.key for axis in plan.axes if across[axis.place])
+            yield Note.of(
+                "incomplete_close", members=quoted(names, NAMED), dimension=dimensions, anchor=anchor.period.code
+            )
+
+
+def late_members(figures: Figures, base: Base, reading: Reading, anchor: Anchor) -> set[Members]:
+    """Return the members, as a domain knows them, of which a balance has rows in the range and none at its close."""
+    held = figures.amounts[reading.view(base.domain), base]
+    members = list(held.members)
+    found = held.figures((reading.windows[-1], anchor.window), [(known, at) for at in (0, 1) for known in members])
+    by_member = zip(members, found[: len(members)], found[len(members) :], strict=True)
+    return {known for known, ever, at_close in by_member if at_close is Nothing.MISSING and ever is not Nothing.MISSING}
+
+
+def comparison_notes(plan: FigurePlan, variance: Variance, a: Reading, b: Reading) -> Iterator[Note]:
+    """Yield whether two sides cover and show the same."""
+    grain = plan.query.asked.grain
+    sides = f"{variance.a.key} and {variance.b.key}"
+    if a.shared or b.shared:
+        yield Note.of("scope_differs", sides=sides)
+    for domain in dict.fromkeys(base.domain for base in plan.bases):
+        covered = [plan.presences.coverage(reading.view(domain), reading.windows[-1], grain) for reading in (a, b)]
+        if covered[0] != covered[1] and all(coverage.held for coverage in covered):
+            first, second = covered
+            yield Note.of(
+                "coverage_differs",
+                sides=sides,
+                domain=domain,
+                a=str(first),
+                b=str(second),
+                periods=f"{first.noun}s",
+            )
+    behind = [
+        {
+            (base.domain, anchor.group.key): periods_behind(plan, reading, anchor)
+            for base, anchor in anchors(plan, reading)
+            if not base.over_time.opening
+        }
+        for reading in (a, b)
+    ]
+    for group, periods in behind[0].items():
+        if behind[1].get(group, periods) != periods:
+            yield Note.of("anchors_differ", anchors=f"{group[0]} ({group[1]}) of {sides}")
+
+
+def periods_behind(plan: FigurePlan, reading: Reading, anchor: Anchor) -> int:
+    """Return how many periods before the end of its window an anchor lies."""
+    last = plan.reader.catalogue.calendar.at(reading.windows[-1].last or anchor.period.last, anchor.group.grain)
+    return last.ordinal - anchor.period.ordinal if last else 0
+
+
+def empty_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
+    """Yield the domains that a scenario holds no rows of at all."""
+    ids = [part.scenario.id for part in reading.side.parts]
+    for domain in plan.query.domains:
+        if plan.presences.of(reading.view(domain.key)).through() is None:
+            yield Note.of("no_rows", scenario="+".join(ids), domain=domain.key)
+
+
+# Currencies: whether the amounts that a figure adds up are in several, or in another than that of the books.
+#
+# Only measures that name the dimension of their currency are looked at; the others cost nothing.
+
+
+Codes = frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class CurrencyRead:
+    """Which currencies the rows of a batch have, by piece and by the codes that tell its bases apart."""
+
+    batch: Batch
+    readings: tuple[Reading, ...]
+    pieces: Pieces
+    frames: tuple[pl.LazyFrame, ...]  # one for each portion of the view
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The currencies behind a base in one reading, and whether some figure of it adds up several."""
+
+    scenario: str
+    dimension: str
+    codes: Codes
+    mixed: bool
+
+
+def currency_reads(plan: FigurePlan) -> tuple[CurrencyRead, ...]:
+    """Return what must be read of the batches whose measures may be in several currencies."""
+    return tuple(
+        currency_read(plan, batch) for batch in plan.batches if any(base.measure.currency for base in batch.bases)
+    )
+
+
+def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
+    """Return what must be read of one batch."""
+    view, weighing = batch.view, batch.shares[0].weighing
+    every = dict.fromkeys(reading for column in plan.columns for reading in column)
+    readings = tuple(reading for reading in every if reading.view(view.domain) == view)
+    bases = [base for base in batch.bases if base.measure.currency]
+    windows = dict.fromkeys(window for reading in readings for base in bases for window in plan.read(base, reading))
+    pieces = Pieces(atoms(windows, [portion.days.first for portion in view.portions[1:]]))
+    keys = tuple(dict.fromkeys((*(str(base.measure.currency) for base in bases), *weighing.keys)))
+    frames = (
+        own_sums(view, portion, pieces.spans, keys, (), share.weighing.cut, plan.reader).select(SPAN, *keys).unique()
+        for portion, share in zip(view.portions, batch.shares, strict=True)
+    )
+    return CurrencyRead(batch, readings, pieces, tuple(frames))
+
+
+def currency_notes(
+    plan: FigurePlan, reads: Sequence[CurrencyRead], collected: Sequence[Sequence[pl.DataFrame]]
+) -> Iterator[Note]:
+    """Yield which lines add up amounts in several currencies, or hold them in one that is not that of the books."""
+    found: dict[Base, list[Held]] = defaultdict(list)
+    for read, frames in zip(reads, collected, strict=True):
+        for base, held in held_by_base(plan, read, pl.concat(frames)):
+            found[base].append(held)
+    lines: dict[Held, dict[str, None]] = defaultdict(dict)
+    for row in plan.rows if found else ():
+        for held in (held for base in row.expression.bases for held in found[base]) if row.expression else ():
+            lines[held][row.key] = None
+    for held, keys in lines.items():
+        currencies = named(held, plan.reader)
+        about = {
+            "lines": first_of(list(keys), NAMED),
+            "scenario": held.scenario,
+            "currencies": first_of(currencies, NAMED),
+        }
+        if held.mixed:
+            yield Note.of("mixed_currency", **about, dimension=held.dimension)
+        elif not all(is_own(held, member, plan.reader) for member in currencies):
+            yield Note.of("foreign_currency", **about)
+
+
+def held_by_base(plan: FigurePlan, read: CurrencyRead, rows: pl.DataFrame) -> Iterator[tuple[Base, Held]]:
+    """Yield the currencies of each base and reading: of the last window that has several, else of all."""
+    weighing = read.batch.shares[0].weighing
+    for base, weights in zip(read.batch.bases, weighing.weights, strict=True):
+        dimension = base.measure.currency
+        if dimension is None:
+            continue
+        by_piece: dict[int, set[int]] = defaultdict(set)
+        for piece, code in counted(rows, weights).select(SPAN, dimension).unique().iter_rows():
+            by_piece[piece].add(code)
+        for reading in read.readings:
+            by_window = [
+                Codes().union(*(by_piece.get(piece, ()) for piece in read.pieces.of(window)))
+                for window in plan.read(base, reading)
+            ]
+            several = next((codes for codes in reversed(by_window) if len(codes) > 1), None)
+            if codes := several or Codes().union(*by_window):
+                yield base, Held(reading.side.key, dimension, codes, mixed=several is not None)
+
+
+def counted(rows: pl.DataFrame, weights: BaseWeights) -> pl.DataFrame:
+    """Return the rows that count in a base; leaves that are no column count alike in every base, or nowhere."""
+    inside = [
+        pl.col(leaf).is_in(
+            pl.Series([code for code in codes if codes[code]], dtype=rows.schema[leaf], strict=False).implode()
+        )
+        for leaf, codes in weights.by_leaf.items()
+        if leaf in rows.columns
+    ]
+    return rows.filter(inside) if inside else rows
+
+
+def named(held: Held, reader: Reader) -> list[str]:
+    """Return the ids of currencies, the unassigned last."""
+    ids = list(reader.members(held.dimension).among(held.codes - {NULL_CODE}))
+    return [*ids, UNASSIGNED] if NULL_CODE in held.codes else ids
+
+
+def is_own(held: Held, member: str, reader: Reader) -> bool:
+    """Tell whether a currency is that of the books, by its id or by the code it is known by; or none at all."""
+    code = None if member == UNASSIGNED else reader.members(held.dimension).code(member)
+    return member == UNASSIGNED or reader.catalogue.currency in (member, code)

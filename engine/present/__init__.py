@@ -1,0 +1,1 @@
+"""Presentation: a report as JSON, chart, file and widget block."""

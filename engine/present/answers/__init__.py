@@ -1,0 +1,1 @@
+"""Answers: results as the JSON that a model reads, within a token budget."""

@@ -1,0 +1,179 @@
+"""Inspected rows and transforms as result objects: a preview within the token budget, and what all rows contribute."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import polars as pl
+
+from engine.model.errors import BadArguments
+from engine.model.exact import Exact
+from engine.present.answers.budget import NOT_KEPT, DataRef, Json, Whole, period_json, tokens
+from engine.present.answers.reports import freshness_json
+from engine.report.inspection import Inspection, RowColumn, RowValue, Stop
+from engine.report.transform import Transform
+
+# Rows as a result: a preview within the token budget, and what all of them contribute.
+#
+# Rows are arrays aligned with the columns. Where not all of them fit, those from the end are left out of the preview
+# and `agent_truncated` is true; `truncated` tells whether there were more than the limit. Of many separate runs of
+# days the first are said, and how many more there are.
+
+
+RowJson = list[int | float | str | None]
+MOST_SPANS = 50  # runs of days that an answer names
+
+
+def rows_answer(inspection: Inspection, budget: int, data_ref: DataRef = NOT_KEPT) -> Json:
+    """Return the result object of an inspection, at most about `budget` tokens long as JSON text."""
+    shown = len(inspection.rows)
+    result = rows_result(inspection, shown, data_ref)
+    while (excess := tokens(result) / budget) > 1 and shown:
+        shown = min(shown - 1, int(shown / excess))
+        result = rows_result(inspection, shown, data_ref)
+    if tokens(result) > budget:
+        raise BadArguments(
+            f"Even without rows this answer is longer than {budget} tokens. Name fewer columns.",
+            field="columns",
+            got=len(inspection.columns),
+        )
+    return result
+
+
+def whole_rows(inspection: Inspection, stop: Stop) -> Whole:
+    """Return the result object with all rows, looking at `stop` while they are gone through."""
+    amounts = [at for at, column in enumerate(inspection.columns) if column.kind == "amount"]
+    strings: set[int] = set()
+    for row in inspection.rows:
+        stop()
+        strings.update(at for at in amounts if isinstance(value_json(row[at]), str))
+    result = described(inspection, (), strings, inspection.labels, len(inspection.rows), NOT_KEPT)
+    return Whole(result, map(row_json, inspection.rows))
+
+
+def rows_result(inspection: Inspection, shown: int, data_ref: DataRef) -> Json:
+    """Return the result object with so many rows."""
+    rows = [row_json(row) for row in inspection.rows[:shown]]
+    strings = {at for row in rows for at, value in enumerate(row) if isinstance(value, str)}
+    return described(inspection, rows, strings, labels_shown(inspection, rows), shown, data_ref)
+
+
+def row_json(row: Sequence[RowValue]) -> RowJson:
+    """Return one row as JSON."""
+    return [value_json(value) for value in row]
+
+
+def described(
+    inspection: Inspection,
+    rows: Sequence[RowJson],
+    strings: Collection[int],
+    labels: Mapping[str, Mapping[str, str]],
+    shown: int,
+    data_ref: DataRef,
+) -> Json:
+    """Return the result object around rows; the values of the columns at `strings` are not all numbers."""
+    period = {} if inspection.period is None else {"period": period_json(inspection.period)}
+    days = [[span.first.isoformat(), span.last.isoformat()] for span in inspection.read if inspection.period]
+    return {
+        "source_key": inspection.source,
+        "source_label": inspection.source_label,
+        "scenario_id": inspection.scenario,
+        **period,
+        "days_read": days[:MOST_SPANS],
+        **({"more_days_read": len(days) - MOST_SPANS} if len(days) > MOST_SPANS else {}),
+        "columns": [column_json(column, is_text=at in strings) for at, column in enumerate(inspection.columns)],
+        "rows": rows,
+        "labels": labels,
+        "row_count": len(inspection.rows),
+        "truncated": inspection.truncated,
+        "agent_truncated": shown < len(inspection.rows),
+        **contributed_json(inspection),
+        "notes": data_ref.notes(inspection.notes),
+        "catalogue_version": inspection.catalogue_version,
+        "data_version": inspection.data_version,
+        **data_ref.as_data(),
+    }
+
+
+def contributed_json(inspection: Inspection) -> Json:
+    """Return what all rows contribute together, and the figure that makes."""
+    if inspection.figure is None:
+        return {}
+    total, divisor = inspection.contribution_total, inspection.divisor
+    figure = (total / divisor).as_json(quotient=inspection.quotient) if isinstance(total, Exact) else None
+    return {
+        "metric": inspection.figure,
+        "metric_label": inspection.figure_label,
+        "contribution_total": value_json(total) if isinstance(total, Exact) else None,
+        **({"divisor": divisor.as_json()} if divisor != Exact(1) else {}),
+        "figure": figure,
+    }
+
+
+def value_json(value: RowValue) -> int | float | str | None:
+    """Return one value as JSON."""
+    return value.as_json() if isinstance(value, Exact) else value
+
+
+def column_json(column: RowColumn, *, is_text: bool) -> Json:
+    """Return what a column is; where it is text, amounts of it are digits."""
+    return {
+        "name": column.name,
+        "label": column.label,
+        "type": "number" if column.kind == "amount" else column.kind,
+        **({"unit": column.unit, "places": column.places} if column.kind == "amount" else {}),
+        **({"exact_strings": True} if is_text and column.kind == "amount" else {}),
+    }
+
+
+def labels_shown(inspection: Inspection, rows: Sequence[Sequence[object]]) -> Json:
+    """Return the labels of the members that stand in some rows."""
+    labels: Json = {}
+    for at, column in enumerate(inspection.columns):
+        known = inspection.labels.get(column.name, {})
+        seen = {row[at] for row in rows}
+        found = {member: label for member, label in known.items() if member in seen}
+        if found:
+            labels[column.name] = found
+    return labels
+
+
+# Transforms as a result object: what a script made, from what, and how far that can be trusted.
+
+
+TYPES: dict[type[pl.DataType], str] = {
+    pl.String: "text",
+    pl.Int64: "integer",
+    pl.Float64: "number",
+    pl.Boolean: "boolean",
+    pl.Date: "date",
+    pl.Datetime: "datetime",
+    pl.Time: "time",
+    pl.List: "list",
+}
+
+
+def whole_transform(transform: Transform, _: Stop) -> Whole:
+    """Return the result object of a transform with all rows, which are arrays aligned with the columns."""
+    result = {
+        "title": transform.label,
+        "columns": columns_json(transform),
+        "inputs": list(transform.inputs),
+        "transform_code": transform.code,
+        "chart_spec": dict(transform.chart),
+        "notes": [note.as_data() for note in transform.notes],
+        "freshness": freshness_json(transform.freshness),
+        "catalogue_version": transform.catalogue_version,
+        "data_version": transform.data_version,
+    }
+    return Whole(result, map(list, transform.frame.iter_rows()))
+
+
+def columns_json(transform: Transform) -> list[Json]:
+    """Return the columns that a script left: name, type and, where it is known, unit."""
+    return [
+        {
+            "name": name,
+            "type": TYPES[dtype.base_type()],
+            **({"unit": transform.units[name]} if name in transform.units else {}),
+        }
+        for name, dtype in transform.frame.schema.items()
+    ]

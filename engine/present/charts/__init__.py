@@ -1,0 +1,1 @@
+"""Charts: the nine kinds, drawn as Vega-Lite."""

@@ -1,0 +1,202 @@
+"""Axes: round ticks, labels that do not collide, and the encodings that all charts share."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, floor, log10
+from typing import Literal
+
+from engine.present.charts.grid import Grid
+from engine.present.charts.periods import labels_of
+from engine.present.charts.picture import HUNDREDFOLD, Sheet, Theme, Unit, Vega, title_words
+
+WIDE = "mwMW@%—ABCDEFGHKNOPQRSUVXYZ&"
+NARROW = "iljtfrI.,:;|!()[]' "
+GAP = 14  # pixels between the lines of labels
+NARROW_STEP = 18  # pixels between labels that are no longer slanted, but upright
+LEVEL = {"labelAngle": 0, "labelAlign": "center", "labelBaseline": "top"}
+UPRIGHT = {
+    "labelAngle": -90,
+    "labelAlign": "right",
+    "labelBaseline": "middle",
+    "labelLimit": 130,
+    "labelOverlap": False,
+}
+SLANTED = {**UPRIGHT, "labelAngle": -40}
+MOST_TICKS = 6
+SAME = 1e-9  # of a figure: less is no difference on an axis
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """A domain with round ticks."""
+
+    first: float
+    last: float
+    step: float
+
+    @property
+    def values(self) -> list[float]:
+        """The ticks inside the domain."""
+        start = ceil(self.first / self.step - 1e-9)
+        return [clean(at * self.step) for at in range(start, floor(self.last / self.step + 1e-9) + 1)]
+
+    def pixel(self, value: float, height: float) -> float:
+        """Return how far below the top a value lies."""
+        return (self.last - value) / (self.last - self.first) * height
+
+    def value(self, pixel: float, height: float) -> float:
+        """Return what value lies so far below the top."""
+        return self.last - pixel / height * (self.last - self.first)
+
+
+def ticks_of(values: Iterable[float], *, zero: bool, room: float = 0.0) -> Ticks:
+    """Return a domain that holds all values; from zero, or where that would flatten them, from a round figure.
+
+    `room` is a share left free beyond the largest and a negative smallest, for labels.
+    """
+    figures = list(values)
+    low, high = min(figures, default=0.0), max(figures, default=0.0)
+    if zero or 0 <= low <= 0.6 * high or 0.6 * low <= high <= 0:
+        low, high = min(low, 0.0), max(high, 0.0)
+    if high - low <= SAME * max(high, -low):
+        low, high = (min(0.0, 2 * low), max(0.0, 2 * high)) if high else (0.0, 1.0)
+    step = round_step((high - low) / MOST_TICKS)
+    if room:
+        free = room * (high - low)
+        return Ticks(low - free if low < 0 else low, high + free if high > 0 else high, step)
+    return Ticks(clean(floor(low / step + 1e-9) * step), clean(ceil(high / step - 1e-9) * step), step)
+
+
+def round_step(least: float) -> float:
+    """Return the smallest of 1, 2, 2.5, 5 times a power of ten that is no smaller."""
+    power = 10.0 ** floor(log10(least))
+    return next(clean(factor * power) for factor in (1, 2, 2.5, 5, 10) if factor * power >= least * (1 - 1e-9))
+
+
+def clean(value: float) -> float:
+    """Return a value without the noise of its arithmetic."""
+    return float(f"{value:.12g}")
+
+
+def text_width(text: str, size: float = 11) -> float:
+    """Return about how wide a text is drawn."""
+    return size * sum(0.78 if sign in WIDE else 0.31 if sign in NARROW else 0.56 for sign in text)
+
+
+def figure_axis(ticks: Ticks, unit: Unit, *, shown: bool = True, field: str = "y") -> Vega:
+    """Return the encoding of figures: few quiet lines, the zero of a chart that has one drawn stronger."""
+    axis: Vega | None = {
+        "title": None,
+        "values": ticks.values,
+        "labelExpr": unit.ticks(ticks.step),
+        "domain": False,
+        "ticks": False,
+    }
+    return {
+        "field": field,
+        "type": "quantitative",
+        "scale": {"domain": [ticks.first, ticks.last], "nice": False, "zero": False},
+        "axis": axis if shown else None,
+    }
+
+
+def name_axis(grid: Grid, width: float, scale: Vega) -> Vega:
+    """Return the encoding of periods or names across, with labels that fit."""
+    return {
+        "field": "x",
+        "type": "ordinal",
+        "scale": {"domain": list(grid.xs), **scale},
+        "axis": across(grid, width),
+    }
+
+
+def again(channel: Vega, field: str | None = None) -> Vega:
+    """Return an encoding for a further layer, which takes scale and axis from the first."""
+    return {"field": field or channel["field"], "type": channel["type"]}
+
+
+def across(grid: Grid, width: float) -> Vega:
+    """Return the axis of periods or names: fewer labels of periods; names in lines, else slanted."""
+    axis: Vega = {"title": None, "ticks": False, "grid": False, **LEVEL}
+    if grid.grain is not None:
+        labels = labels_of(grid.xs, grid.grain, max(2, int(width // 44)))
+        return {**axis, "values": list(labels), "labelExpr": f"({json.dumps(labels)})[datum.value]"}
+    fits = width / len(grid.xs) / 6.2
+    longest = max(len(word) for x in grid.xs for word in x.split() or [x])
+    if longest <= fits and max(lines_of(x, int(fits)) for x in grid.xs) <= 3:
+        return {**axis, "labelExpr": wrapped(int(fits)), "labelLimit": 400}
+    return {**axis, **(SLANTED if width / len(grid.xs) > NARROW_STEP else UPRIGHT)}
+
+
+def broken(text: str, size: float, width: float) -> list[str]:
+    """Return a text as lines that are no wider than `width` pixels, if no word is."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and text_width(longer, size) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
+def lines_of(text: str, most: int) -> int:
+    """Return in how many lines of so many characters a text is broken."""
+    lines, left = 1, most
+    for word in text.split():
+        if len(word) > left and left < most:
+            lines, left = lines + 1, most
+        left -= len(word) + 1
+    return lines
+
+
+def wrapped(most: int) -> str:
+    """Return the expression that breaks a label into lines of so many characters; no text of anybody stands in it."""
+    broken = f"replace(datum.label, regexp('(.{{1,{most}}})( +|$)', 'g'), '$1\\n')"
+    return f"split(replace({broken}, regexp('\\\\n$'), ''), '\\n')"
+
+
+def apart(pixels: Sequence[float], height: float, gap: float = GAP) -> list[float]:
+    """Return heights of labels that keep a distance, in their order, as near to where they belong as that lets them."""
+    order = sorted(range(len(pixels)), key=lambda at: pixels[at])
+    placed = list(pixels)
+    for before, at in pairwise(order):
+        placed[at] = max(placed[at], placed[before] + gap)
+    floor_at = max(height, gap * (len(pixels) - 1))
+    for at in reversed(order):
+        placed[at] = min(placed[at], floor_at)
+        floor_at = placed[at] - gap
+    return placed
+
+
+def tooltip(**titles: tuple[str, str | None]) -> list[Vega]:
+    """Return what a pointer is told: by field of the points, a title and the format of figures."""
+    return [
+        {"field": name, "type": "nominal", "title": title}
+        if shape is None
+        else {"field": name, "type": "quantitative", "title": title, "format": shape}
+        for name, (title, shape) in titles.items()
+    ]
+
+
+def point_tooltip(sheet: Sheet, unit: Unit) -> list[Vega]:
+    """Return what a pointer is told of a point of a grid: x, series and figure."""
+    return tooltip(
+        x=(title_words(sheet.columns.x), None), s=("Series", None), y=(unit.name or "Value", exact_format(unit))
+    )
+
+
+def zero_line(channel: Literal["x", "y"], figures: Vega, theme: Theme) -> Vega:
+    """Return the line that all bars stand on."""
+    return {
+        "data": {"values": [{"z": 0}]},
+        "mark": {"type": "rule", "color": theme.line},
+        "encoding": {channel: again(figures, "z")},
+    }
+
+
+def exact_format(unit: Unit) -> str:
+    """Return the format of a figure that a pointer is told: all of it, in the unit of the rows."""
+    return ",.2~%" if unit.name in HUNDREDFOLD else ",.4~f"

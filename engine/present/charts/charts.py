@@ -1,0 +1,140 @@
+"""Charts: the nine kinds in one table, each with what it takes, how much of it, and how it is drawn.
+
+chart(spec, frame) gives plain data: the points, a Vega-Lite specification that holds them, and a summary in words.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from engine.model.requests import ChartSpec
+from engine.present.charts.areas import area
+from engine.present.charts.axes import broken
+from engine.present.charts.bars import bar, horizontal_bar
+from engine.present.charts.columns import LONGEST, Takes, columns_of, plain
+from engine.present.charts.heatmaps import cohort_heatmap
+from engine.present.charts.lines import forecast_line, line
+from engine.present.charts.picture import SUBTITLE_SIZE, TITLE_SIZE, Picture, Sheet
+from engine.present.charts.refusals import bad_data, bad_spec
+from engine.present.charts.scatters import scatter
+from engine.present.charts.sparklines import sparkline_row
+from engine.present.charts.waterfalls import waterfall
+
+SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
+LONGEST_TITLE, LONGEST_UNIT = 160, 40
+LEAST_TITLE = 300  # pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of chart: what it takes of a spec, and how it is drawn."""
+
+    takes: Takes
+    draw: Callable[[Sheet], Picture]
+
+
+BARS: Final = ("styles", "favourable", "stack", "sort")
+STEPS: Final = ("kind", "styles", "favourable")
+CHARTS: Final[Mapping[str, Kind]] = {
+    "line": Kind(Takes(several_y=True, options=("styles",), most_x=600, most_series=8), line),
+    "bar": Kind(Takes(several_y=True, options=BARS, most_x=60, most_series=6), bar),
+    "area": Kind(Takes(several_y=True, options=("stack",), most_x=600, most_series=8), area),
+    "waterfall": Kind(Takes(series="none", is_timed=False, options=STEPS, most_x=20, most_series=1), waterfall),
+    "scatter": Kind(Takes(numeric_x=True, options=("label",), most_x=400, most_series=8), scatter),
+    "horizontal_bar": Kind(
+        Takes(several_y=True, is_timed=False, options=BARS, most_x=60, most_series=4), horizontal_bar
+    ),
+    "forecast_line": Kind(
+        Takes(several_y=True, options=("styles", "forecast_from"), most_x=300, most_series=4), forecast_line
+    ),
+    "cohort_heatmap": Kind(Takes(series="must", most_x=36, most_series=60), cohort_heatmap),
+    "sparkline_row": Kind(Takes(several_y=True, series="must", most_x=120, most_series=40), sparkline_row),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChartColumn:
+    """A column of a chart's rows."""
+
+    name: str
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A chart as plain data; `rows` are what was drawn, in their own unit."""
+
+    chart_type: str
+    title: str
+    unit: str | None
+    columns: tuple[ChartColumn, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    vega_lite: Mapping[str, Any]
+    summary: str
+
+
+def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None = None) -> Chart:
+    """Return the chart that a spec makes of a table; ChartInvalid says what does not fit, and what would.
+
+    `units` are those that columns came with.
+    """
+    refuse_words(spec, frame)
+    if not frame.height:
+        raise bad_data("result has no rows: nothing to draw.", "result = df", frame.columns)
+    kind = CHARTS[spec.chart_type]
+    columns = columns_of(spec, frame, kind.takes)
+    sheet = Sheet(spec=spec, frame=frame, columns=columns, takes=kind.takes, units=units or {})
+    drawn = kind.draw(sheet)
+    drawn_columns = columns.all
+    return Chart(
+        chart_type=spec.chart_type,
+        title=spec.title,
+        unit=drawn.unit.name,
+        columns=tuple(
+            ChartColumn(name, drawn.unit.name if name in columns.y else sheet.units.get(name)) for name in drawn_columns
+        ),
+        rows=tuple(tuple(map(plain, row)) for row in frame.select(drawn_columns).rows()),
+        vega_lite=vega_lite(sheet, drawn),
+        summary=" ".join(drawn.sentences),
+    )
+
+
+def refuse_words(spec: ChartSpec, frame: pl.DataFrame) -> None:
+    """Refuse a chart without a title, and words that are longer than a picture has room for."""
+    for name, text, most in (
+        ("title", spec.title, LONGEST_TITLE),
+        ("subtitle", spec.subtitle, LONGEST_TITLE),
+        ("unit", spec.unit, LONGEST_UNIT),
+    ):
+        if text is not None and (len(text) > most or (name == "title" and not text.strip())):
+            said = f"The {name} has {len(text)} characters: 1 to {most} are shown."
+            raise bad_spec(spec, name, said, text.strip()[:most] or spec.chart_type.replace("_", " ").capitalize())
+    long = next((name for name in frame.columns if len(name) > LONGEST), None)
+    if long is not None:
+        said = f"result has a column whose name has {len(long)} characters, {LONGEST} are the most: rename it."
+        raise bad_data(said, "result = df.rename(lambda name: name[:100])", long)
+
+
+def vega_lite(sheet: Sheet, drawn: Picture) -> Mapping[str, Any]:
+    """Return the picture as a Vega-Lite specification that stands by itself."""
+    spec = sheet.spec
+    unit = f"in {drawn.unit.words}" if drawn.unit.words and not drawn.is_said else None
+    subtitle = " · ".join(part for part in (spec.subtitle, unit, *drawn.said) if part)
+    room = max(drawn.width, LEAST_TITLE)
+    return {
+        "$schema": SCHEMA,
+        "description": " ".join((f"{spec.title}.", *drawn.sentences)),
+        "title": {
+            "text": broken(spec.title, TITLE_SIZE, room),
+            "subtitle": broken(subtitle, SUBTITLE_SIZE, room),
+        },
+        "background": sheet.theme.background,
+        "padding": 16,
+        "width": round(drawn.width, 1),
+        "height": round(drawn.height, 1),
+        "data": {"values": drawn.values},
+        "layer": drawn.layer,
+        "config": sheet.theme.config(),
+    }

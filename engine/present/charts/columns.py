@@ -1,0 +1,201 @@
+"""Columns of a chart: which column of the table plays which part, as names and as figures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from math import isfinite
+from typing import Final, Literal
+
+import polars as pl
+
+from engine.model.requests import ChartSpec
+from engine.present.charts.periods import grain_of
+from engine.present.charts.refusals import bad_column, bad_data, bad_spec, figures_in, names_in, which_column
+
+# Cells of a table: columns as names and as figures.
+
+
+LONGEST = 120  # characters of a name
+LEAST, MOST = 1e-9, 1e15  # of the largest figure
+
+
+def names_of(frame: pl.DataFrame, name: str, part: str) -> list[str]:
+    """Return a column as text, refused where a cell is missing or longer than a label."""
+    column = frame[name]
+    if column.null_count():
+        raise bad_data(
+            f"Column '{name}', the {part} of the chart, has {column.null_count()} nulls. Rows of totals have null "
+            "members: leave them out, or name them.",
+            f"result = df.filter(pl.col({name!r}).is_not_null())",
+        )
+    texts = [text_of(value) for value in column.to_list()]
+    longest = max(texts, key=len)
+    if len(longest) > LONGEST:
+        raise bad_data(
+            f"Column '{name}', the {part} of the chart, has a text of {len(longest):,} characters, {LONGEST} are the "
+            "most.",
+            f"result = df.with_columns(pl.col({name!r}).str.slice(0, {LONGEST}))",
+            longest,
+        )
+    return texts
+
+
+def text_of(value: object) -> str:
+    """Return a cell as text; a moment at midnight is its day."""
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def plain(value: object) -> object:
+    """Return a cell as JSON has it."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return text_of(value) if isinstance(value, date | time) else value
+
+
+def figures_of(frame: pl.DataFrame, name: str) -> list[float | None]:
+    """Return a column of figures; what is no number is none, and what no axis can tell apart is refused."""
+    figures = [value if value is not None and isfinite(value) else None for value in frame[name].to_list()]
+    largest = max((abs(figure) for figure in figures if figure is not None), default=0)
+    if largest and not LEAST <= largest <= MOST:
+        raise bad_data(
+            f"The largest figure of column '{name}' is {largest:.3g}: {LEAST:g} to {MOST:g} can be drawn. Scale the "
+            "figures in the script, and say so in unit.",
+            f"result = df.with_columns(pl.col({name!r}) / {largest:.0e})",
+            largest,
+        )
+    return figures
+
+
+# Columns of a chart: which column of the table plays which part, said by the spec or certain without it.
+
+
+OPTIONS: Final[Mapping[str, object]] = {
+    "kind": None,
+    "label": None,
+    "styles": {},
+    "forecast_from": None,
+    "favourable": None,
+    "stack": False,
+    "sort": "given",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Takes:
+    """What a kind of chart takes of a spec."""
+
+    numeric_x: bool = False
+    several_y: bool = False
+    series: Literal["none", "may", "must"] = "may"
+    is_timed: bool = True  # periods along x are put in time
+    options: tuple[str, ...] = ()  # fields that mean something to it
+    most_x: int
+    most_series: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """The columns of a chart by their parts."""
+
+    x: str
+    y: tuple[str, ...]
+    series: str | None
+    kind: str | None
+    label: str | None
+
+    @property
+    def all(self) -> list[str]:
+        """Every column that is drawn, once."""
+        parts = (self.x, self.series, self.kind, self.label, *self.y)
+        return list(dict.fromkeys(part for part in parts if part is not None))
+
+
+def columns_of(spec: ChartSpec, frame: pl.DataFrame, takes: Takes) -> Columns:
+    """Return the parts of a spec as columns; ChartInvalid names those that would do."""
+    refuse_options(spec, takes)
+    figures, names = figures_in(frame), names_in(frame)
+    taken = [part for part in (spec.series, spec.kind, spec.label) if part is not None]
+    y = figure_columns(spec, frame, [name for name in figures if name not in (spec.x, *taken)])
+    if len(y) > 1 and not takes.several_y:
+        raise bad_spec(spec, "y", f"A {spec.chart_type} chart draws one column y.", y[0], figures)
+    if takes.numeric_x:
+        x = one(spec, frame, "x", figures, [name for name in figures if name not in y])
+    else:
+        x = one(spec, frame, "x", names, likely(frame, [name for name in names if name not in (*figures, *taken)]))
+    return Columns(
+        x=x,
+        y=y,
+        series=series_of(spec, frame, takes, x, y),
+        kind=None if spec.kind is None else one(spec, frame, "kind", names, ()),
+        label=None if spec.label is None else one(spec, frame, "label", names, ()),
+    )
+
+
+def refuse_options(spec: ChartSpec, takes: Takes) -> None:
+    """Refuse what would mean nothing: an option of another kind of chart."""
+    for name, plain in OPTIONS.items():
+        if getattr(spec, name) != plain and name not in takes.options:
+            said = f"A {spec.chart_type} chart takes no {name}: leave it out."
+            raise bad_spec(spec, name, said, plain, takes.options)
+
+
+def one(spec: ChartSpec, frame: pl.DataFrame, field: str, fits: Sequence[str], certain: Sequence[str]) -> str:
+    """Return the column of one part: as the spec says, else the only one that it can be."""
+    got: str | None = getattr(spec, field)
+    if got is not None:
+        if got not in fits:
+            raise bad_column(spec, frame, field, got, fits)
+        return got
+    if len(certain) != 1:
+        raise which_column(spec, frame, field, certain or fits)
+    return certain[0]
+
+
+def figure_columns(spec: ChartSpec, frame: pl.DataFrame, figures: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of figures."""
+    asked = (spec.y,) if isinstance(spec.y, str) else spec.y
+    if not asked:
+        if len(figures) != 1:
+            raise which_column(spec, frame, "y", figures)
+        return tuple(figures)
+    for name in asked:
+        if name not in figures_in(frame):
+            raise bad_column(spec, frame, "y", name, figures)
+    return tuple(dict.fromkeys(asked))
+
+
+def likely(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the one column of periods or dates where there is one, else every name."""
+    periods = [name for name in names if is_time(frame[name])]
+    return periods if len(periods) == 1 else list(names)
+
+
+def is_time(column: pl.Series) -> bool:
+    """Tell whether a column holds dates or period codes."""
+    if column.dtype.is_temporal():
+        return True
+    values = column.drop_nulls().unique()
+    return column.dtype == pl.String and len(values) > 0 and grain_of(values.to_list()) is not None
+
+
+def series_of(spec: ChartSpec, frame: pl.DataFrame, takes: Takes, x: str, y: Sequence[str]) -> str | None:
+    """Return the column that splits the figures: as the spec says, else the only one that tells rows of one x apart."""
+    if spec.series is not None:
+        no_use = (
+            (takes.series == "none", f"A {spec.chart_type} chart takes no series"),
+            (len(y) > 1, "Several columns y are series already"),
+            (spec.series == x, "x names the bars and points already"),
+        )
+        for applies, why in no_use:
+            if applies:
+                raise bad_spec(spec, "series", f"{why}: leave series out.", None)
+        return one(spec, frame, "series", names_in(frame), ())
+    parts = (x, *y, spec.kind, spec.label)
+    rest = [name for name in names_in(frame) if name not in parts and frame.schema[name] == pl.String]
+    if takes.series == "must" and len(y) == 1:
+        return one(spec, frame, "series", rest, rest)
+    is_split = takes.series == "may" and not takes.numeric_x and len(y) == 1 and frame[x].is_duplicated().any()
+    rest = [name for name in rest if not is_time(frame[name])]
+    return rest[0] if is_split and len(rest) == 1 else None

@@ -1,0 +1,322 @@
+"""The grid of a chart: figures by x and series, stacked where asked, and the sentences that sum it up."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from engine.model.calendar.periods import Grain
+from engine.model.exact import Exact
+from engine.model.requests import ScenarioStyle
+from engine.present.charts.columns import figures_of, names_of
+from engine.present.charts.periods import grain_of, in_time, words_of
+from engine.present.charts.picture import Sheet, Unit, unit_of
+from engine.present.charts.refusals import bad_data, bad_spec, some
+
+# Grid of a chart: figures by x and series, each once, in the order in which they are drawn.
+
+
+MOST_POINTS: Final = 600
+KNOWN: Final[dict[str, ScenarioStyle]] = {
+    "actual": "actual",
+    "actuals": "actual",
+    "ac": "actual",
+    "prior year": "prior_year",
+    "prior_year": "prior_year",
+    "previous year": "prior_year",
+    "last year": "prior_year",
+    "py": "prior_year",
+    "actual@py": "prior_year",
+    "budget": "plan",
+    "plan": "plan",
+    "target": "plan",
+    "forecast": "forecast",
+    "fc": "forecast",
+    "outlook": "forecast",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line, colour or member: a figure for each x, None where there is none."""
+
+    name: str
+    values: tuple[float | None, ...]
+    style: ScenarioStyle | None = None
+
+    @property
+    def known(self) -> list[float]:
+        """The figures that there are, in order."""
+        return [value for value in self.values if value is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Series over one axis; `grain` is of period codes, None where x are names."""
+
+    xs: tuple[str, ...]
+    grain: Grain | None
+    series: tuple[Series, ...]
+
+    @property
+    def values(self) -> list[float]:
+        """Every figure."""
+        return [value for series in self.series for value in series.known]
+
+    def words(self, at: int) -> str:
+        """Return an x as a sentence says it."""
+        return words_of(self.xs[at], self.grain)
+
+
+def grid_of(sheet: Sheet) -> Grid:
+    """Return the table as a grid; ChartInvalid where two rows would be one point, or x or series are missing."""
+    frame, columns = sheet.frame, sheet.columns
+    xs = names_of(frame, columns.x, "x")
+    split = None if columns.series is None else names_of(frame, columns.series, "series")
+    found: dict[tuple[str, str], float | None] = {}
+    for name in columns.y:
+        add(sheet, found, split or [name] * len(xs), xs, figures_of(frame, name))
+    names = list(dict.fromkeys(columns.y if split is None else split))
+    if split is not None and sheet.takes.series == "must" and grain_of(names) is not None:
+        names.sort()  # cohorts
+    order, grain = order_of(sheet, list(dict.fromkeys(xs)))
+    refuse_size(sheet, order, names)
+    styles = styles_of(sheet, order if sheet.takes.series == "none" else names)
+    series = tuple(Series(name, tuple(found.get((name, x)) for x in order), styles.get(name)) for name in names)
+    if not any(one.known for one in series):
+        raise bad_data(f"{some(columns.y)} holds no figures, only nulls.", "result = df.drop_nulls()")
+    return Grid(tuple(order), grain, series)
+
+
+def order_of(sheet: Sheet, xs: list[str]) -> tuple[list[str], Grain | None]:
+    """Return the values of x as they are drawn: periods in time, other numbers ascending, names as given."""
+    grain = grain_of(xs) if sheet.takes.is_timed else None
+    if grain is not None:
+        return in_time(xs, grain), grain
+    is_counted = sheet.takes.is_timed and sheet.frame.schema[sheet.columns.x].is_integer()
+    return sorted(xs, key=int) if is_counted else xs, None
+
+
+def refuse_size(sheet: Sheet, xs: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse more than a picture shows."""
+    takes, columns = sheet.takes, sheet.columns
+    x, y, series = columns.x, columns.y[0], columns.series
+    points = min(takes.most_x, MOST_POINTS // len(names)) if len(names) <= MOST_POINTS else 1
+    largest = f"result = df.top_k({takes.most_x}, by={y!r})"
+    last = f"result = df.filter(pl.col({x!r}).cast(pl.String) >= {xs[-min(len(xs), points)]!r})"
+    is_time = grain_of(xs) is not None
+    leading = (
+        f"largest = df.group_by({series!r}).agg(pl.col({y!r}).sum()).top_k({takes.most_series}, by={y!r})\n"
+        f"result = df.filter(pl.col({series!r}).is_in(largest[{series!r}].to_list()))"
+    )
+    for count, most, what, instead, code in (
+        (len(names), takes.most_series, "series", "keep the largest, or sum the others as 'Other'", leading),
+        (len(xs), takes.most_x, "values of x", "aggregate, or keep some", last if is_time else largest),
+        (len(xs) * len(names), MOST_POINTS, "points", "aggregate to longer periods, or keep some", last),
+    ):
+        if count > most:
+            said = f"{count:,} {what}, {most} are the most of a {sheet.spec.chart_type} chart: {instead}."
+            raise bad_data(said, code, got=count)
+
+
+def add(
+    sheet: Sheet,
+    found: dict[tuple[str, str], float | None],
+    names: Sequence[str],
+    xs: Sequence[str],
+    values: Sequence[float | None],
+) -> None:
+    """Add the points of some rows, each once."""
+    columns = sheet.columns
+    twice: dict[str, None] = {}
+    for name, x, value in zip(names, xs, values, strict=True):
+        if (name, x) in found:
+            twice[x if columns.series is None else f"{x}, {name}"] = None
+        found[name, x] = value
+    if twice:
+        keys = ", ".join(repr(part) for part in (columns.x, columns.series) if part is not None)
+        raise bad_data(
+            f"More than one row for {some(twice)}: aggregate to one row for each x and series, or name in series the "
+            "column that tells them apart.",
+            f"result = df.group_by({keys}, maintain_order=True).agg(pl.col({', '.join(map(repr, columns.y))}).sum())",
+            got=len(twice),
+        )
+
+
+def styles_of(sheet: Sheet, names: Sequence[str]) -> dict[str, ScenarioStyle]:
+    """Return how series are drawn: as the spec says, else by their usual names where all of them have one."""
+    asked = sheet.spec.styles
+    unknown = [name for name in asked if name not in names]
+    if unknown:
+        raise bad_spec(sheet.spec, "styles", f"There is no series {some(unknown)} to style.", {}, names)
+    known = {name: KNOWN[name.casefold()] for name in names if name.casefold() in KNOWN}
+    usual = known if len(set(known.values())) == len(names) else {}
+    return {**usual, **asked}
+
+
+# Reading of a sheet: its grid within the bounds of its kind, and the unit that its figures are shown in.
+
+
+def grid_for(sheet: Sheet) -> tuple[Grid, Unit]:
+    """Return the grid of a sheet and the unit of its figures."""
+    grid = grid_of(sheet)
+    return grid, unit_for(sheet, grid.values)
+
+
+def colours_of(sheet: Sheet, grid: Grid) -> list[str]:
+    """Return a colour for each series: of its scenario, else the next of the palette; one alone is actual."""
+    palette = sheet.theme.palette
+    if len(grid.series) == 1 and grid.series[0].style is None:
+        return [sheet.theme.actual]
+    return [
+        sheet.colour(series.style) if series.style else palette[at % len(palette)]
+        for at, series in enumerate(grid.series)
+    ]
+
+
+def unit_for(sheet: Sheet, values: Iterable[float]) -> Unit:
+    """Return the unit of y: as the spec says, else as the data came, where all its columns have one."""
+    came = {sheet.units.get(name) for name in sheet.columns.y}
+    return unit_of(sheet.spec.unit or (came.pop() if len(came) == 1 else None), values)
+
+
+# Summaries: what a chart shows in one to three plain sentences whose figures are exact before they are rounded.
+
+
+MOST_SERIES = 3
+PERCENT = unit_of("fraction", (1.0,))
+
+
+def exact(value: float) -> Exact:
+    """Return a figure by its shortest digits, so that 0.3 − 0.1 is 0.2."""
+    return Exact.of(repr(value))
+
+
+def number(figure: Exact) -> float:
+    """Return the double of a figure to 15 digits: what arithmetic of a script left beyond them is noise."""
+    return float(f"{figure.decimal():.15g}")
+
+
+def total(values: Iterable[float]) -> float:
+    """Return the sum of figures, exact before it is a double."""
+    return number(sum(map(exact, values), Exact(0)))
+
+
+def change_words(first: float, last: float, unit: Unit) -> str:
+    """Return a change in the unit and, of a positive base, in percent: "+1.8, +14.6%"."""
+    change = exact(last) - exact(first)
+    said = unit.words_of(change, signed=True)
+    if unit.sign or unit.name == "pp":
+        return f"{said.removesuffix('%')} pp"
+    return said if first <= 0 else f"{said}, {PERCENT.words_of(change / exact(first), signed=True)}"
+
+
+def in_words(unit: Unit) -> str:
+    """Return the unit as a sentence ends with it."""
+    return f" {unit.words}" if unit.words and not unit.sign else ""
+
+
+def of_series(grid: Grid, series: Series, unit: Unit) -> str:
+    """Tell the course of one series: first, last, change, highest, lowest."""
+    known = [(at, value) for at, value in enumerate(series.values) if value is not None]
+    (at_first, first), (at_last, last) = known[0], known[-1]
+    name = heading(grid, series)
+    if len(known) == 1:
+        return f"{name}{unit.text(first)}{in_words(unit)} in {grid.words(at_first)}."
+    at_high, high = max(known, key=lambda found: found[1])
+    at_low, low = min(known, key=lambda found: found[1])
+    begun = f"{name}{unit.text(first)}{in_words(unit)} in {grid.words(at_first)}"
+    ended = f"{unit.text(last)} in {grid.words(at_last)} ({change_words(first, last, unit)})"
+    extremes = f"highest {unit.text(high)} in {grid.words(at_high)}, lowest {unit.text(low)} in {grid.words(at_low)}"
+    return f"{begun}, {ended}; {extremes}."
+
+
+def heading(grid: Grid, series: Series) -> str:
+    """Return how a sentence on a series begins: with its name, unless it is alone."""
+    return f"{series.name}: " if len(grid.series) > 1 else ""
+
+
+def named(grid: Grid, name: str, figure: str) -> str:
+    """Return a figure at the end of a line or area, with the name of its series, unless that is alone."""
+    return f"{name[:30]} {figure}" if len(grid.series) > 1 else figure
+
+
+def course(grid: Grid, unit: Unit) -> tuple[str, ...]:
+    """Tell the course of the first series, and how many more there are."""
+    told = [series for series in grid.series if series.known]
+    said = [of_series(grid, series, unit) for series in told[:MOST_SERIES]]
+    return (
+        (*said[:-1], f"{said[-1]} {len(told) - MOST_SERIES} more series.") if len(told) > MOST_SERIES else tuple(said)
+    )
+
+
+def forecast_course(grid: Grid, unit: Unit, begins: int) -> tuple[str, ...]:
+    """Tell the course of every series, and where the forecast begins."""
+    return (f"The forecast begins in {grid.words(begins)}.", *course(grid, unit)[:2])
+
+
+def ranking(grid: Grid, unit: Unit) -> tuple[str, ...]:
+    """Tell the largest and the smallest of each series."""
+    said = []
+    for series in grid.series[:MOST_SERIES]:
+        known = [(value, at) for at, value in enumerate(series.values) if value is not None]
+        (high, at_high), (low, at_low) = max(known), min(known)
+        most = f"{grid.words(at_high)} is largest with {unit.text(high)}{in_words(unit)}"
+        said.append(f"{heading(grid, series)}{most}, {grid.words(at_low)} smallest with {unit.text(low)}.")
+    return tuple(said)
+
+
+# Stacks: series on top of each other, whose heights are shares of a whole and so never negative.
+
+
+Bounds = list[tuple[float, float]]
+
+
+def stacked(sheet: Sheet, grid: Grid) -> list[Bounds]:
+    """Return for each series where it begins and ends at each x; refused where a part is negative or missing."""
+    refuse_negative(sheet, grid)
+    refuse_missing(sheet, grid)
+    columns = [list(accumulated([series.values[at] or 0.0 for series in grid.series])) for at in range(len(grid.xs))]
+    return [[column[at] for column in columns] for at in range(len(grid.series))]
+
+
+def accumulated(parts: list[float]) -> Bounds:
+    """Return where each part of one x begins and ends."""
+    ends = [0.0, *(total(parts[: at + 1]) for at in range(len(parts)))]
+    return list(pairwise(ends))
+
+
+def refuse_negative(sheet: Sheet, grid: Grid) -> None:
+    """Refuse what no height can show; draw it as lines or side by side instead."""
+    negative = [
+        f"{series.name}, {x}"
+        for series in grid.series
+        for x, value in zip(grid.xs, series.values, strict=True)
+        if value is not None and value < 0
+    ]
+    if not negative:
+        return
+    is_area = sheet.spec.chart_type == "area"
+    field, instead, so = ("chart_type", "line", "lines") if is_area else ("stack", False, "them side by side")
+    said = f"A stack cannot show negative parts: {some(negative)}. Draw {so}, or a waterfall of what adds up."
+    raise bad_spec(sheet.spec, field, said, instead)
+
+
+def refuse_missing(sheet: Sheet, grid: Grid) -> None:
+    """Refuse a gap between parts: what lies above it would fall."""
+    missing = [
+        f"{series.name}, {x}"
+        for series in grid.series
+        for x, value in zip(grid.xs, series.values, strict=True)
+        if value is None
+    ]
+    if not missing:
+        return
+    x, y, series = sheet.columns.x, sheet.columns.y, sheet.columns.series
+    wide = "df" if series is None else f"df.pivot({series!r}, index={x!r}, values={y[0]!r})"
+    long = "" if series is None else f".unpivot(index={x!r}, variable_name={series!r}, value_name={y[0]!r})"
+    raise bad_data(
+        f"A stack needs each part at each x; missing: {some(missing)}. Say that what is missing is zero, if it is.",
+        f"result = {wide}.fill_null(0){long}",
+        got=len(missing),
+    )

@@ -1,0 +1,111 @@
+"""Heatmaps of cohorts: one row a cohort, one column an age, the figure in each cell."""
+
+from dataclasses import dataclass
+
+from engine.present.charts.axes import again, exact_format, text_width, tooltip
+from engine.present.charts.grid import Grid, grid_for, in_words
+from engine.present.charts.picture import Picture, Sheet, Theme, Unit, Vega, contrast, mixed, title_words
+
+ROW, WIDEST = 26, 64  # pixels of a cell
+MARGIN = 12  # beside its text
+ON_TOP = {"labelAngle": 0, "labelAlign": "center", "labelBaseline": "bottom"}
+
+
+def cohort_heatmap(sheet: Sheet) -> Picture:
+    """Draw a cell for each figure; what has none stays empty."""
+    grid, unit = grid_for(sheet)
+    shades = Shades.of(grid.values, sheet.theme)
+    least = max(text_width(unit.text(value)) for value in grid.values) + MARGIN
+    plain = {"title": None, "ticks": False, "domain": False}
+    x: Vega = {
+        "field": "x",
+        "type": "ordinal",
+        "scale": {"type": "band", "padding": 0.03, "domain": list(grid.xs)},
+        "axis": {**plain, "orient": "top", "title": title_words(sheet.columns.x), "titleAnchor": "start", **ON_TOP},
+    }
+    y: Vega = {
+        "field": "s",
+        "type": "ordinal",
+        "scale": {"type": "band", "padding": 0.05, "domain": [series.name for series in grid.series]},
+        "axis": {**plain, "labelColor": sheet.theme.ink, "labelLimit": 220},
+    }
+    told = tooltip(
+        s=(title_words(sheet.columns.series or "series"), None),
+        x=(title_words(sheet.columns.x), None),
+        y=(unit.name or "Value", exact_format(unit)),
+    )
+    inks = {"domain": [0, 1], "range": [sheet.theme.ink, sheet.theme.background]}
+    return Picture(
+        width=max(least, min(WIDEST, sheet.size[0] / len(grid.xs))) * len(grid.xs),
+        height=ROW * len(grid.series),
+        values=[
+            {"x": at, "s": series.name, "y": value}
+            | ({} if value is None else {"t": unit.text(value), "c": shades.ink(value)})
+            for series in grid.series
+            for at, value in zip(grid.xs, series.values, strict=True)
+        ],
+        layer=[
+            {
+                "mark": "rect",
+                "transform": [{"filter": "isValid(datum.y)"}],
+                "encoding": {"x": x, "y": y, "color": shades.encoding(), "tooltip": told},
+            },
+            {
+                "mark": {"type": "text", "baseline": "middle"},
+                "transform": [{"filter": "isValid(datum.y)"}],
+                "encoding": {
+                    "x": again(x),
+                    "y": again(y),
+                    "text": {"field": "t"},
+                    "color": {"field": "c", "type": "nominal", "scale": inks, "legend": None},
+                },
+            },
+        ],
+        unit=unit,
+        sentences=extremes(grid, unit),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Shades:
+    """The colours of figures: from pale to strong, or from bad over nothing to good where some are below zero."""
+
+    domain: tuple[float, ...]
+    colours: tuple[str, ...]
+    theme: Theme
+
+    @classmethod
+    def of(cls, values: list[float], theme: Theme) -> "Shades":
+        """Return the shades of some figures."""
+        low, high = min(values), max(values)
+        if low < 0:
+            reach = max(-low, high)
+            return cls((-reach, 0.0, reach), (theme.bad, theme.background, theme.good), theme)
+        return cls((low, high if low < high else low + 1), (theme.least, theme.most), theme)
+
+    def encoding(self) -> Vega:
+        """Return the encoding of a cell's colour."""
+        scale = {"domain": list(self.domain), "range": list(self.colours), "interpolate": "rgb"}
+        return {"field": "y", "type": "quantitative", "scale": scale, "legend": None}
+
+    def ink(self, value: float) -> int:
+        """Return which text is easier to read on a figure's colour: 0 the ink, 1 the paper."""
+        at = 1 if len(self.domain) == 3 and value > 0 else 0
+        start, end = self.domain[at], self.domain[at + 1]
+        cell = mixed(self.colours[at], self.colours[at + 1], (value - start) / (end - start))
+        return int(contrast(self.theme.background, cell) > contrast(self.theme.ink, cell))
+
+
+def extremes(grid: Grid, unit: Unit) -> tuple[str, ...]:
+    """Tell the size of the map, and its highest and lowest figure."""
+    cells = [
+        (value, f"{series.name} at {x}")
+        for series in grid.series
+        for x, value in zip(grid.xs, series.values, strict=True)
+        if value is not None
+    ]
+    (high, at_high), (low, at_low) = max(cells), min(cells)
+    return (
+        f"{len(grid.series)} cohorts by {len(grid.xs)} columns, {len(cells)} figures.",
+        f"Highest {unit.text(high)}{in_words(unit)} ({at_high}), lowest {unit.text(low)} ({at_low}).",
+    )

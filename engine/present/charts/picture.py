@@ -1,0 +1,264 @@
+"""Pictures: what a chart is drawn from, its units, and its colours in the light and the dark theme."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, log10
+from typing import Any, Final, Literal
+
+import polars as pl
+
+from engine.model.exact import Exact, decimal_places
+from engine.model.requests import ChartSpec, ScenarioStyle
+from engine.present.charts.columns import Columns, Takes
+from engine.report.data import SCALED
+from engine.report.layout import MINUS, grouped
+
+# Themes: the colours and type of the charts, light and dark; blue is good, orange is bad, for every eye.
+
+
+TITLE_SIZE, SUBTITLE_SIZE = 16, 12
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Theme:
+    """The colours of one background."""
+
+    background: str
+    ink: str
+    quiet: str  # labels of axes, subtitles
+    line: str  # rules and ticks
+    grid: str
+    actual: str
+    prior_year: str
+    plan: str
+    forecast: str
+    tint: str  # under a hatching
+    good: str
+    bad: str
+    least: str  # the two ends of a scale of one colour
+    most: str
+    palette: tuple[str, ...]
+
+    def config(self) -> dict[str, Any]:
+        """Return what Vega-Lite takes from it for a whole chart."""
+        return {
+            "font": FONT,
+            "view": {"stroke": None},
+            "title": {
+                "anchor": "start",
+                "frame": "bounds",
+                "color": self.ink,
+                "fontSize": TITLE_SIZE,
+                "fontWeight": "bold",
+                "subtitleColor": self.quiet,
+                "subtitleFontSize": SUBTITLE_SIZE,
+                "subtitlePadding": 5,
+                "offset": 16,
+            },
+            "axis": {
+                "labelColor": self.quiet,
+                "labelFontSize": 11,
+                "titleColor": self.quiet,
+                "titleFontSize": 11,
+                "titleFontWeight": "normal",
+                "domainColor": self.line,
+                "tickColor": self.line,
+                "gridColor": self.grid,
+                "labelPadding": 5,
+            },
+            "legend": {
+                "orient": "top",
+                "title": None,
+                "labelColor": self.ink,
+                "labelFontSize": 12,
+                "symbolType": "square",
+                "symbolSize": 110,
+                "symbolStrokeWidth": 1.5,
+                "labelLimit": 240,
+                "offset": 8,
+            },
+            "text": {"color": self.ink, "fontSize": 11},
+            "rule": {"color": self.line},
+        }
+
+
+THEMES: Final[Mapping[Literal["light", "dark"], Theme]] = {
+    "light": Theme(
+        background="#ffffff",
+        ink="#1f2328",
+        quiet="#57606a",
+        line="#8c959f",
+        grid="#e7eaee",
+        actual="#3b4450",
+        prior_year="#a3acb6",
+        plan="#3b4450",
+        forecast="#3b4450",
+        tint="#dde1e6",
+        good="#00639c",
+        bad="#a63c00",
+        least="#e8f1f8",
+        most="#00507f",
+        palette=("#00639c", "#b35900", "#1f7a66", "#6f4c9b", "#7a5c20", "#a83a63", "#4f5a65", "#5a7312"),
+    ),
+    "dark": Theme(
+        background="#14181d",
+        ink="#e8ebef",
+        quiet="#a3adb8",
+        line="#6b7683",
+        grid="#2a3038",
+        actual="#d5dae0",
+        prior_year="#717b87",
+        plan="#d5dae0",
+        forecast="#d5dae0",
+        tint="#3a424c",
+        good="#7cc4ff",
+        bad="#ffb26b",
+        least="#1d2a36",
+        most="#7cc4ff",
+        palette=("#7cc4ff", "#ffb26b", "#6fcdb5", "#bda0e6", "#cdb07a", "#ee8fb2", "#a9b4be", "#c5de72"),
+    ),
+}
+
+
+def mixed(first: str, second: str, share: float) -> str:
+    """Return the colour between two, a share of the way to the second."""
+    parts = zip(channels(first), channels(second), strict=True)
+    return "#" + "".join(f"{round(one + (other - one) * share):02x}" for one, other in parts)
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast of two colours, 1 to 21, as WCAG measures it."""
+    high, low = sorted((luminance(first), luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    """Return how light a colour is, 0 to 1."""
+    parts = [part / 255 for part in channels(colour)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def channels(colour: str) -> tuple[int, int, int]:
+    """Return red, green and blue of "#rrggbb"."""
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+# Units: how the figures of a chart are scaled, rounded and said, once for the whole picture.
+
+
+HUNDREDFOLD: Final = {"fraction": "%", "pp": "pp"}  # units of figures that are shown times 100
+PLAIN: Final = ("number", "ratio")  # units that need no word
+MOST_PLACES = 12
+HUNDRED = Exact(100)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What figures are shown in: `name` as the rows have it, `words` as the picture says it."""
+
+    name: str | None
+    words: str
+    power: int  # figures are divided by ten to it; -2 for hundredths
+    places: int
+
+    @property
+    def sign(self) -> str:
+        """What each figure carries itself."""
+        return "%" if self.words == "%" else ""
+
+    def text(self, value: float, *, signed: bool = False) -> str:
+        """Return a figure as the picture shows it: "1,234.5", "−3.2%"; rounded half away from zero."""
+        return self.words_of(Exact.of(repr(value)), signed=signed)
+
+    def words_of(self, figure: Exact, *, signed: bool = False) -> str:
+        """Return an exact figure as the picture shows it."""
+        shown = figure * HUNDRED if self.power == -2 else figure.scaled(self.power)
+        rounded = shown.rounded(self.places)
+        sign = MINUS if rounded < Exact(0) else "+" if signed and rounded else ""
+        return f"{sign}{grouped(abs(rounded.numerator), self.places)}{self.sign}"
+
+    def ticks(self, step: float) -> str:
+        """Return the expression that writes the labels of an axis whose ticks lie `step` apart."""
+        shown = step / 10**self.power
+        places = max(0, -floor(log10(shown) + 1e-9))
+        places += round(shown * 10**places, 6) % 1 != 0  # steps of 2.5
+        scaled = f"datum.value * {10**-self.power}" if self.power < 0 else f"datum.value / {10**self.power}"
+        return f"format({scaled}, ',.{min(places, MOST_PLACES)}f') + '{self.sign}'"
+
+
+def unit_of(name: str | None, values: Iterable[float]) -> Unit:
+    """Return what figures of a unit are best shown in: three digits or four before thousands are left out."""
+    figures = list(values)
+    largest = max(map(abs, figures), default=0.0)
+    if name in HUNDREDFOLD:
+        return Unit(name, HUNDREDFOLD[name], -2, 1 if largest >= 0.001 else 3)
+    if name == "%":
+        return Unit(name, "%", 0, 1)
+    is_scaled = name is not None and name.endswith(tuple(words.strip() for words in SCALED.values() if words))
+    power = 0 if is_scaled else next((power for power in (9, 6, 3) if largest >= 10 ** (power + 1)), 0)
+    said = "" if name in PLAIN else name or ""
+    words = f"{said}{SCALED[power]}".strip()
+    return Unit(name, words, power, places_of(figures, largest / 10**power, power))
+
+
+def places_of(figures: Sequence[float], largest: float, power: int) -> int:
+    """Return the decimal places that show three digits of the largest figure, no more than the figures have."""
+    if not largest or largest >= 100:
+        return 0
+    needed = max(decimal_places(Exact.of(repr(figure)).scaled(power).reduced()[1]) or 0 for figure in figures)
+    return min(MOST_PLACES, needed, 2 - floor(log10(largest)))
+
+
+# Pictures: what a kind of chart is drawn from, and what it draws.
+
+
+Vega = dict[str, Any]  # a part of a Vega-Lite specification: JSON
+SIZES: Final = {"small": (360, 220), "medium": (640, 320), "large": (960, 460)}  # pixels of the plot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """A table with its spec, read as far as the kinds of chart have it in common."""
+
+    spec: ChartSpec
+    frame: pl.DataFrame
+    columns: Columns
+    takes: Takes
+    units: Mapping[str, str]
+
+    @property
+    def theme(self) -> Theme:
+        """The colours asked for."""
+        return THEMES[self.spec.theme]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height asked for."""
+        return SIZES[self.spec.size]
+
+    def colour(self, style: ScenarioStyle) -> str:
+        """Return the colour of a scenario."""
+        colour: str = getattr(self.theme, style)
+        return colour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """What a kind of chart draws: its marks over its points, and what it says in words."""
+
+    width: float
+    height: float
+    values: list[Vega]
+    layer: list[Vega]
+    unit: Unit
+    sentences: tuple[str, ...]
+    is_said: bool = False  # its axes say their units
+    said: tuple[str, ...] = ()  # what its subtitle must say besides the unit
+
+
+def title_words(name: str) -> str:
+    """Return a column's name as people read it."""
+    words = name.replace("_", " ").strip()
+    return words[:1].upper() + words[1:]

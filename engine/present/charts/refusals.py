@@ -1,0 +1,101 @@
+"""Refusals of charts: which field, what was sent, which columns would do, and a spec or a line of code that works."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, fields
+
+import polars as pl
+
+from engine.model.errors import ChartInvalid, closest, first_of, quoted
+from engine.model.requests import ChartSpec
+
+FIELD = "chart_spec."
+CODE = "transform_code"
+SHOWN = 3  # values named in a sentence
+WORDS = {"String": "text", "Boolean": "true and false", "Date": "dates", "Datetime": "times", "Null": "only nulls"}
+
+
+def figures_in(frame: pl.DataFrame) -> list[str]:
+    """Return the columns of figures."""
+    return [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
+
+
+def names_in(frame: pl.DataFrame) -> list[str]:
+    """Return the columns of names, periods and dates; whole numbers may name too."""
+    return [
+        name
+        for name, dtype in frame.schema.items()
+        if dtype.is_integer() or dtype.is_temporal() or dtype in (pl.String, pl.Boolean)
+    ]
+
+
+def bad_spec(spec: ChartSpec, field: str, said: str, instead: object, valid: Iterable[str] = ()) -> ChartInvalid:
+    """Refuse a field of the spec; the spec as it was sent, with `instead` for that field, is the example."""
+    example = changed(spec, field, instead)
+    return ChartInvalid(said, field=FIELD + field, got=getattr(spec, field), valid=valid, example=example)
+
+
+def changed(spec: ChartSpec, field: str, value: object) -> dict[str, object]:
+    """Return a spec as it was sent, with another value of one field; left out where that is its default."""
+    sent = {part.name: getattr(spec, part.name) for part in fields(spec)} | {field: value}
+    plain = {part.name: {} if part.default is MISSING else part.default for part in fields(spec)}
+    return {name: part for name, part in sent.items() if part != plain[name]}
+
+
+def bad_column(spec: ChartSpec, frame: pl.DataFrame, field: str, got: str, fits: Sequence[str]) -> ChartInvalid:
+    """Refuse a column that is not there, or not of the type that its part takes."""
+    if got in frame.columns:
+        takes = "figures" if field == "y" or (field == "x" and spec.chart_type == "scatter") else "names or periods"
+        said = f"Column {quoted([got])} holds {words_of(frame.schema[got])}; {field} takes {takes}."
+    else:
+        said = f"result has no column {quoted([got])}."
+    close = closest(got, [name for name in fits if name != got])
+    return ChartInvalid(
+        said, field=FIELD + field, got=got, valid=fits, did_you_mean=close, example=example(spec, frame)
+    )
+
+
+def which_column(spec: ChartSpec, frame: pl.DataFrame, field: str, fits: Sequence[str]) -> ChartInvalid:
+    """Refuse a spec that leaves out a column which is not certain."""
+    kind = "figures" if field == "y" or (field == "x" and spec.chart_type == "scatter") else "text or dates"
+    if not fits:
+        said = f"A {spec.chart_type} chart needs {field}, and result has no column of {kind} for it."
+        return ChartInvalid(said, field=CODE, got=frame.columns, example=EXAMPLES[kind])
+    said = f"A {spec.chart_type} chart needs {field}, a column of {kind}: result has {quoted(fits)}, say which."
+    return ChartInvalid(said, field=FIELD + field, valid=fits, example=example(spec, frame))
+
+
+EXAMPLES = {
+    "figures": "result = df.select('alias', 'period', 'value')",
+    "text or dates": "result = df.select('period', 'alias', 'value')",
+}
+
+
+def bad_data(said: str, instead: str, got: object = None) -> ChartInvalid:
+    """Refuse what the table holds; `instead` is code that mends it."""
+    return ChartInvalid(said, field=CODE, got=got, example=instead)
+
+
+def some(values: Iterable[object]) -> str:
+    """Return the first of some values as a sentence names them."""
+    return first_of([f"'{str(value)[:60]}'" for value in values], SHOWN)
+
+
+def words_of(dtype: pl.DataType) -> str:
+    """Return what a column holds in words."""
+    if dtype.is_numeric():
+        return "numbers"
+    return WORDS.get(str(dtype.base_type()), "lists" if dtype.is_nested() else "other values")
+
+
+def example(spec: ChartSpec, frame: pl.DataFrame) -> dict[str, str]:
+    """Return a spec of the same chart over the columns that there are."""
+    figures = figures_in(frame)
+    names = [name for name in names_in(frame) if name not in figures]
+    parts = {"x": names[:1], "y": figures[:1]}
+    if spec.chart_type == "scatter":
+        parts = {"x": figures[:1], "y": figures[1:2]}
+    elif spec.chart_type in ("cohort_heatmap", "sparkline_row"):
+        across = [name for name in names_in(frame) if name in figures][:1] or names[1:2]
+        parts = {"series": names[:1], "x": across, "y": [name for name in figures if name not in across][:1]}
+    chosen = {field: columns[0] for field, columns in parts.items() if columns}
+    return {"chart_type": spec.chart_type, "title": spec.title[:80], **chosen}

@@ -1,0 +1,193 @@
+"""Waterfalls: from a start to an end by changes that add up, or there is no picture."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from engine.model.errors import ChartInvalid
+from engine.model.exact import Exact
+from engine.present.charts.axes import again, exact_format, figure_axis, name_axis, ticks_of, tooltip, zero_line
+from engine.present.charts.bars import BAND, NARROWEST, WIDEST_STEP
+from engine.present.charts.grid import KNOWN, Grid, change_words, exact, grid_for, in_words, number
+from engine.present.charts.picture import Picture, Sheet, Unit, Vega, title_words
+from engine.present.charts.refusals import bad_data, some
+
+TOTALS: Final = ("total", "subtotal", "start", "end")
+CHANGES: Final = ("change", "delta", "part", "increase", "decrease")
+NOISE = Exact(1, 10**9)  # of the largest figure: what arithmetic on doubles may leave
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A bar: from where to where, and whether it is a total."""
+
+    name: str
+    first: float
+    last: float
+    is_total: bool
+
+    @property
+    def change(self) -> float:
+        """How much it rises."""
+        return number(exact(self.last) - exact(self.first))
+
+
+def waterfall(sheet: Sheet) -> Picture:
+    """Draw totals from zero, changes from where the last one ended, and what connects them."""
+    grid, unit = grid_for(sheet)
+    steps = steps_of(sheet, grid)
+    width, height = sheet.size
+    width = min(width, max(NARROWEST, WIDEST_STEP * len(steps)))
+    ticks = ticks_of([end for step in steps for end in (step.first, step.last)], zero=True, room=0.08)
+    x = name_axis(grid, width, BAND)
+    x["axis"] |= {"domain": False}
+    y = figure_axis(ticks, unit, shown=False)
+    theme = sheet.theme
+    looks = {
+        "good": (theme.good, theme.good),
+        "bad": (theme.bad, theme.bad),
+        "actual": (theme.actual, theme.actual),
+        "prior_year": (theme.prior_year, theme.prior_year),
+        "plan": (theme.background, theme.plan),
+        "forecast": (theme.tint, theme.forecast),
+    }
+    colours = {
+        channel: {
+            "field": "k",
+            "type": "nominal",
+            "scale": {"domain": list(looks), "range": [look[at] for look in looks.values()]},
+            "legend": None,
+        }
+        for at, channel in enumerate(("fill", "stroke"))
+    }
+    told = tooltip(x=(title_words(sheet.columns.x), None), y=(unit.name or "Value", exact_format(unit)))
+    return Picture(
+        width=width,
+        height=height,
+        values=[point(sheet, step, steps[at + 1 : at + 2], unit) for at, step in enumerate(steps)],
+        layer=[
+            {
+                "mark": {"type": "bar", "strokeWidth": 1.25},
+                "encoding": {"x": x, "y": {**y, "field": "b"}, "y2": {"field": "a"}, **colours, "tooltip": told},
+            },
+            {
+                "mark": {"type": "rule", "color": theme.line},
+                "encoding": {
+                    "x": {**again(x), "bandPosition": 1},
+                    "x2": {"field": "n", "bandPosition": 0},
+                    "y": again(y, "b"),
+                },
+                "transform": [{"filter": "isValid(datum.n)"}],
+            },
+            zero_line("y", y, theme),
+            {
+                "mark": {
+                    "type": "text",
+                    "baseline": {"expr": "datum.b < datum.a ? 'top' : 'bottom'"},
+                    "dy": {"expr": "datum.b < datum.a ? 4 : -4"},
+                    "fontWeight": {"expr": "isValid(datum.m) ? 'bold' : 'normal'"},
+                },
+                "encoding": {"x": again(x), "y": again(y, "b"), "text": {"field": "t"}},
+            },
+        ],
+        unit=unit,
+        sentences=bridge(steps, unit),
+    )
+
+
+def steps_of(sheet: Sheet, grid: Grid) -> list[Step]:
+    """Return the bars; refused where a total is not what led to it."""
+    figures = grid.series[0].values
+    missing = [x for x, figure in zip(grid.xs, figures, strict=True) if figure is None]
+    if missing:
+        raise bad_data(
+            f"A waterfall needs a figure for each step; missing: {some(missing)}.",
+            f"result = df.drop_nulls({sheet.columns.y[0]!r})",
+            got=len(missing),
+        )
+    totals = totals_of(sheet, grid)
+    level, steps = Exact(0), []
+    largest = max(abs(exact(figure or 0.0)) for figure in figures)
+    for at, (name, figure) in enumerate(zip(grid.xs, figures, strict=True)):
+        value = exact(figure or 0.0)
+        if not totals[at]:
+            steps.append(Step(name, number(level), number(level + value), is_total=False))
+            level += value
+            continue
+        if at and largest * NOISE < abs(value - level):
+            raise off(sheet, name, level, value)
+        level = value
+        steps.append(Step(name, 0.0, number(value), is_total=True))
+    return steps
+
+
+def totals_of(sheet: Sheet, grid: Grid) -> list[bool]:
+    """Tell of each step whether it is a total: by the column kind, else the first and the last are."""
+    if len(grid.xs) < 3:
+        raise bad_data(
+            f"A waterfall needs a start, changes and an end; result has {len(grid.xs)} rows.",
+            "result = {'step': ['Budget', 'Price', 'Volume', 'Actual'], 'value': [10.0, 3.0, -1.0, 12.0]}",
+            got=len(grid.xs),
+        )
+    if sheet.columns.kind is None:
+        return [at in (0, len(grid.xs) - 1) for at in range(len(grid.xs))]
+    kinds = [str(kind).strip().casefold() for kind in sheet.frame[sheet.columns.kind].to_list()]
+    unknown = [kind for kind in kinds if kind not in TOTALS + CHANGES]
+    if unknown:
+        raise bad_data(
+            f"Column '{sheet.columns.kind}', the kind of each step, says {some(dict.fromkeys(unknown))}: it is "
+            "total or change.",
+            "ends = pl.col('at').is_in([0, df.height - 1])\n"
+            "kinds = pl.when(ends).then(pl.lit('total')).otherwise(pl.lit('change'))\n"
+            f"result = df.with_row_index('at').with_columns(kinds.alias({sheet.columns.kind!r}))",
+            got=unknown[0],
+        )
+    return [kind in TOTALS for kind in kinds]
+
+
+def off(sheet: Sheet, name: str, level: Exact, value: Exact) -> ChartInvalid:
+    """Refuse a total that is not the sum of what led to it."""
+    x, y = sheet.columns.x, sheet.columns.y[0]
+    by = value - level
+    return bad_data(
+        f"The steps do not add up: '{name}' is {value.digits()}, what stands before it comes to {level.digits()}, "
+        f"{by.digits()} are missing. Do not round in the script; give costs that rise as negative changes; show "
+        "what is not explained as a step of its own; or say in a column kind which steps are totals.",
+        f"rest = pl.DataFrame({{{x!r}: ['Not explained'], {y!r}: [{by.digits()}]}})\n"
+        f"steps = df.select({x!r}, {y!r})\nresult = pl.concat([steps.head(-1), rest, steps.tail(1)])",
+        got=value.digits(),
+    )
+
+
+def point(sheet: Sheet, step: Step, after: Sequence[Step], unit: Unit) -> Vega:
+    """Return a bar: from `a` to `b`, `k` its look, `t` its figure, `n` the next; `m` marks totals."""
+    look: Literal["good", "bad", "actual", "prior_year", "plan", "forecast"]
+    if step.is_total:
+        look = sheet.spec.styles.get(step.name) or KNOWN.get(step.name.casefold()) or "actual"
+    else:
+        look = "good" if (step.last >= step.first) == (sheet.spec.favourable != "down") else "bad"
+    figure = step.last if step.is_total else step.change
+    said: Vega = {
+        "x": step.name,
+        "y": figure,
+        "a": step.first,
+        "b": step.last,
+        "k": look,
+        "t": unit.text(figure, signed=not step.is_total),
+    }
+    return said | ({"n": after[0].name} if after else {}) | ({"m": 1} if step.is_total else {})
+
+
+def bridge(steps: Sequence[Step], unit: Unit) -> tuple[str, ...]:
+    """Tell from where to where, and the largest changes."""
+    first, last = steps[0], steps[-1]
+    changes = [step for step in steps if not step.is_total]
+    ends = f"From {first.name} {unit.text(first.last)} to {last.name} {unit.text(last.last)}{in_words(unit)}"
+    said = [f"{ends} ({change_words(first.last, last.last, unit)})."]
+    up = max(changes, key=lambda step: step.change, default=None)
+    down = min(changes, key=lambda step: step.change, default=None)
+    if up is not None and up.change > 0:
+        said.append(f"Largest increase: {up.name} {unit.text(up.change, signed=True)}.")
+    if down is not None and down.change < 0:
+        said.append(f"Largest decrease: {down.name} {unit.text(down.change, signed=True)}.")
+    return tuple(said)

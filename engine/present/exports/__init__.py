@@ -1,0 +1,1 @@
+"""Exports: results as XLSX and JSON files."""

@@ -1,0 +1,97 @@
+"""What a file says about itself: what was asked, when, as whom, how fresh it is, and every note."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from engine.model.calendar.periods import PeriodRange
+from engine.report.data import SCALED
+from engine.report.inspection import Inspection
+from engine.report.report import Report
+from engine.report.snapshots import Kept
+from engine.report.transform import Fresh, Transform
+
+Row = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """When a file was made, and for whom."""
+
+    at: datetime
+    subject: str
+
+
+def about(kept: Kept, made: Made) -> Iterator[Row]:
+    """Yield what a file says about itself, a name and a text each."""
+    yield "Books", kept.permission.books
+    yield from ASKED[type(kept)](kept)
+    yield "Made at", made.at.isoformat(timespec="seconds")
+    yield "Made for", made.subject
+    yield "Catalogue version", kept.catalogue_version
+    yield "Data version", kept.data_version
+    if not isinstance(kept, Inspection):
+        yield from freshness_rows(kept.freshness)
+    for note in kept.notes:
+        yield "Note", note.message
+
+
+def asked_report(report: Report) -> Iterator[Row]:
+    """Yield what a report was asked for."""
+    keys = ", ".join(line.key for line in report.lines)
+    yield ("Statement", report.statement) if report.statement else ("Metrics", keys)
+    yield from period_rows(report.period)
+    for column in report.columns:
+        yield f"Column: {column.heading}", column.scenario
+    if report.breakdown:
+        yield "Broken down by", ", ".join(report.breakdown)
+    yield "Currency", report.currency
+    if report.scale:
+        yield "Scale", f"numbers are in units and shown in{SCALED[report.scale]}"
+    yield from filter_rows(report.filters)
+
+
+def asked_rows(inspection: Inspection) -> Iterator[Row]:
+    """Yield what rows were asked for."""
+    yield "Rows of", inspection.source
+    yield "Scenario", inspection.scenario
+    if inspection.period is not None:
+        yield from period_rows(inspection.period)
+    yield "Rows", f"{len(inspection.rows)}" + (", and there are more" if inspection.truncated else ", all of them")
+    yield from filter_rows(inspection.filters)
+
+
+def asked_transform(transform: Transform) -> Iterator[Row]:
+    """Yield what a script was given, and the script."""
+    for at, words in enumerate(transform.inputs):
+        yield f"Made of: frames[{at}]", words
+    yield "By the script", transform.code
+
+
+def filter_rows(filters: Mapping[str, Sequence[str]]) -> Iterator[Row]:
+    """Yield the members that were filtered by."""
+    for dimension, ids in filters.items():
+        yield f"Filter: {dimension}", ", ".join(ids)
+
+
+def period_rows(period: PeriodRange) -> Sequence[Row]:
+    """Return the rows of a range."""
+    return [("Period", period.label), ("Days", f"{period.span.first} to {period.span.last}")]
+
+
+def freshness_rows(freshness: Fresh) -> Iterator[Row]:
+    """Yield how far each scenario of a domain is loaded."""
+    for domain, scenarios in freshness.items():
+        for scenario, known in scenarios.items():
+            words = [f"through {known.through}" if known.through else "no rows"]
+            words += [f"loaded {known.loaded_at}"] if known.loaded_at else []
+            words += [f"open: {known.open}"] if known.open else []
+            yield f"Fresh: {domain}, {scenario}", ", ".join(words)
+
+
+ASKED: Mapping[type, Callable[[Any], Iterator[Row]]] = {
+    Report: asked_report,
+    Inspection: asked_rows,
+    Transform: asked_transform,
+}

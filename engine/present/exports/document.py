@@ -1,0 +1,41 @@
+"""JSON documents: the whole result object, as a model reads it and uncut, with what the file says about itself."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_json
+
+from engine.present.answers.budget import Whole
+from engine.present.answers.reports import whole_report
+from engine.present.answers.rows import whole_rows, whole_transform
+from engine.present.exports.about import Made
+from engine.report.inspection import Inspection, Stop
+from engine.report.report import Report
+from engine.report.snapshots import Kept
+from engine.report.transform import Transform
+
+OF_THE_CALL = ("data_ref", "dataset_available", "agent_truncated")  # parts that are none of the result
+
+WHOLE: Mapping[type, Callable[[Any, Stop], Whole]] = {
+    Report: whole_report,
+    Inspection: whole_rows,
+    Transform: whole_transform,
+}
+
+
+def write_document(kept: Kept, made: Made, path: Path, stop: Stop) -> None:
+    """Write a kept result as JSON, a row a line, looking at `stop` between them.
+
+    Rows are arrays aligned with `columns`, figures exact, unscaled where scale is 0. They come last, so that memory
+    does not grow with them.
+    """
+    whole = WHOLE[type(kept)](kept, stop)
+    head = {"books": kept.permission.books, "made_at": made.at.isoformat(timespec="seconds"), "made_for": made.subject}
+    said = {key: part for key, part in whole.result.items() if key not in ("rows", *OF_THE_CALL)}
+    with path.open("wb") as file:
+        file.write(to_json({**head, **said}, inf_nan_mode="null").removesuffix(b"}") + b',\n"rows":[')
+        for at, row in enumerate(whole.rows):
+            stop()
+            file.write((b",\n" if at else b"\n") + to_json(row, inf_nan_mode="null"))
+        file.write(b"\n]}\n")

@@ -1,0 +1,181 @@
+"""Sheets of reports, laid out as they were seen.
+
+Cells hold figures in units, whatever the report's scale: number formats show scale and decimals, so that a program
+that reads the file has every digit.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, groupby
+from operator import itemgetter
+
+from engine.model.catalogue import Style
+from engine.model.exact import Exact
+from engine.present.exports.cells import (
+    ROOM,
+    TEXT,
+    Heading,
+    Look,
+    Role,
+    Sheet,
+    SheetCell,
+    SheetRow,
+    look_of,
+    number_cell,
+    wide_enough,
+)
+from engine.report.data import SCALED, Comparison, Line, ReportData
+from engine.report.layout import Across, Down, Layout, is_in_hundredths, layout, places_shown
+from engine.report.report import Report
+
+ZERO = '"\N{EN DASH}"'
+POINTS = '" pts"'  # follows the percent sign of a difference of percents
+Words = tuple[Hashable, str]  # what a heading stands for, and what it says
+
+
+def report_sheet(report: Report) -> Sheet:
+    """Return the sheet of a report: a statement with its lines down, metrics with their members down."""
+    sheet, looks, heads = layout(report), Looks(report), heads_of(report)
+    across = [headings(sheet, across) for across in sheet.across]
+    title = f"{report.label}, {report.period.label}"
+    return Sheet(
+        name=report.label,
+        headings=heading_levels(title, [words for words, _ in heads], across),
+        frozen=len(heads),
+        widths=[*(width for _, width in heads), *(wide_enough([words for _, words in one[-2:]]) for one in across)],
+        totals=int(report.statement is None and bool(report.breakdown)),
+        rows=(
+            SheetRow([*head_cells(report, down), *figure_cells(sheet, down, looks)], outline_level(report, down))
+            for down in sheet.down
+        ),
+    )
+
+
+def heads_of(report: Report) -> Sequence[tuple[str, int]]:
+    """Return the headings and widths of the first columns: lines and units, or the ids and labels of members."""
+    if report.statement is not None:
+        return ("", 44), ("Unit", 24)
+    ids = [[(dimension, 14), (f"{dimension} label", 32)] for dimension in report.breakdown]
+    return tuple(chain(*ids)) or (("", 44),)
+
+
+def headings(sheet: Layout, across: Across) -> Sequence[Words]:
+    """Return the headings of a column of figures, level by level."""
+    report, column = sheet.report, sheet.report.columns[across.column]
+    scenario = across.column, column.heading
+    if across.line is not None:
+        line = report.lines[across.line]
+        return (across.line, line.label), scenario, (None, unit_shown(report, line, column.comparison))
+    place = report.places[across.place or 0]
+    members = {member.dimension: (member.id, member.label) for member in place.members}
+    return scenario, *(members.get(dimension, (None, "Total")) for dimension in report.breakdown)
+
+
+def heading_levels(title: str, heads: Sequence[str], across: Sequence[Sequence[Words]]) -> list[list[Heading]]:
+    """Return the levels of headings. Above the last level, one heading stands over all columns that share it."""
+    last = len(across[0]) - 1 if across else 0
+    levels = []
+    for level in range(last + 1):
+        level_heads = [Heading(words if level == last else "") for words in heads]
+        if level == 0:
+            level_heads[0] = Heading(level_heads[0].words or title)
+        keys = [at if level == last else [key for key, _ in words[: level + 1]] for at, words in enumerate(across)]
+        shared = groupby(zip(keys, across, strict=True), key=itemgetter(0))
+        groups = [[words[level][1] for _, words in group] for _, group in shared]
+        levels.append([*level_heads, *(Heading(group[0], len(group), figures=True) for group in groups)])
+    return levels
+
+
+def unit_shown(report: ReportData, line: Line, comparison: Comparison) -> str:
+    """Return the unit of the cells of a line, and the scale that their number format shows them in."""
+    unit = report.unit(line, comparison, scaled=False) or ""
+    if unit == "fraction":
+        return "%"
+    return f"{unit}, shown in{SCALED[report.scale]}" if report.scale and report.is_scaled(line, comparison) else unit
+
+
+def outline_level(report: ReportData, down: Down) -> int:
+    """Return the outline level of a row: that of its line."""
+    return 0 if down.line is None else report.lines[down.line].level
+
+
+def head_cells(report: Report, down: Down) -> Iterator[SheetCell]:
+    """Yield the first cells of a row: a line and its unit, or the ids and labels of members."""
+    if down.line is not None:
+        line = report.lines[down.line]
+        role = Role.HEADER_LINE if line.type is None else Role.CELL
+        yield SheetCell(line.label, look_of(TEXT, line.style, line.level, role))
+        yield SheetCell(unit_shown(report, line, Comparison.FIGURE), look_of(TEXT, line.style))
+        return
+    place = report.places[down.place or 0]
+    members = {member.dimension: member for member in place.members}
+    look = look_of(TEXT, Style.TOTAL if place.is_total else Style.PLAIN)
+    if not report.breakdown:
+        yield SheetCell("Total", look)
+    for at, dimension in enumerate(report.breakdown):
+        member = members.get(dimension)
+        yield SheetCell(member.id if member else "Total" if at == 0 else None, look)
+        yield SheetCell(member.label if member else None, look)
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How the figures of a report are set, each look made once."""
+
+    report: ReportData
+    known: dict[tuple[int, int, bool], Look] = field(default_factory=dict)
+
+    def of(self, line: int, column: int, *, in_total: bool) -> Look:
+        """Return the look of the figures of a line in a column, in a row of totals or not."""
+        look = self.known.get((line, column, in_total))
+        if look is None:
+            of, comparison = self.report.lines[line], self.report.columns[column].comparison
+            style = Style.TOTAL if in_total else of.style
+            look = look_of("General" if of.type is None else number_format(self.report, of, comparison), style)
+            self.known[line, column, in_total] = look
+        return look
+
+
+def figure_cells(sheet: Layout, down: Down, looks: Looks) -> Iterator[SheetCell]:
+    """Yield the figures of a row."""
+    report = sheet.report
+    in_total = down.place is not None and report.places[down.place].is_total
+    for across in sheet.across:
+        cell = sheet.cell(down, across)
+        line = down.line if across.line is None else across.line
+        look = looks.of(line or 0, across.column, in_total=in_total)
+        if cell.figure is None:
+            yield SheetCell(None, look)
+        else:
+            quotient = report.is_quotient(cell.line, cell.column.comparison)
+            yield number_cell(cell.figure, look, quotient=quotient)
+
+
+def number_format(report: ReportData, line: Line, comparison: Comparison) -> str:
+    """Return the number format of figures: their scale, decimals and signs as the formatted table shows them.
+
+    What rounds to zero is shown as zero. The sections for plus and minus would show it as (0), so they say where they
+    begin.
+    """
+    shown, least = digits_format(report, line, comparison), least_shown(report, line, comparison)
+    plus, minus = "", f"({shown})"
+    if is_in_hundredths(line, comparison) or comparison is Comparison.VARIANCE:
+        plus, minus = "+" if comparison is not Comparison.FIGURE else "", f"-{shown}{ROOM}"
+    return f"[>={least}]{plus}{shown}{ROOM};[<=-{least}]{minus};{ZERO}{ROOM}"
+
+
+def least_shown(report: ReportData, line: Line, comparison: Comparison) -> str:
+    """Return the least amount that does not round to zero: half of the last decimal place."""
+    places = places_shown(report, line, comparison) + (2 if is_in_hundredths(line, comparison) else 0)
+    scale = report.scale if report.is_scaled(line, comparison) else 0
+    return Exact(5 * 10**scale, 10 ** (places + 1)).digits()
+
+
+def digits_format(report: ReportData, line: Line, comparison: Comparison) -> str:
+    """Return the digits of a number format, without signs."""
+    places = places_shown(report, line, comparison)
+    decimals = f".{'0' * places}" if places else ""
+    if is_in_hundredths(line, comparison):
+        return f"#,##0{decimals}%{POINTS if comparison is Comparison.VARIANCE else ''}"
+    thousands = "," * (report.scale // 3) if report.is_scaled(line, comparison) else ""
+    return f"#,##0{decimals}{thousands}"

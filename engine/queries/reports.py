@@ -1,0 +1,179 @@
+"""From requests to queries: every name held against what the reader may see.
+
+A dimension, metric or statement that is not there is refused with the names that are. A scenario or member that is
+not there is left out with a note, because an answer about the others still stands.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from engine.books.reader import Reader
+from engine.model.catalogue import Dimension, Domain, Metric, Statement
+from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
+from engine.model.notes import Note
+from engine.model.requests import MetricRequest, ReportRequest, ScenarioAsked, StatementRequest
+from engine.model.scenarios import resolve
+from engine.queries.filters import resolve_filters, select_periods, usable_dimension
+from engine.queries.values import Column, MetricQuery, Query, StatementQuery, resolve_range, resolve_time_axis
+
+SCALES = (0, 3, 6, 9)
+MOST_DECIMALS = 12
+MOST_COLUMNS = 100
+FALLBACK = "pnl"
+EXAMPLE = [
+    {"scenario": "actual", "alias": "Actuals"},
+    {"scenario": "budget", "alias": "Budget"},
+    {"scenario": "var(actual,budget)", "alias": "Variance"},
+]
+
+
+def statement_query(asked: StatementRequest, reader: Reader) -> StatementQuery:
+    """Return what a request for a statement means."""
+    statement = resolve_statement(asked.statement, reader)
+    needed = frozenset().union(*(reader.domains_of_line(line, statement) for line in statement.lines))
+    domains = [domain for key, domain in reader.domains.items() if key in needed]
+    return StatementQuery(statement, resolve_query(asked, reader, domains))
+
+
+def metric_query(asked: MetricRequest, reader: Reader) -> MetricQuery:
+    """Return what a request for metrics means."""
+    metrics = resolve_metrics(asked.metrics, reader)
+    domain = reader.domains[metrics[0].domain]
+    return MetricQuery(metrics, resolve_query(asked, reader, [domain]))
+
+
+def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain]) -> Query:
+    """Return the parts that every query has, of figures that some domains hold."""
+    if asked.scale not in SCALES:
+        raise BadArguments(
+            f"scale {asked.scale} is none of 0 (units), 3 (thousands), 6 (millions), 9 (billions).",
+            field="scale",
+            got=asked.scale,
+            valid=map(str, SCALES),
+        )
+    if asked.decimals is not None and not 0 <= asked.decimals <= MOST_DECIMALS:
+        raise BadArguments(
+            f"decimals {asked.decimals} is not between 0 and {MOST_DECIMALS}.", field="decimals", got=asked.decimals
+        )
+    columns, notes = resolve_columns(asked.scenarios, reader)
+    refuse_endless_blends(columns, domains)
+    period = resolve_range(asked, reader.catalogue, domains)
+    filters = resolve_filters(asked.filters, reader, domains)
+    breakdown = resolve_breakdown(asked.dimensions, reader, domains)
+    selected = select_periods(period, filters.by_time, reader.catalogue.calendar)
+    return Query(
+        domains=tuple(domains),
+        columns=columns,
+        asked=period,
+        selected=selected,
+        filters=filters.by_member,
+        by_time=filters.by_time,
+        breakdown=breakdown,
+        time=resolve_time_axis(breakdown, reader.catalogue, period, selected, domains),
+        scale=asked.scale,
+        decimals=asked.decimals,
+        notes=(*notes, *filters.notes),
+    )
+
+
+def resolve_statement(key: str | None, reader: Reader) -> Statement:
+    """Return the statement asked for; the instance's default, then pnl, where none is."""
+    visible = reader.statements
+    wanted = key or next((name for name in (reader.catalogue.default.statement, FALLBACK) if name in visible), None)
+    if wanted is None:
+        raise BadArguments("Name a statement.", field="statement", valid=visible)
+    if wanted not in visible:
+        raise UnknownName.of(
+            "statement", wanted, visible, field="statement", hint="svc_orientation lists the statements."
+        )
+    return visible[wanted]
+
+
+def resolve_metrics(keys: Sequence[str], reader: Reader) -> tuple[Metric, ...]:
+    """Return the metrics asked for; refuse none, one twice, unknown ones, and those of several domains."""
+    visible = reader.metrics
+    if not keys:
+        raise BadArguments("Name at least one metric; list_kpis lists them.", field="metrics", got=[], valid=visible)
+    metrics = []
+    for key in keys:
+        domain, _, bare = key.rpartition(".")
+        metric = visible.get(bare)
+        if metric is None or domain not in ("", metric.domain):
+            raise UnknownName.of("metric", key, visible, field="metrics", hint="list_kpis lists the metrics.")
+        metrics.append(metric)
+    refuse_twice([metric.key for metric in metrics], "metrics")
+    if len({metric.domain for metric in metrics}) > 1:
+        homes = ", ".join(f"{metric.key} of {metric.domain}" for metric in metrics)
+        raise MixedDomains(
+            f"One call shows metrics of one domain: {homes}. Ask for each domain in a call of its own, or for a "
+            "statement.",
+            field="metrics",
+            got=list(keys),
+        )
+    return tuple(metrics)
+
+
+def resolve_columns(asked: Sequence[ScenarioAsked] | None, reader: Reader) -> tuple[tuple[Column, ...], list[Note]]:
+    """Return the columns asked for, or the default ones; note the scenarios that are not there."""
+    if asked is None:
+        defaults = reader.catalogue.default.scenarios
+        meant = [(resolve(key, reader.scenarios), alias or key) for key, alias in defaults]
+        columns = tuple(Column(reference, heading) for reference, heading in meant if reference)
+        if not columns:
+            raise BadArguments(
+                "Name the scenarios to show; these books have no default. list_scenarios lists them.",
+                field="scenarios",
+                valid=reader.scenarios,
+                example={"scenarios": EXAMPLE},
+            )
+        return columns, []
+    if not asked or len(asked) > MOST_COLUMNS:
+        raise BadArguments(
+            f"scenarios names {len(asked)}; name between 1 and {MOST_COLUMNS}.",
+            field="scenarios",
+            got=len(asked),
+            valid=reader.scenarios,
+            example={"scenarios": EXAMPLE},
+        )
+    refuse_twice([column.alias or column.scenario for column in asked], "scenarios")
+    found, notes = [], []
+    for column in asked:
+        reference = resolve(column.scenario, reader.scenarios)
+        if reference is None:
+            notes.append(Note.of("unknown_scenario", scenario=column.scenario[:100]))
+        else:
+            found.append(Column(reference, column.alias or column.scenario))
+    return tuple(found), notes
+
+
+def refuse_endless_blends(columns: Sequence[Column], domains: Sequence[Domain]) -> None:
+    """Refuse blends whose first scenario does not say how far it is closed."""
+    for side in (side for column in columns for side in column.reference.sides if len(side.parts) > 1):
+        for domain in domains:
+            if side.boundary(domain.key) is None:
+                first, second = (part.key for part in side.parts)
+                raise BadArguments(
+                    f"{first}+{second} shows {first} through its last closed period, and {first} has no "
+                    f"closed_through for {domain.key}. Ask for {first} and {second} in two columns.",
+                    field="scenarios",
+                    got=side.key,
+                    example={"scenarios": [{"scenario": first}, {"scenario": second}]},
+                )
+
+
+def resolve_breakdown(keys: Sequence[str], reader: Reader, domains: Sequence[Domain]) -> tuple[Dimension, ...]:
+    """Return the dimensions to break down by; refuse one twice, unknown ones, and those that no domain has."""
+    refuse_twice(keys, "dimensions")
+    return tuple(usable_dimension(key, reader, domains, field="dimensions", breaking_down=True) for key in keys)
+
+
+def refuse_twice(names: Sequence[str], field: str) -> None:
+    """Refuse a list that names something twice."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        rest = "; two columns need two aliases" if field == "scenarios" else ""
+        raise BadArguments(
+            f"{field} has {quoted(twice)} twice. Give each once{rest}.",
+            field=field,
+            got=twice,
+        )

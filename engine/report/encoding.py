@@ -1,0 +1,167 @@
+"""The encoding of snapshots: an Arrow IPC stream with a JSON header and a digest, and values as JSON and back."""
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date
+from enum import Enum
+from hashlib import sha256
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+from pydantic_core import from_json, to_json
+
+from engine.model.errors import BadArguments
+
+# The bytes of a snapshot: an Arrow IPC stream with a JSON header in its schema's metadata, then a digest.
+#
+# What may be long and is not always wanted is beside the header, so that it need not be read with it. Any Arrow
+# reader reads the stream and stops before the digest. The digest is what tells a damaged or foreign file from a
+# snapshot before anything of it is believed: Arrow itself would hand on a flipped bit as another figure.
+
+
+HEADER = b"tieout"
+ASIDE = b"tieout.aside"
+PACKED = b".lz4"  # added to either where it is long, in base64: a report by many members names them all
+LONG = 256 * 1024  # bytes above which each of them, and the columns, are compressed
+CODEC = "lz4"
+DIGEST = 32
+
+Header = Mapping[str, Any]
+
+
+def write(table: pa.Table, header: Header, aside: Header | None = None) -> bytes:
+    """Return the bytes of a table, its header and what is beside it, as engine.report.encoding reads them again."""
+    metadata = {**described(HEADER, header), **(described(ASIDE, aside) if aside else {})}
+    options = pa.ipc.IpcWriteOptions(compression=None)
+    if table.nbytes > LONG:
+        options.compression = CODEC
+        table = with_each_text_once(table)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema.with_metadata(metadata), options=options) as writer:
+        writer.write_table(table)
+    stream: bytes = sink.getvalue().to_pybytes()
+    return stream + sha256(stream).digest()
+
+
+def read(data: bytes, *, whole: bool = True) -> tuple[Header, pa.Table]:
+    """Return the header and the table of a snapshot; refuse bytes that are none, or no longer what was written.
+
+    The header is the `whole` of it, or without what is beside it.
+    """
+    view = memoryview(data)
+    stream, digest = view[:-DIGEST], view[-DIGEST:]
+    if sha256(stream).digest() != digest:
+        raise BadArguments("This is no kept report, or it is damaged. Run the report again and keep that.")
+    table = pa.ipc.open_stream(stream).read_all()
+    metadata = table.schema.metadata
+    header = read_part(HEADER, metadata) | (read_part(ASIDE, metadata) if whole else {})
+    return header, table.replace_schema_metadata(None)
+
+
+def described(name: bytes, part: Header) -> dict[bytes, bytes]:
+    """Return a part as metadata."""
+    text = to_json(part)
+    return {name: text} if len(text) <= LONG else {name + PACKED: packed(text)}
+
+
+def read_part(name: bytes, metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """Return a part of metadata, an empty one where it is not there."""
+    packed_name = name + PACKED
+    text = unpacked(metadata[packed_name]) if packed_name in metadata else metadata.get(name, b"{}")
+    return dict(from_json(text))
+
+
+def with_each_text_once(table: pa.Table) -> pa.Table:
+    """Return a table whose texts are codes of a dictionary, but for digits, which hardly repeat."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_large_string(field.type) and field.name != "exact":
+            table = table.set_column(at, field.name, table.column(at).dictionary_encode())
+    return table
+
+
+def packed(text: bytes) -> bytes:
+    """Return some text compressed, as text."""
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, CODEC) as compressed:
+        compressed.write(text)
+    return b64encode(sink.getvalue())
+
+
+def unpacked(data: bytes) -> bytes:
+    """Return compressed text as it was."""
+    return bytes(pa.CompressedInputStream(pa.BufferReader(b64decode(data)), CODEC).read())
+
+
+# Values as JSON and back, by the fields that tell them apart.
+
+
+Json = Any
+Decode = Callable[[Json], Any]
+Kind = Any  # what a field is annotated with
+
+
+def as_json(value: object) -> Json:
+    """Return a value as JSON: dataclasses as objects, tuples as lists, enums by value, days as ISO text."""
+    match value:
+        case None | str() | int():
+            return value
+        case dict():
+            return {key: as_json(part) for key, part in value.items()}
+        case tuple() | list():
+            return [as_json(part) for part in value]
+        case Enum():
+            return value.value
+        case date():
+            return value.isoformat()
+    parts = fields(value)  # type: ignore[arg-type]  # a value
+    return {part.name: as_json(getattr(value, part.name)) for part in parts if part.compare}
+
+
+def decoders(kind: type) -> Mapping[str, Decode]:
+    """Return how to read each field of a dataclass."""
+    hints = get_type_hints(kind)
+    return {part.name: decoder(hints[part.name]) for part in fields(kind) if part.compare}
+
+
+def decoder(kind: Kind) -> Decode:
+    """Return how to read a type of field; KeyError, TypeError or ValueError say that the JSON is none of it."""
+    shape = SHAPES.get(get_origin(kind))
+    if shape is not None:
+        return shape(*get_args(kind))
+    if kind is date:
+        return date.fromisoformat
+    if isinstance(kind, type) and is_dataclass(kind):
+        known = decoders(kind)
+        return lambda found: kind(**{name: decode(found[name]) for name, decode in known.items()})
+    return kind if isinstance(kind, type) and issubclass(kind, Enum) else lambda found: found
+
+
+def either(*kinds: Kind) -> Decode:
+    """Return how to read one of several types, told apart by whether they are objects in JSON."""
+    by_shape = {is_object(kind): decoder(kind) for kind in kinds if kind is not type(None)}
+    return lambda found: None if found is None else by_shape[isinstance(found, dict)](found)
+
+
+def is_object(kind: Kind) -> bool:
+    """Tell whether a type is an object in JSON."""
+    return is_dataclass(kind) or SHAPES.get(get_origin(kind)) is by_key
+
+
+def sequence(*kinds: Kind) -> Decode:
+    """Return how to read a tuple, of any length or of one."""
+    if kinds[-1] is Ellipsis:
+        each = decoder(kinds[0])
+        return lambda found: tuple(map(each, found))
+    parts = tuple(map(decoder, kinds))
+    return lambda found: tuple(part(one) for part, one in zip(parts, found, strict=True))
+
+
+def by_key(_key: Kind, value: Kind) -> Decode:
+    """Return how to read a mapping."""
+    each = decoder(value)
+    return lambda found: {key: each(one) for key, one in found.items()}
+
+
+SHAPES: Mapping[object, Callable[..., Decode]] = {UnionType: either, tuple: sequence, Mapping: by_key}

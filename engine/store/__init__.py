@@ -1,1 +1,0 @@
-"""The fact store: immutable Arrow partitions under one manifest."""

@@ -1,0 +1,1 @@
+"""Authentication: bearer tokens and the identity provider that issues them."""

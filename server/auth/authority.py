@@ -1,0 +1,200 @@
+"""Authorities: who says whose a bearer token is, the strict parts of a token, and refused attempts."""
+
+import binascii
+import json
+import re
+from base64 import urlsafe_b64decode
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv6Address, ip_address
+from time import monotonic
+from typing import Any, NoReturn, Protocol
+
+from server.base.interfaces import Principal
+
+# Authorities: who says whose a bearer token is, and why one is refused.
+
+
+class Reason(StrEnum):
+    """Why a token opens nothing, as metrics and logs name it."""
+
+    MISSING = "missing"
+    MALFORMED = "malformed"
+    UNKNOWN = "unknown"
+    KEY = "key"
+    SIGNATURE = "signature"
+    ISSUER = "issuer"
+    AUDIENCE = "audience"
+    TYPE = "type"
+    EXPIRED = "expired"
+    EARLY = "early"
+    SUBJECT = "subject"
+    CLAIMS = "claims"
+    SCOPE = "scope"
+    UNVERIFIABLE = "unverifiable"
+
+
+class TokenRefused(Exception):
+    """A token is not let in; the words are for whoever sent it and hold nothing of it."""
+
+    def __init__(self, reason: Reason, words: str) -> None:
+        super().__init__(words)
+        self.reason = reason
+
+
+class ScopeMissing(TokenRefused):
+    """A token is good, and not for this."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(Reason.SCOPE, words)
+
+
+class CannotVerify(Exception):
+    """No token can be told from another now: the identity provider's keys cannot be had."""
+
+
+class Authority(Protocol):
+    """Tells who a token is of."""
+
+    async def principal(self, token: str) -> Principal:
+        """Return who a token is of; TokenRefused, ScopeMissing or CannotVerify where nobody can be named."""
+
+    async def watch(self) -> None:
+        """Keep up with what tokens are held against, until cancelled."""
+
+
+# Parts of a JSON web token: taken apart strictly, before anything in it is believed.
+#
+# Whatever two readers could take for two things is refused: a name that stands twice, a number that is none, a text
+# that is no Unicode, characters between the segments.
+
+
+LONGEST = 16 * 1024
+SEGMENTS = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+NO_TOKEN = "The bearer token is no signed JSON web token. Send the access token as the identity provider issued it."  # noqa: S105 - words
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A token taken apart: its header, its payload as it was signed, what was signed, and the signature."""
+
+    header: Json
+    payload: bytes
+    signed: bytes
+    signature: bytes
+
+
+def take_apart(token: str) -> Parts:
+    """Return the parts of a token; TokenRefused where it is too long or none."""
+    if len(token) > LONGEST:
+        raise TokenRefused(
+            Reason.MALFORMED, f"The bearer token is longer than {LONGEST} bytes. Have it issued with fewer claims."
+        )
+    if not SEGMENTS.fullmatch(token):
+        raise TokenRefused(Reason.MALFORMED, NO_TOKEN)
+    signed, _, signature = token.rpartition(".")
+    header, _, payload = signed.partition(".")
+    return Parts(json_object(decoded(header)), decoded(payload), signed.encode("ascii"), decoded(signature))
+
+
+def decoded(segment: str) -> bytes:
+    """Return what a segment stands for."""
+    try:
+        return urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
+    except binascii.Error as fault:
+        raise TokenRefused(Reason.MALFORMED, NO_TOKEN) from fault
+
+
+def json_object(text: bytes) -> Json:
+    """Return a JSON object; TokenRefused where a text is none, or could be taken for two."""
+    try:
+        found = json.loads(text.decode("utf-8"), object_pairs_hook=once_each, parse_constant=no_number)
+        if b"\\ud" in text.lower():  # half a character, which no text can be made of
+            json.dumps(found, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as fault:
+        raise TokenRefused(Reason.MALFORMED, NO_TOKEN) from fault
+    if not isinstance(found, dict):
+        raise TokenRefused(Reason.MALFORMED, NO_TOKEN)
+    return found
+
+
+def once_each(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of an object; ValueError where a name stands twice."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a name stands twice")
+    return members
+
+
+def no_number(_: str) -> NoReturn:
+    """Refuse what Python reads as a number and JSON does not."""
+    raise ValueError("no number")
+
+
+# Attempts: how many tokens of an address were refused of late, and whether more are answered.
+#
+# Each address has a bucket that refusals empty and time fills. An IPv6 address stands for its network, of which one
+# caller has all.
+
+
+AT_ONCE, EVERY_SECONDS = 20, 3.0  # refusals of an address in a burst, and how long one takes to be forgotten
+MOST_ADDRESSES = 10_000
+NETWORK = 64  # bits of an IPv6 address that are one caller's
+NOWHERE = "?"  # of a request whose address is none
+
+
+@dataclass(slots=True)
+class Bucket:
+    """What an address has left, when that was, and whether it was told of as a burst."""
+
+    left: float
+    at: float
+    told: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A refusal that was counted: how long its address should wait, and whether that begins a burst."""
+
+    wait: float
+    begins: bool
+
+
+class Attempts:
+    """The refused tokens of one process, by address."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+
+    def count(self, address: str) -> Counted:
+        """Take note of a refusal at an address."""
+        now = self._clock()
+        bucket = self._buckets.pop(address, None) or Bucket(AT_ONCE, now)
+        bucket.left = min(AT_ONCE, bucket.left + (now - bucket.at) / EVERY_SECONDS)
+        bucket.at = now
+        self._buckets[address] = bucket  # the latest one last, so that the first was away longest
+        if len(self._buckets) > MOST_ADDRESSES:
+            self._buckets.popitem(last=False)
+        if bucket.left >= 1:
+            bucket.left -= 1
+            bucket.told = bucket.told and bucket.left < AT_ONCE - 1
+            return Counted(0, begins=False)
+        begins, bucket.told = not bucket.told, True
+        return Counted((1 - bucket.left) * EVERY_SECONDS, begins)
+
+
+def place_of(host: str | None) -> str:
+    """Return what an address is counted as: itself, or the network of an IPv6 address."""
+    try:
+        address = ip_address(host or "")
+    except ValueError:
+        return NOWHERE
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped:
+            return str(address.ipv4_mapped)
+        return f"{IPv6Address(int(address) >> NETWORK << NETWORK)}/{NETWORK}"
+    return str(address)

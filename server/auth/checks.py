@@ -1,0 +1,178 @@
+"""Checks: what a token must say before it opens anything, in the order in which they are made."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.auth.authority import Json, Reason, ScopeMissing, TokenRefused
+from server.base.interfaces import DEVELOPER
+from server.base.settings import Settings
+
+# Claims: what a token says of its subject, by the names and in the texts that profiles are assigned by.
+
+
+MOST_NAMES, MOST_VALUES = 200, 1000
+OF_THE_TOKEN = ("exp", "iat", "nbf", "jti")  # new in every token, so nobody is known by them
+Claims = Mapping[str, tuple[str, ...]]
+
+
+def claims_of(payload: Json) -> Claims:
+    """Return the claims of a payload: a value or the values of a list as texts, nested ones by dotted path.
+
+    `{"realm_access": {"roles": ["a", "b"]}}` has `realm_access.roles` with `a` and `b`; where a claim is itself named
+    with dots, it alone has that name. TokenRefused where there are too many: what is left out could be what denies.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    level: list[tuple[str, Any]] = [(name, value) for name, value in payload.items() if name not in OF_THE_TOKEN]
+    while level:
+        deeper: list[tuple[str, Any]] = []
+        for name, value in level:
+            if isinstance(value, dict):
+                deeper += [(f"{name}.{key}", held) for key, held in value.items() if f"{name}.{key}" not in payload]
+            elif name in found:
+                raise TokenRefused(Reason.CLAIMS, "The token has two claims of the same name. Have one renamed.")
+            else:
+                found[name] = tuple(texts(value))
+        level = deeper
+    if len(found) > MOST_NAMES or sum(map(len, found.values())) > MOST_VALUES:
+        raise TokenRefused(
+            Reason.CLAIMS,
+            f"The token has more than {MOST_NAMES} claims or {MOST_VALUES} values. Have it issued with fewer.",
+        )
+    return found
+
+
+def texts(value: object) -> Iterator[str]:
+    """Yield a claim's values as texts; what is neither text, number nor truth has none."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, bool | int | float):
+        yield json.dumps(value)
+    elif isinstance(value, list):
+        for each in value:
+            if not isinstance(each, list):
+                yield from texts(each)
+
+
+# Checks: what a token must say before it opens anything, each on its own, in the order in which they are made.
+
+
+LEEWAY = 30  # seconds by which the clocks of issuer and server may differ
+LAST = 253_402_300_800  # the year 10000 as a time; what is beyond is no time
+LONGEST_SUBJECT = 255
+ACCESS = "Bearer"  # what Keycloak writes into the payload of an access token, where the header says but JWT
+PLAIN = "jwt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What tokens are held against."""
+
+    issuer: str
+    audience: str
+    types: frozenset[str]
+    scopes: frozenset[str]
+
+    @classmethod
+    def by(cls, settings: Settings) -> "Expected":
+        """Return what the settings of a server of many users expect."""
+        return cls(
+            issuer=f"{settings.oidc_issuer}",
+            audience=settings.resource,
+            types=frozenset(plain_type(each) for each in settings.oidc_types.split(",")),
+            scopes=frozenset(settings.oidc_scope.split()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a token says, and when it is read."""
+
+    header: Json
+    payload: Json
+    now: float
+
+
+def plain_type(written: str) -> str:
+    """Return a type as it is compared."""
+    return written.strip().lower().removeprefix("application/")
+
+
+def is_access_token(said: Said, expected: Expected) -> None:
+    """Refuse ID, refresh and other tokens."""
+    written = said.header.get("typ")
+    kind = plain_type(written) if isinstance(written, str) else None
+    inner = said.payload.get("typ", ACCESS) if kind == PLAIN else ACCESS
+    if kind not in expected.types or inner != ACCESS:
+        raise TokenRefused(Reason.TYPE, "The token is no access token. Send the access token, not another one.")
+
+
+def is_of_issuer(said: Said, expected: Expected) -> None:
+    """Refuse tokens of others."""
+    if said.payload.get("iss") != expected.issuer:
+        raise TokenRefused(Reason.ISSUER, f"The token is of another issuer. Get one of {expected.issuer}.")
+
+
+def is_for_us(said: Said, expected: Expected) -> None:
+    """Refuse tokens that were issued for other services."""
+    named = said.payload.get("aud")
+    if expected.audience not in (named if isinstance(named, list) else [named]):
+        raise TokenRefused(
+            Reason.AUDIENCE, f"The token is for another service. Get one for the resource {expected.audience}."
+        )
+
+
+def is_of_now(said: Said, _: Expected) -> None:
+    """Refuse tokens that expired, or are not valid yet."""
+    expires, issued = time_of(said.payload, "exp"), time_of(said.payload, "iat")
+    begins = time_of(said.payload, "nbf") if "nbf" in said.payload else issued
+    if max(issued, begins) > said.now + LEEWAY:
+        raise TokenRefused(Reason.EARLY, "The token is not valid yet. Have the clocks set right, or wait.")
+    if expires + LEEWAY <= said.now:
+        raise TokenRefused(Reason.EXPIRED, "The token has expired. Refresh it, or log in again.")
+
+
+def time_of(payload: Json, name: str) -> float:
+    """Return a time that a token must have."""
+    found = payload.get(name)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < LAST:
+        raise TokenRefused(Reason.CLAIMS, f"The token has no time {name}. Send the token as it was issued.")
+    return found
+
+
+def is_of_somebody(said: Said, _: Expected) -> None:
+    """Refuse tokens without a subject that can be told and written down."""
+    subject = said.payload.get("sub")
+    if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT or not subject.isprintable():
+        raise TokenRefused(
+            Reason.SUBJECT,
+            f"The token has no subject of at most {LONGEST_SUBJECT} printable characters. Have it issued with a sub.",
+        )
+    if subject == DEVELOPER:
+        raise TokenRefused(
+            Reason.SUBJECT, f"The subject {DEVELOPER} is that of a server of one user. Log in as somebody else."
+        )
+
+
+def may_do_this(said: Said, expected: Expected) -> None:
+    """Refuse tokens that lack a scope."""
+    if not expected.scopes <= scopes_of(said.payload):
+        raise ScopeMissing(f"The token lacks a scope. Get one with: {' '.join(sorted(expected.scopes))}")
+
+
+def scopes_of(payload: Json) -> frozenset[str]:
+    """Return the scopes of a token: `scope` or `scp`, a text or a list of them."""
+    named: Any = payload.get("scope", payload.get("scp", ""))
+    each = named.split() if isinstance(named, str) else named if isinstance(named, list) else []
+    return frozenset(scope for scope in each if isinstance(scope, str))
+
+
+CHECKS: Mapping[str, Callable[[Said, Expected], None]] = {
+    "issuer": is_of_issuer,
+    "audience": is_for_us,
+    "type": is_access_token,
+    "times": is_of_now,
+    "subject": is_of_somebody,
+    "scope": may_do_this,
+}

@@ -1,0 +1,238 @@
+"""The identity provider: its metadata and signing keys, read over HTTP and cached."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from ssl import SSLContext
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from jwt import PyJWTError
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+from server.auth.authority import CannotVerify, Json, TokenRefused, json_object
+from server.base.settings import LOOPBACK, is_url
+
+# Keys: what an identity provider signs tokens with, as far as it is taken.
+
+
+SHORTEST_RSA, LONGEST_RSA = 2048, 8192  # bits; longer ones make every token slow
+LONGEST_KID = 256
+ALGORITHMS: Mapping[str, RSAAlgorithm | ECAlgorithm] = {
+    "RS256": RSAAlgorithm(RSAAlgorithm.SHA256),
+    "ES256": ECAlgorithm(ECAlgorithm.SHA256, SECP256R1),
+}
+FAMILIES = {"RSA": ("RS256", ("n", "e")), "EC": ("ES256", ("x", "y", "crv"))}  # what signs, and what makes the key
+NOT_PUBLIC = frozenset(("d", "p", "q", "dp", "dq", "qi", "oth", "k"))
+Keys = Mapping[tuple[str, str], "Key"]  # by kid and algorithm
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A public key with the name that tokens give it and the one algorithm that it is for."""
+
+    kid: str
+    algorithm: str
+    material: Any  # of the cryptography library; of the kind that the algorithm takes
+
+    def signed(self, message: bytes, signature: bytes) -> bool:
+        """Tell whether a signature of a message is of this key."""
+        return bool(ALGORITHMS[self.algorithm].verify(message, self.material, signature))
+
+
+def read_keys(published: Json) -> Keys:
+    """Return the keys of a key set that may verify tokens; of two different ones of a name, none."""
+    entries = published.get("keys")
+    read = [key for entry in (entries if isinstance(entries, list) else []) for key in keys_of(entry)]
+    read.sort(key=named)
+    groups = ((name, list(of_name)) for name, of_name in groupby(read, named))
+    return {name: keys[0] for name, keys in groups if all(key.material == keys[0].material for key in keys)}
+
+
+def named(key: Key) -> tuple[str, str]:
+    """Return what a key is found by."""
+    return key.kid, key.algorithm
+
+
+def keys_of(entry: object) -> Iterator[Key]:
+    """Yield the key of an entry of a key set, where it is one that may verify tokens."""
+    if not isinstance(entry, dict) or not NOT_PUBLIC.isdisjoint(entry):
+        return
+    algorithm, parts = FAMILIES.get(str(entry.get("kty")), ("", ()))
+    kid = entry.get("kid")
+    if not algorithm or not is_kid(kid) or entry.get("alg", algorithm) != algorithm or not is_for_signatures(entry):
+        return
+    if not all(isinstance(entry.get(part), str) for part in parts):
+        return
+    try:
+        material = ALGORITHMS[algorithm].from_jwk(entry)
+    except (PyJWTError, ValueError):
+        return
+    if is_strong(material):
+        yield Key(str(kid), algorithm, material)
+
+
+def is_kid(kid: object) -> bool:
+    """Tell whether something is the name of a key."""
+    return isinstance(kid, str) and 0 < len(kid) <= LONGEST_KID
+
+
+def is_for_signatures(entry: Json) -> bool:
+    """Tell whether a key may verify signatures, by what is said of it."""
+    operations = entry.get("key_ops", ["verify"])
+    return entry.get("use", "sig") == "sig" and isinstance(operations, list) and "verify" in operations
+
+
+def is_strong(material: object) -> bool:
+    """Tell whether a key is of a kind and a length that holds."""
+    if isinstance(material, RSAPublicKey):
+        return SHORTEST_RSA <= material.key_size <= LONGEST_RSA
+    return isinstance(material, EllipticCurvePublicKey) and isinstance(material.curve, SECP256R1)
+
+
+# The identity provider: its metadata and its keys, read over HTTP.
+#
+# It is trusted for what it signs and for nothing else: what it answers is bounded in time and size, it leads to no
+# other place, and its metadata must be those of the very issuer that was configured.
+
+
+CONNECT_SECONDS, WHOLE_SECONDS = 1.0, 3.0
+MOST_BYTES = 256 * 1024
+ASKS_FOR = {"Accept": "application/json", "Accept-Encoding": "identity"}
+
+
+class ProviderDown(Exception):
+    """The keys of the identity provider cannot be had; says why, to operators."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An identity provider: its issuer, and where its metadata is read."""
+
+    issuer: str
+    discovery: str
+
+    async def keys(self) -> Keys:
+        """Return the keys that it publishes now; ProviderDown where they cannot be had."""
+        limits = httpx2.Timeout(WHOLE_SECONDS, connect=CONNECT_SECONDS)
+        async with httpx2.AsyncClient(verify=trust(), timeout=limits, headers=ASKS_FOR) as client:
+            metadata = await fetched(client, self.discovery)
+            if metadata.get("issuer") != self.issuer:
+                raise ProviderDown(f"{self.discovery} is of another issuer than {self.issuer}")
+            address = metadata.get("jwks_uri")
+            if not isinstance(address, str) or not self.leads_to(address):
+                raise ProviderDown(f"the jwks_uri of {self.discovery} is no https address")
+            keys = read_keys(await fetched(client, address))
+        if not keys:
+            raise ProviderDown(f"{address} has no key for RS256 or ES256")
+        return keys
+
+    def leads_to(self, address: str) -> bool:
+        """Tell whether keys may be read at an address: by https, or in the clear beside the metadata or here."""
+        if not is_url(address, "http"):
+            return is_url(address, "https")
+        read = urlsplit(self.discovery)
+        beside = (read.hostname,) if read.scheme == "http" else ()
+        return urlsplit(address).hostname in (*beside, *LOOPBACK)
+
+
+async def fetched(client: httpx2.AsyncClient, url: str) -> Json:
+    """Return the JSON object at an address; ProviderDown where there is none within the bounds."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(WHOLE_SECONDS), client.stream("GET", url) as answer:
+            if answer.status_code != httpx2.codes.OK:
+                raise ProviderDown(f"{url} answered {answer.status_code}")
+            async for part in answer.aiter_raw():
+                body += part
+                if len(body) > MOST_BYTES:
+                    raise ProviderDown(f"{url} answered more than {MOST_BYTES} bytes")
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as fault:
+        raise ProviderDown(f"{url} cannot be read: {type(fault).__name__} {fault}") from fault
+    try:
+        return json_object(bytes(body))
+    except TokenRefused as fault:
+        raise ProviderDown(f"{url} answered no JSON object") from fault
+
+
+@cache
+def trust() -> SSLContext:
+    """Return whom connections trust; SSL_CERT_FILE and SSL_CERT_DIR name authorities of one's own."""
+    return httpx2.create_ssl_context()
+
+
+# The key cache: the keys that an identity provider published last, and when they are read anew.
+#
+# A key that is known is found without waiting for anything. Others share one look at the provider, and none is taken
+# for a while after it, whether or not it succeeded. What was read serves on while the provider is away, up to a limit.
+
+
+log = logging.getLogger("tieout.tokens")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Seconds: between two looks, until what was read serves no more, and after a look until the next one."""
+
+    every: float = 300.0
+    longest: float = 3600.0
+    pause: float = 5.0
+
+
+class KeyCache:
+    """The keys of one identity provider, in one process."""
+
+    def __init__(self, read: Callable[[], Awaitable[Keys]], times: Times = Times()) -> None:
+        self._read = read
+        self._times = times
+        self._keys: Keys = {}
+        self._read_at = self._looked_at = float("-inf")
+        self._fault: str | None = None
+        self._looking: asyncio.Task[None] | None = None
+
+    async def key(self, kid: str, algorithm: str) -> Key | None:
+        """Return a key that is published, None where there is no such; CannotVerify where that cannot be known."""
+        found = self._known().get((kid, algorithm))
+        if found is None:
+            await self._look()
+            found = self._known().get((kid, algorithm))
+        if found is None and self._fault is not None:
+            raise CannotVerify
+        return found
+
+    async def watch(self) -> None:
+        """Look as often as the times say, sooner where the latest look failed, until cancelled."""
+        while True:
+            await self._look()
+            await asyncio.sleep(self._times.pause if self._fault else self._times.every)
+
+    def _known(self) -> Keys:
+        return self._keys if monotonic() - self._read_at <= self._times.longest else {}
+
+    async def _look(self) -> None:
+        if self._looking is None:
+            if monotonic() - self._looked_at < self._times.pause:
+                return
+            self._looking = asyncio.create_task(self._take())
+        await asyncio.shield(self._looking)  # whoever leaves does not end it for the others
+
+    async def _take(self) -> None:
+        try:
+            self._keys = await self._read()
+            self._read_at = monotonic()
+            if self._fault is not None:
+                log.info("the keys of the identity provider are read again")
+            self._fault = None
+        except ProviderDown as fault:
+            if self._fault is None:
+                log.warning("the keys of the identity provider cannot be read", extra={"reason": str(fault)})
+            self._fault = str(fault)
+        finally:
+            self._looked_at, self._looking = monotonic(), None

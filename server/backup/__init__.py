@@ -1,1 +1,0 @@
-"""Backups: everything that a deployment needs to be what it was, as one file, and back."""

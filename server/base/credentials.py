@@ -1,0 +1,112 @@
+"""Credentials: keys that are made once, and texts without the secrets of sources."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from secrets import token_hex, token_urlsafe
+from urllib.parse import quote, unquote
+
+from engine.model.feeds import Source
+
+# Kept keys: secrets that are made once, and kept for their owner alone.
+
+
+def made_once(path: Path) -> str:
+    """Return the key that a file holds, made where there is none; several who ask at once are told the same."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = path.with_name(f".{path.name}.{token_hex(4)}")
+        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            file.write(token_urlsafe(32))
+        with suppress(FileExistsError):
+            os.link(made, path)  # whole, or not at all
+        made.unlink()
+    return path.read_text(encoding="ascii").strip()
+
+
+# Redaction: texts without the secrets of sources, and without what looks like a credential.
+
+
+MARK = "…"  # stands where a credential stood
+SHORT = 4  # a secret of fewer characters is part of many words, so it is taken out only where it stands alone
+NAME = (
+    r"(?:password|passwd|passphrase|passcode|secret|token|credential"
+    r"|(?:api|access|account|private|secret|signing|shared|encryption)[_-]?(?:access[_-]?)?key"
+    r"|(?<![a-z])(?:pass|pwd|pw))s?\d*"
+)
+QUOTED = r"[en]?'(?:[^'\\]|\\.|'')*'?"
+VALUE = "|".join(
+    (
+        rf"{MARK}(?!\w)",  # taken out already
+        QUOTED,
+        r"\"(?:[^\"\\]|\\.|\"\")*\"?",
+        r"\$(?P<tag>\w*)\$.*?\$(?P=tag)\$",
+        r"\{[^{}]*\}",
+        r"(?:\\.|[^\s&'\"\\])+",
+    )
+)
+FLAGS = re.IGNORECASE | re.DOTALL
+NAMED = re.compile(rf"(?P<kept>{NAME}[\"'\])]?\s*(?:!=|<>|:=|=>|==?|:(?!:))\s*)(?P<value>{VALUE})", FLAGS)
+CREDENTIALS = (
+    re.compile(r"(?P<kept>)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", FLAGS),
+    re.compile(r"(?P<kept>\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}", FLAGS),
+    re.compile(r"(?P<kept>)\beyJ[\w-]+\.[\w-]+\.[\w-]*"),  # a JSON web token
+    re.compile(r"(?P<kept>://)\S{0,500}(?=@)"),  # of a URI: whoever logs in, and with what
+    re.compile(r"(?P<kept>(?<![\w/.+-]))[\w.+-]+:[^\s:@/]+(?=@[\w\[])"),  # the same without a scheme
+    re.compile(rf"(?P<kept>\b(?:password|identified\s+by)\s+){QUOTED}", FLAGS),
+    NAMED,
+)
+URI = re.compile(r"[a-z][\w+.-]*://(?P<rest>.*)", FLAGS)
+
+
+def secrets_of(sources: Iterable[Source], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what the environment holds for some sources: connection URIs and paths."""
+    held = {environment.get(source.environment, "") for source in sources if source.environment}
+    return tuple(sorted(filter(str.strip, held)))
+
+
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return a text without some secrets, whole or by their passwords, and without what looks like a credential."""
+    known = known_in(tuple(secrets))
+    text = known.sub(MARK, text) if known else text
+    for credential in CREDENTIALS:
+        text = credential.sub(rf"\g<kept>{MARK}", text)
+    return text
+
+
+def redacted_value(name: str, value: str, secrets: Iterable[str] = ()) -> str:
+    """Return the value of a name without secrets; nothing of one that is named as a credential."""
+    return MARK if re.search(rf"{NAME}$", name, FLAGS) else redacted(value, secrets)
+
+
+@lru_cache(maxsize=64)
+def known_in(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Return what finds some secrets in any of the ways they are written, the longest first."""
+    written = {form for secret in secrets for part in (secret, *passwords(secret)) for form in forms(part)}
+    found = [
+        re.escape(form) if len(form) >= SHORT else rf"(?<!\w){re.escape(form)}(?!\w)"
+        for form in sorted(written, key=len, reverse=True)
+        if form.strip()
+    ]
+    return re.compile("|".join(found)) if found else None
+
+
+def passwords(secret: str) -> Iterator[str]:
+    """Yield the passwords in a connection URI, or in a list of `keyword=value`."""
+    if uri := URI.match(secret):
+        rest = uri["rest"]
+        ends = (at.start() for at in re.finditer("@", rest))  # which of them ends the password, a URI may leave open
+        yield from (rest[:end].partition(":")[2] for end in ends)
+    for named in NAMED.finditer(secret):
+        yield named["value"]
+        yield re.sub(r"\\(.)|''", lambda escaped: escaped[1] or "'", named["value"].strip("'\"{}"))
+
+
+def forms(secret: str) -> set[str]:
+    """Return the ways in which a secret is written: as it stands, percent-decoded and encoded, its quotes doubled."""
+    both = {secret, unquote(secret)}
+    encoded = {quote(form, safe="") for form in both}
+    return both | encoded | {form.replace("'", "''") for form in both} | {form.replace("\\", r"\\") for form in both}

@@ -1,0 +1,240 @@
+"""The interfaces of the service to what it keeps outside of itself, and who is calling."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any, Protocol
+
+from engine.instance.documents import Document
+from engine.model.calendar.periods import Span
+from engine.model.feeds import LoadAttempt, LoadStatus
+
+# Principals: who a token says is calling.
+
+
+DEVELOPER = "dev"  # subject of the single-user server's key
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A caller's subject and the claims that profiles are assigned by."""
+
+    subject: str
+    claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+
+
+# Pace: how slowly whoever sends a file may send it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """A rate that is to be held on the whole, once some time has passed."""
+
+    bytes_a_second: int = 16 << 10
+    at_first: float = 15.0  # seconds
+
+    def due(self, begun: float, size: int) -> float:
+        """Return until when more must come, where so many bytes have come since a time."""
+        return begun + self.at_first + size / self.bytes_a_second
+
+
+# Ports: what the service keeps outside of itself, as protocols.
+
+
+class StoreDown(Exception):
+    """A store cannot be reached or does not answer in time; says which, never with what credentials."""
+
+
+class NoRoom(StoreDown):
+    """The volume of files is as full as it may be."""
+
+
+class StoreFull(StoreDown):
+    """A store that answers, and has no room for what it was given; what it holds it gives as ever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadsAsked:
+    """Which attempts to show: those that hold every one of these, the most recent first."""
+
+    bindings: Collection[str]  # feeds that may be seen, or the one asked for
+    cut: Collection[str] = ()  # of these feeds only the days asked for are told, never those of the rows that landed
+    target: str | None = None
+    span: Span | None = None  # attempts that touch one of these days, or may have
+    statuses: Collection[LoadStatus] = tuple(LoadStatus)
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadTally:
+    """How many attempts of a feed are of one status, and when the latest of them ended."""
+
+    binding: str
+    status: LoadStatus
+    attempts: int
+    latest: datetime | None
+
+
+class CapReached(Exception):
+    """Too many calls are in flight: of the caller's own, or of all."""
+
+    def __init__(self, cap: str) -> None:
+        super().__init__(cap)
+        self.cap = cap  # caller or all
+
+
+class Leases(Protocol):
+    """Places for calls in flight, of each caller and of all, over every process that shares them."""
+
+    async def take(self, subject: str) -> str:
+        """Take a place and return the lease on it; CapReached, at once, where there is none."""
+
+    async def give_back(self, lease: str) -> None:
+        """Give a place back; one that was lost already is none to give."""
+
+
+class Snapshots(Protocol):
+    """Bytes kept for their owners under references that nobody can guess, until they are left alone or too old."""
+
+    def keep(self, owner: str, data: bytes) -> str:
+        """Keep bytes and return the reference to them; StoreDown where they cannot be kept now."""
+
+    def open(self, owner: str, reference: str) -> bytes | None:
+        """Return what an owner keeps under a reference, None where nothing is there for them; StoreDown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file that was made for a caller or sent by them."""
+
+    file_id: str
+    owner: str
+    purpose: str  # export, upload or import
+    name: str
+    mime_type: str
+    size_bytes: int
+    sha256: str
+    cell: Mapping[str, Any] | None  # the permission that an export was cut to
+    created_at: datetime
+    expires_at: datetime
+
+
+class Files(Protocol):
+    """What is known of files; their bytes are on a volume."""
+
+    def add(self, file: File, quota: int) -> bool:
+        """Take note of a file; False where its owner would have more than a quota of bytes, reserved ones too.
+
+        StoreDown.
+        """
+
+    def get(self, file_id: str, now: datetime) -> File | None:
+        """Return a file that has not expired, None where there is none; StoreDown."""
+
+    def expire(self, now: datetime) -> Sequence[str]:
+        """Take note of which files have expired and return their ids, each once; StoreDown."""
+
+    def known(self, file_ids: Collection[str]) -> Collection[str]:
+        """Return those of some ids under which a file is available; StoreDown."""
+
+
+class Arrived(Enum):
+    """How far an upload is."""
+
+    NO = "reserved"
+    WHOLE = "received"
+    FILED = "registered"  # it is a file now, of the same id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """Room reserved for bytes that are still to come, and what came."""
+
+    upload_id: str
+    owner: str
+    name: str
+    mime_type: str
+    size_bytes: int
+    arrived: Arrived = Arrived.NO
+    sha256: str | None = None  # of what came
+    created_at: datetime
+    expires_at: datetime
+
+
+class Uploads(Protocol):
+    """What is known of uploads; their bytes are on the volume of files."""
+
+    def reserve(self, upload: Upload, quota: int) -> bool:
+        """Reserve room; False where its owner would have more than a quota of bytes, files too. StoreDown."""
+
+    def get(self, upload_id: str, now: datetime) -> Upload | None:
+        """Return an upload that is filed or has not expired, None where there is none; StoreDown."""
+
+    def receive(self, upload_id: str, size_bytes: int, sha256: str, now: datetime, expires_at: datetime) -> bool:
+        """Take note of bytes that came; False where none are awaited (any more). StoreDown."""
+
+    def file(self, upload_id: str, purpose: str, now: datetime, expires_at: datetime) -> bool:
+        """Make what was received a file, once; False where nothing is to be made one. StoreDown."""
+
+    def release(self, upload_id: str) -> bool:
+        """Give the room of an upload back, unless it is filed or gone; StoreDown."""
+
+    def expire(self, now: datetime) -> Sequence[str]:
+        """Take note of which uploads have expired and return their ids, each once; StoreDown."""
+
+    def known(self, upload_ids: Collection[str]) -> Collection[str]:
+        """Return those of some ids that are reserved or received; StoreDown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a caller's token said last, and when."""
+
+    claims: Mapping[str, tuple[str, ...]]
+    at: datetime
+
+
+class Principals(Protocol):
+    """What each caller's token said last: downloads carry none."""
+
+    def record(self, subject: str, seen: Seen) -> None:
+        """Take note of what a token said, unless another said something later; StoreDown."""
+
+    def last(self, subject: str) -> Seen | None:
+        """Return what a caller's token said last, None where none was seen; StoreDown."""
+
+
+class Loads(Protocol):
+    """The history of loads."""
+
+    def begin(self, attempt: LoadAttempt) -> None:
+        """Record an attempt that starts; StoreDown where that cannot be."""
+
+    def finish(self, attempt: LoadAttempt) -> None:
+        """Record how an attempt ended, once; an attempt that is not running any more stays as it is."""
+
+    def find(self, asked: LoadsAsked) -> Sequence[LoadAttempt]:
+        """Return attempts in the order in which they began, the latest first."""
+
+    def get(self, load_id: str) -> LoadAttempt | None:
+        """Return one attempt, None where there is none."""
+
+    def latest(self, bindings: Collection[str], statuses: Collection[LoadStatus]) -> Sequence[LoadAttempt]:
+        """Return of each of some feeds the attempt that began last among those that stand so, where there is one."""
+
+    def running(self) -> Sequence[LoadAttempt]:
+        """Return the attempts that have not ended, as far as is known."""
+
+    def tally(self) -> Sequence[LoadTally]:
+        """Return the attempts of every feed, counted by status."""
+
+    def last_due(self, binding: str) -> datetime | None:
+        """Return the latest slot of a feed's schedule that some attempt answered, None where none did."""
+
+
+class ProfileSource(Protocol):
+    """Where it is written who sees what."""
+
+    def read(self) -> Document:
+        """Return what it says now, the same document while it says the same; StoreDown where it cannot be asked."""

@@ -1,0 +1,147 @@
+"""Links: signed addresses of files that open without a token, and the addresses that files are imported from."""
+
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import sha256
+from urllib.parse import urlencode, urljoin
+
+import idna
+
+# Transfer links: addresses of files that open without a token, for a while, for whoever was given them.
+#
+# A link is signed over its purpose, its file, its owner and its end, so that none of them can be changed and a link to
+# read is none to write. It names its owner by a digest: whose file it is, is held against that after the signature.
+
+
+PATH = "/api/artifacts/"
+FILE_ID = re.compile(r"[a-z0-9]{1,64}")
+END = re.compile(r"[1-9][0-9]{0,11}")
+OWNER_DIGITS = 16
+
+
+class Purpose(Enum):
+    """What a link is for."""
+
+    GET = "get"
+    PUT = "put"
+
+
+class BadLink(Exception):
+    """A link that was changed, or never was one."""
+
+
+class LinkExpired(Exception):
+    """A link that was good, and is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Makes and reads the links of one deployment."""
+
+    base_url: str
+    key: str
+
+    def make(self, purpose: Purpose, file_id: str, owner: str, ends: int) -> str:
+        """Return a link that opens a file of an owner until a time, in seconds since 1970."""
+        signed = {"owner": owner_mark(owner), "ends": str(ends)}
+        query = urlencode({**signed, "signature": self._sign(purpose, file_id, signed)})
+        return f"{self.base_url}{PATH}{file_id}?{query}"
+
+    def read(self, purpose: Purpose, file_id: str, asked: Sequence[tuple[str, str]], now: float) -> str:
+        """Return the mark of the owner of a link that is good; BadLink or LinkExpired where it is not."""
+        query = dict(asked)
+        if sorted(name for name, _ in asked) != ["ends", "owner", "signature"] or not FILE_ID.fullmatch(file_id):
+            raise BadLink
+        if not END.fullmatch(query["ends"]):
+            raise BadLink
+        if not hmac.compare_digest(query["signature"].encode(), self._sign(purpose, file_id, query).encode()):
+            raise BadLink
+        if now >= int(query["ends"]):
+            raise LinkExpired
+        return query["owner"]
+
+    def _sign(self, purpose: Purpose, file_id: str, query: Mapping[str, str]) -> str:
+        text = "\n".join((purpose.value, file_id, query["owner"], query["ends"]))
+        return hmac.new(self.key.encode(), text.encode(errors="replace"), sha256).hexdigest()
+
+
+def owner_mark(subject: str) -> str:
+    """Return what stands for an owner in a link."""
+    return sha256(subject.encode()).hexdigest()[:OWNER_DIGITS]
+
+
+# Places that files are imported from: hosts as settings name them, and the addresses of files there.
+#
+# An address is read by a grammar of our own that is narrower than the standard's: whatever two readers could take for
+# two hosts (a login, a backslash, brackets, numbers for a name, white space) is none.
+
+
+HTTPS = 443
+LAST_PORT = 65_535
+LONGEST = 8192
+LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+NAME = re.compile(rf"(?=.{{1,253}}\Z)(?:{LABEL}\.)*(?=[a-z]){LABEL}")  # the last label of no number is letters first
+PORT = r"(?::(?P<port>[0-9]{1,5}))?"
+ENTRY = re.compile(rf"(?P<name>[^\x00-\x20/:@?#%\\]+){PORT}")
+ADDRESS = re.compile(rf"https://{ENTRY.pattern}(?P<target>(?:[/?][!-\[\]-~]*)?)", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Host:
+    """A host that is asked over TLS."""
+
+    name: str
+    port: int = HTTPS
+
+    def __str__(self) -> str:
+        return self.name if self.port == HTTPS else f"{self.name}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a file is: a host, and what to ask it for."""
+
+    host: Host
+    target: str
+
+    def led_to(self, location: str) -> "Place":
+        """Return where a redirect leads that is met here; ValueError where it leads to no place."""
+        return read_place(urljoin(f"https://{self.host}{self.target}", location))
+
+
+def read_hosts(text: str) -> tuple[Host, ...]:
+    """Return the hosts of a setting, separated by commas; ValueError names the first that is none."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return tuple(read_host(ENTRY.fullmatch(part), part) for part in parts)
+
+
+def read_place(address: str) -> Place:
+    """Return where an address leads; ValueError where it is no https address of a file."""
+    plain = address.partition("#")[0]
+    parts = ADDRESS.fullmatch(plain) if len(plain) <= LONGEST else None
+    host = read_host(parts, address)
+    target = parts["target"] if parts else ""
+    return Place(host, target if target.startswith("/") else f"/{target}")
+
+
+def read_host(parts: re.Match[str] | None, said: str) -> Host:
+    """Return the host that stands in a text; ValueError where it is none."""
+    if parts is None:
+        raise ValueError(said)
+    name, port = ascii_name(parts["name"]), int(parts["port"] or HTTPS)
+    if not NAME.fullmatch(name) or not 0 < port <= LAST_PORT:
+        raise ValueError(said)
+    return Host(name, port)
+
+
+def ascii_name(name: str) -> str:
+    """Return a host name as the network has it; ValueError where it is none."""
+    if name.isascii():
+        return name.lower()
+    try:
+        return idna.encode(name, uts46=True).decode()
+    except idna.IDNAError as fault:
+        raise ValueError(name) from fault

@@ -1,0 +1,287 @@
+"""Settings: what the environment decides, read once."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TypeVar, get_type_hints
+from urllib.parse import urlsplit
+
+from engine.door import STATE, STORE
+from server.base.credentials import passwords, redacted
+from server.base.links import read_hosts
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+SHORTEST_KEY = 32
+SHORTEST_ANSWER = 2000  # what tools say of themselves takes about half of it
+LOG_FORMATS = ("text", "json")
+PROFILES = ("file", "database")
+DISCOVERY = "/.well-known/openid-configuration"
+LAST_PORT = 65_535
+SWITCHES = {"true": True, "false": False}
+HTTPS_PORT = ":443"  # what a host or origin may leave out
+Default = TypeVar("Default")
+
+
+class BadSetting(ValueError):
+    """A setting that does not hold; names the environment variable and what it takes."""
+
+
+def setting(variable: str, default: Default) -> Default:
+    """Return a field that an environment variable decides."""
+    declared: Default = field(default=default, metadata={"variable": variable})
+    return declared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything the environment decides; docs/operations/install.md has the table that is made of it."""
+
+    instance: Path = setting("SVC_INSTANCE", Path("instances/demo"))
+    """Folder of the instance to serve."""
+    state: Path | None = setting("SVC_STATE_DIR", None)
+    """Folder of the fact store, the keys and the embedded servers; left out, `.tieout` in the instance."""
+    host: str = setting("SVC_HOST", "127.0.0.1")
+    """Address to listen on; without an identity provider, loopback alone."""
+    port: int = setting("SVC_PORT", 8768)
+    """Port to listen on."""
+    ops_bind: str = setting("SVC_OPS_BIND", "127.0.0.1:8769")
+    """Address and port of `/readyz`, `/health` and `/metrics`; never reachable from outside the host."""
+    public_url: str | None = setting("SVC_BASE_URL", None)
+    """Public https origin, without a path; tokens are for it and /mcp. Left out, the port of this machine."""
+    oidc_issuer: str | None = setting("SVC_OIDC_ISSUER", None)
+    """Issuer of the tokens of many users, as it stands in them; left out, this is the server of one user."""
+    oidc_discovery: str | None = setting("SVC_OIDC_DISCOVERY", None)
+    """Where the issuer's metadata is read; left out, its own /.well-known/openid-configuration."""
+    oidc_scope: str = setting("SVC_OIDC_SCOPE", "mcp:read")
+    """Scope that a token must have."""
+    oidc_types: str = setting("SVC_OIDC_TYPES", "at+jwt")
+    """Types (`typ`) that tokens may be of, separated by commas; add JWT for a provider that knows no other."""
+    profiles: str = setting("SVC_PROFILES", "file")
+    """Where profiles are read, and read anew within 5 seconds: file (profiles.yaml) or database."""
+    signing_key: str | None = setting("ARTIFACT_SIGNING_KEY", None)
+    """Key that signs links to files, 32 random bytes as hex digits; left out, made once for one user."""
+    proxies: str = setting("SVC_PROXIES", "127.0.0.1")
+    """Addresses or networks of the proxies whose word on a caller's address is believed, separated by commas; or *."""
+    workers: int = setting("SVC_WORKERS", 1)
+    """Processes that answer calls, behind one port."""
+    dev_key: str | None = setting("MCP_DEV_KEY", None)
+    """Key of the single-user server, at least 32 characters; left out, made once and kept."""
+    database_url: str | None = setting("DATABASE_URL", None)
+    """URI of the platform database (PostgreSQL 15 or newer); left out, an embedded server is started."""
+    postgres_binaries: Path | None = setting("PG_BIN_DIR", None)
+    """Folder of the PostgreSQL programs to embed; left out, those of a wheel, else the system's newest."""
+    cache_host: str | None = setting("CACHE_HOST", None)
+    """Address of the cache store, `host:port` or the path of a socket; left out, an embedded server is started."""
+    user_data: Path | None = setting("USER_DATA_DIR", None)
+    """Folder of files made for callers; left out, `files` in the state folder."""
+    snapshot_idle_seconds: int = setting("SVC_SNAPSHOT_IDLE_SECONDS", 3600)
+    """How long a result that nobody opens is kept under its data_ref."""
+    snapshot_seconds: int = setting("SVC_SNAPSHOT_SECONDS", 86_400)
+    """How long any result is kept under its data_ref."""
+    file_seconds: int = setting("SVC_FILE_SECONDS", 86_400)
+    """How long a file made for a caller stays."""
+    link_seconds: int = setting("SVC_LINK_SECONDS", 900)
+    """How long a link to a file opens it; get_file_download gives another."""
+    claims_max_age: int = setting("SVC_CLAIMS_MAX_AGE", 86_400)
+    """Seconds since a caller's latest call after which links open nothing: what their token said is too old."""
+    quota_megabytes: int = setting("SVC_QUOTA_MEGABYTES", 1000)
+    """Files of one caller together, and what they have reserved for uploads."""
+    uploads_enabled: bool = setting("SVC_MCP_UPLOADS_ENABLED", False)
+    """Whether callers may upload files: true or false."""
+    upload_megabytes: int = setting("SVC_UPLOAD_MEGABYTES", 100)
+    """Size of one file that is uploaded or imported."""
+    import_hosts: str = setting("SVC_FILE_IMPORT_HOSTS", "")
+    """Hosts that attachments may be imported from over https, separated by commas; with none, or no uploads, none."""
+    answer_tokens: int = setting("SVC_ANSWER_TOKENS", 10_000)
+    """About how many tokens of text an answer may have, at least 2,000."""
+    row_cap: int = setting("INSPECTION_ROW_CAP", 10_000)
+    """At most so many rows does an inspection show."""
+    calls_per_caller: int = setting("SVC_CALLS_PER_CALLER", 16)
+    """Calls of one caller in flight at once."""
+    calls: int = setting("SVC_CALLS", 64)
+    """Calls of all callers in flight at once."""
+    deadline_seconds: int = setting("SVC_DEADLINE_SECONDS", 60)
+    """How long a call may take, waiting included."""
+    scripts_at_once: int = setting("SVC_SCRIPTS_AT_ONCE", 2)
+    """How many scripts of charts each worker runs at once, each in up to 512 MB of memory."""
+    loads_at_once: int = setting("SVC_LOADS_AT_ONCE", 2)
+    """How many feeds the daemon loads at once."""
+    free_megabytes: int = setting("SVC_FREE_MEGABYTES", 256)
+    """Free space below which nothing more is written for callers and the server is not ready."""
+    log_format: str = setting("SVC_LOG_FORMAT", "text")
+    """How logs are written: text or json."""
+
+    @property
+    def state_folder(self) -> Path:
+        """The folder of what is not written by hand, whatever folder a process of the stores is started in."""
+        return (self.state or self.instance / STATE).absolute()
+
+    @property
+    def store(self) -> Path:
+        """The folder of the fact store."""
+        return self.state_folder / STORE
+
+    @property
+    def files(self) -> Path:
+        """The folder of files made for callers."""
+        return self.user_data or self.state_folder / "files"
+
+    @property
+    def ops_address(self) -> tuple[str, int]:
+        """The address and port of the operators' listener."""
+        host, _, port = self.ops_bind.rpartition(":")
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+    @property
+    def many_users(self) -> bool:
+        """Whether callers come with tokens of an identity provider."""
+        return self.oidc_issuer is not None
+
+    @property
+    def base_url(self) -> str:
+        """The origin that clients reach."""
+        return (self.public_url or f"http://{bracketed(self.host)}:{self.port}").rstrip("/")
+
+    @property
+    def resource(self) -> str:
+        """What tokens are for."""
+        return f"{self.base_url}/mcp"
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The origins that requests may come from, as browsers write them."""
+        if self.many_users:
+            return (self.base_url.lower().removesuffix(HTTPS_PORT),)
+        return tuple(f"http://{bracketed(host)}:{self.port}" for host in LOOPBACK)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that requests may be sent to, with the port where it is not the usual one."""
+        named = tuple(origin.partition("://")[2] for origin in self.origins)
+        if self.many_users and urlsplit(self.origins[0]).port is None:
+            return (*named, *(name + HTTPS_PORT for name in named))
+        return named
+
+    @property
+    def discovery(self) -> str:
+        """Where the metadata of the identity provider is read."""
+        return self.oidc_discovery or f"{self.oidc_issuer}".rstrip("/") + DISCOVERY
+
+
+def bracketed(host: str) -> str:
+    """Return a host as URLs write it."""
+    return f"[{host}]" if ":" in host else host
+
+
+def variable_of(name: str) -> str:
+    """Return the environment variable that decides a field."""
+    return next(str(known.metadata["variable"]) for known in fields(Settings) if known.name == name)
+
+
+def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Return the settings of an environment; BadSetting names the first that does not hold."""
+    types = get_type_hints(Settings)
+    read: dict[str, object] = {}
+    for known in fields(Settings):
+        variable = known.metadata["variable"]
+        text = environment.get(variable, "").strip()
+        if not text:
+            continue
+        if types[known.name] is bool:
+            if text.lower() not in SWITCHES:
+                raise BadSetting(f"{variable} is '{text}'; it takes true or false")
+            read[known.name] = SWITCHES[text.lower()]
+        elif types[known.name] is int:
+            if not text.isascii() or not text.isdigit() or int(text) < 1:
+                raise BadSetting(f"{variable} is '{text}'; it takes a whole number above 0")
+            read[known.name] = int(text)
+        else:
+            read[known.name] = Path(text) if types[known.name] in (Path, Path | None) else text
+    settings = Settings(**read)  # type: ignore[arg-type]  # each value was made of its field's type above
+    hold(settings)
+    return settings
+
+
+def hold(settings: Settings) -> None:
+    """Raise BadSetting where a setting does not hold."""
+    (hold_for_many if settings.many_users else hold_for_one)(settings)
+    if settings.port > LAST_PORT:
+        raise BadSetting(f"SVC_PORT is '{settings.port}'; it takes a port, 1 to {LAST_PORT}")
+    if settings.answer_tokens < SHORTEST_ANSWER:
+        raise BadSetting(f"SVC_ANSWER_TOKENS is '{settings.answer_tokens}'; it takes at least {SHORTEST_ANSWER}")
+    for variable, key in (("MCP_DEV_KEY", settings.dev_key), ("ARTIFACT_SIGNING_KEY", settings.signing_key)):
+        if key is not None and len(key) < SHORTEST_KEY:
+            raise BadSetting(f"{variable} has {len(key)} characters; it takes at least {SHORTEST_KEY}")
+    if settings.signing_key is not None and settings.signing_key in (
+        settings.dev_key,
+        *passwords(settings.database_url or ""),
+    ):
+        raise BadSetting("ARTIFACT_SIGNING_KEY is used for something else as well; it takes a key of its own")
+    if settings.profiles not in PROFILES:
+        raise BadSetting(f"SVC_PROFILES is '{settings.profiles}'; it takes {' or '.join(PROFILES)}")
+    if settings.log_format not in LOG_FORMATS:
+        raise BadSetting(f"SVC_LOG_FORMAT is '{settings.log_format}'; it takes {' or '.join(LOG_FORMATS)}")
+    try:
+        read_hosts(settings.import_hosts)
+    except ValueError as named:
+        raise BadSetting(f"SVC_FILE_IMPORT_HOSTS has '{named}'; it takes host names, as files.example.com") from None
+    host, _, port = settings.ops_bind.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= LAST_PORT:
+        raise BadSetting(f"SVC_OPS_BIND is '{settings.ops_bind}'; it takes an address and a port, as 127.0.0.1:8769")
+
+
+def hold_for_one(settings: Settings) -> None:
+    """Raise BadSetting where a setting does not go with a server of one user."""
+    if settings.host not in LOOPBACK:
+        raise BadSetting(
+            f"SVC_HOST is '{settings.host}'; without an identity provider (SVC_OIDC_ISSUER) the server has one user, "
+            "and listens on loopback only"
+        )
+
+
+def hold_for_many(settings: Settings) -> None:
+    """Raise BadSetting where a setting does not go with a server of many users."""
+    if not is_origin(settings.public_url, "https"):
+        raise BadSetting(
+            f"SVC_BASE_URL is '{redacted(settings.public_url or '')}'; with SVC_OIDC_ISSUER it takes the public https "
+            "origin, without a path"
+        )
+    if settings.public_url != settings.origins[0]:
+        raise BadSetting(
+            f"SVC_BASE_URL is '{settings.public_url}'; write it as {settings.origins[0]}, for tokens are held to the "
+            "letter of it"
+        )
+    if not is_url(settings.oidc_issuer, "https") and not is_here(settings.oidc_issuer):
+        raise BadSetting(f"SVC_OIDC_ISSUER is '{redacted(settings.oidc_issuer or '')}'; it takes an https URL")
+    if not is_url(settings.discovery, "http", "https"):
+        raise BadSetting(f"SVC_OIDC_DISCOVERY is '{redacted(settings.discovery)}'; it takes a URL")
+    if settings.dev_key is not None:
+        raise BadSetting("MCP_DEV_KEY is the key of one user; take it out, or SVC_OIDC_ISSUER")
+    if settings.signing_key is None:
+        raise BadSetting("ARTIFACT_SIGNING_KEY is missing; make one with: openssl rand -hex 32")
+
+
+def is_origin(url: str | None, *schemes: str) -> bool:
+    """Tell whether a text is an origin of one of some schemes."""
+    return is_url(url, *schemes) and not urlsplit(f"{url}").path.strip("/")
+
+
+def is_url(url: str | None, *schemes: str) -> bool:
+    """Tell whether a text is a URL of one of some schemes, of a place and not of somebody's login there."""
+    try:
+        parts = urlsplit(url or "")
+        port = parts.port
+    except ValueError:  # brackets that close nothing, a port that is none
+        return False
+    return (
+        parts.scheme in schemes
+        and bool(parts.hostname)
+        and port != 0
+        and not (parts.query or parts.fragment or "@" in parts.netloc)
+    )
+
+
+def is_here(url: str | None) -> bool:
+    """Tell whether a text is a URL of this machine."""
+    return is_url(url, "http") and urlsplit(f"{url}").hostname in LOOPBACK

@@ -1,0 +1,1 @@
+"""Callers: what one principal can reach."""

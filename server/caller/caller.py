@@ -1,0 +1,205 @@
+"""Callers: what one principal can reach, the results kept for them, and the record of who called."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from threading import Condition, Thread
+from time import monotonic
+
+from engine.books.books import Shelf
+from engine.books.reader import Reader
+from engine.instance.read import Instance
+from engine.model.errors import ExpiredReference, Unavailable
+from engine.model.notes import Note
+from engine.model.profiles import Profile
+from engine.present.answers.budget import DataRef
+from engine.report.snapshots import Kept, given, keep, opened
+from server.base.interfaces import Principal, Principals, Seen, Snapshots, StoreDown
+from server.caller.feeds import CallerFeeds, Feeds
+from server.caller.files import Archive, CallerFiles
+from server.caller.importer import Importer
+from server.caller.profiles import LiveProfiles
+from server.caller.scripts import CallerScripts, Workshop
+from server.caller.uploads import CallerImports, CallerUploads
+
+# Datasets: results as one caller keeps them and opens them again, by references of their own.
+
+
+MOST_BYTES = 32 << 20  # of one snapshot
+RETRY_AFTER_MS = 2000
+log = logging.getLogger("tieout")
+
+
+@dataclass(frozen=True, slots=True)
+class CallerDatasets:
+    """The results that one caller keeps."""
+
+    owner: str
+    snapshots: Snapshots
+    reader: Reader
+
+    def keep(self, kept: Kept) -> DataRef:
+        """Keep a result and return the reference to it, or the note that says why it has none."""
+        data = keep(kept)
+        if len(data) > MOST_BYTES:
+            return DataRef(note=Note.of("snapshot_too_large", limit=f"{MOST_BYTES >> 20} MB"))
+        try:
+            return DataRef(self.snapshots.keep(self.owner, data))
+        except StoreDown as down:
+            log.info("a result was not kept: %s", down)
+            return DataRef(note=Note.of("snapshot_unavailable"))
+
+    def open(self, reference: str) -> Kept:
+        """Return a result that this caller kept and may still see all of; ExpiredReference where there is none."""
+        return opened(self._read(reference), self.reader)
+
+    def given(self, references: Sequence[str]) -> list[Kept]:
+        """Return what a script is given of results; ExpiredReference names the first that there is none of."""
+        found = []
+        for at, reference in enumerate(references):
+            try:
+                found.append(given(self._read(reference), self.reader))
+            except ExpiredReference as expired:
+                raise ExpiredReference.of(reference, field=f"data_refs.{at}") from expired
+        return found
+
+    def _read(self, reference: str) -> bytes:
+        try:
+            data = self.snapshots.open(self.owner, reference)
+        except StoreDown as down:
+            raise Unavailable(
+                "Kept results cannot be opened just now. Call again shortly, or run the report again.",
+                retry_after_ms=RETRY_AFTER_MS,
+            ) from down
+        if data is None:
+            raise ExpiredReference.of()
+        return data
+
+
+# Recording who called: what each caller's token said last, written down beside the calls and never holding one up.
+
+
+AGAIN = 60.0  # seconds after which a caller who says the same is written down again
+MOST = 10_000  # callers remembered
+
+
+class Recorder:
+    """Writes callers down in a thread of its own: at once where their claims changed, else now and then."""
+
+    def __init__(self, principals: Principals) -> None:
+        self._principals = principals
+        self._noted: dict[str, tuple[Principal, float]] = {}
+        self._due: dict[str, tuple[Principal, datetime]] = {}
+        self._changed = Condition()
+        self._ends = False
+
+    def note(self, principal: Principal) -> None:
+        """Take note of a call."""
+        known, at = self._noted.get(principal.subject, (None, 0.0))
+        if known is not None and known.claims == principal.claims and monotonic() - at < AGAIN:
+            return
+        with self._changed:
+            if len(self._noted) >= MOST:
+                self._noted.clear()
+            self._noted[principal.subject] = (principal, monotonic())
+            self._due[principal.subject] = (principal, datetime.now(UTC))
+            self._changed.notify()
+
+    def write(self) -> None:
+        """Write down who is due, as they come, until closed."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._due or self._ends)
+                due, self._due = self._due, {}
+                if not due:
+                    return
+            for subject, (principal, at) in due.items():
+                try:
+                    self._principals.record(subject, Seen(claims=principal.claims, at=at))
+                except StoreDown as down:
+                    self._noted.pop(subject, None)  # so that the next call is written down
+                    log.info("a caller was not written down: %s", down)
+
+    def close(self) -> None:
+        """End once everybody due is written down."""
+        with self._changed:
+            self._ends = True
+            self._changed.notify()
+
+
+@contextmanager
+def recorded(recorder: Recorder) -> Iterator[None]:
+    """Write callers down while the block runs."""
+    thread = Thread(target=recorder.write, name="recording of callers", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        recorder.close()
+        thread.join(5.0)
+
+
+# Callers: what one principal can reach, as capabilities.
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One call's capabilities: books and feeds as its principal sees them, what it keeps and has made, its budget."""
+
+    reader: Reader
+    feeds: CallerFeeds
+    datasets: CallerDatasets
+    files: CallerFiles
+    scripts: CallerScripts
+    uploads: CallerUploads
+    imports: CallerImports
+    answer_tokens: int
+    row_cap: int
+    stop: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where callers keep results for a while, and files, and get them from; and where it is kept who called."""
+
+    snapshots: Snapshots
+    archive: Archive
+    callers: Recorder
+    importer: Importer
+
+
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """Makes the caller of each call, pinned to the current version of the books."""
+
+    instance: Instance
+    shelf: Shelf
+    feeds: Feeds
+    keeping: Keeping
+    answer_tokens: int
+    row_cap: int
+    profiles: LiveProfiles | None = None  # followed; left out, they are those of the instance as it was read
+    workshop: Workshop = field(default_factory=Workshop)
+
+    def of(self, principal: Principal, stop: Callable[[], None]) -> Caller:
+        """Return the caller that a principal is; Unavailable where nobody can say what they may see."""
+        self.keeping.callers.note(principal)
+        held = self._held_by(principal)
+        reader = Reader(self.shelf.current(), held)
+        feeds = CallerFeeds(self.feeds, reader, operates=any(profile.operations for profile in held))
+        datasets = CallerDatasets(principal.subject, self.keeping.snapshots, reader)
+        files = CallerFiles(principal, self.keeping.archive, reader, stop)
+        scripts = CallerScripts(principal.subject, self.workshop, stop)
+        uploads = CallerUploads(principal, self.keeping.archive)
+        imports = CallerImports(uploads, self.keeping.importer, stop)
+        return Caller(reader, feeds, datasets, files, scripts, uploads, imports, self.answer_tokens, self.row_cap, stop)
+
+    def reader_of(self, principal: Principal) -> Reader:
+        """Return the books as a principal sees them who does not call just now: a link carries no token."""
+        return Reader(self.shelf.current(), self._held_by(principal))
+
+    def _held_by(self, principal: Principal) -> Sequence[Profile]:
+        profiles = self.profiles.of(self.instance.catalogue) if self.profiles else self.instance.profiles
+        return profiles.held_by(principal.subject, principal.claims)

@@ -1,0 +1,133 @@
+"""Feeds as callers reach them: without secrets, and only those whose tables a caller may read."""
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from engine.books.reader import Reader
+from engine.books.visible_feeds import FeedSeen, feeds_seen
+from engine.model.calendar.periods import Span
+from engine.model.errors import Unavailable
+from engine.model.feeds import Binding, Filling, LoadAttempt, LoadStatus
+from server.base.credentials import redacted, redacted_value, secrets_of
+from server.base.interfaces import Loads, LoadsAsked, StoreDown
+
+SUCCESS = (LoadStatus.SUCCESS,)
+STILL_WORKING = (
+    "The history of loads cannot be read just now. Call again shortly. list_bindings and get_binding tell the feeds "
+    "and their schedules meanwhile, the freshness of any result when its figures were loaded."
+)
+RETRY_AFTER_MS = 2000
+log = logging.getLogger("tieout")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Feeds:
+    """The feeds of an instance, without secrets, and the history of their loads; compared by identity."""
+
+    bindings: Mapping[str, Binding]
+    loads: Loads
+    secrets: tuple[str, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, bindings: Mapping[str, Binding], loads: Loads, environment: Mapping[str, str]) -> "Feeds":
+        """Return feeds without the secrets that the environment holds for their sources."""
+        secrets = secrets_of((binding.source for binding in bindings.values()), environment)
+        return cls({key: without_secrets(binding, secrets) for key, binding in bindings.items()}, loads, secrets)
+
+
+def without_secrets(binding: Binding, secrets: Collection[str]) -> Binding:
+    """Return a feed without secrets in what its file says."""
+
+    def plain(name: str, filling: Filling) -> Filling:
+        values = {
+            redacted(found, secrets): redacted_value(name, to, secrets) for found, to in (filling.values or {}).items()
+        }
+        constant = None if filling.constant is None else redacted_value(name, filling.constant, secrets)
+        return replace(filling, values=values or None, constant=constant)
+
+    return replace(
+        binding,
+        extract=redacted(binding.extract, secrets),
+        sheet=binding.sheet and redacted(binding.sheet, secrets),
+        parameters={name: redacted_value(name, value, secrets) for name, value in binding.parameters.items()},
+        fillings={column: plain(column, filling) for column, filling in binding.fillings.items()},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LastLoads:
+    """How a feed was loaded last: its last attempt, and the last one that succeeded."""
+
+    attempt: LoadAttempt | None = None
+    success: LoadAttempt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallerFeeds:
+    """The feeds that one caller may know of, and their loads."""
+
+    feeds: Feeds
+    reader: Reader
+    operates: bool
+
+    @property
+    def seen(self) -> Mapping[str, FeedSeen]:
+        """The feeds whose tables the caller may read."""
+        return self.reader.worked_out_as_seen(
+            ("feeds", self.feeds), lambda: feeds_seen(self.feeds.bindings, self.reader, operates=self.operates)
+        )
+
+    def find(
+        self,
+        bindings: Collection[str],
+        *,
+        span: Span | None = None,
+        statuses: Collection[LoadStatus] = tuple(LoadStatus),
+        limit: int,
+    ) -> Sequence[LoadAttempt]:
+        """Return attempts to load some of these feeds, the latest first; Unavailable where the history is."""
+        seen = self.seen
+        cut = [key for key in bindings if not seen[key].whole]
+        asked = LoadsAsked(bindings=list(bindings), cut=cut, span=span, statuses=statuses, limit=limit)
+        with history():
+            return [shown for attempt in self.feeds.loads.find(asked) if (shown := self._shown(attempt))]
+
+    def get(self, load_id: str) -> LoadAttempt | None:
+        """Return one attempt, None where there is none to see; Unavailable where the history is."""
+        with history():
+            attempt = self.feeds.loads.get(load_id)
+        return attempt and self._shown(attempt)
+
+    def last(self, bindings: Collection[str]) -> Mapping[str, LastLoads] | None:
+        """Return how some of these feeds were loaded last; None where the history is unavailable."""
+        try:
+            with history():
+                attempts = self.feeds.loads.latest(bindings, tuple(LoadStatus))
+                successes = self.feeds.loads.latest(bindings, SUCCESS)
+        except Unavailable:
+            return None
+        by_feed = [
+            {attempt.binding: shown for attempt in found if (shown := self._shown(attempt))}
+            for found in (attempts, successes)
+        ]
+        return {key: LastLoads(*(found.get(key) for found in by_feed)) for key in bindings}
+
+    def _shown(self, attempt: LoadAttempt) -> LoadAttempt | None:
+        """Return an attempt as the caller may see it; none of a table that its feed does not fill any more."""
+        feed = self.seen.get(attempt.binding)
+        if feed is None or feed.binding.target != attempt.target:
+            return None
+        shown = feed.attempt(attempt)
+        return replace(shown, message=shown.message and redacted(shown.message, self.feeds.secrets))
+
+
+@contextmanager
+def history() -> Iterator[None]:
+    """Refuse where the history of loads cannot be read."""
+    try:
+        yield
+    except StoreDown as down:
+        log.warning("the history of loads is unavailable: %s", down)
+        raise Unavailable(STILL_WORKING, retry_after_ms=RETRY_AFTER_MS) from down

@@ -1,0 +1,231 @@
+"""Files made for callers: written whole, within a quota, opened by links for as long as their grants hold."""
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from secrets import token_hex
+from threading import Event, Thread
+
+from engine.books.reader import Reader
+from engine.model.errors import QuotaExceeded, Unavailable, UnknownFile
+from engine.present.exports.about import Made
+from engine.present.exports.document import write_document
+from engine.present.exports.workbook import write_workbook
+from engine.report.inspection import Stop
+from engine.report.snapshots import Kept, permission_from, permission_json, still_allows
+from server.base.credentials import made_once
+from server.base.interfaces import File, Files, Principal, Principals, Seen, StoreDown, Uploads
+from server.base.links import FILE_ID, Links, Purpose
+from server.base.settings import Settings
+from server.stores.disk import Volume
+from server.stores.files import PostgresFiles, PostgresPrincipals, PostgresUploads
+from server.stores.postgres import Lends
+
+RETRY_AFTER_MS = 2000
+KEY_FILE = "signing.key"
+SWEPT_SECONDS = 300.0
+MEGABYTE = 1 << 20
+LONGEST_NAME = 80
+log = logging.getLogger("tieout")
+UNNAMEABLE = re.compile(r"[^\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A kind of file that a kept result can be made into."""
+
+    mime_type: str
+    write: Callable[[Kept, Made, Path, Stop], None]
+
+
+FORMS: Mapping[str, Form] = {
+    "json": Form("application/json", write_document),
+    "xlsx": Form("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", write_workbook),
+}
+
+
+PICTURES: Mapping[str, str] = {"svg": "image/svg+xml", "png": "image/png"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How long files and links last, and how much there may be."""
+
+    file_seconds: int
+    link_seconds: int
+    quota_megabytes: int
+    upload_megabytes: int
+    claims_max_age: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """All files of a deployment: what is known of them, their bytes, and the links to them."""
+
+    files: Files
+    uploads: Uploads
+    principals: Principals
+    volume: Volume
+    links: Links
+    terms: Terms
+
+    def sweep(self) -> None:
+        """Delete files and uploads that have expired, and bytes that are nobody's; StoreDown."""
+        self.volume.drop([*self.files.expire(now()), *self.uploads.expire(now())])
+        found = set(self.volume.forgotten())
+        self.volume.drop(found - {*self.files.known(found), *self.uploads.known(found)})
+
+
+def archive_of(settings: Settings, database: Lends) -> Archive:
+    """Return the files of a deployment, known in its database."""
+    return Archive(
+        files=PostgresFiles(database),
+        uploads=PostgresUploads(database),
+        principals=PostgresPrincipals(database),
+        volume=Volume(settings.files, settings.free_megabytes),
+        links=Links(settings.base_url, settings.signing_key or made_once(settings.state_folder / KEY_FILE)),
+        terms=Terms(
+            file_seconds=settings.file_seconds,
+            link_seconds=settings.link_seconds,
+            quota_megabytes=settings.quota_megabytes,
+            upload_megabytes=settings.upload_megabytes,
+            claims_max_age=settings.claims_max_age,
+        ),
+    )
+
+
+@contextmanager
+def swept(archive: Archive) -> Iterator[None]:
+    """Delete what has expired, now and then, while the block runs."""
+    ends = Event()
+
+    def sweep() -> None:
+        while not ends.wait(SWEPT_SECONDS):
+            try:
+                archive.sweep()
+            except (StoreDown, OSError) as fault:
+                log.info("expired files are not deleted now: %s", fault)
+
+    Thread(target=sweep, name="sweeping of files", daemon=True).start()
+    try:
+        yield
+    finally:
+        ends.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A file and the link that opens it."""
+
+    file: File
+    url: str
+    link_ends: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CallerFiles:
+    """The files of one caller."""
+
+    principal: Principal
+    archive: Archive
+    reader: Reader
+    stop: Stop
+
+    def export(self, kept: Kept, form: str) -> Given:
+        """Make a kept result into a file, looking at `stop` meanwhile.
+
+        QuotaExceeded where it has no room, Unavailable where nothing can be kept.
+        """
+        about = Made(at=now(), subject=self.principal.subject)
+        mime_type, write = FORMS[form].mime_type, FORMS[form].write
+        return self._made(kept, form, mime_type, lambda path: write(kept, about, path, self.stop))
+
+    def picture(self, kept: Kept, form: str, drawn: bytes) -> Given:
+        """Make a picture of a kept result into a file, as an export of it."""
+        return self._made(kept, form, PICTURES[form], lambda path: write_bytes(path, drawn))
+
+    def _made(self, kept: Kept, form: str, mime_type: str, write: Callable[[Path], None]) -> Given:
+        made, file_id = now(), token_hex(16)
+        terms, owner = self.archive.terms, self.principal.subject
+        try:
+            size, digest = self.archive.volume.keep(file_id, write)
+            file = File(
+                file_id=file_id,
+                owner=owner,
+                purpose="export",
+                name=f"{plain_name(kept)}.{form}",
+                mime_type=mime_type,
+                size_bytes=size,
+                sha256=digest,
+                cell=permission_json(kept.permission),
+                created_at=made,
+                expires_at=made + timedelta(seconds=terms.file_seconds),
+            )
+            self.archive.principals.record(owner, Seen(claims=self.principal.claims, at=made))
+            if not self.archive.files.add(file, terms.quota_megabytes * MEGABYTE):
+                self.archive.volume.drop([file_id])
+                raise over_quota(terms)
+        except StoreDown as down:
+            self.archive.volume.drop([file_id])
+            raise unavailable() from down
+        return self._given(file)
+
+    def link(self, file_id: str) -> Given:
+        """Return a new link to a file of this caller's; UnknownFile where there is none that they may open."""
+        try:
+            file = self.archive.files.get(file_id, now()) if FILE_ID.fullmatch(file_id) else None
+            if file is None or file.owner != self.principal.subject or not may_open(file, self.reader):
+                raise UnknownFile.of(file_id)
+            self.archive.principals.record(file.owner, Seen(claims=self.principal.claims, at=now()))
+        except StoreDown as down:
+            raise unavailable() from down
+        return self._given(file)
+
+    def _given(self, file: File) -> Given:
+        ends = min(now() + timedelta(seconds=self.archive.terms.link_seconds), file.expires_at)
+        url = self.archive.links.make(Purpose.GET, file.file_id, file.owner, int(ends.timestamp()))
+        return Given(file, url, ends)
+
+
+def may_open(file: File, reader: Reader) -> bool:
+    """Tell whether a reader may see all that a file was made of."""
+    if file.cell is None:
+        return True
+    permission = permission_from(file.cell)
+    return permission is not None and still_allows(permission, reader)
+
+
+def plain_name(kept: Kept) -> str:
+    """Return a file name that every system takes, by what a result shows."""
+    name = UNNAMEABLE.sub("_", kept.label if hasattr(kept, "label") else kept.source).strip("._")
+    return name[:LONGEST_NAME] or "export"
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file."""
+    path.write_bytes(content)
+
+
+def over_quota(terms: Terms) -> QuotaExceeded:
+    """Return the refusal of a file that its owner has no room for."""
+    return QuotaExceeded(
+        f"Your files would be more than {terms.quota_megabytes} MB. They are deleted "
+        f"{terms.file_seconds // 3600} hours after they were made; ask for less, or later."
+    )
+
+
+def unavailable() -> Unavailable:
+    """Return the refusal of a deployment that cannot keep files just now."""
+    return Unavailable(
+        "Files cannot be made or opened just now. Call again shortly; the figures themselves can still be read.",
+        retry_after_ms=RETRY_AFTER_MS,
+    )
+
+
+def now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)

@@ -1,0 +1,332 @@
+"""The importer: reads a file from a host on the allow-list, every address and redirect checked."""
+
+import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ssl import SSLContext
+from threading import BoundedSemaphore
+from time import monotonic
+from typing import Any
+
+import httpcore2
+
+from engine.model.errors import BadArguments, Busy, HostNotAllowed, Unavailable
+from server.base.interfaces import Pace
+from server.base.links import Host, Place, read_hosts, read_place
+from server.base.settings import Settings
+
+# Addresses on the network: what a name leads to, and which of it is public.
+
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+Resolve = Callable[[str], Sequence[Address]]
+ASKED_AT_ONCE = 4
+
+# What is not public of all there is: the special purposes of the IANA registries, and multicast. Of IPv6 only 2000::/3
+# is given out; what maps or carries IPv4 addresses (::ffff:0:0/96, 64:ff9b::/96) lies outside, but for 6to4 and Teredo.
+NOT_PUBLIC: tuple[Network, ...] = tuple(
+    ip_network(network)
+    for network in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+        *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
+        *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+        *("::/3", "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"),
+        *("4000::/2", "8000::/1"),
+    )
+)
+
+
+def is_in(address: Address, networks: Sequence[Network]) -> bool:
+    """Tell whether an address is in one of some networks."""
+    return any(address in network for network in networks)
+
+
+def system_addresses(name: str) -> Sequence[Address]:
+    """Return the addresses that the system knows of a name; OSError where it knows none."""
+    found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
+
+
+class Names:
+    """Asks for the addresses of names, no longer than it is given: the system itself may take its time."""
+
+    def __init__(self, resolve: Resolve) -> None:
+        self._resolve = resolve
+        self._asking = ThreadPoolExecutor(ASKED_AT_ONCE, "names of hosts")
+
+    def addresses(self, name: str, seconds: float) -> Sequence[Address]:
+        """Return the addresses of a name; OSError where there are none, TimeoutError among them."""
+        asked = self._asking.submit(self._resolve, name)
+        try:
+            return asked.result(seconds)
+        finally:
+            asked.cancel()
+
+
+# Connections to hosts: only to the very addresses that were looked at, and only for so long.
+#
+# The HTTP library asks this for a connection and is given one, so that nobody looks the name up a second time and may
+# be told another address.
+
+
+CONNECTING = 5.0  # seconds, for a name, for a connection, for its encryption
+TRIED = 4  # addresses of a name
+TURN = 0.5  # seconds after which a caller who is gone is noticed
+
+
+class NotPublic(Exception):
+    """A name that leads to an address of no public network, maybe among others."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """How long whoever is asked may still take, and whether anybody waits for it."""
+
+    pace: Pace
+    begun: float
+    ends: float
+    stop: Callable[[], None]
+    size: int = 0
+
+    def left(self) -> float:
+        """Return how many seconds are left; ReadTimeout where none are, and whatever `stop` raises."""
+        self.stop()
+        left = min(self.ends, self.pace.due(self.begun, self.size)) - monotonic()
+        if left <= 0:
+            raise httpcore2.ReadTimeout("the host is too slow")
+        return left
+
+
+class Watched(httpcore2.NetworkStream):
+    """A connection that is read for no longer than it may."""
+
+    def __init__(self, stream: httpcore2.NetworkStream, watch: Watch) -> None:
+        self._stream = stream
+        self._watch = watch
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the watch knows better
+        """Return bytes that came."""
+        while True:
+            left = self._watch.left()
+            try:
+                came = self._stream.read(max_bytes, min(left, TURN))
+            except httpcore2.ReadTimeout:
+                continue
+            self._watch.size += len(came)
+            return came
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - the watch knows better
+        """Send bytes."""
+        self._stream.write(buffer, self._watch.left())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ARG002 - the watch knows better
+    ) -> httpcore2.NetworkStream:
+        """Return the connection encrypted, with whoever has a certificate of the host."""
+        most = min(CONNECTING, self._watch.left())
+        return Watched(self._stream.start_tls(ssl_context, server_hostname, most), self._watch)
+
+    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - as the library has it
+        """Return what the library asks of a connection."""
+        return self._stream.get_extra_info(info)
+
+
+class Pinned(httpcore2.NetworkBackend):
+    """Connects to public addresses of a name: all of them must be, and the first that answers is taken."""
+
+    def __init__(self, names: Names, closed: Sequence[Network], watch: Watch) -> None:
+        self._names = names
+        self._closed = closed
+        self._watch = watch
+        self._system = httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002 - the watch knows better
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        """Return a connection to a host; NotPublic where it leads elsewhere, ConnectError where there is none."""
+        try:
+            addresses = self._names.addresses(host, min(CONNECTING, self._watch.left()))
+        except OSError as fault:
+            raise httpcore2.ConnectError("the name leads nowhere") from fault
+        if any(is_in(address, self._closed) for address in addresses):
+            raise NotPublic
+        for address in addresses[:TRIED]:
+            try:
+                most = min(CONNECTING, self._watch.left())
+                stream = self._system.connect_tcp(str(address), port, most, local_address, socket_options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                continue
+            return Watched(stream, self._watch)
+        raise httpcore2.ConnectError("no address of the name answers")
+
+
+# The importer: reads a file from a host that the operator has named, by however many redirects among such hosts.
+#
+# Nothing of an error tells more than the name of the host that was asked: not where it led, nor what answered there.
+
+
+FIELD = "file.download_url"
+AT_ONCE = 2  # each holds a thread of light calls
+OF_THE_DEADLINE = 0.8  # of a call may a host take, so that its caller is told of it
+MOST_REDIRECTS = 3
+REDIRECTS = (301, 302, 303, 307, 308)
+PASSING = (408, 425, 429)  # what another try may mend, beside all that is the host's fault
+RETRY_AFTER_MS = 2000
+NOWHERE = Place(Host(""), "/")
+HEADERS = (("Accept", "*/*"), ("Accept-Encoding", "identity"), ("User-Agent", "tieout"), ("Connection", "close"))
+EXAMPLE = "https://files.example.com/budget.csv"
+NO_ADDRESS = "The download_url takes the https address of a file as its host gave it: a host name, and no login."
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that a host sends: its type and size as far as the host tells them, and its bytes."""
+
+    mime_type: str
+    size: int | None
+    chunks: Iterator[bytes]
+
+
+class Importer:
+    """Reads files from some hosts."""
+
+    def __init__(
+        self,
+        hosts: Sequence[Host],
+        seconds: float,
+        *,
+        pace: Pace | None = None,
+        resolve: Resolve = system_addresses,
+        closed: Sequence[Network] = NOT_PUBLIC,
+        trust: SSLContext | None = None,
+    ) -> None:
+        """`seconds` are what a file may take, `closed` are networks that are never connected to."""
+        self._hosts = frozenset(hosts)
+        self._seconds = seconds
+        self._pace = pace or Pace()
+        self._names = Names(resolve)
+        self._closed = closed
+        self._trust = trust
+        self._places = BoundedSemaphore(AT_ONCE)
+
+    @contextmanager
+    def opened(self, address: str, stop: Callable[[], None]) -> Iterator[Found]:
+        """Open what an address leads to; a Refusal where that is no file, or while its bytes are read."""
+        try:
+            place = read_place(address)
+        except ValueError:
+            raise BadArguments(NO_ADDRESS, field=FIELD, example={"download_url": EXAMPLE}) from None
+        if place.host not in self._hosts:
+            raise self._not_allowed(place.host, f"Nothing is imported from {place.host}.")
+        if not self._places.acquire(blocking=False):
+            raise Busy("Other files are being imported. Call again shortly.", retry_after_ms=RETRY_AFTER_MS)
+        begun = monotonic()
+        watch = Watch(self._pace, begun, begun + self._seconds, stop)
+        try:
+            with self._told_of(place.host), ExitStack() as connections:
+                yield found_in(self._answer(place, watch, connections), place.host)
+        finally:
+            self._places.release()
+
+    def _answer(self, place: Place, watch: Watch, connections: ExitStack) -> httpcore2.Response:
+        """Return what is answered at a place, or where it leads to."""
+        asked = place.host
+        for _ in range(1 + MOST_REDIRECTS):
+            answer = connections.enter_context(self._asked(place, watch))
+            location = header(answer, b"location")
+            if answer.status not in REDIRECTS or location is None:
+                return answer
+            try:
+                place = place.led_to(location)
+            except ValueError:
+                place = NOWHERE
+            if place.host not in self._hosts:
+                raise self._not_allowed(asked, f"{asked} leads to a place that nothing is imported from.")
+        raise self._not_allowed(asked, f"{asked} leads on and on. Take the address of the file itself.")
+
+    @contextmanager
+    def _asked(self, place: Place, watch: Watch) -> Iterator[httpcore2.Response]:
+        """Ask a host for a file, over a connection of its own; nothing of the caller goes along."""
+        url = httpcore2.URL(
+            scheme=b"https", host=place.host.name.encode(), port=place.host.port, target=place.target.encode()
+        )
+        headers = [("Host", str(place.host)), *HEADERS]
+        network = Pinned(self._names, self._closed, watch)
+        with (
+            httpcore2.ConnectionPool(ssl_context=self._trust, network_backend=network) as pool,
+            pool.stream("GET", url, headers=headers) as answer,
+        ):
+            yield answer
+
+    @contextmanager
+    def _told_of(self, asked: Host) -> Iterator[None]:
+        """Tell what goes wrong with a host, and nothing of where it leads."""
+        try:
+            yield
+        except NotPublic:
+            raise self._not_allowed(asked, f"{asked} is no public host, or leads to one that is none.") from None
+        except httpcore2.TimeoutException:
+            raise unavailable(f"{asked} did not send the file in time. Call again, or take a smaller file.") from None
+        except httpcore2.ConnectError:
+            raise unavailable(f"No secure connection to {asked} can be had just now.") from None
+        except (httpcore2.NetworkError, httpcore2.ProtocolError):
+            raise unavailable(f"{asked} broke off, or did not answer as a web server does.") from None
+
+    def _not_allowed(self, asked: Host, words: str) -> HostNotAllowed:
+        """Return the refusal of a host."""
+        return HostNotAllowed(words, field=FIELD, got=str(asked), valid=sorted(map(str, self._hosts)))
+
+
+def importer_of(settings: Settings) -> Importer:
+    """Return the importer of a deployment."""
+    return Importer(read_hosts(settings.import_hosts), OF_THE_DEADLINE * settings.deadline_seconds)
+
+
+def found_in(answer: httpcore2.Response, asked: Host) -> Found:
+    """Return the file of an answer; a Refusal where it holds none."""
+    if answer.status in PASSING or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise unavailable(f"{asked} cannot send the file just now ({answer.status}).")
+    if answer.status != HTTPStatus.OK:
+        raise BadArguments(
+            f"{asked} has no file at this address ({answer.status}). Such links expire: take a new one from the host.",
+            field=FIELD,
+        )
+    if (header(answer, b"content-encoding") or "identity").lower() != "identity":
+        raise BadArguments(f"{asked} sends the file in a content coding, which was not asked for.", field=FIELD)
+    is_chunked = header(answer, b"transfer-encoding") is not None  # then a length beside it says nothing
+    size = None if is_chunked else header(answer, b"content-length")
+    if size is None and not is_chunked:
+        raise BadArguments(f"{asked} does not say where the file ends: a part could be taken for it.", field=FIELD)
+    return Found(
+        mime_type=header(answer, b"content-type") or "",
+        size=None if size is None else int(size[:20]),  # which the library has found to be digits
+        chunks=answer.iter_stream(),
+    )
+
+
+def header(answer: httpcore2.Response, name: bytes) -> str | None:
+    """Return a header of an answer, the first of its name."""
+    found = next((value for known, value in answer.headers if known.lower() == name), None)
+    return None if found is None else found.decode("latin-1").strip()
+
+
+def unavailable(words: str) -> Unavailable:
+    """Return the refusal of a file that may come another time."""
+    return Unavailable(words, field=FIELD, retry_after_ms=RETRY_AFTER_MS)

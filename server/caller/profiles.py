@@ -1,0 +1,139 @@
+"""Profiles as their source says them now: looked at twice a second, kept for a minute where it cannot be asked."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event, Lock, Thread
+from time import monotonic
+
+from engine.instance.documents import Document
+from engine.instance.profiles import profiles_of
+from engine.model.catalogue import Catalogue
+from engine.model.errors import Unavailable
+from engine.model.profiles import Profiles
+from server.base.interfaces import ProfileSource, StoreDown
+
+EVERY_SECONDS = 0.5
+AGAIN_SECONDS = 5.0  # after a fault of our own
+FIRST_SECONDS = 2.0  # that a start waits; from then on calls are refused until it is known who may see what
+KEPT_SECONDS = 60.0
+RETRY_AFTER_MS = 2000
+MOST_FAULTS = 100  # lines in the log at once
+NOBODY_KNOWS = "Who may see what cannot be read just now, so nothing is shown. Call again shortly."
+log = logging.getLogger("tieout.profiles")
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a source said, as profiles that know the names of one catalogue."""
+
+    document: Document
+    catalogue: Catalogue
+    profiles: Profiles
+
+
+class LiveProfiles:
+    """The profiles of one process, as new as their source can be asked."""
+
+    def __init__(self, source: ProfileSource, catalogue: Catalogue, clock: Callable[[], float] = monotonic) -> None:
+        self._source = source
+        self._catalogue = catalogue  # that of the latest call
+        self._clock = clock
+        self._built: Built | None = None
+        self._asked_at = 0.0  # when the source last answered
+        self._down: str | None = None
+        self._lock = Lock()
+
+    def of(self, catalogue: Catalogue) -> Profiles:
+        """Return the profiles as they fit a catalogue; Unavailable where the source could not be asked for too long."""
+        built = self._built
+        if built is None or self.age > KEPT_SECONDS:
+            raise Unavailable(NOBODY_KNOWS, retry_after_ms=RETRY_AFTER_MS)
+        if built.catalogue is not catalogue:
+            with self._lock:
+                self._catalogue = catalogue
+                built = self._build((self._built or built).document)
+        return built.profiles
+
+    def fit(self, catalogue: Catalogue) -> None:
+        """Hold the profiles to the names of another catalogue from now on."""
+        with self._lock:
+            self._catalogue = catalogue
+            if self._built is not None:
+                self._build(self._built.document)
+
+    @property
+    def age(self) -> float:
+        """How many seconds ago the source was last asked."""
+        return self._clock() - self._asked_at
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is wrong with what it said, each of which closes something."""
+        return self._built.profiles.faults if self._built else ()
+
+    def look(self) -> None:
+        """Ask the source what it says now; what it said last stays where it cannot be asked."""
+        begun = self._clock()
+        try:
+            document = self._source.read()
+        except StoreDown as down:
+            if self._down is None:
+                log.warning("profiles cannot be read, those known serve for %.0f s: %s", KEPT_SECONDS, down)
+            self._down = str(down)
+            return
+        if self._built is None or document is not self._built.document:
+            with self._lock:
+                self._build(document)
+        if self._down is not None:
+            log.info("profiles can be read again")
+        self._asked_at, self._down = begun, None
+
+    def follow(self, looked: Event, ended: Event) -> None:
+        """Look now, and again and again until told to stop."""
+        self.look()
+        looked.set()
+        while not ended.wait(EVERY_SECONDS):
+            self.look()
+
+    def _build(self, document: Document) -> Built:
+        known = self._built
+        if known is not None and known.document is document and known.catalogue is self._catalogue:
+            return known
+        profiles = profiles_of(document, self._catalogue)
+        self._built = built = Built(document, self._catalogue, profiles)
+        if known is None or known.profiles.faults != profiles.faults or known.document is not document:
+            tell(profiles)
+        return built
+
+
+def tell(profiles: Profiles) -> None:
+    """Log that profiles were read, and every fault that closes some of them."""
+    for fault in profiles.faults[:MOST_FAULTS]:
+        log.error("%s", fault)
+    if len(profiles.faults) > MOST_FAULTS:
+        log.error("and %d faults more", len(profiles.faults) - MOST_FAULTS)
+    if profiles.shut:
+        log.error("nobody sees anything until this is mended: who holds which profile cannot be told")
+    log.info("%d profiles were read, %d faults", len(profiles.by_key), len(profiles.faults))
+
+
+@contextmanager
+def followed(profiles: LiveProfiles, again: float = AGAIN_SECONDS) -> Iterator[None]:
+    """Follow the source of profiles in the background while the block runs, which waits a moment for the first look."""
+    looked, ended = Event(), Event()
+
+    def keep_following() -> None:
+        while not ended.is_set():
+            following = Thread(target=profiles.follow, args=(looked, ended), name="profiles", daemon=True)
+            following.start()
+            following.join()  # it ends before it is told to by a fault of our own, which is in the log
+            ended.wait(again)
+
+    Thread(target=keep_following, name="profiles kept", daemon=True).start()
+    looked.wait(FIRST_SECONDS)
+    try:
+        yield
+    finally:
+        ended.set()

@@ -1,0 +1,153 @@
+"""Scripts: what callers have run over results that they kept, in the jail of this process, and pictures of charts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from typing import Any, Literal
+
+import polars as pl
+
+from engine.model.errors import (
+    Busy,
+    Refusal,
+    TransformFailed,
+    TransformForbidden,
+    TransformLimit,
+    TransformRefused,
+    Unavailable,
+)
+from sandbox.job import MOST_FRAME_BYTES, Cell, Column, ColumnKind, FailureKind, Job, Outcome
+from sandbox.pool import Busy as NoPlace
+from sandbox.pool import Pool
+from sandbox.render import Renderer
+from server.telemetry.logs import forbidden
+
+FIELD = "transform_code"
+RETRY_AFTER_MS = 1000
+MOST_PRINTED = 1000  # characters that an error tells of what a script printed
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """Where this process has scripts run and pictures drawn; each part is started by its first use."""
+
+    pool: Pool = field(default_factory=Pool)
+    renderer: Renderer = field(default_factory=Renderer)
+
+    def close(self) -> None:
+        """End what was started."""
+        self.renderer.close()
+        self.pool.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a script left: its table, and what it printed."""
+
+    frame: pl.DataFrame
+    printed: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallerScripts:
+    """The scripts of one call."""
+
+    subject: str
+    workshop: Workshop
+    stop: Callable[[], None]
+
+    def run(self, tool: str, code: str, frames: Sequence[pl.DataFrame]) -> Left:
+        """Run a script over frames and return what it left; a Refusal says what to mend, Busy that no place is free."""
+        streams = tuple(stream_of(frame) for frame in frames)
+        if (together := sum(map(len, streams))) > MOST_FRAME_BYTES:
+            raise TransformLimit(
+                f"These results are {together >> 20} MB together; a script is given {MOST_FRAME_BYTES >> 20} MB at "
+                "most. Run the reports with fewer members, scenarios or periods.",
+                field="data_refs",
+            )
+        try:
+            outcome = self.workshop.pool.run(Job(code=code, frames=streams), self.stop)
+        except NoPlace:
+            raise Busy(
+                "Every place for scripts is taken. Call again shortly, one chart at a time.",
+                retry_after_ms=RETRY_AFTER_MS,
+            ) from None
+        if outcome.failure is not None:
+            if outcome.failure.kind == "forbidden":
+                forbidden(self.subject, tool, outcome.failure.message)
+            raise refusal(outcome, frames)
+        return Left(frame_of(outcome), outcome.printed)
+
+    def draw(self, vega_lite: Mapping[str, Any], form: Literal["svg", "png"]) -> bytes:
+        """Return the picture of a chart; RenderFailed says why there is none."""
+        self.stop()
+        return self.workshop.renderer.render(vega_lite, form)
+
+
+def stream_of(frame: pl.DataFrame) -> bytes:
+    """Return a frame as a script is given it: texts end to end, for views of texts that repeat take long to write."""
+    written: bytes = frame.write_ipc_stream(None, compat_level=pl.CompatLevel.oldest()).getvalue()
+    return written
+
+
+FAILURES: Mapping[FailureKind, tuple[type[Refusal], str]] = {
+    "refused": (TransformRefused, "The script is refused"),
+    "failed": (TransformFailed, "The script failed"),
+    "limit": (TransformLimit, "The script went over a limit"),
+    "forbidden": (TransformForbidden, "The script was ended"),
+    "unavailable": (Unavailable, "Scripts cannot be run just now, call again shortly"),
+}
+
+
+def refusal(outcome: Outcome, frames: Sequence[pl.DataFrame]) -> Refusal:
+    """Return what to tell of a script that left no table: line, cause, and what to use instead."""
+    assert outcome.failure is not None  # noqa: S101 - who calls has looked
+    kind, words = FAILURES[outcome.failure.kind]
+    if kind is Unavailable:
+        return Unavailable(f"{words}.", retry_after_ms=RETRY_AFTER_MS)
+    printed = f" It had printed: {outcome.printed.strip()[:MOST_PRINTED]}" if outcome.printed else ""
+    columns = frames[0].columns if kind is TransformFailed else []
+    return kind(f"{words}: {outcome.failure.message}.{printed}", field=FIELD, valid=columns)
+
+
+def frame_of(outcome: Outcome) -> pl.DataFrame:
+    """Return the table of an outcome, typed."""
+    cells: Sequence[Sequence[Cell]] = list(zip(*outcome.rows, strict=True)) or [()] * len(outcome.columns)
+    return pl.DataFrame([series_of(column, values) for column, values in zip(outcome.columns, cells, strict=True)])
+
+
+def series_of(column: Column, cells: Sequence[Any]) -> pl.Series:
+    """Return one column of plain cells, typed."""
+    if column.kind == "list":
+        dtype = inner_of({type(item) for cell in cells if cell is not None for item in cell} - {type(None)})
+        lists = [None if cell is None else pl.Series(cell, dtype=dtype, strict=False).to_list() for cell in cells]
+        return pl.Series(column.name, lists, pl.List(dtype))
+    dtype, read = KINDS[column.kind]
+    return pl.Series(column.name, [None if cell is None else read(cell) for cell in cells], dtype)
+
+
+def inner_of(types: set[type]) -> pl.DataType:
+    """Return the type of the items of lists; of mixed ones, text."""
+    return next((dtype for some, dtype in INNER if types <= some), pl.String())
+
+
+def instant(text: str) -> datetime:
+    """Return a time of a day, that of UTC where it names a zone."""
+    read = datetime.fromisoformat(text)
+    return read.astimezone(UTC).replace(tzinfo=None) if read.tzinfo else read
+
+
+KINDS: Mapping[ColumnKind, tuple[pl.DataType, Callable[[Any], Any]]] = {
+    "integer": (pl.Int64(), int),
+    "number": (pl.Float64(), float),
+    "text": (pl.String(), str),
+    "boolean": (pl.Boolean(), bool),
+    "date": (pl.Date(), date.fromisoformat),
+    "datetime": (pl.Datetime(), instant),
+    "time": (pl.Time(), lambda text: time.fromisoformat(text).replace(tzinfo=None)),
+}
+INNER: Sequence[tuple[set[type], pl.DataType]] = (
+    ({bool}, pl.Boolean()),
+    ({int}, pl.Int64()),
+    ({int, float}, pl.Float64()),
+)

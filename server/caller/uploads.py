@@ -1,0 +1,176 @@
+"""Uploads of one caller: reserved room, the bytes that come or are fetched, and the file that they become."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from secrets import token_hex
+
+from engine.model.errors import BadArguments, UnknownFile, UploadIncomplete
+from engine.model.notes import Note
+from engine.model.requests import HostFile, UploadRequest
+from server.base.interfaces import Arrived, File, Principal, StoreDown, Upload
+from server.base.links import FILE_ID, Purpose
+from server.base.naming import ANY_TYPE, read_mime_type, read_name, tidied_mime_type, tidied_name
+from server.caller.files import MEGABYTE, Archive, now, over_quota, unavailable
+from server.caller.importer import FIELD, Found, Importer
+
+# Uploads of one caller: room that is reserved for a file, the bytes that come, and the file that they become.
+#
+# A file of an upload has the id of its upload, so that whoever completes one again gets the same file, whatever broke
+# off in between. Its bytes are kept and given back; nothing here reads, runs or takes apart what they are.
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """An upload and the link that its bytes are sent to."""
+
+    upload: Upload
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallerUploads:
+    """The uploads of one caller."""
+
+    principal: Principal
+    archive: Archive
+
+    def begin(self, asked: UploadRequest) -> Reserved:
+        """Reserve room for a file; QuotaExceeded where there is none, Unavailable where nothing can be kept."""
+        name, mime_type = read_name(asked.filename), read_mime_type(asked.mime_type)
+        most = self.archive.terms.upload_megabytes * MEGABYTE
+        if not 0 < asked.size_bytes <= most:
+            raise BadArguments(
+                f"The size_bytes takes the exact size of the file, 1 to {most}.",
+                field="size_bytes",
+                got=asked.size_bytes,
+            )
+        upload = self.reserve(name, mime_type, asked.size_bytes)
+        ends = int(upload.expires_at.timestamp())
+        return Reserved(upload, self.archive.links.make(Purpose.PUT, upload.upload_id, upload.owner, ends))
+
+    def complete(self, upload_id: str) -> File:
+        """Return the file that an upload became; UploadIncomplete where its bytes have not come, UnknownFile."""
+        try:
+            upload = self.archive.uploads.get(upload_id, now()) if FILE_ID.fullmatch(upload_id) else None
+            if upload is None or upload.owner != self.principal.subject:
+                raise UnknownFile.of_upload(upload_id)
+            if upload.arrived is Arrived.NO:
+                raise incomplete(upload)
+            if not self.archive.volume.path(upload_id).is_file():
+                raise UnknownFile.of_upload(upload_id)
+            return self.filed(upload_id, "upload")
+        except StoreDown as down:
+            raise unavailable() from down
+
+    def reserve(self, name: str, mime_type: str, size: int) -> Upload:
+        """Reserve room of some size; QuotaExceeded where there is none, Unavailable where nothing can be kept."""
+        made, terms = now(), self.archive.terms
+        upload = Upload(
+            upload_id=token_hex(16),
+            owner=self.principal.subject,
+            name=name,
+            mime_type=mime_type,
+            size_bytes=size,
+            created_at=made,
+            expires_at=made + timedelta(seconds=terms.link_seconds),
+        )
+        try:
+            self.archive.volume.hold_room(size)
+            if not self.archive.uploads.reserve(upload, terms.quota_megabytes * MEGABYTE):
+                raise over_quota(terms)
+        except StoreDown as down:
+            raise unavailable() from down
+        return upload
+
+    @contextmanager
+    def room(self, name: str, mime_type: str, size: int) -> Iterator[Upload]:
+        """Reserve room while the block runs, and give it back where the block has made no file of it."""
+        upload = self.reserve(name, mime_type, size)
+        try:
+            yield upload
+        finally:
+            with suppress(StoreDown):  # then it expires
+                if self.archive.uploads.release(upload.upload_id):
+                    self.archive.volume.drop([upload.upload_id])
+
+    def filed(self, upload_id: str, purpose: str) -> File:
+        """Return the file of an upload whose bytes came, made now or before; UnknownFile, StoreDown."""
+        made = now()
+        ends = made + timedelta(seconds=self.archive.terms.file_seconds)
+        self.archive.uploads.file(upload_id, purpose, made, ends)
+        file = self.archive.files.get(upload_id, made)
+        if file is None:
+            raise UnknownFile.of_upload(upload_id)
+        return file
+
+
+def incomplete(upload: Upload) -> UploadIncomplete:
+    """Return the refusal of an upload whose bytes have not come."""
+    return UploadIncomplete(
+        f"The {upload.size_bytes} bytes of '{upload.name}' have not come yet, or not all of them. Send them to the "
+        "upload_url that begin_file_upload returned, as the body of one PUT (curl --upload-file FILE 'UPLOAD_URL'), "
+        f"by {upload.expires_at.isoformat(timespec='seconds')}, then call again.",
+        field="upload_id",
+        got=upload.upload_id,
+    )
+
+
+# Imports of one caller: files of hosts, fetched instead of sent, and then files as any that was uploaded.
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A file that was imported, and what is to be said of it."""
+
+    file: File
+    notes: Sequence[Note]
+
+
+@dataclass(frozen=True, slots=True)
+class CallerImports:
+    """The imports of one caller."""
+
+    uploads: CallerUploads
+    importer: Importer
+    stop: Callable[[], None]
+
+    def take(self, asked: HostFile) -> Imported:
+        """Import a file; a Refusal where its host does not give it, or there is no room for it."""
+        with self.importer.opened(asked.download_url, self.stop) as found:
+            sent = tidied_mime_type(found.mime_type)
+            said = tidied_mime_type(asked.mime_type or sent)
+            differs = ANY_TYPE not in (said, sent) and said != sent
+            notes = [Note.of("type_differs", said=said, sent=sent)] if differs else []
+            room = self._most if found.size is None else self._held_to(found.size)
+            with self.uploads.room(tidied_name(asked.file_name or ""), said, room) as upload:
+                return Imported(self._filed(found, upload), notes)
+
+    def _filed(self, found: Found, upload: Upload) -> File:
+        """Make what a host sends a file."""
+        archive = self.uploads.archive
+        try:
+            with archive.volume.arriving(upload.upload_id, upload.size_bytes) as arrival:
+                for chunk in found.chunks:
+                    self._held_to(arrival.size + len(chunk))
+                    arrival.write(chunk)
+                self._held_to(arrival.size)
+                digest = arrival.settle()
+            came = now()
+            ends = came + timedelta(seconds=archive.terms.link_seconds)
+            if not archive.uploads.receive(upload.upload_id, arrival.size, digest, came, ends):
+                raise unavailable()
+            return self.uploads.filed(upload.upload_id, "import")
+        except StoreDown as down:
+            raise unavailable() from down
+
+    @property
+    def _most(self) -> int:
+        return self.uploads.archive.terms.upload_megabytes * MEGABYTE
+
+    def _held_to(self, size: int) -> int:
+        """Return a size that a file may have; BadArguments where it may not."""
+        if not 0 < size <= self._most:
+            raise BadArguments(f"The file is empty, or larger than {self._most} bytes. Import another.", field=FIELD)
+        return size

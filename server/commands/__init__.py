@@ -1,1 +1,0 @@
-"""Commands: what the command line can do, a module each."""

@@ -1,1 +1,0 @@
-"""Embedded: PostgreSQL and Valkey out of wheels, kept running as children of this process."""

@@ -1,0 +1,1 @@
+"""The HTTP service: the ASGI application, the MCP endpoint and the transfer routes."""

@@ -1,0 +1,118 @@
+"""The ASGI application, and the server that answers HTTP with it in one worker."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from socket import socket
+from time import monotonic
+
+import anyio
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from server.auth.authority import Authority
+from server.base.listening import Taking
+from server.base.settings import Settings
+from server.http.dispatch import GRACE, Dispatch
+from server.http.limits import Bounds, Connections, Messages
+from server.http.mcp_app import endpoint
+from server.http.routes import Authenticated, CancelOnDisconnect, Challenges, Identified
+from server.ops.readiness import TellsHealth, health_of
+from server.telemetry.metrics import CallMetrics
+
+KEPT_ALIVE = 5  # seconds that a connection stays open without a request
+CLOSES = (b"connection", b"close")
+BOUNDS = Bounds()
+
+
+def application(
+    dispatch: Dispatch,
+    authority: Authority,
+    settings: Settings,
+    health: TellsHealth,
+    metrics: CallMetrics,
+    bounds: Bounds = BOUNDS,
+    beside: Sequence[Route] = (),
+) -> Starlette:
+    """Return the application that clients reach; `beside` are routes that need no token."""
+    manager = endpoint(dispatch, version("tieout"), settings.hosts, settings.origins)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with manager.run(), anyio.create_task_group() as watching:
+            watching.start_soon(authority.watch)
+            yield
+            watching.cancel_scope.cancel()
+        dispatch.close()
+
+    mcp = Authenticated(
+        CancelOnDisconnect(Messages(manager.handle_request, bounds.seconds)), authority, settings, metrics
+    )
+    metadata = Challenges(settings).metadata_routes()
+    return Starlette(
+        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(health)), *metadata, *beside],
+        middleware=[Middleware(Identified)],
+        lifespan=lifespan,
+    )
+
+
+class HttpServer(uvicorn.Server):
+    """Answers HTTP on a socket that others may share, until it is told to leave."""
+
+    def __init__(
+        self,
+        app: Starlette,
+        settings: Settings,
+        ready: Callable[[], None] = lambda: None,
+        bounds: Bounds = BOUNDS,
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                proxy_headers=settings.many_users,  # of one user there is no proxy, and no word of one is believed
+                forwarded_allow_ips=settings.proxies,
+                http="h11",  # strips white space around header values, which httptools does not
+                log_config=None,
+                log_level="warning",
+                server_header=False,
+                timeout_keep_alive=KEPT_ALIVE,
+                timeout_graceful_shutdown=int(settings.deadline_seconds + GRACE),
+            )
+        )
+        self._ready = ready
+        self._alone = settings.workers == 1
+        self._connections = Connections(bounds)
+        self._leaves_at: float | None = None
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Begin to take connections, and say so."""
+        await super().startup([])
+        taking = [
+            Taking(shared, self.server_state.connections, self._protocol, alone=self._alone) for shared in sockets or []
+        ]
+        self.servers = taking  # type: ignore[assignment]  # uvicorn closes them and waits for that
+        self._ready()
+
+    def _protocol(self) -> asyncio.Protocol:
+        """Return what speaks HTTP on a new connection."""
+        state = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
+        return self.config.http_protocol_class(**state)
+
+    def leave(self, *, patiently: bool) -> None:
+        """Take no more connections and end when those that are open are answered; patiently: and closed."""
+        for listener in self.servers:
+            listener.close()
+        if patiently:
+            self.config.encoded_headers.append(CLOSES)
+            self.server_state.default_headers = [*self.server_state.default_headers, CLOSES]
+        self._leaves_at = monotonic() + (KEPT_ALIVE + 1 if patiently else 0)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Hold connections to their bounds, and tell whether it is time to end."""
+        self._connections.look(self.server_state.connections)
+        if self._leaves_at is not None:
+            self.should_exit |= not self.server_state.connections or monotonic() > self._leaves_at
+        return await super().on_tick(counter)

@@ -1,0 +1,292 @@
+"""Dispatch: one call from its arguments to its answer, with caps, lanes of threads and a deadline."""
+
+import asyncio
+import logging
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from secrets import token_hex
+from threading import Condition, Event, Thread
+from time import monotonic
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from engine.model.errors import Busy, DeadlineExceeded, Refusal, ToolDisabled, UnknownName
+from server.base.interfaces import CapReached, Leases, Principal
+from server.base.settings import Settings
+from server.caller.caller import Callers
+from server.telemetry.calls import Telemetry
+from server.tools.tool import Deployment, LaneName, Tool
+from server.tools.toolbox import TOOLS
+from server.wire.answers import as_text
+from server.wire.arguments import Json, read_request
+
+# Lanes: threads that take the work of callers in turn, and that of each caller in order.
+#
+# Who has the least running goes first, so that nobody waits behind all that somebody else asked for.
+
+
+Result = TypeVar("Result")
+
+
+class Waiting(NamedTuple, Generic[Result]):
+    """Work that waits for a thread."""
+
+    work: Callable[[], Result]
+    turn: Future[Result]
+
+
+class Lane:
+    """Some threads, and the callers who wait for them."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        self._lines: dict[str, deque[Waiting[Any]]] = {}  # of each caller who waits, in the order of their turns
+        self._running: Counter[str] = Counter()
+        self._changed = Condition()
+        self._closed = False
+        for number in range(threads):
+            Thread(target=self._run, name=f"{name}-{number}", daemon=True).start()
+
+    def submit(self, caller: str, work: Callable[[], Result]) -> Future[Result]:
+        """Queue some work of a caller, which must not raise: it answers its own faults."""
+        waiting = Waiting(work, Future[Result]())
+        with self._changed:
+            self._lines.setdefault(caller, deque()).append(waiting)
+            self._changed.notify()
+        waiting.turn.add_done_callback(lambda _: self._withdraw(caller, waiting))
+        return waiting.turn
+
+    def close(self) -> None:
+        """Take no more work and drop what waits; what runs is left to end."""
+        with self._changed:
+            self._closed = True
+            left = [waiting for line in self._lines.values() for waiting in line]
+            self._changed.notify_all()
+        for waiting in left:
+            waiting.turn.cancel()
+
+    def _withdraw(self, caller: str, waiting: Waiting[Any]) -> None:
+        if not waiting.turn.cancelled():
+            return
+        with self._changed:
+            line = self._lines.get(caller)
+            if line is not None and waiting in line:
+                line.remove(waiting)
+                if not line:
+                    del self._lines[caller]
+
+    def _run(self) -> None:
+        while (taken := self._next()) is not None:
+            caller, waiting = taken
+            if waiting.turn.set_running_or_notify_cancel():
+                waiting.turn.set_result(waiting.work())
+            with self._changed:
+                self._running[caller] -= 1
+                if not self._running[caller]:
+                    del self._running[caller]
+                if caller in self._lines:  # whoever came meanwhile has waited longer for a turn
+                    self._lines[caller] = self._lines.pop(caller)
+
+    def _next(self) -> tuple[str, Waiting[Any]] | None:
+        with self._changed:
+            while not self._lines:
+                if self._closed:
+                    return None
+                self._changed.wait()
+            caller = min(self._lines, key=self._running.__getitem__)  # of several, who has waited for a turn longest
+            line = self._lines.pop(caller)
+            waiting = line.popleft()
+            if line:
+                self._lines[caller] = line
+            self._running[caller] += 1
+            return caller, waiting
+
+
+# Dispatch: one call from its arguments to its answer, with caps, lanes and a deadline.
+#
+# Calls over the cap are answered busy at once. Admitted ones run in one of three lanes of threads, callers in turn:
+# heavy calls in as many as this process has cores to itself, scripts in as many as there are places for them, light
+# calls beside them. A call whose client is gone or whose deadline has passed never begins, or stops at the next frame
+# it would collect; its slot is given back when its thread has ended. One that computes on nevertheless is told of:
+# nothing but the end of the process ends it.
+
+
+LIGHT_THREADS = 8
+RETRY_AFTER_MS = 250
+GRACE = 5.0  # seconds that a call may compute beyond its deadline
+log = logging.getLogger("tieout")
+
+
+class CallerGone(Exception):
+    """Nobody waits for the answer any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call answers: one JSON object as data and as text, whether it is an error, and the table for a widget."""
+
+    result: Json
+    text: str
+    is_error: bool = False
+    render_block: Json | None = None
+
+    @classmethod
+    def refused(cls, result: Json) -> "Outcome":
+        """Return the outcome of a call that has no answer."""
+        return cls(result, as_text(result), is_error=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Stopper:
+    """Tells a running call when to stop."""
+
+    gone: Event
+    deadline: float
+
+    def __call__(self) -> None:
+        """Raise where the call should not go on."""
+        if self.gone.is_set():
+            raise CallerGone
+        if monotonic() > self.deadline:
+            raise DeadlineExceeded("The call took longer than its deadline. Ask for less at once.")
+
+
+class Dispatch:
+    """Runs the calls of all callers in one process."""
+
+    def __init__(
+        self,
+        callers: Callers,
+        settings: Settings,
+        telemetry: Telemetry,
+        leases: Leases,
+        tools: Mapping[str, Tool] = TOOLS,
+        overrun: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`overrun` is given the name of the tool whose call does not end."""
+        self.tools = tools
+        self._deployment = Deployment(settings=settings, workshop=callers.workshop)
+        self._callers = callers
+        self._deadline = settings.deadline_seconds
+        self._telemetry = telemetry
+        self._leases = leases
+        self._overrun = overrun
+        telemetry.expect(tools)
+        self._in_flight: set[asyncio.Task[Outcome]] = set()
+        threads: Mapping[LaneName, int] = {
+            "heavy": max(1, (os.cpu_count() or 1) // settings.workers),
+            "light": LIGHT_THREADS,
+            "scripts": settings.scripts_at_once,
+        }
+        self._lanes = {name: Lane(name, count) for name, count in threads.items()}
+
+    def close(self) -> None:
+        """Take no more calls."""
+        for lane in self._lanes.values():
+            lane.close()
+
+    async def offered(self) -> Mapping[str, Tool]:
+        """Return the tools that can be called here."""
+
+        def offered() -> Mapping[str, Tool]:
+            return {name: tool for name, tool in self.tools.items() if tool.withheld(self._deployment) is None}
+
+        return await asyncio.to_thread(offered)
+
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], principal: Principal, fault: Refusal | None = None
+    ) -> Outcome:
+        """Return the answer of one call; what goes wrong is an answer too, and told of as any other.
+
+        `fault` is what was found wrong with its arguments before they came here.
+        """
+        with self._telemetry.call(name, arguments, principal.subject, known=name in self.tools) as told:
+            try:
+                if fault is not None:
+                    raise fault
+                outcome = await self._admitted(await self._tool(name), arguments, principal)
+            except Refusal as refusal:
+                outcome = Outcome.refused(refusal.as_data())
+            told.answered(outcome.result, outcome.text)
+        return outcome
+
+    async def _tool(self, name: str) -> Tool:
+        tool = self.tools.get(name)
+        if tool is None:
+            raise UnknownName.of("tool", name, await self.offered(), field="tool", hint="tools/list lists the tools.")
+        return tool
+
+    async def _admitted(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> Outcome:
+        deadline = monotonic() + self._deadline
+        lease = await self._take(principal)
+        stop = Stopper(Event(), deadline)
+        work = partial(copy_context().run, self._run, tool, arguments, principal, stop)
+        turn = self._lanes[tool.lane].submit(principal.subject, work)
+        ended = asyncio.create_task(self._until_ended(turn, lease, tool))
+        self._in_flight.add(ended)
+        ended.add_done_callback(self._out)
+        self._telemetry.in_flight(len(self._in_flight))
+        try:
+            done, _ = await asyncio.wait({ended}, timeout=deadline - monotonic())
+        finally:
+            stop.gone.set()
+            if turn.cancel():  # it waited, and ends now
+                await asyncio.wait({ended})
+        if not done:
+            raise DeadlineExceeded("The call took longer than its deadline. Ask for less at once.")
+        return ended.result()
+
+    async def _take(self, principal: Principal) -> str:
+        try:
+            return await self._leases.take(principal.subject)
+        except CapReached as reached:
+            self._telemetry.busy(reached.cap)
+            raise Busy(
+                "Too many calls are in flight. Call again shortly, a few at a time.", retry_after_ms=RETRY_AFTER_MS
+            ) from None
+
+    async def _until_ended(self, turn: Future[Outcome], lease: str, tool: Tool) -> Outcome:
+        late = asyncio.get_running_loop().call_later(self._deadline + GRACE, self._overrun, tool.name)
+        try:
+            return await asyncio.wrap_future(turn)
+        finally:
+            late.cancel()
+            await self._leases.give_back(lease)
+
+    def _out(self, ended: asyncio.Task[Outcome]) -> None:
+        self._in_flight.remove(ended)
+        self._telemetry.in_flight(len(self._in_flight))
+
+    def _hold_open(self, tool: Tool) -> None:
+        if tool.withheld(self._deployment) is not None:
+            raise ToolDisabled.of(tool.name)
+
+    def _run(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal, stop: Stopper) -> Outcome:
+        try:
+            stop()
+            self._hold_open(tool)
+            asked = read_request(tool.shape, arguments)
+            answer = tool.run(self._callers.of(principal, stop), asked)
+            block = answer.render_block() if tool.widget else None
+            return Outcome(answer.result, as_text(answer.result), render_block=block)
+        except Refusal as refusal:
+            return Outcome.refused(refusal.as_data())
+        except CallerGone:
+            return Outcome.refused({})
+        except BaseException:  # the one place where anything else, a panic of Polars too, becomes an answer
+            error_id = token_hex(8)
+            log.exception("call of %s failed, error_id=%s", tool.name, error_id)
+            return Outcome.refused(internal(error_id))
+
+
+def internal(error_id: str) -> Json:
+    """Return the answer to a fault of our own: an id that stands in the log, and nothing else."""
+    return {
+        "error": "Something failed inside the service. Report the error_id to whoever runs it.",
+        "error_type": "internal",
+        "retryable": False,
+        "error_id": error_id,
+    }

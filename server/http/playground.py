@@ -1,0 +1,116 @@
+"""The playground: a page at `/` on which the one user of this machine calls the tools of the same /mcp as any client.
+
+The page holds the key. What it shows results with, the widgets, runs in a frame of no origin: the frame's own response
+says so, not who embeds it. From there neither the page nor its storage is in reach, nothing may be fetched, and /mcp
+refuses the origin `null`.
+"""
+
+import re
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from server.base.settings import Settings
+from server.tools.tool import DIST, PLAYGROUND
+
+NOT_BUILT = "The playground is not built, for it takes Node. Run `make widgets`, then start the server again.\n"
+INLINE = re.compile(r"<(script|style)[^>]*>(.*?)</\1>", re.DOTALL)
+FRAME = """<!doctype html>
+<meta charset="utf-8">
+<title>View</title>
+<script>
+addEventListener("message", ({ source, data }) => {
+  if (source !== parent || data?.method !== "ui/notifications/sandbox-resource-ready") return;
+  document.open();
+  document.write(data.params.html);
+  document.close();
+});
+parent.postMessage({ jsonrpc: "2.0", method: "ui/notifications/sandbox-proxy-ready", params: {} }, "*");
+</script>
+"""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+NOWHERE = "default-src 'none'; base-uri 'none'; form-action 'none'"
+# a widget runs what stands in it, in a frame of ours, without an origin
+IN_A_FRAME = (
+    f"sandbox allow-scripts; {NOWHERE}; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+    "frame-ancestors 'self'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page, with what it may do."""
+
+    text: str
+    policy: str
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers that it goes out with."""
+        return {**HEADERS, "Content-Security-Policy": self.policy}
+
+
+def playground(settings: Settings, folder: Path = DIST) -> Sequence[Route]:
+    """Return the routes of the playground; none where there are many users."""
+    if settings.many_users:
+        return []
+    pages = {"/": own_page(folder), "/view": Page(FRAME, IN_A_FRAME), "/chart": chart_page(folder)}
+    return [Route(path, shown(page, settings), methods=["GET"]) for path, page in pages.items()]
+
+
+def own_page(folder: Path) -> Page | None:
+    """Return the page itself: it asks this server alone, and runs the script that was built and no other."""
+    if not (folder / PLAYGROUND).is_file():
+        return None
+    text = (folder / PLAYGROUND).read_text(encoding="utf-8")
+    inline = " ".join(f"{kind}-src {hashes};" for kind, hashes in inline_hashes(text).items())
+    policy = f"{NOWHERE}; {inline} connect-src 'self'; frame-src 'self'; img-src data:; frame-ancestors 'none'"
+    return Page(text, f"{policy}; require-trusted-types-for 'script'; trusted-types 'none'")
+
+
+def chart_page(folder: Path) -> Page | None:
+    """Return the view of charts, which the playground hands to a frame as it does widgets."""
+    built = folder / "chart.html"
+    return Page(built.read_text(encoding="utf-8"), IN_A_FRAME) if built.is_file() else None
+
+
+def inline_hashes(text: str) -> Mapping[str, str]:
+    """Return the hashes of a page's scripts and of its styles, as a policy writes them."""
+    parts = INLINE.findall(text)
+    return {
+        sort: " ".join(f"'sha256-{digest(part)}'" for kind, part in parts if kind == sort)
+        for sort in ("script", "style")
+    }
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a text in base64."""
+    return b64encode(sha256(text.encode()).digest()).decode()
+
+
+def shown(page: Page | None, settings: Settings) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers with a page, to who names this server as it is named."""
+
+    async def answer(request: Request) -> Response:
+        if request.headers.get("host") not in settings.hosts:
+            return PlainTextResponse("Invalid Host header\n", 421, HEADERS)
+        if request.headers.get("origin", settings.origins[0]) not in settings.origins:
+            return PlainTextResponse("Invalid Origin header\n", 403, HEADERS)
+        if page is None:
+            return PlainTextResponse(NOT_BUILT, 404, HEADERS)
+        return HTMLResponse(page.text, headers=page.headers)
+
+    return answer

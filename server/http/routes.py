@@ -1,0 +1,219 @@
+"""The HTTP edge around the MCP endpoint: which request this is, who is calling, and the challenge to everyone else."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from math import ceil
+from urllib.parse import urlsplit
+
+import anyio
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from server.auth.authority import Attempts, Authority, CannotVerify, Reason, ScopeMissing, TokenRefused, place_of
+from server.base.settings import Settings
+from server.telemetry.logs import bound, request_id_of
+from server.telemetry.metrics import CallMetrics
+
+# Challenges: what whoever has no token that opens anything is told, as RFC 6750 and RFC 9728 word it.
+#
+# Of a server of many users the challenge leads to the metadata of the resource, and that to the identity provider. Each
+# answer says in one sentence what to do next, and none waits for the body of its request.
+
+
+WELL_KNOWN = "/.well-known/oauth-protected-resource"
+REALM = "tieout"
+NOT_STORED = {"Cache-Control": "no-store"}
+ANYBODYS = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=300"}  # clients in browsers, too
+INVALID_TOKEN, INVALID_REQUEST, INSUFFICIENT_SCOPE = "invalid_token", "invalid_request", "insufficient_scope"
+PROVIDER_RETRY_SECONDS = 5.0
+
+
+class Challenges:
+    """The answers of one server."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def missing(self) -> Response:
+        """Return the answer to a request without a token."""
+        where = f"one of {self._settings.oidc_issuer}" if self._settings.many_users else "the key that the server made"
+        return self._answer(401, f"Send a bearer token in the Authorization header: {where}.")
+
+    def twice(self) -> Response:
+        """Return the answer to a request with several tokens."""
+        return self._answer(400, "Send one Authorization header, with one bearer token.", INVALID_REQUEST)
+
+    def refused(self, why: TokenRefused) -> Response:
+        """Return the answer to a token that opens nothing."""
+        if isinstance(why, ScopeMissing):
+            return self._answer(403, str(why), INSUFFICIENT_SCOPE)
+        return self._answer(401, str(why), INVALID_TOKEN)
+
+    def too_many(self, wait: float) -> Response:
+        """Return the answer to one more refused token of an address that sent too many."""
+        words = "Too many tokens from this address were refused. Wait, then send a token that is valid."
+        return told(429, words, retry_after(wait))
+
+    def unverifiable(self) -> Response:
+        """Return the answer while no token can be verified, which is no reason to log in again."""
+        words = "The identity provider cannot be reached to verify the token. Send the same request again shortly."
+        return told(503, words, retry_after(PROVIDER_RETRY_SECONDS))
+
+    def metadata_routes(self) -> list[Route]:
+        """Return where a server of many users tells who issues tokens for it; none for one user."""
+        if not self._settings.many_users:
+            return []
+        metadata = {
+            "resource": self._settings.resource,
+            "authorization_servers": [self._settings.oidc_issuer],
+            "scopes_supported": self._settings.oidc_scope.split(),
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Tieout",
+        }
+
+        async def show(_: Request) -> Response:
+            return JSONResponse(metadata, headers=ANYBODYS)
+
+        return [Route(WELL_KNOWN + path, show) for path in ("", urlsplit(self._settings.resource).path)]
+
+    def _answer(self, status: int, words: str, error: str | None = None) -> Response:
+        told_more = {"error": error, "error_description": error and words}
+        if self._settings.many_users:
+            path = urlsplit(self._settings.resource).path
+            told_more["resource_metadata"] = f"{self._settings.base_url}{WELL_KNOWN}{path}"
+            told_more["scope"] = self._settings.oidc_scope
+        return told(status, words, {"WWW-Authenticate": challenge(told_more)})
+
+
+def challenge(parameters: Mapping[str, str | None]) -> str:
+    """Return a challenge with those parameters that have a value."""
+    given = {"realm": REALM, **parameters}
+    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in given.items() if value is not None)
+
+
+def retry_after(seconds: float) -> Mapping[str, str]:
+    """Return the header that says when to come again."""
+    return {"Retry-After": str(max(1, ceil(seconds)))}
+
+
+def told(status: int, words: str, headers: Mapping[str, str]) -> Response:
+    """Return an answer in words."""
+    return JSONResponse({"error": words}, status_code=status, headers={**NOT_STORED, **headers})
+
+
+# The HTTP edge around the MCP endpoint: which request this is, who is calling, and whether they still wait.
+
+
+REQUEST_ID = "X-Request-ID"
+log = logging.getLogger("tieout.tokens")
+
+
+class Identified:
+    """Gives every request an id, the sent one where it is sane: on what is logged meanwhile, and in the response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run one request under its id."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = request_id_of(Headers(scope=scope).get(REQUEST_ID))
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+            await send(message)
+
+        with bound(request_id=request_id):
+            await self._app(scope, receive, send_with_id)
+
+
+class Authenticated:
+    """Lets calls with a good bearer token through, with their principal; tells the others what they lack."""
+
+    def __init__(self, app: ASGIApp, authority: Authority, settings: Settings, metrics: CallMetrics) -> None:
+        self._app = app
+        self._authority = authority
+        self._challenges = Challenges(settings)
+        self._metrics = metrics
+        self._attempts = Attempts()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Look at the token of one request."""
+        answer = await self._admit(scope)
+        await (answer or self._app)(scope, receive, send)
+
+    async def _admit(self, scope: Scope) -> Response | None:
+        """Return what keeps a request out, None where it is let in."""
+        sent = Headers(scope=scope).getlist("authorization")
+        if len(sent) > 1:
+            return self._refuse(scope, Reason.MALFORMED, self._challenges.twice())
+        scheme, _, token = (sent[0] if sent else "").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            self._metrics.refused_tokens.labels(Reason.MISSING).inc()
+            return self._challenges.missing()
+        try:
+            principal = await self._authority.principal(token.strip())
+        except TokenRefused as refused:
+            return self._refuse(scope, refused.reason, self._challenges.refused(refused))
+        except CannotVerify:
+            self._metrics.refused_tokens.labels(Reason.UNVERIFIABLE).inc()
+            return self._challenges.unverifiable()
+        scope.setdefault("state", {})["principal"] = principal
+        return None
+
+    def _refuse(self, scope: Scope, reason: Reason, answer: Response) -> Response:
+        """Take note of a refused token; return the answer, or to wait where its address sent too many.
+
+        An expired token is no guess: it is counted apart, and its client is told whatever the count.
+        """
+        self._metrics.refused_tokens.labels(reason).inc()
+        address, expired = place_of((scope.get("client") or (None,))[0]), reason is Reason.EXPIRED
+        counted = self._attempts.count(f"{reason} {address}" if expired else address)
+        said = {"reason": reason.value, "address": address}
+        if not counted.wait:
+            log.info("token refused", extra=said)
+        elif counted.begins:
+            log.warning("too many tokens refused; further ones of the address are not logged", extra=said)
+        return self._challenges.too_many(counted.wait) if counted.wait and not expired else answer
+
+
+class CancelOnDisconnect:
+    """Cancels a call when its client goes away, which the SDK's JSON answers do not."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run one request beside a watch for its client."""
+        read, gone = anyio.Event(), anyio.Event()
+
+        async def receive_body() -> Message:
+            if read.is_set():
+                await gone.wait()
+                return {"type": "http.disconnect"}
+            message = await receive()
+            if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                read.set()
+            return message
+
+        async with anyio.create_task_group() as both:
+            both.start_soon(watch, read, gone, receive, both.cancel_scope.cancel)
+            await self._app(scope, receive_body, send)
+            both.cancel_scope.cancel()
+
+
+async def watch(
+    read: anyio.Event, gone: anyio.Event, receive: Receive, cancel: Callable[[], Awaitable[None] | None]
+) -> None:
+    """Wait until the body is read, then for the client to go."""
+    await read.wait()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    gone.set()
+    cancel()

@@ -1,0 +1,216 @@
+"""Transfers: files sent and received over signed links that carry no token."""
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+from time import monotonic, time
+
+import anyio
+from anyio import to_thread
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from engine.model.errors import Unavailable
+from server.base.interfaces import Arrived, File, NoRoom, Pace, Principal, StoreDown, Upload
+from server.base.links import PATH, BadLink, LinkExpired, Purpose, owner_mark
+from server.base.settings import Settings
+from server.caller.caller import Callers
+from server.caller.files import Archive, may_open, now
+from server.stores.disk import Arrival, Taken
+
+# What a link answers that neither gives nor takes a file.
+
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+def refused(status: int, words: str, **headers: str) -> JSONResponse:
+    """Return the answer of a link that gives and takes nothing."""
+    return JSONResponse({"error": words}, status_code=status, headers={**HEADERS, **headers})
+
+
+# Giving: files over links that carry no token.
+#
+# A link is read before anything else is asked. Then its owner is looked at anew: what their token said last and what
+# today's profiles make of it must still show everything that the file was made of.
+
+
+NOT_FOUND = "This link does not open anything (any more). Ask for a new one with get_file_download, or export again."
+EXPIRED = "This link has expired. get_file_download returns a new one."
+DOWNLOADS_BUSY = "Files cannot be opened just now. Try this link again shortly."
+RETRY_SECONDS = "5"
+
+
+class Giving:
+    """Gives files to whoever has a good link to them."""
+
+    def __init__(self, callers: Callers, archive: Archive) -> None:
+        self._callers = callers
+        self._archive = archive
+
+    def routes(self) -> list[Route]:
+        """Return the routes that give."""
+        return [Route(f"{PATH}{{file_id}}", self.give, methods=["GET"])]  # HEAD comes with it
+
+    async def give(self, request: Request) -> Response:
+        """Give a file, whole or in ranges."""
+        file_id, asked = request.path_params["file_id"], request.query_params.multi_items()
+        try:
+            mark = self._archive.links.read(Purpose.GET, file_id, asked, time())
+            file = await to_thread.run_sync(self._open, file_id, mark)
+        except BadLink:
+            return refused(404, NOT_FOUND)
+        except LinkExpired:
+            return refused(410, EXPIRED)
+        except (StoreDown, Unavailable):
+            return refused(503, DOWNLOADS_BUSY, **{"Retry-After": RETRY_SECONDS})
+        path = self._archive.volume.path(file_id)
+        return FileResponse(path, media_type=file.mime_type, filename=file.name, headers=HEADERS)
+
+    def _open(self, file_id: str, mark: str) -> File:
+        """Return a file that its owner may still open; BadLink where there is none."""
+        file = self._archive.files.get(file_id, now())
+        if file is None or owner_mark(file.owner) != mark or not self._archive.volume.path(file_id).is_file():
+            raise BadLink
+        seen = self._archive.principals.last(file.owner)
+        if seen is None or (now() - seen.at).total_seconds() > self._archive.terms.claims_max_age:
+            raise BadLink
+        if not may_open(file, self._callers.reader_of(Principal(file.owner, seen.claims))):
+            raise BadLink
+        return file
+
+
+# Receiving: the bytes of an upload, sent to the link that its caller was given.
+#
+# One body, whole and of the size that was reserved, is received; anything else leaves the upload as it was, to be tried
+# again. Whoever sends is held to a pace and to the end of the reservation.
+
+
+UPLOAD_GONE = "Nothing is received here (any more). begin_file_upload returns a new link."
+HAD = "The file was received already. Call complete_file_upload."
+TWICE = "The file is being sent already. Wait until it has come, then call complete_file_upload."
+SLOW = "The file came too slowly, or not before the end of its link. Send it again."
+FULL = "There is no room for files just now. Send this one again later."
+UPLOADS_BUSY = "Files cannot be received just now. Send this one again shortly."
+PLAIN = "Send the whole file as it is, without a content coding."
+log = logging.getLogger("tieout.transfers")
+
+
+class NotTaken(Exception):
+    """A body that is not received, with what its sender is told."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+        self.words = words
+
+
+ANSWERS: Sequence[tuple[type[Exception], int, str]] = (
+    (BadLink, 404, UPLOAD_GONE),
+    (LinkExpired, 410, UPLOAD_GONE),
+    (Taken, 409, TWICE),
+    (TimeoutError, 408, SLOW),
+    (ClientDisconnect, 400, ""),  # which nobody reads
+    (NoRoom, 507, FULL),
+    (StoreDown, 503, UPLOADS_BUSY),
+)
+FAULTS = tuple(kind for kind, _, _ in ANSWERS)
+
+
+class Receiving:
+    """Takes files from whoever has a good link for one."""
+
+    def __init__(self, archive: Archive, pace: Pace) -> None:
+        self._archive = archive
+        self._pace = pace
+
+    def routes(self) -> list[Route]:
+        """Return the routes that receive."""
+        return [Route(f"{PATH}{{upload_id}}", self.take, methods=["PUT"])]
+
+    async def take(self, request: Request) -> Response:
+        """Receive a file."""
+        upload_id, asked = request.path_params["upload_id"], request.query_params.multi_items()
+        begun = monotonic()
+        try:
+            mark = self._archive.links.read(Purpose.PUT, upload_id, asked, time())
+            upload = await to_thread.run_sync(self._awaited, upload_id, mark)
+            hold_declared(request.headers, upload)
+            with self._archive.volume.arriving(upload_id, upload.size_bytes) as arrival:
+                await to_thread.run_sync(self._awaited, upload_id, mark)  # nobody was faster
+                await self._fill(request, upload, arrival)
+                digest = await to_thread.run_sync(arrival.settle)
+                await to_thread.run_sync(self._note, upload, digest)
+        except NotTaken as why:
+            return refused(why.status, why.words)
+        except FAULTS as fault:
+            return next(refused(status, words) for kind, status, words in ANSWERS if isinstance(fault, kind))
+        told = {"upload_id": upload_id, "size_bytes": upload.size_bytes, "sha256": digest}
+        ms = round((monotonic() - begun) * 1000, 2)
+        log.info("file received", extra={"subject": upload.owner, "bytes": upload.size_bytes, "ms": ms})
+        return JSONResponse(told, status_code=201, headers=HEADERS)
+
+    def _awaited(self, upload_id: str, mark: str) -> Upload:
+        """Return an upload whose bytes may come; BadLink where there is none, NotTaken where they came."""
+        upload = self._archive.uploads.get(upload_id, now())
+        if upload is None or owner_mark(upload.owner) != mark:
+            raise BadLink
+        if upload.arrived is not Arrived.NO:
+            raise NotTaken(409, HAD)
+        return upload
+
+    async def _fill(self, request: Request, upload: Upload, arrival: Arrival) -> None:
+        """Write a body as it comes; NotTaken where it has another size, TimeoutError where it is too slow."""
+        begun, body = monotonic(), request.stream()
+        ends = begun + (upload.expires_at - now()).total_seconds()
+        while True:
+            due = min(ends, self._pace.due(begun, arrival.size))
+            with anyio.fail_after(max(0.0, due - monotonic())):
+                chunk = await anext(body)
+            if not chunk:
+                break
+            if arrival.size + len(chunk) > upload.size_bytes:
+                raise NotTaken(400, other_size(upload, "more"))
+            await to_thread.run_sync(arrival.write, chunk)
+        if arrival.size < upload.size_bytes:
+            raise NotTaken(400, other_size(upload, str(arrival.size)))
+
+    def _note(self, upload: Upload, digest: str) -> None:
+        """Take note of bytes that came, and leave time to complete the upload; LinkExpired where they came too late."""
+        came = now()
+        ends = came + timedelta(seconds=self._archive.terms.link_seconds)
+        if not self._archive.uploads.receive(upload.upload_id, upload.size_bytes, digest, came, ends):
+            raise LinkExpired
+
+
+def hold_declared(headers: Headers, upload: Upload) -> None:
+    """Raise NotTaken where a request says of itself that it is not what was reserved."""
+    if headers.get("content-encoding", "identity") != "identity" or "content-range" in headers:
+        raise NotTaken(415, PLAIN)
+    declared = headers.get("content-length", str(upload.size_bytes))  # which the HTTP edge has found to be digits
+    if int(declared[:20]) != upload.size_bytes:
+        raise NotTaken(400, other_size(upload, declared[:20]))
+
+
+def other_size(upload: Upload, came: str) -> str:
+    """Return what is told of a body of another size than was reserved."""
+    return (
+        f"The upload is of {upload.size_bytes} bytes, and {came} came. Send all of the file, or begin again with "
+        "its real size."
+    )
+
+
+# The routes of transfers, as a deployment offers them.
+
+
+def transfer_routes(callers: Callers, archive: Archive, settings: Settings) -> list[Route]:
+    """Return the routes of files that are given, and of those that are received where that is enabled."""
+    receiving = Receiving(archive, Pace()).routes() if settings.uploads_enabled else []
+    return [*Giving(callers, archive).routes(), *receiving]

@@ -1,1 +1,0 @@
-"""Offers: the tools, room by room, as models are told of them."""

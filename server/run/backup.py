@@ -1,0 +1,317 @@
+"""Backups: the platform database and the fact store in one tar file, and their restore."""
+
+import io
+import json
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from engine.facts.manifest import CURRENT, manifest_file, pin_current
+from engine.instance.read import FILES as YAML
+from engine.instance.read import Reading
+from engine.instance.schema.books import InstanceFile
+from server.base.settings import Settings, variable_of
+from server.run.embedded.binaries import postgres_tools
+from server.run.embedded.platform import platform
+from server.stores.migrations import applied_to, read_migrations
+from server.stores.postgres import dump, fill, new_database, server_major
+
+# The bundle: one tar file of parts, and at its end what each of them must be.
+#
+# database.dump   the platform database, by pg_dump
+# store/          the fact store at one version
+# files/          files made for callers, or sent by them
+# rejects/        reports of rejected rows
+# instance/       the files that the finance team wrote
+# keys/           secrets of the state folder, only if they were asked for
+# manifest.json   versions, ids of keys, and size and digest of every part
+
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+DATABASE, STORE, FILES, REJECTS, INSTANCE, KEYS = "database.dump", "store", "files", "rejects", "instance", "keys"
+PIECE = 1 << 20
+
+
+class BundleFault(Exception):
+    """A bundle that cannot be made or used; says what to do instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What one file of a bundle must be."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What a bundle says of itself."""
+
+    made_at: datetime
+    app_version: str
+    migrations: Mapping[str, str]  # file name to digest, those that were applied
+    store_version: int
+    keys: Mapping[str, str]  # name to id: enough to recognise a key, never to use it
+    parts: Mapping[str, Part]
+    format: int = FORMAT
+
+    def as_json(self) -> bytes:
+        """Return it as it is written."""
+        return json.dumps(asdict(self), default=datetime.isoformat, indent=1).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> "Contents":
+        """Return what was written; BundleFault where it is of a kind that this version does not know."""
+        read: dict[str, Any] = json.loads(text)
+        if read.get("format") != FORMAT:
+            raise BundleFault(f"the backup was made by Tieout {read.get('app_version')}; restore it with that version")
+        parts = {name: Part(**part) for name, part in read["parts"].items()}
+        return cls(**{**read, "made_at": datetime.fromisoformat(read["made_at"]), "parts": parts})
+
+
+class Digested(io.RawIOBase):
+    """A file that is digested as it is read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.digest = sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        """Read on."""
+        piece = self._file.read(size)
+        self.digest.update(piece)
+        return piece
+
+
+class Writing:
+    """A bundle in the making."""
+
+    def __init__(self, tar: tarfile.TarFile) -> None:
+        self._tar = tar
+        self.parts: dict[str, Part] = {}
+
+    def add(self, name: str, file: Path) -> None:
+        """Add a file."""
+        with file.open("rb") as source:
+            self._add(self._tar.gettarinfo(arcname=name, fileobj=source), source)
+
+    def add_text(self, name: str, text: str) -> None:
+        """Add a file that has a text."""
+        self._add(sized(name, len(text.encode())), io.BytesIO(text.encode()))
+
+    def add_folder(self, name: str, folder: Path) -> int:
+        """Add every file below a folder and return how many there are; one that is swept meanwhile is none."""
+        added = 0
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                try:
+                    self.add(f"{name}/{path.relative_to(folder).as_posix()}", path)
+                except FileNotFoundError:
+                    continue
+                added += 1
+        return added
+
+    def finish(self, contents: Contents) -> None:
+        """Add what the bundle says of itself."""
+        text = contents.as_json()
+        self._tar.addfile(sized(MANIFEST, len(text)), io.BytesIO(text))
+
+    def _add(self, info: tarfile.TarInfo, source: IO[bytes]) -> None:
+        digested = Digested(source)
+        self._tar.addfile(info, digested)
+        self.parts[info.name] = Part(bytes=info.size, sha256=digested.digest.hexdigest())
+
+
+def sized(name: str, size: int) -> tarfile.TarInfo:
+    """Return the entry of a file of some size."""
+    info = tarfile.TarInfo(name)
+    info.size = size
+    return info
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Writing]:
+    """Write a bundle, for its owner alone; it has its name only when it is whole."""
+    if path.exists():
+        raise BundleFault(f"{path} is there already; a backup never replaces another")
+    aside = path.with_name(f"{path.name}.unfinished")
+    try:
+        aside.touch(mode=0o600)
+        with tarfile.open(aside, "w") as tar:
+            yield Writing(tar)
+        aside.rename(path)
+    except OSError as fault:
+        raise BundleFault(f"the backup cannot be written: {fault}") from fault
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def extract(path: Path, folder: Path) -> Contents:
+    """Extract a bundle into a folder and return what it says of itself; BundleFault where a part is not what it was."""
+    found: dict[str, Part] = {}
+    try:
+        with tarfile.open(path, "r:") as tar:
+            for entry in tar:
+                found[entry.name] = extract_part(tar, entry, folder)
+        contents = Contents.from_json((folder / MANIFEST).read_bytes())
+    except (tarfile.TarError, FileNotFoundError, ValueError, KeyError, TypeError) as fault:
+        raise BundleFault(f"{path} is not a whole backup ({fault}); use another one") from fault
+    found.pop(MANIFEST)
+    wrong = sorted(name for name in found.keys() | contents.parts.keys() if found.get(name) != contents.parts.get(name))
+    if wrong:
+        raise BundleFault(f"{path} is damaged: {', '.join(wrong[:5])} is not what was backed up; use another one")
+    return contents
+
+
+def extract_part(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> Part:
+    """Extract one file and return what it is."""
+    name = PurePosixPath(entry.name)
+    source = tar.extractfile(entry) if entry.isreg() else None
+    if source is None or name.is_absolute() or ".." in name.parts:
+        raise BundleFault(f"a backup has no part like {entry.name}; use another one")
+    target = folder / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    digested = Digested(source)
+    with target.open("wb") as file:
+        while piece := digested.read(PIECE):
+            file.write(piece)
+    return Part(bytes=target.stat().st_size, sha256=digested.digest.hexdigest())
+
+
+# A backup: the platform database first, then the fact store at the version that is current by then.
+#
+# A load that publishes in between is running in the dump and in the manifest: the next start settles it as a success.
+# The other way round the history would tell of figures that are not there.
+
+
+KEY_FILES = "*.key"
+PROSE = "orientation.md"
+ID_LENGTH = 12
+
+
+def back_up(settings: Settings, path: Path, *, with_keys: bool) -> Contents:
+    """Write a bundle of everything that a deployment needs; return what it says of itself."""
+    with writing(path) as bundle, tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+        with platform(settings) as opened:
+            uri = opened.reach()
+            migrations = applied_to(uri)
+            dumped = Path(scratch) / DATABASE
+            dump(uri, postgres_tools(settings, server_major(uri)).program("pg_dump"), dumped)
+        bundle.add(DATABASE, dumped)
+        store_version = add_store(bundle, settings.store)
+        bundle.add_folder(FILES, settings.files)
+        bundle.add_folder(REJECTS, settings.state_folder / REJECTS)
+        for name in instance_files(settings.instance):
+            bundle.add(f"{INSTANCE}/{name}", settings.instance / name)
+        if with_keys:
+            for file in settings.state_folder.glob(KEY_FILES):
+                bundle.add(f"{KEYS}/{file.name}", file)
+        contents = Contents(
+            made_at=datetime.now(UTC),
+            app_version=version("tieout"),
+            migrations=migrations,
+            store_version=store_version,
+            keys=key_ids(settings),
+            parts=bundle.parts,
+        )
+        bundle.finish(contents)
+    return contents
+
+
+def add_store(bundle: Writing, root: Path) -> int:
+    """Add the current version of a fact store, held so that no load sweeps it; return its number."""
+    pin = pin_current(root)
+    try:
+        version_ = pin.manifest.version
+        if version_:
+            for file in sorted({*pin.manifest.files(), manifest_file(root, version_).relative_to(root).as_posix()}):
+                bundle.add(f"{STORE}/{file}", root / file)
+            bundle.add_text(f"{STORE}/{CURRENT}", str(version_))  # what is current by now may be another
+        return version_
+    finally:
+        pin.drop()
+
+
+def instance_files(folder: Path) -> Iterator[str]:
+    """Yield the files of an instance that people wrote; the data that its feeds bring are none of them."""
+    _, instance = Reading(folder, []).one("instance.yaml", InstanceFile)
+    for pattern in (*YAML, PROSE):
+        yield from (path.relative_to(folder).as_posix() for path in sorted(folder.glob(pattern)))
+    if instance is not None and instance.calendar:
+        yield instance.calendar
+
+
+def key_ids(settings: Settings) -> Mapping[str, str]:
+    """Return an id of every key: enough to recognise it."""
+    keys = {file.name: file.read_bytes() for file in settings.state_folder.glob(KEY_FILES)}
+    if settings.dev_key is not None:
+        keys[variable_of("dev_key")] = settings.dev_key.encode()
+    return {name: sha256(key).hexdigest()[:ID_LENGTH] for name, key in keys.items()}
+
+
+# A restore: into a state folder and a database that are new, verified before anything is switched to them.
+
+
+def restore(settings: Settings, bundle: Path, state: Path) -> Contents:
+    """Restore a bundle into a new state folder, and its database into the one of DATABASE_URL, else into the folder.
+
+    Nothing has its name before all of it is there.
+    """
+    with made_aside(state) as aside:
+        contents = extract(bundle, aside)
+        hold(contents)
+        into = replace(settings, state=aside)
+        if settings.database_url is not None:
+            new_database(settings.database_url)
+        with platform(into) as opened:
+            uri = opened.reach()
+            fill(uri, postgres_tools(settings, server_major(uri)).program("pg_restore"), aside / DATABASE)
+            if applied_to(uri) != contents.migrations:
+                raise BundleFault("the database that was restored is not the one of the manifest; use another backup")
+        (aside / DATABASE).unlink()
+        for key in (aside / KEYS).glob("*"):
+            key.chmod(0o600)
+            key.rename(aside / key.name)
+        shutil.rmtree(aside / KEYS, ignore_errors=True)
+    return contents
+
+
+def hold(contents: Contents) -> None:
+    """Refuse a backup of a newer version."""
+    ahead = sorted(contents.migrations.keys() - {known.name for known in read_migrations()})
+    if ahead:
+        raise BundleFault(
+            f"the backup was made by Tieout {contents.app_version}, which has {', '.join(ahead)}; "
+            "restore it with that version"
+        )
+
+
+@contextmanager
+def made_aside(folder: Path) -> Iterator[Path]:
+    """Lend a folder that gets its name once what is made in it is whole, and is gone where it never is."""
+    if folder.exists():
+        raise BundleFault(f"{folder} is there already; restore into a new folder, and switch to it afterwards")
+    aside = folder.with_name(f"{folder.name}.restoring")
+    try:
+        aside.mkdir(mode=0o700, parents=True)
+    except FileExistsError as left:
+        raise BundleFault(f"{aside} is left of a restore that was cut off; remove it first") from left
+    except OSError as fault:
+        raise BundleFault(f"the backup cannot be restored: {fault}") from fault
+    try:
+        yield aside
+        aside.rename(folder)
+    except OSError as fault:
+        raise BundleFault(f"the backup cannot be restored: {fault}") from fault
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,58 @@
+"""The command line: tieout COMMAND."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
+
+from engine.instance.documents import InstanceFaults
+from server.base.interfaces import StoreDown
+from server.base.settings import BadSetting, read_settings
+from server.run.commands.console import FAULTY, INTERRUPTED, TERMINATED, err
+
+COMMANDS = {  # each a module of server.commands, imported where it is asked for: a load needs no web server
+    "serve": "serve an instance to MCP clients on this machine",
+    "check": "print every fault of an instance's files",
+    "provision": "put the books in order for what the files say, and tell what they hold",
+    "load": "load feeds into the books, all of them or nothing",
+    "daemon": "load every feed that has a schedule, in its turn",
+    "loads": "print the history of loads",
+    "token": "say what a server wants of tokens, and what it makes of one",
+    "migrate": "make the tables of the platform database, or tell how it stands",
+    "bench": "run the benches of this checkout, or those that are named",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    asked = parser(given).parse_args(given)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that whatever is open is closed
+    try:
+        settings = read_settings()
+        if asked.instance is not None:
+            settings = replace(settings, instance=asked.instance)
+        return int(asked.run(asked, settings))
+    except (InstanceFaults, BadSetting, StoreDown) as faults:
+        err.print(str(faults), markup=False)
+        return FAULTY
+    except KeyboardInterrupt:
+        err.print("Interrupted; nothing was published.")
+        return INTERRUPTED
+
+
+def parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of a command line."""
+    top = argparse.ArgumentParser(
+        prog="tieout", description="Financial reporting for MCP clients: every figure ties out."
+    )
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    for name, help_ in COMMANDS.items():
+        subparser = commands.add_parser(name, help=help_)
+        if name in given[:1]:
+            command = import_module(f"server.run.commands.{name}")
+            command.add(subparser)
+            subparser.set_defaults(run=command.run)
+    return top

@@ -1,0 +1,1 @@
+"""The commands of `tieout`, a module each."""

@@ -1,0 +1,104 @@
+"""tieout check: print every fault of an instance, and what somebody sees."""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from engine.books.books import Books, Shelf
+from engine.books.checks import profile_faults
+from engine.books.reader import Reader
+from engine.instance.profiles import profiles_of
+from engine.instance.read import Instance, read_instance
+from engine.model.profiles import Profiles
+from engine.model.scope import Cell
+from server.base.settings import Settings
+from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out, tell_data_faults
+from server.run.embedded.platform import platform
+from server.stores.profiles import PostgresProfiles
+
+Claims = Mapping[str, Sequence[str]]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("instance", type=Path, nargs="?", metavar="FOLDER", help=INSTANCE)
+    parser.add_argument("--data", action="store_true", help="hold the files against what is loaded, too")
+    parser.add_argument("--subject", metavar="SUBJECT", help="print what this subject sees of what is loaded")
+    parser.add_argument(
+        "--claim", metavar="NAME=VALUE", type=claim, action="append", default=[], help="what its token says besides"
+    )
+
+
+def claim(text: str) -> tuple[str, str]:
+    """Return a claim and its value."""
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError(f"'{text}' is no claim; it takes NAME=VALUE, as groups=finance")
+    return name, value
+
+
+def run(asked: argparse.Namespace, settings: Settings) -> int:
+    """Print every fault of an instance."""
+    instance = read_instance(settings.instance)
+    catalogue = instance.catalogue
+    profiles = profiles_in_use(instance, settings)
+    for fault in profiles.faults:
+        err.print(fault, markup=False)
+    if asked.subject is not None or asked.claim:
+        claims: dict[str, list[str]] = {}
+        for name, value in asked.claim:
+            claims.setdefault(name, []).append(value)
+        for line in told(profiles, asked.subject or "", claims, Shelf(catalogue, settings.store).current()):
+            out.print(line, markup=False)
+        return FAULTY if profiles.faults else DONE
+    if asked.data:
+        books = Shelf(catalogue, settings.store).current()
+        lacking = list(profile_faults(books, profiles.by_key.values()))
+        for fault in lacking:
+            err.print(fault, markup=False)
+        if tell_data_faults(books, instance) or lacking:
+            return FAULTY
+    if profiles.faults:
+        return FAULTY
+    counts = {
+        "domains": catalogue.domains,
+        "metrics": catalogue.metrics,
+        "statements": catalogue.statements,
+        "scenarios": catalogue.scenarios,
+        "feeds": instance.bindings,
+        "profiles": profiles.by_key,
+    }
+    out.print(f"{settings.instance}: no faults; {', '.join(f'{len(part)} {name}' for name, part in counts.items())}")
+    return DONE
+
+
+def profiles_in_use(instance: Instance, settings: Settings) -> Profiles:
+    """Return the profiles that a server with these settings goes by."""
+    if settings.profiles == "file":
+        return instance.profiles
+    with platform(settings) as opened:
+        opened.wait()
+        return profiles_of(PostgresProfiles(opened.database).read(), instance.catalogue)
+
+
+def told(profiles: Profiles, subject: str, claims: Claims, books: Books) -> Iterator[str]:
+    """Yield which profiles somebody holds, and what they see of each scenario and domain, or why nothing."""
+    assigned = profiles.assigned_to(subject, claims)
+    yield f"profiles: {', '.join(assigned) or 'none is assigned to this subject with these claims'}"
+    if profiles.shut:
+        yield "sees nothing, as nobody does: who holds which profile cannot be told until the faults are mended"
+        return
+    if closed := [key for key in assigned if key not in profiles.by_key]:
+        yield f"sees nothing until this is mended: {', '.join(closed)}"
+        return
+    held = profiles.held_by(subject, claims)
+    yield from profile_faults(books, held)
+    reader = Reader(books, held)
+    for scenario in books.catalogue.scenarios:
+        seen = (f"{domain} {extent(reader.cell(scenario, domain))}" for domain in books.catalogue.domains)
+        yield f"{scenario}: {', '.join(seen)}"
+
+
+def extent(cell: Cell) -> str:
+    """Return how much a cell shows."""
+    return "nothing" if cell.is_nothing else "whole" if cell.is_everything else "in part"

@@ -1,0 +1,40 @@
+"""The console: where commands print, and what they take and return."""
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from engine.books.books import Books
+from engine.books.checks import data_faults
+from engine.instance.read import Instance
+
+# The console: where commands print, and what they take and return.
+
+
+DONE, FAULTY, INTERRUPTED, TERMINATED = 0, 1, 130, 143
+INSTANCE = "folder of the instance (default: SVC_INSTANCE, else instances/demo)"
+out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def takes_instance(parser: argparse.ArgumentParser) -> None:
+    """Let a command name the folder of its instance."""
+    parser.add_argument("--instance", type=Path, help=INSTANCE)
+
+
+def whole_number(text: str) -> int:
+    """Return how many of something an argument asks for."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number above 0")
+    return int(text)
+
+
+# Faults of data: what several commands tell of an instance that its books do not hold.
+
+
+def tell_data_faults(books: Books, instance: Instance) -> bool:
+    """Print what the catalogue speaks of and the books do not hold; tell whether there is any."""
+    faults = list(data_faults(books, instance.bindings))
+    for fault in faults:
+        err.print(fault, markup=False)
+    return bool(faults)

@@ -1,0 +1,130 @@
+"""tieout load: load feeds into the books."""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import polars as pl
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from engine.instance.read import Instance, read_instance
+from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.periods import Grain, PeriodRange
+from engine.model.errors import BadPeriod, MixedGrains
+from engine.model.feeds import Binding, LoadMode, LoadStatus
+from server.base.settings import Settings
+from server.base.signals import interrupt_on_sigterm
+from server.ingest.columns import lines, report_file
+from server.ingest.folder import Place, TargetBusy
+from server.ingest.load import BindingFailed, load
+from server.run.commands.console import DONE, FAULTY, err, out, takes_instance
+from server.run.embedded.platform import platform
+
+AGAIN = "then load again"
+ADVICE = {
+    LoadStatus.FAILED_CONNECT: f"See that the source is up and that its environment variable leads to it, {AGAIN}.",
+    LoadStatus.FAILED_EXTRACT: f"Mend the query or the file, or what integrations.yaml says of it, {AGAIN}.",
+    LoadStatus.FAILED_VALIDATE: f"Mend the rows at their source, or what integrations.yaml says of them, {AGAIN}.",
+    LoadStatus.FAILED_STAGE: f"See that the disk of the state folder is there, writable and not full, {AGAIN}.",
+    LoadStatus.FAILED_PUBLISH: f"See that the disk of the state folder is there, writable and not full, {AGAIN}.",
+    LoadStatus.FAILED_INTERRUPTED: "Load again.",
+}
+
+
+class BadCommand(ValueError):
+    """Arguments that make no load; says which would."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("binding", nargs="*", metavar="BINDING", help="feeds of integrations.yaml (default: all)")
+    parser.add_argument(
+        "--period", metavar="CODE|A..B", help="periods to replace, of feeds with load: replace_periods (2026-03)"
+    )
+    parser.add_argument(
+        "--due", type=instant, metavar="ISO", help="slot of the schedule that this load answers; the daemon says it"
+    )
+    takes_instance(parser)
+
+
+def instant(text: str) -> datetime:
+    """Return an instant as it is written, in UTC where it names no offset."""
+    read = datetime.fromisoformat(text)
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
+
+
+def run(asked: argparse.Namespace, settings: Settings) -> int:
+    """Load some feeds, or all."""
+    instance = read_instance(settings.instance)
+    try:
+        chosen = chosen_of(asked.binding, instance)
+        periods = periods_of(asked.period, chosen, instance.catalogue.calendar) if asked.period else None
+    except BadCommand as refused:
+        err.print(str(refused), markup=False)
+        return FAULTY
+    place = Place(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
+    interrupt_on_sigterm()
+    try:
+        with platform(settings) as opened, showing() as show:
+            opened.wait()
+            done = load(chosen, place, opened.loads, show, periods=periods, due_at=asked.due)
+    except TargetBusy as held:
+        err.print(f"Nothing was published: {held}. Load again when it has ended.", markup=False)
+        return FAULTY
+    except BindingFailed as failure:
+        err.print(f"Nothing was published. {failure} ({failure.status.value})", markup=False)
+        tell_rejects(place, failure.load_id, failure.rejects)
+        err.print(ADVICE[failure.status], markup=False)
+        return FAULTY
+    for loaded in done:
+        out.print(
+            f"{loaded.binding}: {loaded.rows_landed:,} of {loaded.rows_read:,} rows ({loaded.load})", markup=False
+        )
+        tell_rejects(place, loaded.load, loaded.rejects)
+    return DONE
+
+
+def chosen_of(keys: Sequence[str], instance: Instance) -> list[Binding]:
+    """Return the feeds of some keys, all where there is none; BadCommand where one does not exist."""
+    unknown = [key for key in keys if key not in instance.bindings]
+    if unknown:
+        raise BadCommand(f"There is no feed {', '.join(unknown)}; known: {', '.join(instance.bindings)}")
+    return [instance.bindings[key] for key in dict.fromkeys(keys or instance.bindings)]
+
+
+def periods_of(text: str, chosen: Sequence[Binding], calendar: Calendar) -> PeriodRange:
+    """Return the periods of CODE or A..B, as months where they are made of them; BadCommand where they mean none."""
+    others = [binding.key for binding in chosen if binding.mode is not LoadMode.REPLACE_PERIODS]
+    if others:
+        able = [binding.key for binding in chosen if binding.key not in others]
+        name = f"name {' '.join(able)} alone" if able else "leave it out"
+        raise BadCommand(f"--period is for feeds with load: replace_periods, unlike {', '.join(others)}; {name}.")
+    start, _, end = text.partition("..")
+    try:
+        first, last = (calendar.parse(code, "--period").code for code in (start, end or start))
+        asked = calendar.range(first, last)
+    except (BadPeriod, MixedGrains) as refusal:
+        raise BadCommand(refusal.error) from refusal
+    return calendar.within(asked, Grain.MONTH) or asked
+
+
+@contextmanager
+def showing() -> Iterator[Callable[[str, str, int], None]]:
+    """Show what a load does as it goes on."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        task = progress.add_task("")
+
+        def show(binding: str, doing: str, rows: int) -> None:
+            progress.update(task, description=f"{binding}: {doing} {rows:,} rows" if rows else f"{binding}: {doing}")
+
+        yield show
+
+
+def tell_rejects(place: Place, load_id: str, rejects: pl.DataFrame) -> None:
+    """Print the first rejected rows and where all of them are."""
+    for line in lines(rejects):
+        err.print(f"  {line}", markup=False)
+    if not rejects.is_empty():
+        err.print(f"  all of them: {report_file(place.rejects, load_id)}", markup=False)

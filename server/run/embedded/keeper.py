@@ -1,0 +1,224 @@
+"""A keeper: keeps one embedded server running, in whichever process of several that use it holds its lock.
+
+    keeper = Keeper(program)
+    keeper.start()          # returns at once
+    keeper.wait(20)         # until the server answers; StoreDown says why it does not
+    keeper.close()          # stops the server, if this process keeps it
+
+The first process keeps the server; the others wait on the lock in a thread, so that one of them takes over when it
+ends. The server inherits the lock, so that whoever takes over knows that nothing of the one before is left. It is a
+child of that thread and ends with it, even where the process is killed.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from re import Pattern
+from signal import Signals
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import IO, Protocol
+
+from server.base.interfaces import StoreDown
+from server.base.settings import variable_of
+from server.run.embedded import launch
+from server.run.embedded.binaries import CannotStart, private_folder
+
+LOCK, LOG, LAST_LOG = "keeper.lock", "server.log", "server.log.1"
+ASKING, QUEUEING = 0.02, 0.1  # seconds between two looks at a server, at a lock
+STEADY = 5.0  # a server that ran so long is started again at once
+SOONEST, LATEST = 0.1, 10.0  # seconds until one is that did not
+STOPPING = 20.0  # until one that does not stop is killed
+ROOM = 1 << 20  # bytes: with less a server does not start
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}  # nothing of ours: it may hold secrets
+
+
+class Program(Protocol):
+    """A server that can be embedded."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def folder(self) -> Path:
+        """Where its data, lock and log are."""
+
+    @property
+    def sockets(self) -> Path:
+        """Where its socket is: the same folder, or one with a shorter name."""
+
+    @property
+    def ending(self) -> Signals:
+        """The signal that stops it cleanly."""
+
+    @property
+    def unprivileged(self) -> bool:
+        """Whether it refuses to run as root."""
+
+    @property
+    def complaint(self) -> Pattern[str]:
+        """What its log says last where it cannot go on."""
+
+    def prepare(self, lock: int, *, first: bool) -> Sequence[str | Path]:
+        """Make what it needs and return its command line; `first` where nothing of an earlier run can be alive."""
+
+    def answers(self) -> bool:
+        """Tell whether it takes connections."""
+
+
+class Keeper:
+    """Keeps one server running, or waits for one that its parent keeps."""
+
+    def __init__(self, program: Program, *, keeps: bool = True) -> None:
+        self._program = program
+        self._keeps = keeps
+        self._thread: Thread | None = None
+        self._starting = Lock()
+        self._stop = Event()
+        self._server: subprocess.Popen[bytes] | None = None
+        self._failure: str | None = None
+
+    def start(self) -> None:
+        """See to it in the background that the server runs."""
+        with self._starting:
+            if self._thread is None and self._keeps:
+                self._thread = Thread(target=self._keep, name=f"keeper of {self._program.name}", daemon=True)
+                self._thread.start()
+
+    def wait(self, seconds: float) -> None:
+        """Return once the server takes connections; StoreDown where it does not within some seconds."""
+        deadline = monotonic() + seconds
+        try:
+            private_folder(self._program.sockets)  # before whoever listens there is believed
+        except (CannotStart, OSError) as failure:
+            raise StoreDown(f"the embedded {self._program.name} cannot be started: {failure}") from failure
+        while not self._program.answers():
+            if monotonic() > deadline or (self._keeps and not (self._thread and self._thread.is_alive())):
+                raise StoreDown(self.trouble() or f"the embedded {self._program.name} is not up yet")
+            self._stop.wait(ASKING)
+
+    def trouble(self) -> str | None:
+        """Return why the server is not up, None where it is or where this process does not know."""
+        if self._failure is None or self._program.answers():
+            return None
+        return f"the embedded {self._program.name} {self._failure}"
+
+    def close(self) -> None:
+        """Stop the server if this process keeps it; return when it is gone."""
+        self._stop.set()
+        if self._thread is None:
+            return
+        self._thread.join(STOPPING if self._tell(self._program.ending) else None)
+        if self._thread.is_alive():
+            self._tell(Signals.SIGKILL)
+            self._thread.join()
+
+    def _tell(self, signal: Signals) -> bool:
+        server = self._server
+        if server is not None:
+            server.send_signal(signal)
+        return server is not None
+
+    def _keep(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._keep_once()
+            except CannotStart as failure:
+                self._failure = f"cannot be started: {failure}"
+                return
+            except OSError as failure:
+                self._failure = f"cannot be started: {failure}"
+                self._stop.wait(LATEST)
+
+    def _keep_once(self) -> None:
+        folder = private_folder(self._program.folder)
+        with (folder / LOCK).open("a") as lock:
+            if not self._acquire(lock):
+                return
+            self._run(lock.fileno())
+            if self._program.sockets != folder:
+                shutil.rmtree(self._program.sockets, ignore_errors=True)
+
+    def _acquire(self, lock: IO[str]) -> bool:
+        while not self._stop.is_set():
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._stop.wait(QUEUEING)
+            else:
+                return True
+        return False
+
+    def _run(self, lock: int) -> None:
+        pause, first, folder = 0.0, True, self._program.folder
+        while not self._stop.wait(pause):
+            private_folder(self._program.sockets)
+            command = self._program.prepare(lock, first=first)
+            if self._stop.is_set():
+                return
+            began = monotonic()
+            with log_of(folder) as log:
+                self._server = started(self._program, command, log, lock)
+                if self._stop.is_set():
+                    self._tell(self._program.ending)
+                status = self._server.wait()
+            if status == launch.REFUSED:
+                raise refused(last_words(folder))
+            self._failure = f"ended: {why_ended(self._program, status)}"
+            pause = 0.0 if monotonic() - began > STEADY else min(max(SOONEST, 2 * pause), LATEST)
+            first = False
+
+
+def started(
+    program: Program, command: Sequence[str | Path], output: IO[bytes] | int, lock: int
+) -> subprocess.Popen[bytes]:
+    """Start a program that ends with this thread, in a session of its own so that Ctrl-C does not reach it."""
+    how = [str(os.getpid()), str(int(program.ending)), "1" if program.unprivileged and os.geteuid() == 0 else "0"]
+    return subprocess.Popen(  # noqa: S603 - the programs are those found beside this
+        [sys.executable, "-I", "-S", launch.__file__, *how, *command],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        env=ENVIRONMENT,
+        cwd=program.folder,
+        pass_fds=(lock,),
+        start_new_session=True,
+    )
+
+
+@contextmanager
+def log_of(folder: Path) -> Iterator[IO[bytes]]:
+    """Open a new log for a server, keeping the one before."""
+    if (folder / LOG).exists():
+        (folder / LOG).replace(folder / LAST_LOG)
+    with (folder / LOG).open("wb") as log:
+        yield log
+
+
+def why_ended(program: Program, status: int) -> str:
+    """Return why a server ended."""
+    said = program.complaint.findall((program.folder / LOG).read_text(encoding="utf-8", errors="replace"))
+    if said:
+        return str(said[-1])
+    if shutil.disk_usage(program.folder).free < ROOM:  # there was none for its log, either
+        return f"no space is left in {program.folder}; free some, and it is started again"
+    return f"exit status {status}; see {program.folder / LOG}"
+
+
+def last_words(folder: Path) -> str:
+    """Return the last line of a server's log."""
+    lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line for line in reversed(lines) if line), "it said nothing")
+
+
+def refused(why: str) -> CannotStart:
+    """Return the failure of a machine that does not let a server be started from this process."""
+    return CannotStart(
+        f"{why}; run Tieout as another user than root, or set {variable_of('database_url')} to a database"
+    )

@@ -1,0 +1,147 @@
+"""The embedded servers: PostgreSQL and Valkey, each on one socket that nobody else can reach."""
+
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGINT, SIGTERM, Signals
+from subprocess import PIPE
+from typing import ClassVar
+
+from server.run.embedded import launch
+from server.run.embedded.binaries import CannotStart, PostgresBinaries, answers, socket_folder
+from server.run.embedded.keeper import refused, started
+
+# The embedded PostgreSQL: one user, one socket that nobody else can reach, durable, small.
+
+
+USER, DATABASE = "tieout", "postgres"
+POSTGRES_SOCKET = ".s.PGSQL.5432"
+DATA, UNFINISHED, VERSION, PID_FILE = "data", "data.new", "PG_VERSION", "postmaster.pid"
+STATUS = 7  # line of the file that says whether it takes connections
+READY = "ready"
+INITIAL = (f"--username={USER}", "--auth-local=trust", "--auth-host=reject", "--encoding=UTF8", "--locale=C")
+POSTGRES_CONFIGURATION = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "shared_buffers": "32MB",
+    "max_connections": "100",  # each process has up to 8, and there may be many workers
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_wal_size": "128MB",
+    "jit": "off",
+    "log_checkpoints": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+IO_METHOD_SINCE = 18
+FAULT = re.compile(r"(?:error|FATAL|PANIC):\s+(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedPostgres:
+    """A PostgreSQL whose data, log and socket are in a folder, and whose programs are looked for when it starts."""
+
+    find: Callable[[], PostgresBinaries]
+    folder: Path
+
+    name: ClassVar[str] = "PostgreSQL"
+    ending: ClassVar[Signals] = SIGINT  # ends sessions, writes a checkpoint
+    unprivileged: ClassVar[bool] = True
+    complaint: ClassVar[re.Pattern[str]] = FAULT
+
+    @property
+    def sockets(self) -> Path:
+        """Where its socket is."""
+        return socket_folder(self.folder, POSTGRES_SOCKET)
+
+    @property
+    def uri(self) -> str:
+        """How to connect to it."""
+        return f"postgresql://{USER}@/{DATABASE}?host={self.sockets}"
+
+    def prepare(self, lock: int, *, first: bool) -> Sequence[str | Path]:
+        """Make its data where there are none and return its command line."""
+        binaries = self.find()
+        data = self.folder / DATA
+        if not data.is_dir():
+            self._initialise(binaries, lock)
+        made_by = (data / VERSION).read_text(encoding="ascii").strip()
+        if made_by != str(binaries.major):
+            raise CannotStart(
+                f"its data in {data} are of PostgreSQL {made_by} and {binaries.folder} has {binaries.major}; "
+                f"set PG_BIN_DIR to the programs of PostgreSQL {made_by}, or restore a backup into a new state folder"
+            )
+        if first:  # the number in it may be that of another process by now, which PostgreSQL would wait for
+            (data / PID_FILE).unlink(missing_ok=True)
+        configured = {**POSTGRES_CONFIGURATION, "unix_socket_directories": str(self.sockets)}
+        if binaries.major >= IO_METHOD_SINCE:
+            configured["io_method"] = "sync"  # no processes of its own for reading
+        options = [part for name, value in configured.items() for part in ("-c", f"{name}={value}")]
+        return [binaries.program("postgres"), "-D", data, *options]
+
+    def _initialise(self, binaries: PostgresBinaries, lock: int) -> None:
+        """Make the data aside and give them their name when they are whole."""
+        unfinished = self.folder / UNFINISHED
+        shutil.rmtree(unfinished, ignore_errors=True)
+        with started(self, [binaries.program("initdb"), f"--pgdata={unfinished}", *INITIAL], PIPE, lock) as initdb:
+            said = initdb.communicate()[0].decode(errors="replace").strip()
+        if initdb.returncode == launch.REFUSED:
+            raise refused(said)
+        if initdb.returncode != 0:
+            why = FAULT.findall(said)
+            raise OSError(f"initdb: {why[-1] if why else f'exit status {initdb.returncode}'}")
+        unfinished.rename(self.folder / DATA)
+
+    def answers(self) -> bool:
+        """Tell whether it takes connections: whether it says so to who looks, and listens."""
+        try:
+            lines = (self.folder / DATA / PID_FILE).read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return False
+        return len(lines) > STATUS and lines[STATUS].strip() == READY and answers(self.sockets / POSTGRES_SOCKET)
+
+
+# The embedded Valkey: a cache in memory on one socket that nobody else can reach.
+
+
+VALKEY_SOCKET = "valkey.sock"
+VALKEY_CONFIGURATION = (
+    *("--port", "0", "--unixsocketperm", "700"),
+    *("--save", "", "--appendonly", "no"),
+    *("--maxmemory", "256mb", "--maxmemory-policy", "volatile-lru"),  # never a lease: leases do not expire
+    *("--lazyfree-lazy-user-del", "yes"),
+    *("--client-output-buffer-limit", "normal 64mb 32mb 10"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedValkey:
+    """A Valkey whose log and socket are in a folder, and whose program is looked for when it starts."""
+
+    find: Callable[[], Path]
+    folder: Path
+
+    name: ClassVar[str] = "Valkey"
+    ending: ClassVar[Signals] = SIGTERM
+    unprivileged: ClassVar[bool] = False
+    complaint: ClassVar[re.Pattern[str]] = re.compile(r" # (?!WARNING)(.+)")
+
+    @property
+    def sockets(self) -> Path:
+        """Where its socket is."""
+        return socket_folder(self.folder, VALKEY_SOCKET)
+
+    @property
+    def socket(self) -> Path:
+        """How to connect to it."""
+        return self.sockets / VALKEY_SOCKET
+
+    def prepare(self, lock: int, *, first: bool) -> Sequence[str | Path]:  # noqa: ARG002 - nothing of it outlives it
+        """Return its command line."""
+        return [self.find(), "--unixsocket", self.socket, "--dir", self.folder, *VALKEY_CONFIGURATION]
+
+    def answers(self) -> bool:
+        """Tell whether it takes connections."""
+        return answers(self.socket, b"PING\r\n", b"+PONG\r\n")

@@ -1,0 +1,128 @@
+"""The parent of the workers: what is there once for all of them."""
+
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from socket import socket
+
+from engine.books.books import Shelf
+from engine.books.checks import data_faults
+from server.base.settings import Settings, variable_of
+from server.caller.profiles import LiveProfiles, followed
+from server.ingest.folder import reread
+from server.ops.checks import NO_BOOKS, ArtifactsFolder, StoredBooks, tell_of_loads, use_database
+from server.ops.readiness import Check, HealthBoard, Readiness, operated
+from server.run.embedded.platform import Platform, hold_to_cache, platform
+from server.run.workers.process import Brief, taken
+from server.run.workers.supervisor import Duties, Supervisor
+from server.stores.profiles import source_of
+from server.telemetry.calls import collects
+from server.telemetry.metrics import Metrics
+
+HEALTH = "health.json"
+NO_CACHE = (
+    "there is none, for no Valkey can be embedded on this machine: the worker keeps results in its memory, and they "
+    f"are gone with it; set {variable_of('cache_host')} to have one"
+)
+log = logging.getLogger("tieout")
+
+
+class Parent:
+    """Reads the instance, keeps the embedded servers, answers operators, and has workers kept."""
+
+    def __init__(self, settings: Settings, folder: Path, supervisor: Supervisor) -> None:
+        collects(os.environ)  # BadSetting, before there are workers to find it
+        hold_to_cache(settings)
+        self._settings = settings
+        self._folder = folder
+        self._supervisor = supervisor
+        self._copies = 0
+        self._taken = taken(settings.instance, self._next_copy())
+
+    @property
+    def name(self) -> str:
+        """What the books are called."""
+        return self._taken.instance.catalogue.name
+
+    def run(self, for_operators: socket, announce: Callable[[], None]) -> int:
+        """Serve until told to stop, and return the exit status; `announce` is called whenever a worker is ready."""
+        release = version("tieout")
+        metrics = Metrics(release, self._folder)
+        metrics.watch(lambda: self._supervisor.processes)
+        with platform(self._settings) as opened:
+            opened.start()  # beside opening the books
+            for fault in self._data_faults():
+                log.warning(fault)
+            profiles = LiveProfiles(source_of(self._settings, opened.database), self._taken.instance.catalogue)
+            readiness = self._readiness(opened, profiles, metrics)
+            duties = Duties(
+                brief=self._brief(),
+                reread=partial(self._reread, profiles),
+                serving=announce,
+                ended=metrics.ended,
+            )
+            with followed(profiles), operated(for_operators, readiness, metrics):
+                told = {"url": self._settings.base_url, "operators": self._settings.ops_bind, "release": release}
+                log.info("serving", extra=told)
+                try:
+                    return self._supervisor.run(duties)
+                finally:
+                    log.info("stopped")
+
+    def _next_copy(self) -> Path:
+        shutil.rmtree(self._folder / f"instance-{self._copies - 1}", ignore_errors=True)  # nobody starts from it
+        self._copies += 1
+        return self._folder / f"instance-{self._copies}"
+
+    def _brief(self) -> Brief:
+        return Brief(settings=self._settings, files=self._taken.files, health=self._folder / HEALTH)
+
+    def _reread(self, profiles: LiveProfiles) -> Brief | None:
+        read = reread(self._settings.instance, partial(taken, into=self._next_copy()))
+        if read is None:
+            return None
+        self._taken = read
+        profiles.fit(read.instance.catalogue)
+        log.info(
+            "the files of %s were read anew: catalogue %s", self._settings.instance, read.instance.catalogue.version
+        )
+        return self._brief()
+
+    def _data_faults(self) -> Iterable[str]:
+        instance = self._taken.instance
+        books = Shelf(instance.catalogue, self._settings.store).current()
+        return data_faults(books, instance.bindings) if books.version else [NO_BOOKS]
+
+    def _readiness(self, opened: Platform, profiles: LiveProfiles, metrics: Metrics) -> Readiness:
+        files = ArtifactsFolder(self._settings.files, self._settings.free_megabytes)
+        books = StoredBooks(self._taken.instance.catalogue, self._settings.store, metrics.books)
+        checks = [
+            Check(name="relational_database", run=partial(use_database, opened.database)),
+            Check(name="analytical_store", run=books.use),
+            Check(name="cache_store", run=partial(self._use_cache, opened)),
+            Check(name="artifacts", run=partial(self._use_files, files)),
+        ]
+        tell = partial(tell_of_loads, opened.loads, lambda: self._taken.instance.bindings, metrics)
+        beside = [
+            Check(name="load_history", run=tell),
+            Check(name="profiles", run=lambda: metrics.profiles(len(profiles.faults), profiles.age)),
+        ]
+        return Readiness(checks, metrics, beside=beside, post=HealthBoard(self._folder / HEALTH).post)
+
+    def _use_cache(self, opened: Platform) -> str | None:
+        if opened.cache is None:
+            return NO_CACHE
+        opened.cache.ping()
+        alone = self._supervisor.counting_alone
+        return (
+            f"workers that still count calls by themselves, against their share of the caps: {alone}" if alone else None
+        )
+
+    def _use_files(self, files: ArtifactsFolder) -> str | None:
+        files.use()
+        without = self._supervisor.no_scripts
+        return f"workers that do not offer eval_chart_transform: {len(without)}; {without[0]}" if without else None

@@ -1,0 +1,1 @@
+"""The worker processes that answer calls, and their supervisor."""

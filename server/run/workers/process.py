@@ -1,0 +1,231 @@
+"""One worker as its parent sees it: its process, their pipe, and the folder that all processes of a server share."""
+
+import errno
+import fcntl
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from os import geteuid
+from pathlib import Path
+from signal import Signals
+from tempfile import TemporaryDirectory, gettempdir
+from threading import Thread
+from time import monotonic, time
+
+from engine.instance.documents import InstanceFaults, read_document
+from engine.instance.profiles import FILE as PROFILES
+from engine.instance.read import FILES, Instance, read_instance
+from server.base.settings import Settings
+from server.telemetry.metrics import environment
+
+# The files of an instance as they were read: copied, so that workers started later read the same.
+
+
+BESIDE = ("orientation.md",)
+TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An instance, and the copy of its files."""
+
+    instance: Instance
+    files: Path
+
+
+def taken(folder: Path, into: Path) -> Taken:
+    """Read an instance and copy what was read; InstanceFaults where it cannot be taken."""
+    for _ in range(TRIES):
+        instance = read_instance(folder)
+        shutil.rmtree(into, ignore_errors=True)
+        for file in files_of(folder):
+            (into / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(folder / file, into / file)
+        try:
+            if read_instance(into).catalogue.version == instance.catalogue.version:
+                return Taken(instance, into)
+        except InstanceFaults:  # the files changed since they were read
+            continue
+    raise OSError(errno.EBUSY, "its files change all the time", str(folder))
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return what an instance is read from, relative to its folder."""
+    tree = read_document(folder, "instance.yaml").tree
+    calendar = tree.get("calendar") if isinstance(tree, dict) else None
+    named = [*BESIDE, calendar] if isinstance(calendar, str) else [*BESIDE]
+    patterns = FILES.keys() - {PROFILES}  # which are followed where they stand, and keep nobody from serving
+    found = [path for pattern in patterns for path in folder.glob(pattern)]
+    return [path.relative_to(folder) for path in found] + [Path(name) for name in named if (folder / name).is_file()]
+
+
+# The run folder: what the processes of one running server share, gone when it ends.
+
+
+PREFIX, LOCK = "tieout-run-", "lock"
+SETTLING = 60.0  # seconds that a new folder may be without its lock
+
+
+@contextmanager
+def run_folder() -> Iterator[Path]:
+    """Lend a folder of this process; one that was left by a process that was killed is removed."""
+    for path in Path(gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            if is_left(path):
+                shutil.rmtree(path, ignore_errors=True)
+    with (
+        TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
+        (Path(name) / LOCK).open("w") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield Path(name)
+
+
+def is_left(folder: Path) -> bool:
+    """Tell whether a run folder is of this user and nobody's any more."""
+    found = folder.lstat()
+    if found.st_uid != geteuid() or time() - found.st_mtime < SETTLING:
+        return False
+    with (folder / LOCK).open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+# Messages: what a parent and each of its workers tell each other, over a pipe of the two alone.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """What a worker goes by; the first that it is told."""
+
+    settings: Settings
+    files: Path  # of the instance, as the parent read them
+    health: Path  # where the parent writes how the service stands
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Take no more connections, answer what is under way, and end.
+
+    Patiently: what comes on connections that are open is answered as well, and tells its client to open another.
+    """
+
+    patiently: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The worker takes connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overrun:
+    """A call computes on although its deadline is long past; nothing but the end of the worker ends it."""
+
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
+class CountsAlone:
+    """Whether the worker counts calls by itself, against its share of the caps, for the cache store does not."""
+
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoScripts:
+    """The worker runs no scripts of charts, for its jail does not hold."""
+
+    reason: str
+
+
+# One worker as its parent sees it: a process that ends with its parent, and the pipe between the two.
+
+
+class Phase(Enum):
+    """How far a worker is."""
+
+    STARTING = "starting"
+    SERVING = "serving"
+    LEAVING = "leaving"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The process of a worker is gone."""
+
+    status: int
+
+    def __str__(self) -> str:
+        """Say how it ended."""
+        return f"by {Signals(-self.status).name}" if self.status < 0 else f"with status {self.status}"
+
+
+Told = Ready | Overrun | CountsAlone | NoScripts | Ended
+Tell = Callable[["Worker", Told], None]
+
+
+class Worker:
+    """A worker, from its start to its end; what it says is told from a thread of its own."""
+
+    def __init__(self, program: str, listening: socket.socket, folder: Path, tell: Tell) -> None:
+        self.phase = Phase.STARTING
+        self.since = monotonic()  # when the phase began
+        self.limit = float("inf")  # when the phase has to be over
+        self.outdated = False  # there is something newer to go by
+        self.counts_alone = False
+        self.no_scripts: str | None = None  # why it runs none
+        self._control, theirs = Pipe()
+        with theirs:
+            given = [theirs.fileno(), listening.fileno()]
+            # a session of its own: an interrupt from the keyboard reaches the parent alone, which ends calls in order
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                [sys.executable, "-P", "-m", program, *map(str, given), str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=given,
+                start_new_session=True,
+                env={**os.environ, **environment(folder)},
+            )
+        Thread(target=self._listen, args=(self._control, tell), name=f"worker {self.pid}", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """The id of its process."""
+        return self._process.pid
+
+    def enter(self, phase: Phase, seconds: float) -> None:
+        """Begin a phase that may last so long."""
+        self.phase, self.since = phase, monotonic()
+        self.limit = self.since + seconds
+
+    def tell(self, message: object) -> None:
+        """Tell it something; one that is gone hears nothing."""
+        with suppress(OSError):
+            self._control.send(message)
+
+    def leave(self, seconds: float, *, patiently: bool) -> None:
+        """Let it answer what is under way and end, within some seconds."""
+        self.enter(Phase.LEAVING, seconds)
+        self.tell(Leave(patiently))
+
+    def kill(self) -> None:
+        """End it."""
+        self.limit = float("inf")
+        self._process.kill()
+
+    def _listen(self, control: Connection, tell: Tell) -> None:
+        with control, suppress(EOFError, OSError):
+            while True:
+                tell(self, control.recv())
+        tell(self, Ended(self._process.wait()))

@@ -1,0 +1,183 @@
+"""The supervisor: keeps so many workers serving, replaces them one after the other, and ends them all.
+
+    supervisor = Supervisor(settings, listening, folder)
+    supervisor.begin()      # a first worker starts beside whatever its parent does meanwhile
+    supervisor.run(duties)  # until told to stop; the exit status
+
+Workers take connections from one socket that the parent holds, so that none is refused while one of them is replaced.
+A new worker is ready before an old one leaves. One that dies is replaced, at once where it had served for a while.
+"""
+
+import logging
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+from server.base.settings import Settings
+from server.base.signals import on_hangup
+from server.run.workers.process import Brief, CountsAlone, Ended, NoScripts, Overrun, Phase, Ready, Told, Worker
+
+GRACE = 5.0  # seconds that calls may take beyond their deadline
+STARTING = 60.0  # that a worker may take to start, on a slow machine
+FAREWELL = 3.0  # that one may take to end when its calls have
+RESTING = 7.0  # that connections without a call are waited for, where a worker leaves patiently
+STEADY = 5.0  # one that served so long is replaced at once
+SOONEST, LATEST = 0.1, 10.0  # until one is that did not
+TICK = 0.5
+WORKERS = "server.run.workers"
+STATUS = {signal.SIGTERM: 143, signal.SIGINT: 130}
+Heard = signal.Signals | tuple[Worker, Told]
+log = logging.getLogger("tieout.workers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duties:
+    """What the parent does beside keeping workers."""
+
+    brief: Brief
+    reread: Callable[[], Brief | None]  # None where the files were not taken
+    serving: Callable[[], None]  # whenever a worker is ready
+    ended: Callable[[int], None]  # with the process id of each worker that is gone
+
+
+class Supervisor:
+    """Keeps workers; all of it on one thread, which hears of signals and workers through one queue."""
+
+    def __init__(self, settings: Settings, listening: socket.socket, folder: Path, program: str = WORKERS) -> None:
+        self._wanted = settings.workers
+        self._answering = settings.deadline_seconds + GRACE + FAREWELL
+        self._listening = listening
+        self._folder = folder
+        self._program = program
+        self._inbox: SimpleQueue[Heard] = SimpleQueue()
+        self._workers: list[Worker] = []
+        self._brief: Brief | None = None
+        self._next_start = self._pause = 0.0
+        self._status: int | None = None  # to exit with, once told to stop
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        for worker in self._workers:
+            worker.kill()
+
+    @property
+    def processes(self) -> list[int]:
+        """The process ids of the workers."""
+        return [worker.pid for worker in self._workers]
+
+    @property
+    def counting_alone(self) -> int:
+        """How many workers count calls by themselves."""
+        return sum(worker.counts_alone for worker in self._workers)
+
+    @property
+    def no_scripts(self) -> Sequence[str]:
+        """Why workers run no scripts, each that runs none."""
+        return [worker.no_scripts for worker in self._workers if worker.no_scripts is not None]
+
+    def begin(self) -> None:
+        """Start a worker; before there is a brief, it waits for one."""
+        worker = Worker(self._program, self._listening, self._folder, lambda *told: self._inbox.put(told))
+        worker.enter(Phase.STARTING, STARTING)
+        self._workers.append(worker)
+        if self._brief is not None:
+            worker.tell(self._brief)
+
+    def run(self, duties: Duties) -> int:
+        """Keep workers until told to stop, and return the exit status when the last is gone."""
+        for number in STATUS:
+            signal.signal(number, lambda told, _: self._inbox.put(signal.Signals(told)))
+        on_hangup(lambda: self._inbox.put(signal.SIGHUP))
+        self._brief = duties.brief
+        for worker in self._workers:
+            worker.tell(self._brief)
+        while self._workers or self._status is None:
+            self._settle()
+            with suppress(Empty):
+                self._heed(self._inbox.get(timeout=TICK), duties)
+        return self._status
+
+    def _settle(self) -> None:
+        """Take the next step towards as many workers as are wanted, all of them up to date."""
+        now = monotonic()
+        for worker in self._workers:
+            if now > worker.limit:
+                log.warning("worker %d is %s for too long and is killed", worker.pid, worker.phase.value)
+                worker.kill()
+        if self._status is not None:
+            return
+        serving = [worker for worker in self._workers if worker.phase is Phase.SERVING]
+        starting = any(worker.phase is Phase.STARTING for worker in self._workers)
+        fresh = sum(not worker.outdated for worker in serving)
+        room = len(self._workers) <= 2 * self._wanted  # those that leave slowly must not pile up
+        if fresh < self._wanted and room and not starting and now >= self._next_start:
+            self.begin()
+        outdated = [worker for worker in serving if worker.outdated]
+        if outdated and len(serving) > self._wanted:
+            outdated[0].leave(self._answering + RESTING, patiently=True)
+
+    def _heed(self, heard: Heard, duties: Duties) -> None:
+        match heard:
+            case worker, told:
+                self._hear(worker, told, duties)
+            case signal.SIGHUP:
+                brief = duties.reread()
+                if brief is not None:
+                    self._brief = brief
+                    for worker in self._workers:
+                        worker.outdated = True
+            case _ if self._status is None:
+                self._stop(STATUS[heard])
+            case _:
+                log.warning("told to stop again; calls in flight are cut")
+                for worker in self._workers:
+                    worker.kill()
+
+    def _hear(self, worker: Worker, told: Told, duties: Duties) -> None:
+        match told:
+            case Ready():
+                self._serves(worker)
+                duties.serving()
+            case CountsAlone(alone):
+                worker.counts_alone = alone
+            case NoScripts(reason):
+                worker.no_scripts = reason
+            case Overrun(tool):
+                log.error("a call of %s does not end; worker %d is replaced", tool, worker.pid)
+                worker.outdated = True
+            case Ended():
+                self._workers.remove(worker)
+                duties.ended(worker.pid)
+                self._gone(worker, told)
+
+    def _serves(self, worker: Worker) -> None:
+        log.info("worker %d serves", worker.pid)
+        if self._status is None:
+            worker.enter(Phase.SERVING, float("inf"))
+
+    def _gone(self, worker: Worker, ended: Ended) -> None:
+        if worker.phase is Phase.LEAVING:
+            log.info("worker %d left", worker.pid)
+            return
+        log.error("worker %d ended while it was %s, %s", worker.pid, worker.phase.value, ended)
+        steady = worker.phase is Phase.SERVING and monotonic() - worker.since > STEADY
+        self._pause = 0.0 if steady else min(max(SOONEST, 2 * self._pause), LATEST)
+        self._next_start = monotonic() + self._pause
+
+    def _stop(self, status: int) -> None:
+        log.info("stops; calls in flight are answered first")
+        self._status = status
+        self._listening.close()
+        for worker in self._workers:
+            if worker.phase is Phase.STARTING:
+                worker.kill()
+            worker.leave(self._answering, patiently=False)

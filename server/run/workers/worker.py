@@ -1,0 +1,156 @@
+"""A worker: the process that answers calls, on a socket that it shares, until its parent tells it to leave."""
+
+import asyncio
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from functools import partial
+from multiprocessing.connection import Connection
+from threading import Thread
+
+from engine.books.books import Shelf
+from engine.instance.read import Instance, read_instance
+from sandbox.pool import WORKER, Pool
+from server.auth.bearer import authority_of, secrets_of
+from server.base.interfaces import Loads
+from server.base.settings import Settings
+from server.base.signals import end_with
+from server.caller.caller import Callers, Keeping, Recorder, recorded
+from server.caller.feeds import Feeds
+from server.caller.files import archive_of, swept
+from server.caller.importer import importer_of
+from server.caller.profiles import LiveProfiles, followed
+from server.caller.scripts import Workshop
+from server.http.app import HttpServer, application
+from server.http.dispatch import Dispatch
+from server.http.playground import playground
+from server.http.transfers import transfer_routes
+from server.ops.readiness import HealthBoard
+from server.run.embedded.platform import Platform, platform
+from server.run.workers.process import Brief, CountsAlone, Leave, NoScripts, Overrun, Ready
+from server.stores.leases import CacheLeases, SharedLeases
+from server.stores.loads import PostgresLoads
+from server.stores.memory import MemoryLeases
+from server.stores.postgres import Spared
+from server.stores.profiles import source_of
+from server.telemetry.calls import Telemetry, traced
+from server.telemetry.logs import log_to
+from server.telemetry.metrics import CallMetrics
+from server.tools.tool import Tool
+from server.tools.toolbox import TOOLS
+
+ORPHANED = 1  # exit status
+TURN = 0.0005  # seconds of a thread of heavy calls; light calls wait for several of them
+Places = SharedLeases | MemoryLeases  # for calls
+OPEN_FILES = 1 << 14  # connections, and files of the books
+log = logging.getLogger("tieout")
+
+
+def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = TOOLS, scripts: str = WORKER) -> None:
+    """Serve until told to leave; without a parent there is nobody to serve for.
+
+    `scripts` is the module that runs those of charts.
+    """
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # is for the parent
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    if not end_with(parent):
+        return
+    sys.setswitchinterval(TURN)
+    told = Connection(control)
+    with suppress(EOFError):
+        brief: Brief = told.recv()
+        settings = brief.settings
+        log_to(sys.stderr, settings.log_format, secrets_of(settings))
+        instance, metrics = read_instance(brief.files), CallMetrics()
+        with traced(), platform(settings, keeps=False) as opened:
+            telemetry = Telemetry(metrics)
+            profiles = LiveProfiles(source_of(settings, opened.database), instance.catalogue)
+            spared = Spared(opened.database)
+            archive = archive_of(settings, spared)
+            recorder = Recorder(archive.principals)
+            keeping = Keeping(opened.snapshots, archive, recorder, importer_of(settings))
+            workshop = Workshop(Pool(settings.scripts_at_once, scripts))
+            Thread(target=try_scripts, args=(workshop, told), name="first look at the jail", daemon=True).start()
+            callers = callers_of(settings, instance, PostgresLoads(spared), keeping, profiles, workshop)
+            leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
+            dispatch = Dispatch(callers, settings, telemetry, leases, tools, partial(overran, told))
+            health, authority = HealthBoard(brief.health), authority_of(settings)
+            beside = [*transfer_routes(callers, archive, settings), *playground(settings)]
+            app = application(dispatch, authority, settings, health, metrics, beside=beside)
+            server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
+            with closing(workshop), followed(profiles), recorded(recorder), swept(archive):
+                asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))
+
+
+async def serve(
+    server: HttpServer, leases: SharedLeases | MemoryLeases, told: Connection, listening: socket.socket
+) -> None:
+    """Answer calls until told to leave."""
+    Thread(target=heed, args=(told, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
+    keeping = asyncio.create_task(leases.keep())
+    keeping.add_done_callback(lambda _: server.leave(patiently=True))  # without them caps would not hold
+    await server.serve(sockets=[listening])
+    keeping.cancel()
+    await asyncio.wait({keeping})
+
+
+def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]) -> Places:
+    """Return places for calls: of the caps in the cache store, or of this worker's share of them."""
+    caps = settings.calls_per_caller, settings.calls
+    share = MemoryLeases(*(max(1, cap // settings.workers) for cap in caps))
+    return (
+        share
+        if opened.cache_address is None
+        else SharedLeases(CacheLeases(opened.cache_address, *caps), share, tell=tell)
+    )
+
+
+def callers_of(
+    settings: Settings,
+    instance: Instance,
+    loads: Loads,
+    keeping: Keeping,
+    profiles: LiveProfiles,
+    workshop: Workshop,
+) -> Callers:
+    """Return who may call, of the instance as the parent read it."""
+    shelf = Shelf(instance.catalogue, settings.store)
+    Thread(target=shelf.current, name="first look at the books", daemon=True).start()
+    feeds = Feeds.of(instance.bindings, loads, os.environ)
+    return Callers(instance, shelf, feeds, keeping, settings.answer_tokens, settings.row_cap, profiles, workshop)
+
+
+def try_scripts(workshop: Workshop, told: Connection) -> None:
+    """Start what runs scripts, and tell the log and the parent where none can run."""
+    trouble = workshop.pool.trouble()
+    if trouble is not None:
+        log.warning("eval_chart_transform is not offered, scripts cannot run here: %s", trouble)
+        told.send(NoScripts(trouble))
+
+
+def counts_alone(told: Connection, telemetry: Telemetry, alone: bool) -> None:
+    """Tell the parent and the metrics whether this worker counts calls by itself."""
+    told.send(CountsAlone(alone))
+    telemetry.counts_alone(alone=alone)
+
+
+def overran(told: Connection, tool: str) -> None:
+    """Tell the parent that this worker has to be replaced."""
+    told.send(Overrun(tool))
+
+
+def heed(told: Connection, loop: asyncio.AbstractEventLoop, server: HttpServer) -> None:
+    """Do what the parent says; end at once where it is gone."""
+    try:
+        while True:
+            leave: Leave = told.recv()
+            loop.call_soon_threadsafe(partial(server.leave, patiently=leave.patiently))
+    except (EOFError, OSError):
+        os._exit(ORPHANED)

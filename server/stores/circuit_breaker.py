@@ -1,0 +1,72 @@
+"""A breaker: what spares callers the wait for a store that did not answer the last times."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import uniform
+from threading import Lock
+from time import monotonic
+
+from server.base.interfaces import StoreDown, StoreFull
+
+FAILURES = 3  # in a row, until nobody is let through
+SOONEST, LATEST = 2.0, 30.0  # seconds until one is again, to see
+
+
+class Breaker:
+    """Lets calls through to a store while it answers; one at a time to see whether it does again."""
+
+    def __init__(self, words: str = "", failure: type[StoreDown] = StoreDown, latest: float = LATEST) -> None:
+        """`words` say that the store is not asked now; without, what was said of it last. `failure` is no answer."""
+        self._words = words
+        self._failure = failure
+        self._latest = latest
+        self._lock = Lock()
+        self._said = ""
+        self._failures = 0
+        self._pause = SOONEST
+        self._next = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the store is being spared."""
+        return self._failures >= FAILURES
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time that one sees how the store that is being spared stands."""
+        return self.is_open and monotonic() >= self._next
+
+    @contextmanager
+    def watched(self, *, trying: bool = True) -> Iterator[None]:
+        """Run a block that asks the store; StoreDown at once while it is being spared.
+
+        Without `trying` the block is not the one that sees how it stands.
+        """
+        with self._lock:
+            trial = self.is_open
+            if trial:
+                if not (trying and self.is_due):
+                    raise StoreDown(self._words or self._said)
+                self._next = monotonic() + self._pause  # for the others, while this call sees how it stands
+        try:
+            yield
+        except StoreDown as down:
+            if isinstance(down, self._failure) and not isinstance(down, StoreFull):
+                self._failed(str(down), trial=trial)
+            else:
+                self._answered()
+            raise
+        else:
+            self._answered()
+
+    def _failed(self, said: str, *, trial: bool) -> None:
+        with self._lock:
+            self._failures += 1
+            self._said = said
+            if trial or self._failures == FAILURES:
+                self._next = monotonic() + self._pause * uniform(0.8, 1.2)  # noqa: S311 - so that not all ask at once
+                self._pause = min(2 * self._pause, self._latest)
+
+    def _answered(self) -> None:
+        with self._lock:
+            self._failures, self._pause = 0, SOONEST

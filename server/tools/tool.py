@@ -1,0 +1,106 @@
+"""Tools: what one takes, what it does, what a model is told of it, and the widget that shows its result."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, Literal
+
+from engine.model.requests import Request
+from server.base.settings import Settings
+from server.caller.caller import Caller
+from server.caller.scripts import Workshop
+from server.wire.answers import Answer
+from server.wire.arguments import Json, Shape
+
+# Widgets: views of results that MCP hosts show beside the answer, each one self-contained file, where it is built.
+
+
+DIST = Path(__file__).parents[2] / "widgets" / "dist"  # where `make widgets` builds them
+PLAYGROUND = "playground.html"  # which shows them to the one user of a machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Widget:
+    """One view: its name, and what a host lists it as."""
+
+    name: str
+    title: str
+    description: str
+
+    @property
+    def uri(self) -> str:
+        """The address under which hosts read it."""
+        return f"ui://tieout/{self.name}"
+
+
+FINANCIAL_TABLE = Widget(
+    name="financial-table",
+    title="Financial table",
+    description="A statement or metrics as a table: lines that collapse, scenarios and variances side by side.",
+)
+INSPECTION_GRID = Widget(
+    name="inspection-grid",
+    title="Inspection grid",
+    description="The rows behind a figure: the first 50, with what each contributes to it.",
+)
+WIDGETS = (FINANCIAL_TABLE, INSPECTION_GRID)
+
+
+def built(widgets: Sequence[Widget] = WIDGETS, folder: Path = DIST) -> Mapping[Widget, str]:
+    """Return the page of each widget that is built."""
+    pages = {widget: folder / f"{widget.name}.html" for widget in widgets}
+    return {widget: page.read_text() for widget, page in pages.items() if page.is_file()}
+
+
+# Tools: what one takes, what it does, and what a model is told of it.
+
+
+LaneName = Literal["heavy", "light", "scripts"]
+
+
+class Effect(Enum):
+    """What a call leaves behind; never a change of what is reported on."""
+
+    NONE = "none"
+    FILE = "file"  # of the caller's own, for a while
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """What a tool may depend on to be there at all."""
+
+    settings: Settings
+    workshop: Workshop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool: what it takes, what it does, and what a model is told of it."""
+
+    name: str
+    title: str
+    description: str
+    request: type[Request]
+    run: Callable[[Caller, Any], Answer]
+    example: Mapping[str, Any]
+    lane: LaneName = "light"  # where it waits its turn: heavy where it plans over facts, scripts where it runs one
+    effect: Effect = Effect.NONE
+    widget: Widget | None = None  # shows the result; what it renders goes out beside the answer, built or not
+    withheld: Callable[[Deployment], str | None] = lambda _: None  # why it is not offered, for operators; may wait
+    attachments: Sequence[str] = ()  # arguments that a host fills with files of the conversation
+    shape: Shape[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", Shape.of(self.request))
+
+    @property
+    def schema(self) -> Json:
+        """The JSON Schema of its arguments."""
+        return self.shape.schema
+
+    @property
+    def words(self) -> str:
+        """Its description with a call that works, as models read it."""
+        return f"{self.description} Example: {json.dumps(self.example)}" if self.example else self.description

@@ -1,1 +1,0 @@
-"""Transfers: files over links that carry no token, given and received."""

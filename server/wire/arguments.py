@@ -1,0 +1,205 @@
+"""Arguments: the schemas that tools advertise, and how what was sent becomes a request."""
+
+import ast
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from textwrap import dedent
+from typing import Any, Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, to_json
+
+from engine.model.errors import BadArguments, closest, quoted
+from engine.model.requests import Request
+
+# The schemas of requests as tools advertise them, in the plainest form that clients read.
+
+
+Json = dict[str, Any]
+
+
+Asked = TypeVar("Asked", bound=Request)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape(Generic[Asked]):
+    """One kind of request as JSON: what reads it and what describes it, made once for each tool."""
+
+    reads: TypeAdapter[Asked]
+    schema: Json
+
+    @classmethod
+    def of(cls, request: type[Asked]) -> "Shape[Asked]":
+        """Return the shape of a kind of request: references resolved, described from its fields."""
+        reads = TypeAdapter(request)
+        schema = reads.json_schema()
+        return cls(reads, inlined(schema, schema.get("$defs", {}), request))
+
+
+def inlined(part: Json, definitions: Json, request: type[Request] | None = None) -> Json:
+    """Return a schema in the plainest form: no references, titles, nulls or null defaults."""
+    if "$ref" in part:
+        name = part["$ref"].rsplit("/", 1)[-1]
+        named = {known.__name__: known for known in Request.__subclasses__()}
+        return inlined(definitions[name], definitions, named.get(name))
+    plain = {
+        key: value for key, value in part.items() if key not in {"$defs", "title", "anyOf", "default", "description"}
+    }
+    for key in ("items", "additionalProperties"):
+        if isinstance(plain.get(key), dict):
+            plain[key] = inlined(plain[key], definitions)
+    choices = [choice for choice in part.get("anyOf", ()) if choice.get("type") != "null"]
+    if len(choices) == 1:
+        plain |= inlined(choices[0], definitions)
+    elif choices:
+        plain["anyOf"] = [inlined(choice, definitions) for choice in choices]
+    if part.get("default") not in (None, [], {}):
+        plain["default"] = part["default"]
+    if "properties" in plain:
+        words = field_docs(request) if request else {}
+        plain["properties"] = {
+            name: inlined(known, definitions) | ({"description": words[name]} if name in words else {})
+            for name, known in plain["properties"].items()
+        }
+    return plain
+
+
+def field_docs(request: type[Request]) -> dict[str, str]:
+    """Return the docstring under each field of a request, those it inherits included."""
+    docs: dict[str, str] = {}
+    for kind in reversed(request.__mro__):
+        if not issubclass(kind, Request):
+            continue
+        body = ast.parse(dedent(inspect.getsource(kind))).body[0]
+        statements = body.body if isinstance(body, ast.ClassDef) else []
+        for field, doc in pairwise(statements):
+            match field, doc:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    docs[name] = " ".join(text.split())
+    return docs
+
+
+# Arguments on their way in.
+#
+# They are refused, never ignored or bent: an unknown one is named with the known ones, an ill-typed one with what its
+# field takes. A null leaves out what may be left out, and a whole number may be written 3.0, as JSON Schema has it.
+
+
+TAKES = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "an object",
+    "dataclass_type": "an object",
+}
+EXAMPLES: dict[str, object] = {
+    "scenarios": [{"scenario": "actual", "alias": "Actuals"}],
+    "dimensions": ["period"],
+    "filters": {"organisation": ["EUROPE"]},
+    "metrics": ["revenue"],
+    "scale": 3,
+    "decimals": 1,
+    "period_start": "2026-01",
+    "period_end": "2026-12",
+    "data_refs": ["ds_\N{HORIZONTAL ELLIPSIS}"],
+    "chart_spec": {"chart_type": "bar", "title": "Revenue by region"},
+}
+JSON_KINDS: list[tuple[type | tuple[type, ...], str]] = [
+    (bool, "true or false"),
+    (str, "text"),
+    ((int, float), "a number"),
+    (list, "a list"),
+    (dict, "an object"),
+]
+
+
+def read_request(shape: Shape[Asked], arguments: Mapping[str, Any]) -> Asked:
+    """Return arguments as a request; BadArguments names the first that does not fit."""
+    try:
+        read: Asked = shape.reads.validate_json(to_json(meant(dict(arguments), shape.schema), inf_nan_mode="strings"))
+    except ValidationError as misfit:
+        raise refusal(misfit.errors(), shape.schema) from misfit
+    return read
+
+
+def meant(sent: object, schema: Json) -> object:
+    """Return what was sent without the nulls of what may be left out, and with whole numbers as such."""
+    if isinstance(sent, dict) and "properties" in schema:
+        known, required = schema["properties"], schema.get("required", ())
+        optional = known.keys() - set(required)
+        return {
+            name: meant(part, known.get(name, {}))
+            for name, part in sent.items()
+            if part is not None or name not in optional
+        }
+    if isinstance(sent, list) and "items" in schema:
+        return [meant(item, schema["items"]) for item in sent]
+    if schema.get("type") == "integer" and isinstance(sent, float) and sent.is_integer():
+        return int(sent)
+    return sent
+
+
+def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
+    """Return what to tell a caller about the first argument that does not fit."""
+    first = path_of(errors[0])
+    error = max((other for other in errors if path_of(other)[: len(first)] == first), key=lambda at: len(path_of(at)))
+    path = path_of(error)
+    field = ".".join(str(part) for part in path) or "arguments"
+    known = known_fields(schema, path)
+    if error["type"] == "unexpected_keyword_argument":
+        name = str(path[-1])
+        close = closest(name, known)
+        guess = f" Did you mean {quoted(close)}?" if close else ""
+        return BadArguments(
+            f"There is no argument {quoted([field])}.{guess}", field=field, got=name, valid=known, did_you_mean=close
+        )
+    if error["type"] in {"missing", "missing_argument"}:
+        return BadArguments(f"The argument {quoted([field])} is missing.", field=field, valid=known)
+    if error["type"] == "literal_error":
+        choices = choices_at(schema, path)
+        close = closest(str(error["input"]), choices)
+        guess = f" Did you mean {quoted(close)}?" if close else ""
+        return BadArguments(
+            f"The argument {quoted([field])} takes {quoted(choices)}.{guess}",
+            field=field,
+            got=error["input"],
+            valid=choices,
+            did_you_mean=close,
+        )
+    alike = [other for other in errors if path_of(other) == path]
+    takes = " or ".join(dict.fromkeys(TAKES.get(other["type"], other["msg"]) for other in alike))
+    top = str(path[0]) if path else ""
+    return BadArguments(
+        f"The argument {quoted([field])} takes {takes}, not {type_words(error['input'])}.",
+        field=field,
+        got=error["input"],
+        example={top: EXAMPLES[top]} if top in EXAMPLES and top in schema["properties"] else None,
+    )
+
+
+def path_of(error: ErrorDetails) -> list[Any]:
+    """Return the steps to an argument that does not fit, without those that name a type it could be of."""
+    return [part for part in error["loc"] if part not in {"str", "tuple[str, ...]"}]
+
+
+def known_fields(schema: Json, path: Sequence[Any]) -> list[str]:
+    """Return the arguments there are where an unknown one stood."""
+    for step in path[:-1]:
+        schema = schema.get("items", schema) if isinstance(step, int) else schema.get("properties", {}).get(step, {})
+    return list(schema.get("properties", {}))
+
+
+def choices_at(schema: Json, path: Sequence[Any]) -> list[str]:
+    """Return what an argument is chosen from."""
+    for step in path:
+        inner = schema.get("items" if isinstance(step, int) else "additionalProperties", schema)
+        schema = schema.get("properties", {}).get(step, inner)
+    return list(schema.get("enum", ()))
+
+
+def type_words(value: object) -> str:
+    """Return what kind of JSON value something is."""
+    return next((words for kind, words in JSON_KINDS if isinstance(value, kind)), "null")

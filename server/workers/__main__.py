@@ -1,8 +1,0 @@
-"""python -m server.workers: one worker, as its parent starts it."""
-
-import sys
-
-from server.workers.worker import main
-
-control, listening, parent = map(int, sys.argv[1:])
-main(control, listening, parent)

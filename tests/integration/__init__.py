@@ -1,0 +1,1 @@
+"""Tests of running servers, whole stacks, browsers and faults of the machine."""

@@ -1,0 +1,54 @@
+"""A clock that moved back: what was loaded last is what is shown last, whatever time it was then."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.door import open_books
+from server.base.interfaces import LoadsAsked
+from server.base.settings import Settings
+from server.run.embedded.platform import platform
+from tests.support.clocks import sweep
+from tests.support.small import figure, write_instance
+
+DOMAIN = """
+    time: {column: date}
+    dimensions: {account: account}
+    measures: {amount: {places: 2}}
+    metrics:
+      revenue: {measure: amount}
+"""
+
+
+def test_the_load_after_the_clock_moved_back_is_the_latest(tmp_path: Path) -> None:
+    if shutil.which("faketime") is None:
+        pytest.skip("faketime is not installed; make ci-deps installs it")
+    instance = write_instance(
+        tmp_path / "small", facts={"gl": "date"}, domains={"gl": DOMAIN}, dimensions="account: {kind: leaf}"
+    )
+    state, ledger = tmp_path / "state", instance / "data" / "gl.csv"
+    settings = Settings(instance=instance, state=state)
+    environment = {**os.environ, "SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state)}
+    command = [Path(sys.executable).with_name("tieout"), "load", "gl"]
+    sweep()
+    moved = ["faketime", "-f", "-40d", *command]
+    with platform(settings) as keeper:
+        keeper.wait()
+        loads = []
+        for amount, run in ((1, command), (2, moved), (3, moved)):
+            ledger.write_text(f"date,scenario,account,amount\n2021-01-05,actual,A,{amount}\n")
+            subprocess.run(run, env={**environment, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}, check=True)
+            latest, *before = keeper.loads.find(LoadsAsked(bindings={"gl"}))
+            assert [attempt.load_id for attempt in before] == loads
+            loads.insert(0, latest.load_id)
+            report = open_books(instance, state=state).metric("revenue", scenarios={"A": "actual"}, period="2021")
+            assert figure(report) == amount
+            assert report.freshness["gl"]["actual"].load_id == latest.load_id
+        first, second = (keeper.loads.get(load_id) for load_id in (loads[-1], loads[-2]))
+    assert first is not None
+    assert second is not None
+    assert (first.started_at - second.started_at).days >= 39  # the clock really was moved

@@ -1,0 +1,103 @@
+"""A full disk under the embedded database: what was committed stays, the reason is told, and it heals with room."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from server.base.interfaces import StoreDown
+from server.base.settings import Settings
+from server.run.embedded.platform import Platform, platform
+from tests.support.serving import wait_for
+
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 90 MB: a database without rows has half of it."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=90m", "tmpfs", disk], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("only root can mount a small disk")
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+def enlarge(disk: Path) -> None:
+    """Make room."""
+    subprocess.run(["mount", "-o", "remount,size=500m", disk], check=True)
+
+
+def fill(opened: Platform) -> None:
+    """Add a megabyte of rows."""
+    with opened.database.transaction() as connection:
+        connection.execute("insert into kept select repeat(md5(n::text), 32) from generate_series(1, 1000) as n")
+
+
+def kept(opened: Platform) -> int | None:
+    """Return how many rows there are, None where the database does not say."""
+    try:
+        with opened.database.transaction() as connection:
+            (count,) = connection.execute("select count(*) from kept").fetchone() or (None,)
+    except StoreDown:
+        return None
+    return count
+
+
+def why(opened: Platform) -> str:
+    """Return why the database cannot be used, nothing where it can."""
+    try:
+        opened.database.ping()
+    except StoreDown as down:
+        return str(down)
+    return ""
+
+
+def test_a_database_that_runs_out_of_space_says_so_and_heals_with_room(disk: Path) -> None:
+    with platform(Settings(state=disk / "state")) as opened:
+        opened.wait()
+        with opened.database.transaction() as connection:
+            connection.execute("create table kept (text text)")
+        committed = 0
+        with pytest.raises(StoreDown, match=r"has no space left|was lost"):
+            while committed < 200:
+                fill(opened)
+                committed += 1
+        enlarge(disk)
+        wait_for(lambda: kept(opened) == 1000 * committed)  # it may answer once more before it starts again
+        fill(opened)
+
+
+def test_a_server_that_cannot_start_again_for_want_of_space_tells_why(disk: Path) -> None:
+    with platform(Settings(state=disk / "state")) as opened:
+        opened.wait()
+    free = next(int(line.split()[3]) for line in df(disk)[1:])
+    (disk / "filler").write_bytes(b"x" * (free * 1024))
+    with platform(Settings(state=disk / "state")) as opened:
+        with pytest.raises(StoreDown) as full:
+            opened.wait(2)
+        assert "the embedded PostgreSQL ended: no space is left in " in str(full.value)
+        (disk / "filler").unlink()
+        wait_for(lambda: not why(opened))
+
+
+def test_a_first_start_on_a_full_disk_tells_why_and_is_tried_again(disk: Path) -> None:
+    filler = disk / "filler"
+    filler.write_bytes(b"x" * (80 * MEGABYTE))
+    with platform(Settings(state=disk / "state")) as opened:
+        with pytest.raises(StoreDown) as full:
+            opened.wait(5)
+        assert "the embedded PostgreSQL cannot be started: initdb: " in str(full.value)
+        assert "No space left on device" in str(full.value)
+        filler.unlink()
+        wait_for(lambda: not why(opened))
+
+
+def df(disk: Path) -> list[str]:
+    """Return what df says of a disk, in kilobytes."""
+    return subprocess.run(["df", "-k", disk], capture_output=True, text=True, check=True).stdout.splitlines()

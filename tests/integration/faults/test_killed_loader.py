@@ -1,0 +1,90 @@
+"""A loader killed at any moment: the books are those of before or of after, and the history says which."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from decimal import Decimal
+from pathlib import Path
+
+from engine.door import open_books
+from engine.instance.read import read_instance
+from engine.model.feeds import LoadStatus
+from server.base.interfaces import LoadsAsked
+from server.base.settings import Settings
+from server.ingest.folder import Place
+from server.ingest.load import settle
+from server.run.embedded.platform import platform
+from tests.support.serving import wait_for
+from tests.support.small import figure, write_instance
+
+TIMES = 10
+DOMAIN = """
+    time: {column: date}
+    dimensions: {account: account}
+    measures: {amount: {places: 2}}
+    metrics:
+      revenue: {measure: amount}
+"""
+
+
+def ledger_of(amount: int) -> str:
+    """Return a ledger of ten years whose months all have the same amount."""
+    days = (f"20{year}-{month:02}-{day:02}" for year in range(11, 21) for month in range(1, 13) for day in (1, 15, 28))
+    rows = (f"{day},actual,A{account},{amount}\n" for day in days for account in range(50))
+    return "date,scenario,account,amount\n" + "".join(rows)
+
+
+def revenue(instance: Path, state: Path) -> Decimal:
+    """Return the amount of one account and day."""
+    books = open_books(instance, state=state)
+    total = figure(books.metric("revenue", scenarios={"A": "actual"}, period=("2011", "2020")))
+    assert total is not None
+    return total / (10 * 12 * 3 * 50)
+
+
+def test_ten_random_kills_of_the_loader(tmp_path: Path) -> None:
+    instance = write_instance(
+        tmp_path / "small", facts={"gl": "date"}, domains={"gl": DOMAIN}, dimensions="account: {kind: leaf}"
+    )
+    state, ledger = tmp_path / "state", instance / "data" / "gl.csv"
+    environment = {**os.environ, "SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state)}
+    command = [Path(sys.executable).with_name("tieout"), "load", "gl"]
+    settings = Settings(instance=instance, state=state)
+    place = Place(catalogue=read_instance(instance).catalogue, folder=instance, state=state)
+    moments = random.Random(69)
+    with platform(settings) as keeper:  # the database outlives the loaders
+        keeper.wait()
+        ledger.write_text(ledger_of(1))
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as loader:
+            wait_for(lambda: bool(keeper.loads.running()))
+            began = time.monotonic()
+            loader.communicate()
+        whole, shown = time.monotonic() - began, Decimal(1)
+        for amount in range(2, 2 + TIMES):
+            ledger.write_text(ledger_of(amount))
+            with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as loader:
+                wait_for(lambda: bool(keeper.loads.running()))
+                try:
+                    loader.communicate(timeout=moments.random() * whole)
+                except subprocess.TimeoutExpired:
+                    loader.send_signal(signal.SIGKILL)
+                    loader.communicate()
+            settle(place, keeper.loads)
+            latest = keeper.loads.find(LoadsAsked(bindings={"gl"}, limit=1))[0]
+            assert keeper.loads.running() == []
+            found = revenue(instance, state)
+            if found == amount:
+                assert latest.status is LoadStatus.SUCCESS
+                assert latest.rows_landed == 10 * 12 * 3 * 50
+            else:
+                assert found == shown
+                assert (latest.status, latest.rows_landed) == (LoadStatus.FAILED_INTERRUPTED, None)
+            shown = found
+        statuses = {attempt.status for attempt in keeper.loads.find(LoadsAsked(bindings={"gl"}, limit=200))}
+        assert statuses == {LoadStatus.SUCCESS, LoadStatus.FAILED_INTERRUPTED}
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+        assert revenue(instance, state) == 1 + TIMES
+    assert list((state / "spool").iterdir()) == []

@@ -1,0 +1,163 @@
+"""Charts over the wire: what realistic scripts make of results of the demo, held to sums that plain Python makes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from engine.present.answers.budget import tokens
+from server.stores.memory import is_reference
+from tests.support.drawing import ACTUAL, BY_COMPANY, BY_MONTH, CASES, HEADS, PERIODS, close, drawn
+from tests.support.serving import McpBooks, connected, serving
+from tests.support.workbooks import grid
+
+
+@pytest.fixture(scope="module")
+def uncut(demo_folder: Path) -> Any:
+    """A client of the demo whose answers are never cut."""
+    with (
+        serving(demo_folder, demo_folder / ".tieout", SVC_ANSWER_TOKENS="1000000") as server,
+        connected(server.url, "auto") as books,
+    ):
+        yield books
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_script_draws_what_plain_python_makes_of_the_same_result(uncut: McpBooks, name: str) -> None:
+    case = CASES[name]
+    result = uncut.ask(case.tool, **case.asked)
+    chart = drawn(uncut, result["data_ref"], case.code, **case.spec)
+    assert close(chart["rows"], case.expected(result)), (chart["rows"], case.expected(result))
+    assert len(chart["vega_lite"]["data"]["values"]) >= len(chart["rows"])
+    assert chart["chart_type"] == case.spec["chart_type"]
+    assert chart["summary"]
+    assert is_reference(chart["data_ref"])
+    assert chart["notes"][-1]["code"] == "computed"
+    assert chart["data_version"] == result["data_version"]
+    assert chart.get("freshness") == result.get("freshness", {})
+
+
+def test_several_results_are_joined_and_a_chart_is_drawn_of_a_chart(demo: McpBooks) -> None:
+    revenue, heads = (demo.ask("run_metric", **asked) for asked in ({**BY_MONTH, "scenarios": [ACTUAL]}, HEADS))
+    code = (
+        "a, b = (f.filter(pl.col('period').is_not_null()).select('period', 'value') for f in frames)\n"
+        "result = a.join(b, on='period', suffix='_heads').sort('period')"
+    )
+    spec = {"chart_type": "scatter", "x": "value_heads", "y": "value", "label": "period"}
+    joined = drawn(demo, [revenue["data_ref"], heads["data_ref"]], code, **spec)
+    expected = {
+        row["key"]: [other["values"][0], row["values"][0]]
+        for row, other in zip(revenue["rows"][:-1], heads["rows"][:-1], strict=True)
+    }
+    assert {period: [x, y] for x, period, y in joined["rows"]} == expected
+    assert joined["freshness"].keys() == {"gl", "people"}
+    assert [words.split(",")[0] for words in joined["inputs"]] == ["Revenue", "Headcount (FTE)"]
+    each = "result = df.select('period', each=pl.col('value') / pl.col('value_heads'))"
+    again = drawn(demo, joined["data_ref"], each, chart_type="line", x="period", y="each", unit="EUR each")
+    assert close(again["rows"], [[period, y / x] for period, (x, y) in expected.items()])
+    assert again["inputs"] == ["A chart"]
+    assert again["freshness"] == joined["freshness"]
+
+
+def test_a_unit_is_carried_on_where_figures_are_as_they_were(demo: McpBooks) -> None:
+    reference = demo.ask("run_metric", **BY_COMPANY)["data_ref"]
+    members = "m = df.filter(pl.col('entity').is_not_null(), pl.col('alias') == 'Budget')\n"
+    for code, spec, unit in (
+        ("result = m.select('entity', 'value')", {}, "EUR"),
+        ("result = m.select('entity', value=pl.col('value') / 1000)", {}, None),
+        ("result = m.select('entity', value=pl.col('value') / 1000)", {"unit": "EUR thousands"}, "EUR thousands"),
+    ):
+        chart = drawn(demo, reference, members + code, x="entity", y="value", **spec)
+        assert chart["unit"] == unit
+        (told,) = [column for column in chart["dataset"]["columns"] if column["name"] == "value"]
+        assert told.get("unit") == (unit if not spec else None)
+
+
+def test_the_table_of_a_chart_is_exported_with_its_types(demo: McpBooks, tmp_path: Path) -> None:
+    reference = demo.ask("run_metric", **BY_MONTH)["data_ref"]
+    code = (
+        f"p = {PERIODS}.filter(pl.col('alias') == 'Actuals')\n"
+        "result = p.select('value', name=pl.lit('=1+1'), day=(pl.col('period') + '-01').str.to_date(), "
+        "n=pl.int_range(pl.len()), ok=pl.col('value') > 0, list=pl.concat_list('value', 'value'))"
+    )
+    chart = drawn(demo, reference, code, x="day", y="value")
+    assert chart["dataset"]["row_count"] == 9
+    types = {column["name"]: column["type"] for column in chart["dataset"]["columns"]}
+    assert types == {
+        "value": "number",
+        "name": "text",
+        "day": "date",
+        "n": "integer",
+        "ok": "boolean",
+        "list": "list",
+    }
+    document = download(demo, chart["data_ref"], "json").json()
+    assert (document["transform_code"], document["title"]) == (code, "A chart")
+    assert document["rows"][0][1:5] == ["=1+1", "2026-01-01", 0, True]
+    assert document["rows"][0][5] == [document["rows"][0][0]] * 2
+    (tmp_path / "made.xlsx").write_bytes(download(demo, chart["data_ref"], "xlsx").content)
+    assert grid(tmp_path / "made.xlsx")[0] == ["value (EUR)", "name", "day", "n", "ok", "list"]
+    assert ["By the script", code] in [row[:2] for row in grid(tmp_path / "made.xlsx", 1)]
+
+
+def download(books: McpBooks, reference: str, form: str) -> httpx2.Response:
+    """Export a result and open its link."""
+    made = books.ask("export_dataset", data_ref=reference, format=form)
+    return httpx2.get(made["download_url"]).raise_for_status()
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "begins"), [("svg", "image/svg+xml", b"<svg"), ("png", "image/png", b"\x89PNG")]
+)
+def test_a_chart_is_made_into_a_picture_with_a_link(demo: McpBooks, form: str, kind: str, begins: bytes) -> None:
+    reference = demo.ask("run_metric", **BY_MONTH)["data_ref"]
+    spec = {"x": "period", "y": "value", "series": "alias", "render": "artifact", "format": form}
+    chart = drawn(demo, reference, f"result = {PERIODS}", title="Revenue, by month", **spec)
+    file = chart["artifact"]
+    assert (file["name"], file["mime_type"]) == (f"Revenue_by_month.{form}", kind)
+    answer = httpx2.get(file["download_url"])
+    assert answer.headers["content-type"] == kind
+    assert answer.headers["content-disposition"] == f'attachment; filename="Revenue_by_month.{form}"'
+    assert answer.content.startswith(begins)
+    assert len(answer.content) == file["size_bytes"]
+    again = demo.ask("get_file_download", file_id=file["file_id"])
+    assert httpx2.get(again["download_url"]).content == answer.content
+    assert "artifact" not in drawn(demo, reference, f"result = {PERIODS}", x="period", y="value", series="alias")
+
+
+def test_a_chart_stays_within_its_budget_its_drawing_whole_or_not_at_all(demo: McpBooks, uncut: McpBooks) -> None:
+    code = "result = [{'year': str(2000 + i), 'a': i / 7, 'b': i / 9} for i in range(%d)]"
+    asked = {"chart_type": "line", "x": "year", "y": ["a", "b"]}
+    for points, is_drawn in ((20, True), (130, True), (300, False)):
+        charts = []
+        for books in (demo, uncut):
+            reference = books.ask("run_metric", **BY_MONTH)["data_ref"]
+            charts.append(drawn(books, reference, code % points, **asked, unit="EUR"))
+        cut, whole = charts
+        assert tokens(cut) <= 10_000
+        assert len(whole["rows"]) == points
+        assert cut["rows"] == whole["rows"][: len(cut["rows"])]
+        assert cut["rows"]
+        assert cut["vega_lite"] == (whole["vega_lite"] if is_drawn else None)
+        assert cut["dataset"] == whole["dataset"]
+        left_out = cut.get("agent_truncated", {})
+        assert left_out.get("rows", 0) == points - len(cut["rows"])
+        assert left_out.get("vega_lite", False) is not is_drawn
+        assert ("shortened" in [note["code"] for note in cut["notes"]]) == bool(left_out)
+
+
+def test_what_a_script_prints_is_told_in_part(demo: McpBooks) -> None:
+    reference = demo.ask("run_metric", **BY_MONTH)["data_ref"]
+    chart = drawn(
+        demo,
+        reference,
+        f"print(df.height)\nprint('x' * 5000)\nresult = {PERIODS}",
+        x="period",
+        y="value",
+        series="alias",
+    )
+    assert chart["printed"].startswith("20\nxxx")
+    assert len(chart["printed"]) == 2000
+    assert json.dumps(chart)

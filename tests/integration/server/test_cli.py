@@ -1,0 +1,228 @@
+"""The command line as an operator meets it."""
+
+import asyncio
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from server.auth.authority import TokenRefused
+from server.auth.bearer import dev_key
+from server.base.interfaces import DEVELOPER, Principal
+from server.base.listening import listen
+from server.base.settings import BadSetting, Settings, read_settings
+from tests.support.serving import free_port
+from tests.support.small import write_instance
+
+TIEOUT = Path(sys.executable).with_name("tieout")
+
+
+def tieout(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command and return what it printed."""
+    wide = {"COLUMNS": "300", "TERM": "dumb"}
+    return subprocess.run(
+        [TIEOUT, *arguments],
+        env={**os.environ, **wide, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def ledger(folder: Path, rows: str) -> Path:
+    """Write an instance of one amount."""
+    return write_instance(
+        folder / "books",
+        facts={"gl": f"date scenario amount\n{rows}"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount}
+            """
+        },
+    )
+
+
+def test_check_says_what_there_is_or_every_fault_and_fails(tmp_path: Path) -> None:
+    instance = ledger(tmp_path, "2021-01-05 actual 1")
+    good = tieout("check", instance)
+    assert (good.returncode, good.stderr) == (0, "")
+    assert "no faults; 1 domains, 1 metrics, 0 statements, 3 scenarios, 1 feeds" in good.stdout
+    unloaded = tieout("check", "--data", instance)
+    assert unloaded.returncode == 1
+    assert "domains/gl.yaml:2: live.gl (gl) is not loaded" in unloaded.stderr
+    (instance / "profiles.yaml").write_text("p: {scenarios: {actuals: {}}}\nassign: [{profile: p}]\n")
+    closed = tieout("check", instance)
+    assert closed.returncode == 1
+    assert "profiles.yaml:1: there is no scenario 'actuals' — did you mean 'actual' or" in closed.stderr
+    assert "profiles.yaml:2: assign.0: assigns a profile to nobody" in closed.stderr
+    assert "1 of 1 rows" in tieout("load", "--instance", instance).stdout  # profiles are no reason not to load
+    (instance / "scenarios.yaml").write_text("actual: {alias: A, kin: actual}\n")
+    bad = tieout("check", instance)
+    assert "profiles.yaml:2: assign.0" in bad.stderr
+    assert bad.returncode == 1
+    assert "scenarios.yaml:1: unknown key 'actual.kin' — did you mean 'kind'?" in bad.stderr
+
+
+def test_load_tells_rows_and_keeps_the_rejected_ones_in_a_file(tmp_path: Path) -> None:
+    instance = ledger(tmp_path, "2021-01-05 actual 1\n2021-01-06 actual x")
+    failed = tieout("load", "--instance", instance)
+    assert failed.returncode == 1
+    assert "Nothing was published. gl: 1 of 2 rows rejected, 0 allowed" in failed.stderr
+    assert "gl.csv row 2, amount: 'x' is no number" in failed.stderr
+    (report,) = (instance / ".tieout" / "rejects").iterdir()
+    assert report.read_text().splitlines() == ["file,row,column,found,reason", "gl.csv,2,amount,x,is no number"]
+    (instance / "data" / "gl.csv").write_text("date,scenario,amount\n2021-01-05,actual,1\n")
+    loaded = tieout("load", "--instance", instance, "gl")
+    assert (loaded.returncode, loaded.stdout.split(" (")[0]) == (0, "gl: 1 of 1 rows")
+    assert tieout("check", "--data", instance).returncode == 0
+    unknown = tieout("load", "--instance", instance, "gll")
+    assert (unknown.returncode, unknown.stderr.strip()) == (1, "There is no feed gll; known: gl")
+
+
+def test_a_taken_port_is_refused_before_anything_is_announced(tmp_path: Path) -> None:
+    instance = ledger(tmp_path, "2021-01-05 actual 1")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        refused = tieout("serve", "--instance", instance, SVC_PORT=str(taken.getsockname()[1]))
+    assert refused.returncode == 1
+    assert refused.stdout == ""
+    assert "choose another port with SVC_PORT" in refused.stderr
+
+
+def test_a_folder_that_is_none_is_refused_and_not_made(tmp_path: Path) -> None:
+    refused = tieout("serve", "--instance", tmp_path / "nowhere", SVC_PORT=str(free_port()))
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "nowhere'; there is no such folder" in refused.stderr
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("arguments", [("serve", "--workers", "0"), ("loads", "--limit", "-1")])
+def test_a_count_below_one_is_refused(arguments: tuple[str, ...]) -> None:
+    refused = tieout(*arguments)
+    assert refused.returncode == 2
+    assert f"'{arguments[-1]}' is no whole number above 0" in refused.stderr
+
+
+def test_answers_do_not_wait_for_acknowledgements() -> None:
+    with listen(Settings(port=free_port())) as listening:
+        assert listening.proto == socket.IPPROTO_TCP  # what asyncio turns Nagle's algorithm off by
+
+
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({"SVC_PORT": "eight"}, "SVC_PORT is 'eight'; it takes a whole number above 0"),
+        ({"SVC_PORT": "65536"}, "SVC_PORT is '65536'; it takes a port, 1 to 65535"),
+        ({"SVC_HOST": "0.0.0.0"}, "listens on loopback only"),  # noqa: S104 - refused
+        ({"MCP_DEV_KEY": "short"}, "it takes at least 32"),
+        ({"SVC_ANSWER_TOKENS": "500"}, "it takes at least 2000"),
+        ({"SVC_LOG_FORMAT": "xml"}, "it takes text or json"),
+        *(
+            ({"SVC_OPS_BIND": bind}, "it takes an address and a port, as 127.0.0.1:8769")
+            for bind in ("8769", ":8769", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:0")
+        ),
+    ],
+)
+def test_settings_that_do_not_hold(environment: dict[str, str], says: str) -> None:
+    with pytest.raises(BadSetting, match=says):
+        read_settings(environment)
+
+
+def test_where_operators_are_answered_may_be_an_address_of_either_family() -> None:
+    assert read_settings({}).ops_address == ("127.0.0.1", 8769)
+    assert read_settings({"SVC_OPS_BIND": "[::1]:9000"}).ops_address == ("::1", 9000)
+
+
+def test_the_dev_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    made = dev_key(None, tmp_path / "state")
+    assert len(made.key) >= 32
+    assert dev_key(None, tmp_path / "state") == made
+    assert (tmp_path / "state" / "dev.key").stat().st_mode & 0o777 == 0o600
+    assert asyncio.run(made.principal(made.key)) == Principal(DEVELOPER)
+    for wrong in (made.key + "x", "\N{SNOWMAN}", ""):
+        with pytest.raises(TokenRefused, match="not known"):
+            asyncio.run(made.principal(wrong))
+
+
+MANY = {
+    "SVC_OIDC_ISSUER": "https://id.example.com/realms/tieout",
+    "SVC_BASE_URL": "https://reports.example.com",
+    "ARTIFACT_SIGNING_KEY": "0123456789abcdef" * 4,
+    "SVC_HOST": "0.0.0.0",  # noqa: S104 - a server of many users stands behind a proxy
+}
+
+
+def test_a_server_of_many_users_may_listen_beyond_this_machine() -> None:
+    settings = read_settings(MANY)
+    assert settings.resource == "https://reports.example.com/mcp"
+    assert settings.discovery == "https://id.example.com/realms/tieout/.well-known/openid-configuration"
+    assert read_settings({**MANY, "SVC_OIDC_ISSUER": "http://127.0.0.1:9000"}).many_users
+    assert not read_settings({}).many_users
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"SVC_BASE_URL": ""}, "SVC_BASE_URL is ''"),
+        ({"SVC_BASE_URL": "http://reports.example.com"}, "takes the public https origin"),
+        ({"SVC_BASE_URL": "https://reports.example.com/tieout"}, "without a path"),
+        ({"SVC_BASE_URL": "https://reports.example.com/"}, "write it as https://reports.example.com,"),
+        ({"SVC_BASE_URL": "https://Reports.example.com"}, "write it as https://reports.example.com,"),
+        ({"SVC_BASE_URL": "https://reports.example.com:443"}, "write it as https://reports.example.com,"),
+        ({"SVC_OIDC_ISSUER": "http://id.example.com"}, "it takes an https URL"),
+        ({"SVC_OIDC_ISSUER": "id.example.com"}, "it takes an https URL"),
+        ({"SVC_OIDC_ISSUER": "ftp://127.0.0.1"}, "it takes an https URL"),
+        ({"SVC_OIDC_ISSUER": "https://[::1"}, "it takes an https URL"),
+        ({"SVC_OIDC_ISSUER": "https://id.example.com:port"}, "it takes an https URL"),
+        ({"SVC_OIDC_DISCOVERY": "ftp://id.example.com"}, "SVC_OIDC_DISCOVERY is"),
+        ({"ARTIFACT_SIGNING_KEY": ""}, "ARTIFACT_SIGNING_KEY is missing"),
+        ({"ARTIFACT_SIGNING_KEY": "short"}, "ARTIFACT_SIGNING_KEY has 5 characters"),
+        ({"DATABASE_URL": f"postgresql://me:{MANY['ARTIFACT_SIGNING_KEY']}@db/x"}, "takes a key of its own"),
+        ({"MCP_DEV_KEY": "k" * 40}, "MCP_DEV_KEY is the key of one user"),
+        ({"SVC_OIDC_ISSUER": ""}, "SVC_HOST is '0.0.0.0'"),
+        ({"SVC_PROFILES": "ldap"}, "takes file or database"),
+    ],
+)
+def test_a_server_of_many_users_does_not_start_without_secrets_and_https(changed: dict[str, str], words: str) -> None:
+    with pytest.raises(BadSetting, match=re.escape(words)):
+        read_settings({**MANY, **changed})
+
+
+@pytest.mark.parametrize(
+    ("origin", "hosts", "origins"),
+    [
+        ("https://r.example.com", {"r.example.com", "r.example.com:443"}, {"https://r.example.com"}),
+        ("https://r.example.com:8443", {"r.example.com:8443"}, {"https://r.example.com:8443"}),
+        ("https://[2001:db8::1]", {"[2001:db8::1]", "[2001:db8::1]:443"}, {"https://[2001:db8::1]"}),
+    ],
+)
+def test_hosts_and_origins_are_the_public_ones_as_clients_write_them(
+    origin: str, hosts: set[str], origins: set[str]
+) -> None:
+    settings = read_settings({**MANY, "SVC_BASE_URL": origin})
+    assert (set(settings.hosts), set(settings.origins)) == (hosts, origins)
+    assert settings.resource == f"{origin}/mcp"
+
+
+def test_benches_are_run_by_name() -> None:
+    done = tieout("bench", "nothing", "--rows", "1000")
+    assert done.returncode == 2
+    assert "there is no bench nothing" in done.stderr
+
+
+def test_without_what_benches_need_the_command_says_what_installs_it() -> None:
+    without = "import sys; sys.modules['duckdb'] = None; "
+    code = without + "from server.run.cli import main; sys.exit(main(['bench', 'overhead']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "make bench installs" in done.stderr

@@ -1,0 +1,260 @@
+"""Several workers behind one port: replaced one after the other or when they die, and no call is lost by it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from signal import SIGHUP, SIGKILL, SIGTERM
+from threading import Event, Thread
+from typing import Any, Self
+
+import httpx2
+import pytest
+
+from tests.support.blocking import GATE
+from tests.support.keeping import alive, children
+from tests.support.operating import metric, until_ready
+from tests.support.serving import DEADLINE, KEY, SERVE, STARTING, Server, connected, free_port, serving, wait_for
+from tests.unit.server.http.test_disconnect import HEADERS, body
+
+BLOCKING = (sys.executable, "-m", "tests.support.blocking")
+LISTS = ("list_scenarios", "list_kpis", "list_dimensions", "svc_orientation")
+
+
+def workers(server: Server) -> list[int]:
+    """Return the processes of the workers that run, the oldest first."""
+    found = []
+    for child in sorted(children(server.process.pid)):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            command = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            if alive(child) and (b"server.run.workers" in command or b"tests.support.blocking" in command):
+                found.append(child)
+    return found
+
+
+def serve(server: Server, count: int) -> bool:
+    """Tell whether so many workers serve, and no other process of theirs runs."""
+    serves = [line for line in server.log.read_text().splitlines() if line.endswith(" serves")]
+    ready = {int(line.split()[-2]) for line in serves}
+    return len(workers(server)) == count and set(workers(server)) <= ready
+
+
+def call(url: str, name: str, client: httpx2.Client | None = None, timeout: float = DEADLINE) -> dict[str, Any]:
+    """Call a tool without arguments, on a connection of its own or of a client."""
+    post = client.post if client else httpx2.post
+    answer = post(url, json=body(name), headers=HEADERS, timeout=timeout)
+    assert answer.status_code == 200, answer.text
+    result = answer.json()["result"]
+    assert not result["isError"], result
+    found: dict[str, Any] = result["structuredContent"]
+    return found
+
+
+class Calling:
+    """Clients that call without pause, each on one connection as long as the server keeps it."""
+
+    def __init__(self, url: str, clients: int) -> None:
+        self.answered = [0] * clients
+        self.lost: list[str] = []  # calls that were sent and not answered
+        self._url, self._stop = url, Event()
+        self._threads = [Thread(target=self._call, args=(number,)) for number in range(clients)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(DEADLINE)
+
+    def _call(self, number: int) -> None:
+        with httpx2.Client() as client:
+            while not self._stop.is_set():
+                name = LISTS[self.answered[number] % len(LISTS)]
+                try:
+                    call(self._url, name, client)
+                except httpx2.TransportError as fault:
+                    self.lost.append(f"{type(fault).__name__}: {fault}")
+                    call(self._url, name, client)  # which reads and may be asked for again; it must be answered now
+                self.answered[number] += 1
+
+    def go_on(self) -> None:
+        """Wait until every client was answered some more times."""
+        before = list(self.answered)
+        wait_for(lambda: all(now >= was + 5 for now, was in zip(self.answered, before, strict=True)))
+
+
+def test_workers_share_a_port_and_their_metrics_are_added_up(own: tuple[Path, Path]) -> None:
+    with serving(*own, SVC_WORKERS="2") as server:
+        wait_for(lambda: serve(server, 2))
+        before = metric(server, "tieout_calls_total", tool="list_kpis", outcome="ok")
+        for _ in range(20):
+            call(server.url, "list_kpis")
+        assert metric(server, "tieout_calls_total", tool="list_kpis", outcome="ok") == before + 20
+        assert metric(server, "tieout_call_seconds_count", tool="list_kpis") == before + 20
+        assert metric(server, "tieout_calls_in_flight") == 0
+        assert metric(server, "tieout_workers") == 2
+        assert metric(server, "tieout_workers_resident_memory_bytes") > 2e7
+        until_ready(server)
+        health = server.url.replace("/mcp", "/health")
+        assert [httpx2.get(health).status_code for _ in range(10)] == [200] * 10
+
+
+def test_a_rolling_restart_loses_no_call(own: tuple[Path, Path]) -> None:
+    instance, _ = own
+    with serving(*own, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
+        for name in ("First", "Second"):
+            wait_for(lambda: serve(server, 2))
+            before = workers(server)
+            (instance / "instance.yaml").write_text(f"name: {name}\ncurrency: EUR\n")
+            server.process.send_signal(SIGHUP)
+            wait_for(lambda: serve(server, 2) and not set(workers(server)) & set(before), STARTING)  # noqa: B023 - in this round
+            assert {call(server.url, "svc_orientation")["name"] for _ in range(10)} == {name}
+            calling.go_on()
+        assert calling.lost == []
+        answered = sum(calling.answered)
+        counted = sum(metric(server, "tieout_calls_total", tool=name, outcome="ok") for name in LISTS)
+        assert counted >= answered  # what workers counted that are gone is not forgotten
+    assert calling.lost == []
+    assert "Traceback" not in server.log.read_text()
+
+
+def test_a_worker_that_is_killed_is_replaced_and_only_its_own_calls_are_lost(own: tuple[Path, Path]) -> None:
+    with serving(*own, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
+        wait_for(lambda: serve(server, 2))
+        calling.go_on()
+        killed, other = workers(server)
+        counted = metric(server, "tieout_calls_total", tool="list_kpis", outcome="ok")
+        os.kill(killed, SIGKILL)
+        wait_for(lambda: serve(server, 2) and killed not in workers(server))
+        assert other in workers(server)
+        calling.go_on()
+        assert metric(server, "tieout_calls_total", tool="list_kpis", outcome="ok") > counted
+        assert metric(server, "tieout_workers_ended_total") == 1
+    assert len(calling.lost) <= 6  # one of each client at most: those in hand where it died
+    assert f"worker {killed} ended while it was serving, by SIGKILL" in server.log.read_text()
+
+
+def test_a_worker_that_dies_while_the_files_are_faulty_is_replaced_by_what_was_read_before(
+    own: tuple[Path, Path],
+) -> None:
+    instance, _ = own
+    with serving(*own) as server:
+        name = call(server.url, "svc_orientation")["name"]
+        (instance / "instance.yaml").write_text("name: [\n")
+        server.process.send_signal(SIGHUP)
+        wait_for(lambda: "were not taken; what was read before stays" in server.log.read_text())
+        (killed,) = workers(server)
+        os.kill(killed, SIGKILL)
+        wait_for(lambda: serve(server, 1) and killed not in workers(server))
+        assert call(server.url, "svc_orientation")["name"] == name
+
+
+def test_workers_that_cannot_start_are_tried_ever_more_seldom(own: tuple[Path, Path]) -> None:
+    instance, state = own
+    known = {"SVC_PORT": str(free_port()), "SVC_OPS_BIND": f"127.0.0.1:{free_port()}", "MCP_DEV_KEY": KEY}
+    environment = {**os.environ, **known, "SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state)}
+    with (state / "log").open("w") as log:
+        process = subprocess.Popen([*BLOCKING, "nothing.there"], stderr=log, stdout=log, env=environment)
+
+    def ends() -> list[datetime]:
+        lines = (state / "log").read_text().splitlines()
+        return [datetime.fromisoformat(line.split()[0]) for line in lines if "while it was starting, with" in line]
+
+    try:
+        wait_for(lambda: len(ends()) >= 4)
+        pauses = [(after - before).total_seconds() for before, after in pairwise(ends())]
+        assert all(pause >= least for pause, least in zip(pauses, (0.1, 0.2, 0.4), strict=False))
+        process.send_signal(SIGTERM)
+        assert process.wait(DEADLINE) == 143
+    finally:
+        process.kill()
+
+
+def test_nothing_is_left_of_a_server_whose_parent_is_killed(own: tuple[Path, Path]) -> None:
+    with serving(*own, SVC_WORKERS="2") as server:
+        wait_for(lambda: serve(server, 2))
+        running = children(server.process.pid)
+        assert len(running) == 4  # with the database and the cache store
+        server.process.kill()
+        wait_for(lambda: not any(map(alive, running)))
+
+
+@contextmanager
+def blocked(own: tuple[Path, Path], **settings: str) -> Iterator[tuple[Server, Path, Callable[[], Any]]]:
+    """Serve with a call under way that blocks until a file is there; yield what waits for its answer."""
+    gate = own[1] / "gate"
+    answers: list[Any] = []
+    with serving(*own, command=BLOCKING, **{GATE: str(gate)}, **settings) as server:
+
+        def ask() -> None:
+            try:
+                answers.append(httpx2.post(server.url, json=body("block"), headers=HEADERS, timeout=DEADLINE).json())
+            except httpx2.TransportError as fault:
+                answers.append(fault)
+
+        asking = Thread(target=ask)
+        asking.start()
+        wait_for(gate.with_suffix(".entered").exists)
+
+        def answer() -> Any:
+            asking.join(DEADLINE)
+            return answers[0]
+
+        yield server, gate, answer
+        asking.join(DEADLINE)
+
+
+def test_at_sigterm_calls_in_flight_are_answered_first(own: tuple[Path, Path]) -> None:
+    with blocked(own, SVC_WORKERS="2") as (server, gate, answer):
+        server.process.send_signal(SIGTERM)
+        wait_for(lambda: not listens(server))
+        assert server.process.poll() is None
+        gate.touch()
+        assert answer()["result"]["structuredContent"] == {"through": True}
+        assert server.process.wait(DEADLINE) == 143
+
+
+def listens(server: Server) -> bool:
+    """Tell whether a server takes connections."""
+    try:
+        httpx2.get(server.url.replace("/mcp", "/health"), timeout=0.2)
+    except httpx2.ConnectError:
+        return False
+    except httpx2.TransportError:  # late, or closed while it was asked
+        return True
+    return True
+
+
+@pytest.mark.parametrize("second", [SIGTERM, signal.SIGINT])
+def test_told_to_stop_twice_it_does_not_wait(own: tuple[Path, Path], second: signal.Signals) -> None:
+    with blocked(own) as (server, _, answer):
+        server.process.send_signal(SIGTERM)
+        wait_for(lambda: "calls in flight are answered first" in server.log.read_text())
+        assert server.process.poll() is None
+        server.process.send_signal(second)
+        assert server.process.wait(DEADLINE) == 143
+        assert isinstance(answer(), httpx2.TransportError)
+
+
+def test_a_worker_whose_call_does_not_end_is_replaced(own: tuple[Path, Path]) -> None:
+    with blocked(own, SVC_DEADLINE_SECONDS="1") as (server, _, answer):
+        (stuck,) = workers(server)
+        assert answer()["result"]["structuredContent"]["error_type"] == "timeout"
+        with connected(server.url, "auto") as books:
+            books.ask("list_kpis")
+        wait_for(lambda: f"a call of block does not end; worker {stuck} is replaced" in server.log.read_text())
+        wait_for(lambda: serve(server, 1) and stuck not in workers(server))
+        assert call(server.url, "list_kpis")
+
+
+def test_the_number_of_workers_can_be_given_where_it_is_started(own: tuple[Path, Path]) -> None:
+    with serving(*own, command=(*SERVE, "--workers", "2")) as server:
+        wait_for(lambda: serve(server, 2))

@@ -1,0 +1,1 @@
+"""Tests of single rooms: the same tree as the code."""

@@ -1,0 +1,495 @@
+"""search_hierarchy: what is found, in which order, why, how much of it, and for whom."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.books.search import Found, search
+from engine.door import Door, open_books
+from engine.instance.read import read_instance
+from engine.model.errors import BadArguments, DimensionUnavailable, Refusal, Unavailable, UnknownName
+from engine.model.requests import SearchRequest
+from tests.support.books import load_feeds, load_instance
+from tests.support.small import csv, figure, small_books, write_instance
+
+DOMAIN = """
+time: {column: date}
+dimensions: {customer: customer, region: region}
+axes: {voucher: voucher}
+measures: {amount: {places: 2}}
+metrics:
+  revenue: {measure: amount}
+"""
+DIMENSIONS = """
+customer: {kind: leaf, members: live.customer}
+region: {kind: leaf}
+segment: {kind: derived, from: customer, attribute: segment}
+territory: {kind: ragged, leaf_dimension: customer, nodes: live.territory}
+channel: {kind: ragged, leaf_dimension: customer, nodes: live.channel}
+week: {kind: leaf, grain: week}
+"""
+FACTS = """
+date       scenario customer region voucher amount
+2026-01-05 actual   K1       EU     v1      1
+2026-01-05 actual   K2       EU     v1      2
+2026-01-05 actual   K3       US     v1      4
+2026-01-05 actual   K4       US     v1      8
+2026-01-05 actual   HQ       -      v1      16
+2026-01-05 actual   -        EU     v1      32
+2026-01-05 budget   K3       APAC   v1      64
+"""
+CUSTOMERS = """
+id code    name                      segment
+K3 B-100   O’Brien~Stores            Wholesale
+K1 A-100   Müller~Söhne              Retail
+K2 A-1001  Sankt~Straßen~Bau         Retail
+K4 R&D     Łódź~Ærø~Research         -
+HQ ４７１１ ﬁnanz~Café~Ångström       Non-Profit
+"""
+TERRITORY = """
+node   parent name   leaf
+World  -      World  HQ
+Europe World  Europe -
+K1     Europe -      -
+K2     Europe -      -
+K3     World  -      -
+"""
+CHANNEL = """
+node   parent name
+Direct -      Direct~Sales
+Shops  Direct Shops
+K1     Shops  -
+K4     Direct -
+Agents -      Agents
+K1     Agents -
+HQ     Agents -
+"""
+
+
+def books_of(folder: Path, **parts: Any) -> Door:
+    """A handful of customers in two trees, as written above unless said otherwise."""
+    written = {
+        "facts": {"sales": FACTS},
+        "domains": {"sales": DOMAIN},
+        "dimensions": DIMENSIONS,
+        "tables": {"customer": CUSTOMERS, "territory": TERRITORY, "channel": CHANNEL},
+    }
+    return small_books(folder, **(written | parts))
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Door:
+    """The books as written above, whole."""
+    return books_of(tmp_path_factory.mktemp("search"))
+
+
+def find(books: Door, query: str | None = None, dimension: str | None = None, limit: int | None = None) -> Found:
+    """Search some books."""
+    return search(SearchRequest(query=query, dimension=dimension, limit=limit), books.reader)
+
+
+def ids(found: Found) -> list[str]:
+    """Return the ids of everything found, records first."""
+    return [hit.id for hit in (*found.records, *found.hierarchy_nodes)]
+
+
+def listed(books: Door, dimension: str) -> list[str]:
+    """Return the ids of a whole dimension."""
+    return ids(find(books, dimension=dimension))
+
+
+@pytest.mark.parametrize(
+    ("query", "member", "why"),
+    [
+        ("K1", "K1", "exact"),
+        ("k1", "K1", "exact"),
+        ("  K1 ", "K1", "exact"),
+        ("Ｋ１", "K1", "exact"),
+        ("a-100", "K1", "exact"),
+        ("A‑100", "K1", "exact"),
+        ("b-1", "K3", "beginning"),
+        ("MÜLLER SÖHNE", "K1", "exact"),
+        ("mu\u0308ller", "K1", "beginning"),
+        ("muller", "K1", "beginning"),
+        ("müller  söhne", "K1", "exact"),
+        ("sohne", "K1", "beginning of a word"),
+        ("söhne mül", "K1", "beginning of a word"),
+        ("a-100 söhne", "K1", "beginning of a word"),
+        ("ohne", "K1", "part"),
+        ("straßen", "K2", "beginning of a word"),
+        ("STRASSEN", "K2", "beginning of a word"),
+        ("sankt strassen bau", "K2", "exact"),
+        ("rassen", "K2", "part"),
+        ("o'brien", "K3", "beginning"),
+        ("O’BRIEN STORES", "K3", "exact"),
+        ("brien", "K3", "beginning of a word"),
+        ("r&d", "K4", "exact"),
+        ("R & D", "K4", "beginning of a word"),
+        ("lodz", "K4", "beginning"),
+        ("aero", "K4", "beginning of a word"),
+        ("ærø research", "K4", "beginning of a word"),
+        ("4711", "HQ", "exact"),
+        ("４７１１", "HQ", "exact"),
+        ("finanz", "HQ", "beginning"),
+        ("ﬁnanz cafe", "HQ", "beginning"),
+        ("angstrom café", "HQ", "beginning of a word"),
+        ("fé", "HQ", "part"),
+        ("obrien", "K3", "close spelling"),
+        ("mülelr", "K1", "close spelling"),
+        ("Angstorm", "HQ", "close spelling"),
+        ("reserach", "K4", "close spelling"),
+        ("brien storse", "K3", "close spelling"),
+        ("lodz - research", "K4", "close spelling"),
+    ],
+)
+def test_a_member_is_found_by_id_code_or_name_whatever_case_accent_and_width(
+    books: Door, query: str, member: str, why: str
+) -> None:
+    hit = find(books, query, "customer").records[0]
+    assert (hit.id, hit.why) == (member, why)
+
+
+@pytest.mark.parametrize("query", ["", "  ", "\t", "\u200b"])
+def test_an_empty_query_lists(books: Door, query: str) -> None:
+    found = find(books, query, "customer")
+    assert ids(found) == listed(books, "customer")
+    assert {hit.why for hit in found.records} == {"listed"}
+
+
+def test_a_record_has_all_that_it_takes_to_filter(books: Door) -> None:
+    (record,) = find(books, "müller", "customer").records
+    assert (record.dimension, record.id, record.name, record.code) == ("customer", "K1", "Müller Söhne", "A-100")
+    assert (record.path, record.filters) == ((), {"customer": "K1"})
+    (value,) = find(books, "whole", "segment").records
+    assert (value.id, value.name, value.code, value.filters) == (
+        "Wholesale",
+        "Wholesale",
+        None,
+        {"segment": "Wholesale"},
+    )
+    (node,) = find(books, "müller", "territory").hierarchy_nodes
+    assert (node.id, node.name, node.code, node.filters) == ("K1", "Müller Söhne", "A-100", {"territory": "K1"})
+    assert node.path == ("World", "Europe")
+
+
+def test_the_best_come_first_then_the_order_of_the_dimension(tmp_path: Path) -> None:
+    names = {"P": "Am~Hannord", "Q": "Am~Nordkap", "R": "Nordsee", "S": "Nord", "T": "Nordkap", "U": "Bau~Nord"}
+    customers = "id name segment\n" + "\n".join(f"{member} {name} -" for member, name in names.items())
+    facts = "date scenario customer region voucher amount\n2026-01-05 actual P EU v1 1"
+    books = books_of(
+        tmp_path,
+        facts={"sales": facts},
+        tables={"customer": customers, "territory": "node parent\nP -", "channel": "node parent\nP -"},
+    )
+    found = find(books, "nord", "customer")
+    assert [(hit.id, hit.why) for hit in found.records] == [
+        ("S", "exact"),
+        ("R", "beginning"),
+        ("T", "beginning"),
+        ("Q", "beginning of a word"),
+        ("U", "beginning of a word"),
+        ("P", "part"),
+    ]
+
+
+def test_close_spelling_only_where_nothing_else_matches(books: Door) -> None:
+    assert [hit.why for hit in find(books, "A-100", "customer").records] == ["exact", "beginning"]
+    near = find(books, "A-10O", "customer")
+    assert (ids(near)[0], {hit.why for hit in near.records}) == ("K1", {"close spelling"})
+    elsewhere = find(books, "Europe")
+    assert [(hit.id, hit.why) for hit in elsewhere.hierarchy_nodes] == [("Europe", "exact")]
+    assert elsewhere.records == ()
+
+
+@pytest.mark.parametrize("query", ["zzzzqq", "&&&", "%", "_", ".*", "K1 K2", "\ud800" * 3 + "zq", "x" * 200])
+def test_what_nothing_is_like_is_not_found(books: Door, query: str) -> None:
+    found = find(books, query)
+    assert (found.records, found.hierarchy_nodes, found.more_records, found.more_nodes) == ((), (), False, False)
+
+
+def test_every_kind_of_dimension_is_covered(books: Door) -> None:
+    found = find(books, "k1")
+    assert [(hit.dimension, hit.id) for hit in found.records] == [("customer", "K1")]
+    assert [(hit.dimension, hit.id) for hit in found.hierarchy_nodes] == [("territory", "K1"), ("channel", "K1")]
+    assert [(hit.dimension, hit.id) for hit in find(books, "retail").records] == [("segment", "Retail")]
+    assert [(hit.dimension, hit.id) for hit in find(books, "apac").records] == [("region", "APAC")]
+
+
+def test_a_dimension_is_listed_in_its_order(books: Door) -> None:
+    assert listed(books, "customer") == ["K3", "K1", "K2", "K4", "HQ", "(unassigned)"]
+    assert listed(books, "segment") == ["Non-Profit", "Retail", "Wholesale", "(unassigned)"]
+    assert listed(books, "territory") == ["World", "World/(own)", "Europe", "K1", "K2", "K3", "(unassigned)"]
+    assert listed(books, "channel") == ["Direct", "Shops", "K1", "K4", "Agents", "HQ", "(unassigned)"]
+
+
+def test_postings_of_a_node_and_unassigned_ones_are_found_by_their_words(books: Door) -> None:
+    own = find(books, "own", "territory").hierarchy_nodes[0]
+    assert (own.id, own.why, own.path) == ("World/(own)", "beginning of a word", ("World",))
+    assert ids(find(books, "world")) == ["World", "World/(own)"]
+    found = find(books, "unassigned")
+    assert [hit.filters for hit in found.records] == [
+        {key: "(unassigned)"} for key in ("customer", "region", "segment")
+    ]
+    assert [hit.filters for hit in found.hierarchy_nodes] == [{key: "(unassigned)"} for key in ("territory", "channel")]
+
+
+AMOUNTS = {
+    "customer": {"K3": 4, "K1": 1, "K2": 2, "K4": 8, "HQ": 16, "(unassigned)": 32},
+    "region": {"EU": 35, "US": 12, "APAC": None, "(unassigned)": 16},
+    "segment": {"Non-Profit": 16, "Retail": 3, "Wholesale": 4, "(unassigned)": 40},
+    "territory": {"World": 23, "World/(own)": 16, "Europe": 3, "K1": 1, "K2": 2, "K3": 4, "(unassigned)": 40},
+    "channel": {"Direct": 9, "Shops": 1, "K1": 1, "K4": 8, "Agents": 17, "HQ": 16, "(unassigned)": 38},
+}
+
+
+@pytest.mark.parametrize("dimension", AMOUNTS)
+def test_the_filter_entry_of_every_hit_selects_it(books: Door, dimension: str) -> None:
+    found = find(books, dimension=dimension)
+    amounts = {}
+    for hit in (*found.records, *found.hierarchy_nodes):
+        report = books.metric("revenue", scenarios={"A": "actual"}, period="2026-01", filters=hit.filters)
+        assert "unknown_member" not in {note.code for note in report.notes}
+        amounts[hit.id] = figure(report)
+    assert amounts == AMOUNTS[dimension]
+
+
+def test_nothing_is_unassigned_where_every_row_and_member_has_a_place(tmp_path: Path) -> None:
+    facts = "date scenario customer region voucher amount\n2026-01-05 actual K1 EU v1 1"
+    customers = "id code name segment\nK1 - Only Retail"
+    tree = "node parent\nTop -\nK1 Top"
+    books = books_of(
+        tmp_path, facts={"sales": facts}, tables={"customer": customers, "territory": tree, "channel": tree}
+    )
+    assert ids(find(books)) == ["K1", "EU", "Retail", "Top", "K1", "Top", "K1"]
+    assert ids(find(books, "unassigned")) == []
+
+
+MANY = 230
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Many customers, of whom a profile shows few."""
+    folder = tmp_path_factory.mktemp("many")
+    customers = "id code name segment\n" + "\n".join(f"C{at:03d} - Client~{at} Retail" for at in range(MANY))
+    tree = "node parent\nTop -\n" + "\n".join(f"C{at:03d} Top" for at in range(MANY))
+    books_of(
+        folder,
+        facts={"sales": "date scenario customer region voucher amount\n2026-01-05 actual C000 EU v1 1"},
+        tables={"customer": customers, "territory": tree, "channel": "node parent\nC000 -"},
+        profiles="few: {scenarios: {'*': {dimensions: {customer: {allow: [C007, C100, C229]}}}}}",
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def many(crowd: Path) -> Door:
+    """All of them."""
+    return open_books(crowd / "small", state=crowd / "state")
+
+
+def test_each_section_has_its_own_default_limit(many: Door) -> None:
+    found = find(many)
+    assert (len(found.records), len(found.hierarchy_nodes)) == (200, 100)
+    assert (found.more_records, found.more_nodes) == (True, True)
+    found = find(many, "client")
+    assert (len(found.records), len(found.hierarchy_nodes)) == (50, 20)
+    assert (found.more_records, found.more_nodes) == (True, True)
+    assert [hit.id for hit in found.records] == [f"C{at:03d}" for at in range(50)]
+
+
+def test_a_limit_holds_for_each_section_and_the_rest_is_told(many: Door) -> None:
+    found = find(many, "client", limit=3)
+    assert (len(found.records), len(found.hierarchy_nodes), found.notes) == (3, 3, ())
+    exactly = find(many, "client", "customer", limit=MANY)
+    assert (len(exactly.records), exactly.more_records, exactly.more_nodes) == (MANY, False, False)
+    assert find(many, "client", "customer", limit=MANY - 1).more_records
+    assert (find(many, "client", "territory", limit=MANY).more_nodes, find(many, "top").more_nodes) == (False, False)
+
+
+def test_a_limit_above_the_maximum_is_reduced_and_said(many: Door) -> None:
+    found = find(many, dimension="customer", limit=10_001)
+    assert [(note.code, dict(note.about)) for note in found.notes] == [
+        ("limit_reduced", {"got": "10001", "maximum": "10000"})
+    ]
+    assert len(found.records) == MANY
+    assert find(many, dimension="customer", limit=10_000).notes == ()
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_below_one_is_refused(books: Door, limit: int) -> None:
+    with pytest.raises(BadArguments, match="below 1") as refused:
+        find(books, "k", limit=limit)
+    assert (refused.value.field, refused.value.got) == ("limit", limit)
+
+
+REFUSED: list[tuple[str, type[Refusal], str]] = [
+    ("custmer", UnknownName, "Did you mean 'customer'"),
+    ("period", DimensionUnavailable, "period codes"),
+    ("week", DimensionUnavailable, "period codes; write them: 2025-W13."),
+    ("voucher", DimensionUnavailable, "only be broken down by"),
+]
+
+
+@pytest.mark.parametrize(("dimension", "refusal", "says"), REFUSED)
+def test_a_dimension_that_cannot_be_searched_is_refused_with_those_that_can(
+    books: Door, dimension: str, refusal: type[Refusal], says: str
+) -> None:
+    with pytest.raises(refusal, match=says) as refused:
+        find(books, "k", dimension)
+    assert (refused.value.field, refused.value.got) == ("dimension", dimension)
+    assert sorted(refused.value.valid) == ["channel", "customer", "region", "segment", "territory"]
+
+
+def test_a_query_that_is_no_name_is_refused(books: Door) -> None:
+    with pytest.raises(BadArguments, match="10,000 characters") as refused:
+        find(books, "x" * 10_000)
+    assert refused.value.field == "query"
+    assert len(str(refused.value.as_data())) < 1_000
+
+
+PROFILES = """
+europe: {scenarios: {'*': {dimensions: {territory: {allow: [Europe]}}}}}
+not_europe: {scenarios: {'*': {dimensions: {territory: {deny: [Europe]}}}}}
+all_but_k1: {scenarios: {'*': {dimensions: {customer: {deny: [K1]}}}}}
+in_us: {scenarios: {'*': {dimensions: {region: {allow: [US]}}}}}
+actual_only: {scenarios: {actual: {}}}
+nothing: {scenarios: {forecast: {domains: {deny: [sales]}}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The books as written above with profiles, and a customer of a single row that has no member row."""
+    folder = tmp_path_factory.mktemp("scoped")
+    books_of(
+        folder,
+        facts={"sales": FACTS + "2026-01-05 actual newcomer EU v1 1"},
+        profiles=PROFILES,
+    )
+    return folder
+
+
+def seen_by(instance: Path, profile: str) -> Door:
+    """Open the books with profiles as one of them sees them."""
+    return open_books(instance / "small", state=instance / "state", profile=profile)
+
+
+def test_what_a_profile_hides_is_never_found(instance: Path) -> None:
+    books = seen_by(instance, "europe")
+    assert listed(books, "customer") == ["K1", "K2"]
+    assert listed(books, "territory") == ["World", "Europe", "K1", "K2"]
+    assert listed(books, "channel") == ["Direct", "Shops", "K1", "Agents", "(unassigned)"]
+    assert listed(books, "segment") == ["Retail"]
+    for query in ("K3", "B-100", "O’Brien", "wholesale", "own", "newcomer", "Angstorm", "K4"):
+        assert not {"K3", "K4", "HQ", "Wholesale", "World/(own)", "newcomer"} & set(ids(find(books, query))), query
+
+
+def test_a_deny_by_node_hides_the_unplaced_as_well(instance: Path) -> None:
+    books = seen_by(instance, "not_europe")
+    assert listed(books, "territory") == ["World", "World/(own)", "K3"]
+    assert listed(books, "customer") == ["K3", "HQ"]
+
+
+def test_a_deny_leaves_the_rest_and_the_unassigned(instance: Path) -> None:
+    books = seen_by(instance, "all_but_k1")
+    assert listed(books, "customer") == ["K3", "K2", "K4", "HQ", "newcomer", "(unassigned)"]
+    assert listed(books, "channel") == ["Direct", "K4", "Agents", "HQ", "(unassigned)"]
+
+
+def test_members_that_only_hidden_rows_brought_do_not_exist(instance: Path) -> None:
+    books = seen_by(instance, "in_us")
+    assert listed(books, "region") == ["US"]
+    assert "newcomer" not in ids(find(books, "newcomer"))
+    assert listed(books, "customer") == ["K3", "K1", "K2", "K4", "HQ"]
+    assert "APAC" in listed(seen_by(instance, "all_but_k1"), "region")
+    assert "APAC" not in listed(seen_by(instance, "actual_only"), "region")
+
+
+def test_who_sees_nothing_finds_nothing(instance: Path) -> None:
+    books = seen_by(instance, "nothing")
+    assert ids(find(books)) == ids(find(books, "k1")) == ids(find(books, "angstorm")) == []
+    with pytest.raises(UnknownName) as refused:
+        find(books, "k1", "customer")
+    assert (refused.value.valid, refused.value.did_you_mean) == ([], [])
+
+
+def test_profiles_of_one_version_do_not_see_what_another_found(instance: Path) -> None:
+    one = seen_by(instance, "europe")
+    other = Door(one._shelf, seen_by(instance, "not_europe")._profile)
+    for _ in range(2):
+        assert (listed(one, "customer"), listed(other, "customer")) == (["K1", "K2"], ["K3", "HQ"])
+        assert ids(find(one, "Angstorm", "customer")) == []
+        assert ids(find(other, "Angstorm", "customer")) == ["HQ"]
+
+
+def test_a_limit_counts_what_may_be_seen(crowd: Path) -> None:
+    few = seen_by(crowd, "few")
+    found = find(few, "client", "customer", limit=2)
+    assert ([hit.id for hit in found.records], found.more_records) == (["C007", "C100"], True)
+    assert not find(few, "client", "customer", limit=3).more_records
+    nodes = find(few, dimension="territory", limit=3)
+    assert ([hit.id for hit in nodes.hierarchy_nodes], nodes.more_nodes) == (["Top", "C007", "C100"], True)
+    assert {*ids(find(few, "C150")), *ids(find(few, "Cleint"))} <= {"C007", "C100", "C229"}
+
+
+def test_hidden_names_do_not_crowd_out_a_close_spelling(tmp_path: Path) -> None:
+    customers = "id code name segment\n" + "\n".join(f"A{at:03d} - Nordsea{at} -" for at in range(400))
+    books_of(
+        tmp_path,
+        facts={"sales": "date scenario customer region voucher amount\n2026-01-05 actual Z EU v1 1"},
+        tables={
+            "customer": f"{customers}\nZ - Nordsee7x -",
+            "territory": "node parent\nZ -",
+            "channel": "node parent\nZ -",
+        },
+        profiles="last: {scenarios: {'*': {dimensions: {customer: {allow: [Z]}}}}}",
+    )
+    books = open_books(tmp_path / "small", state=tmp_path / "state", profile="last")
+    assert [(hit.id, hit.why) for hit in find(books, "nordsea7", "customer").records] == [("Z", "close spelling")]
+
+
+def test_the_next_load_is_searched_by_the_next_call(tmp_path: Path) -> None:
+    books = books_of(tmp_path)
+    assert ids(find(books, "Newtown")) == []
+    (tmp_path / "small" / "data" / "customer.csv").write_text(csv(CUSTOMERS + "K9 N-1 Newtown -"))
+    load_instance(tmp_path / "small", tmp_path / "state")
+    assert [hit.id for hit in find(books, "Newtown").records] == ["K9"]
+    assert ids(find(books, "Newtwon")) == ["K9"]
+
+
+def test_a_tree_that_was_never_loaded_is_said(tmp_path: Path) -> None:
+    folder = write_instance(
+        tmp_path / "small",
+        facts={"sales": FACTS},
+        domains={"sales": DOMAIN},
+        dimensions=DIMENSIONS,
+        tables={"customer": CUSTOMERS, "territory": TERRITORY, "channel": CHANNEL},
+    )
+    read = read_instance(folder)
+    feeds = [key for key, binding in read.bindings.items() if binding.target != "live.channel"]
+    load_feeds(folder, tmp_path / "state", *feeds)
+    books = open_books(folder, state=tmp_path / "state")
+    found = find(books, "k1")
+    assert ids(found) == ["K1", "K1"]
+    assert [(note.code, "live.channel" in note.message) for note in found.notes] == [("unavailable", True)]
+    with pytest.raises(Unavailable, match=r"live\.channel"):
+        find(books, "k1", "channel")
+
+
+def chain(length: int) -> Iterator[str]:
+    """Yield the rows of a tree that is one long branch."""
+    yield "node parent"
+    yield "N0 -"
+    yield from (f"N{at} N{at - 1}" for at in range(1, length))
+    yield f"K1 N{length - 1}"
+
+
+def test_a_very_deep_tree_is_searched(tmp_path: Path) -> None:
+    books = books_of(tmp_path, tables={"customer": CUSTOMERS, "territory": "\n".join(chain(3_000)), "channel": CHANNEL})
+    (node,) = find(books, "k1", "territory").hierarchy_nodes
+    assert (len(node.path), node.path[-1]) == (3_000, "N2999")
+    report = books.metric("revenue", scenarios={"A": "actual"}, period="2026-01", filters={"territory": "N0"})
+    assert figure(report) == 1

@@ -1,0 +1,297 @@
+"""The fact store: three questions against plain Python, and versions that appear whole, stay while read and go."""
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+import pytest
+
+from engine.facts.arrow import ArrowFacts, SumTooLarge
+from engine.facts.landing import Landing
+from engine.facts.manifest import Load, Pin, current_version, pin_current
+from engine.facts.writer import BooksLocked, stage
+from engine.model.calendar.periods import Grain, Span
+from engine.model.catalogue import Domain, Measure
+from engine.model.fact_store import ROWS, SPAN, Aggregate, FactStore, RowSlice, Slice
+from engine.model.feeds import LoadMode
+from engine.model.formulas import Kind
+from engine.model.scope import EVERYTHING, NOTHING, Allowed, Cell, CodeSet
+
+AMOUNT = (Aggregate("amount"),)
+GL = Domain(
+    key="gl",
+    label="GL",
+    table="live.gl",
+    scenario_column="scenario",
+    time_column="date",
+    grain=Grain.DATE,
+    grains=frozenset(Grain),
+    keeps_undated=True,
+    sort=("account", "centre"),
+    dimensions={"account": "account", "centre": "centre"},
+    measures={"amount": Measure(key="amount", column="amount", kind=Kind.MONEY, places=2)},
+    stock_groups={},
+    inspect_enabled=True,
+    inspect_columns=("text",),
+)
+FIRST = date(2021, 1, 1)
+Fact = tuple[str, date | None, str | None, str | None, int, str]
+
+
+def facts_of(seed: int, count: int = 400) -> list[Fact]:
+    """Return some random facts."""
+    made = random.Random(seed)
+    return [
+        (
+            made.choice(("actual", "budget")),
+            None if made.random() < 0.02 else FIRST + timedelta(days=made.randrange(120)),
+            made.choice(("A", "B", "C", "D", None)),
+            made.choice(("x", "y", "z", None)),
+            made.randrange(-1000, 1000),
+            f"row {number}",
+        )
+        for number in range(count)
+    ]
+
+
+def frame_of(facts: Iterable[Fact]) -> pl.DataFrame:
+    """Return facts as the writer takes them."""
+    schema = {
+        "scenario": pl.String,
+        "date": pl.Date,
+        "account": pl.String,
+        "centre": pl.String,
+        "amount": pl.Int64,
+        "text": pl.String,
+    }
+    return pl.DataFrame(list(facts), schema=schema, orient="row")
+
+
+def load_of(binding: str = "gl", at: int = 0) -> Load:
+    """Return a load of its own."""
+    return Load(id=f"load-{binding}-{at}", binding=binding, loaded_at=datetime(2026, 1, 1, at, tzinfo=UTC))
+
+
+def landing_of(folder: Path, *pieces: Iterable[Fact]) -> Landing:
+    """Return facts that arrived piece by piece."""
+    landing = Landing(folder, GL)
+    for piece in pieces:
+        landing.add(frame_of(piece))
+    return landing
+
+
+def publish(root: Path, facts: Iterable[Fact], load: Load, **how: Any) -> int:
+    """Publish facts as one load and return how many landed."""
+    with stage(root) as staged, TemporaryDirectory() as folder:
+        landed = staged.facts(GL, landing_of(Path(folder), facts), load, **how)
+        staged.publish()
+    return landed
+
+
+def opened(root: Path) -> tuple[Pin, ArrowFacts, dict[str, dict[str | None, int]]]:
+    """Open the current version: its pin, its facts, and the code of every id."""
+    pin = pin_current(root)
+    ids = {key: pl.read_ipc(root / codes.file)["id"].to_list() for key, codes in pin.manifest.codes.items()}
+    codes = {key: {None if not at else member: at for at, member in enumerate(known)} for key, known in ids.items()}
+    return pin, ArrowFacts(root, pin.manifest, {"gl": GL}), codes
+
+
+SPANS = (
+    Span(FIRST, date(2021, 1, 31)),
+    Span(date(2021, 2, 10), date(2021, 2, 12)),
+    Span(date(2021, 2, 20), date(2021, 4, 9)),
+)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("keys", [(), ("account",), ("centre", "account")])
+def test_sums_are_those_of_plain_python(tmp_path: Path, seed: int, keys: tuple[str, ...]) -> None:
+    facts = facts_of(seed)
+    publish(tmp_path, facts, load_of())
+    _, store, codes = opened(tmp_path)
+    for cell, allowed in cells(codes):
+        expected: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0])
+        for scenario, day, account, centre, amount, _ in facts:
+            at = next((place for place, span in enumerate(SPANS) if day and span.holds(day)), None)
+            if scenario == "actual" and at is not None and allowed(account, centre):
+                group = {"account": codes["account"][account], "centre": codes["centre"][centre]}
+                held = expected[(at, *(group[key] for key in keys))]
+                held[0] += amount
+                held[1] += 1
+        asked = Slice(domain="gl", scenario="actual", spans=SPANS, keys=keys, aggregates=AMOUNT)
+        found = store.sums(asked, cell).collect()
+        assert found.columns == [SPAN, *keys, "amount", ROWS]
+        summed = found.group_by(SPAN, *keys).agg(pl.col("amount").sum(), pl.col(ROWS).sum())
+        width = 1 + len(keys)
+        assert {row[:width]: list(row[width:]) for row in summed.iter_rows()} == dict(expected)
+
+
+def cells(codes: dict[str, dict[str | None, int]]) -> list[tuple[Cell, object]]:
+    """Return cells, each with what it allows in words."""
+    some = CodeSet(frozenset({codes["account"]["A"], codes["account"]["C"]}))
+    no_x = CodeSet(frozenset({codes["centre"]["x"]}), complement=True)
+    either = Cell.of([Allowed.of({"account": some}), Allowed.of({"centre": no_x})])
+    return [
+        (EVERYTHING, lambda _account, _centre: True),
+        (NOTHING, lambda _account, _centre: False),
+        (Cell.where("account", some), lambda account, _centre: account in ("A", "C")),
+        (Cell.where("centre", no_x), lambda _account, centre: centre != "x"),
+        (either, lambda account, centre: account in ("A", "C") or centre != "x"),
+        (
+            Cell.where("account", some) & Cell.where("centre", no_x),
+            lambda account, centre: account in ("A", "C") and centre != "x",
+        ),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_presence_and_rows_are_those_of_plain_python(tmp_path: Path, seed: int) -> None:
+    facts = facts_of(seed)
+    publish(tmp_path, facts, load_of())
+    _, store, codes = opened(tmp_path)
+    span = Span(date(2021, 1, 20), date(2021, 3, 5))
+    for cell, allowed in cells(codes):
+        mine = [fact for fact in facts if fact[0] == "budget" and allowed(fact[2], fact[3])]
+        presence = store.presence("gl", "budget", cell)
+        days = sorted({day for _, day, *_ in mine if day})
+        assert list(presence.days(span)) == [day for day in days if span.holds(day)]
+        assert presence.last(span) == max((day for day in days if span.holds(day)), default=None)
+        assert presence.through() == max(days, default=None)
+        assert presence.undated() == sum(day is None for _, day, *_ in mine)
+        assert presence.codes("account") == {codes["account"][fact[2]] for fact in mine}
+        asked = RowSlice(domain="gl", scenario="budget", span=span, columns=("date", "amount", "text"), limit=7)
+        order = sorted(
+            (fact for fact in mine if fact[1] and span.holds(fact[1])),
+            key=lambda fact: (fact[1].isoformat()[:7], codes["account"][fact[2]], codes["centre"][fact[3]], fact[1]),
+        )
+        rows = store.rows(asked, cell).collect().rows()
+        assert rows == [(day, amount, text) for _, day, _, _, amount, text in order[:7]]
+
+
+def test_a_filter_stands_between_every_partition_and_its_sum(tmp_path: Path) -> None:
+    publish(tmp_path, facts_of(1), load_of())
+    _, store, codes = opened(tmp_path)
+    asked = Slice(
+        domain="gl",
+        scenario="actual",
+        spans=(Span(FIRST, date(2021, 4, 30)),),
+        keys=("account",),
+        aggregates=AMOUNT,
+    )
+    restricted = store.sums(asked, Cell.where("centre", CodeSet(frozenset({codes["centre"]["x"]})))).explain()
+    parts = restricted.split("PLAN ")[1:]
+    assert len(parts) == 4  # months
+    assert all(re.search(r"AGGREGATE.*FILTER.*centre.*DF \[", part, re.DOTALL) for part in parts), restricted
+    assert "FILTER" not in store.sums(asked, EVERYTHING).explain()
+    assert "AGGREGATE" not in store.sums(asked, NOTHING).explain()
+
+
+def test_sums_past_sixty_three_bits_are_exact(tmp_path: Path) -> None:
+    huge = 2**62
+    facts: list[Fact] = [("actual", FIRST, "A", "x", huge, "")] * 5
+    publish(tmp_path, facts, load_of())
+    _, store, _ = opened(tmp_path)
+    asked = Slice(
+        domain="gl",
+        scenario="actual",
+        spans=(Span(FIRST, FIRST),),
+        keys=("account",),
+        aggregates=AMOUNT,
+    )
+    assert store.sums(asked, EVERYTHING).collect()["amount"].to_list() == [5 * huge]
+
+
+def test_sums_that_could_pass_128_bits_are_refused(tmp_path: Path) -> None:
+    publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of())
+    manifest = pin_current(tmp_path).manifest
+    asked = Slice(domain="gl", scenario="actual", spans=(Span(FIRST, FIRST),), keys=(), aggregates=AMOUNT)
+    for magnitude, fits in ((2**127 - 1, True), (2**127, False)):
+        huge = [replace(part, magnitudes={"amount": magnitude}) for part in manifest.facts["gl"]]
+        store = ArrowFacts(tmp_path, replace(manifest, facts={"gl": tuple(huge)}), {"gl": GL})
+        with nullcontext() if fits else pytest.raises(SumTooLarge, match="could pass 128 bits"):
+            assert store.sums(asked, EVERYTHING).collect()["amount"].to_list() == [1]
+
+
+def test_codes_outgrow_their_width_and_older_partitions_follow(tmp_path: Path) -> None:
+    publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of("old"))
+    many: list[Fact] = [("actual", FIRST, f"K{at:04}", "x", 1, "") for at in range(400)]
+    publish(tmp_path, many, load_of("new", 1))
+    _, store, codes = opened(tmp_path)
+    asked = Slice(
+        domain="gl",
+        scenario="actual",
+        spans=(Span(FIRST, FIRST),),
+        keys=("account",),
+        aggregates=AMOUNT,
+    )
+    found = dict(store.sums(asked, EVERYTHING).select("account", "amount").collect().iter_rows())
+    assert found == {codes["account"][member]: 1 for member in ("A", *(fact[2] for fact in many))}
+    assert codes["account"]["A"] == 1  # codes are never given anew
+
+
+def test_another_sort_in_the_file_of_the_domain_leaves_the_rows_that_are_loaded_as_they_are(tmp_path: Path) -> None:
+    facts = facts_of(1)
+    publish(tmp_path, facts, load_of())
+    resorted = replace(GL, sort=("centre", "account"))
+    gone, left = Span(FIRST, date(2021, 1, 15)), Span(date(2021, 1, 16), date(2021, 1, 31))
+    with stage(tmp_path) as staged, TemporaryDirectory() as folder:
+        staged.facts(resorted, Landing(Path(folder), resorted), load_of(at=1), LoadMode.REPLACE_PERIODS, gone)
+        staged.publish()
+    pin, _, codes = opened(tmp_path)
+    store = ArrowFacts(tmp_path, pin.manifest, {"gl": resorted})
+    asked = Slice(domain="gl", scenario="actual", spans=(Span(FIRST, left.last),), keys=(), aggregates=AMOUNT)
+    mine = [fact for fact in facts if fact[0] == "actual" and fact[1] and left.holds(fact[1])]
+    for centre, code in codes["centre"].items():
+        found = store.sums(asked, Cell.where("centre", CodeSet(frozenset({code})))).collect()
+        assert found["amount"].to_list() == [sum(fact[4] for fact in mine if fact[3] == centre)]
+
+
+def test_a_reader_keeps_its_version_while_newer_ones_are_published(tmp_path: Path) -> None:
+    publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of(at=0))
+    pin, store, _ = opened(tmp_path)  # nothing is mapped yet
+    for at in range(1, 4):
+        publish(tmp_path, [("actual", FIRST, "A", "x", 10**at, "")], load_of(at=at))
+    assert total(store) == 1
+    files = set(pin.manifest.files())
+    assert all((tmp_path / file).is_file() for file in files)
+    pin.drop()
+    publish(tmp_path, [("actual", FIRST, "A", "x", 5, "")], load_of(at=4))
+    assert not any((tmp_path / file).is_file() for file in files if file.startswith("facts"))
+    assert len(list((tmp_path / "manifests").iterdir())) == 1
+    assert total(opened(tmp_path)[1]) == 5
+
+
+def total(store: FactStore) -> int:
+    """Return everything of a scenario."""
+    asked = Slice(domain="gl", scenario="actual", spans=(Span(date.min, date.max),), keys=(), aggregates=AMOUNT)
+    return int(store.sums(asked, EVERYTHING).collect()["amount"].sum())
+
+
+def test_a_stage_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of(at=0))
+    before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    with pytest.raises(ValueError, match=r"ordinal|year"), stage(tmp_path) as staged:
+        staged.facts(GL, landing_of(tmp_path / "facts", facts_of(3)), load_of(at=1))
+        date.fromordinal(10**9)  # whatever goes wrong after files were written
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
+    assert current_version(tmp_path) == 1
+
+
+def test_one_load_at_a_time(tmp_path: Path) -> None:
+    with stage(tmp_path), pytest.raises(BooksLocked, match="another load is publishing"), stage(tmp_path):
+        pass
+
+
+def test_a_binding_replaces_what_it_brought_and_nothing_else(tmp_path: Path) -> None:
+    publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of("one", 0))
+    publish(tmp_path, [("actual", FIRST, "A", "x", 10, "")], load_of("two", 1))
+    publish(tmp_path, [("actual", FIRST, "B", "x", 100, "")], load_of("one", 2))
+    assert total(opened(tmp_path)[1]) == 110

@@ -1,0 +1,97 @@
+"""Trees: what their nodes stand for, however deep, wide or entwined they are."""
+
+from fractions import Fraction
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.model.members.member_sets import Leaves
+from engine.model.members.trees import HierarchyFault, RaggedNodes, leaf_members, ragged_nodes
+
+Edge = tuple[str, str, str]  # node, parent, weight
+LEAVES = ("a", "b", "c", "d")
+NODES = ("P", "Q", "R", "S")
+
+
+def tree_of(edges: list[tuple[str, str | None, str]], *, adds_paths: bool = False) -> RaggedNodes:
+    """Return a tree over four leaves of edges from a node to its parent with a weight."""
+    of = leaf_members("leaf", pl.Series(["(unassigned)", *LEAVES]), pl.DataFrame({"id": LEAVES}))
+    table = pl.DataFrame(edges, schema=["node", "parent", "weight"], orient="row")
+    return ragged_nodes("tree", of, table, adds_paths=adds_paths)
+
+
+# Every edge points from a node or leaf to an earlier node, so there is no circle.
+edges = st.lists(
+    st.tuples(st.integers(1, 7), st.integers(0, 3), st.sampled_from(("1", "-1", "0.5", "0"))),
+    max_size=14,
+    unique_by=lambda edge: edge[:2],
+).map(lambda drawn: [((NODES + LEAVES)[node], NODES[above], weight) for node, above, weight in drawn if above < node])
+
+
+def paths(edges: list[Edge], top: str, leaf: str) -> list[Fraction]:
+    """Return the weights of every path from a node down to a leaf, those of weight 0 left out."""
+    if top == leaf:
+        return [Fraction(1)]
+    return [
+        Fraction(weight) * below
+        for node, parent, weight in edges
+        if parent == top and Fraction(weight)
+        for below in paths(edges, node, leaf)
+    ]
+
+
+@given(drawn=edges, adds=st.booleans())
+def test_a_leaf_weighs_the_product_of_its_edges_by_every_path(drawn: list[Edge], *, adds: bool) -> None:
+    placed = {node for node, _, _ in drawn}
+    roots = [(node, None, "1") for node in NODES if node not in placed]
+    found = {(top, leaf): paths(drawn, top, leaf) for top in (*NODES, *placed) for leaf in LEAVES}
+    from_top = {leaf: [weight for root, _, _ in roots for weight in found[root, leaf]] for leaf in placed & {*LEAVES}}
+    if not adds and any(len(set(weights)) > 1 for weights in (*found.values(), *from_top.values())):
+        with pytest.raises(HierarchyFault, match="by two paths"):
+            tree_of([*roots, *drawn])
+        return
+    tree = tree_of([*roots, *drawn], adds_paths=adds)
+    for (top, leaf), weights in found.items():
+        assert weighed(tree.leaves(top), leaf) == (weights and (sum(weights) if adds else weights[0]))
+    for leaf, weights in from_top.items():
+        assert weighed(tree.top(), leaf) == (weights and (sum(weights) if adds else weights[0]))
+
+
+@given(drawn=edges)
+def test_what_lies_below_a_node_does_not_depend_on_weights(drawn: list[Edge]) -> None:
+    placed = {node for node, _, _ in drawn}
+    tree = tree_of([*((node, None, "1") for node in NODES if node not in placed), *drawn], adds_paths=True)
+    held = {member: {leaf for leaf in LEAVES if reaches(drawn, member, leaf)} for member in (*NODES, *placed)}
+    assert set(tree.ids()) == set(held)
+    for member, leaves in held.items():
+        assert tree.below(member) == set(tree.each_below(member)) == {code(leaf) for leaf in leaves}
+    for leaf in LEAVES:
+        assert list(tree.among({code(leaf)})) == [member for member in tree.ids() if leaf in held[member]]
+
+
+def code(leaf: str) -> int:
+    """Return the code of a leaf."""
+    return 1 + LEAVES.index(leaf)
+
+
+def weighed(leaves: Leaves, leaf: str) -> Fraction | list[Fraction]:
+    """Return what a leaf weighs; no path where it is not there."""
+    weight = leaves.get(code(leaf))
+    return [] if weight is None else Fraction(*weight.reduced())
+
+
+def reaches(edges: list[Edge], top: str, leaf: str) -> bool:
+    """Tell whether a node holds a leaf, whatever the weight."""
+    return top == leaf or any(parent == top and reaches(edges, node, leaf) for node, parent, _ in edges)
+
+
+def test_a_circle_is_named() -> None:
+    with pytest.raises(HierarchyFault, match="in a circle: P → Q → R → P"):
+        tree_of([("P", "R", "1"), ("Q", "P", "1"), ("R", "Q", "1")])
+
+
+def test_a_node_stands_once_under_a_parent() -> None:
+    with pytest.raises(HierarchyFault, match="'a' stands twice under 'P'"):
+        tree_of([("P", None, "1"), ("a", "P", "1"), ("a", "P", "1")])

@@ -1,0 +1,211 @@
+"""What a chart refuses: each refusal names field, cause and columns, and its example draws."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+import pytest
+
+from engine.model.errors import ChartInvalid
+from engine.model.requests import ChartSpec
+from engine.present.charts.charts import chart
+from sandbox.job import Job
+from sandbox.pool import Pool
+from tests.support.charting import CASES, MONTHS, Case
+
+NAMES = [f"Name {at}" for at in range(700)]
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    """Where scripts run."""
+    with Pool() as opened:
+        yield opened
+
+
+def refused(case: Case) -> ChartInvalid:
+    """Return why a chart is not drawn."""
+    with pytest.raises(ChartInvalid) as caught:
+        case.chart()
+    return caught.value
+
+
+def mended(case: Case, example: Any, pool: Pool) -> None:
+    """Do what a refusal gives as an example: another spec, or a script in jail over the same table."""
+    frame = pl.DataFrame(case.table, strict=False)
+    if isinstance(example, dict):
+        chart(ChartSpec(**{**example, "y": as_tuple(example.get("y"))}), frame)
+        return
+    outcome = pool.run(Job(code=example, frames=(frame.write_ipc_stream(None).getvalue(),)))
+    assert outcome.failure is None
+    left = pl.DataFrame(outcome.rows, [column.name for column in outcome.columns], orient="row")
+    chart(ChartSpec(**{"title": "A title", **case.spec}), left)
+
+
+def as_tuple(y: Any) -> Any:
+    """Return y as a request has it."""
+    return tuple(y) if isinstance(y, list) else y
+
+
+def of(kind: str, table: dict[str, Any] | None = None, /, **changed: Any) -> Case:
+    """Return the case of a kind with another table or other fields; None leaves one out."""
+    spec = {name: value for name, value in {**CASES[kind].spec, **changed}.items() if value is not None}
+    return Case(spec, table if table is not None else CASES[kind].table)
+
+
+LINE, AREA, STEPS, MAP = (CASES[kind].table for kind in ("line", "area", "waterfall", "cohort_heatmap"))
+
+NEGATIVE = {**AREA, "value": [1] * 6 + [1, 2, -3, 1, 1, 1]}
+
+REFUSED = [
+    (of("bar", favourable="up"), "favourable", "favourable colours one series of variances; here are 3", None),
+    (of("line", x="periode"), "x", "result has no column 'periode'", ["period", "alias"]),
+    (of("line", y="alias"), "y", "Column 'alias' holds text; y takes figures", ["value"]),
+    (of("line", series="value"), "series", "Column 'value' holds numbers; series takes names", ["period", "alias"]),
+    (of("line", x="value"), "x", "Column 'value' holds numbers; x takes names", ["period", "alias"]),
+    (
+        of("scatter", {"r": [*range(9)], "m": [*range(9)], "s": NAMES[:9]}, x="r", y="m", label=None, series="s"),
+        "series",
+        "9 series, 8 colours",
+        None,
+    ),
+    (of("scatter", x="company"), "x", "Column 'company' holds text; x takes figures", ["revenue", "margin"]),
+    (
+        of("scatter", x=None, y=None),
+        "y",
+        "needs y, a column of figures: result has 'revenue' or 'margin', say which",
+        None,
+    ),
+    (
+        of("line", {"n": NAMES[:2], "m": NAMES[:2], "v": [1, 2]}, x=None, y="v", series=None),
+        "x",
+        "'n' or 'm'",
+        ["n", "m"],
+    ),
+    (of("line", {**LINE, "other": LINE["value"]}, y=None), "y", "result has 'value' or 'other', say which", None),
+    (of("line", series="period"), "series", "x names the bars and points already: leave series out", None),
+    (of("bar", series="budget"), "series", "Several columns y are series already", None),
+    (of("waterfall", series="step"), "series", "A waterfall chart takes no series", None),
+    (
+        of("waterfall", {**STEPS, "more": STEPS["value"]}, y=("value", "more")),
+        "y",
+        "draws one column y",
+        ["value", "more"],
+    ),
+    (of("line", stack=True), "stack", "A line chart takes no stack: leave it out", ["styles"]),
+    (of("bar", kind="quarter"), "kind", "A bar chart takes no kind", ["styles", "favourable", "stack", "sort"]),
+    (of("line", title=" "), "title", "The title has 1 characters: 1 to 160 are shown", None),
+    (of("line", title="x" * 161), "title", "The title has 161 characters", None),
+    (
+        of("bar", unit="E" * 41),
+        "unit",
+        "The unit has 41 characters: 1 to 40 are shown",
+        None,
+    ),
+    (
+        of("bar", styles={"Ist": "actual"}),
+        "styles",
+        "There is no series 'Ist' to style",
+        ["actual", "budget", "forecast"],
+    ),
+    (of("forecast_line", forecast_from="2027-01"), "forecast_from", "There is no x '2027-01'", MONTHS),
+    (of("forecast_line", forecast_from=None), "forecast_from", "Nothing here is a forecast", MONTHS),
+    (
+        of("forecast_line", {**LINE, "alias": ["Ist"] * 6 + ["Erwartet"] * 6}, forecast_from=None, series="alias"),
+        "styles",
+        "Nothing here is a forecast",
+        ["Ist", "Erwartet"],
+    ),
+    (of("area", NEGATIVE), "chart_type", "negative parts: 'Service, 2026-03'", None),
+    (of("bar", NEGATIVE, y="value", x="period", stack=True), "stack", "Draw them side by side, or a waterfall", None),
+]
+
+MENDED = [
+    (of("bar", {"quarter": ["x" * 121], "v": [1.0]}, y="v"), "a text of 121 characters, 120 are the most"),
+    (of("bar", {"quarter": ["a"], "v": [2e15]}, y="v"), "is 2e+15: 1e-09 to 1e+15 can be drawn"),
+    (of("bar", {"quarter": ["a"], "v": [2e-12]}, y="v"), "is 2e-12: 1e-09 to 1e+15 can be drawn"),
+    (of("line", {**LINE, "x" * 121: LINE["value"]}, y="value"), "a column whose name has 121 characters"),
+    (of("line", {**LINE, "alias": [*LINE["alias"][:11], None]}), "Rows of totals have null members"),
+    (of("line", {**LINE, "period": [None, *LINE["period"][1:]]}), "the x of the chart, has 1 nulls"),
+    (
+        of("line", {**LINE, "period": ["2026-01"] * 12}),
+        "More than one row for '2026-01, Actuals', '2026-01, Prior Year'",
+    ),
+    (of("cohort_heatmap", {**MAP, "age": [0, 0, 2, 0, 1, 0]}), "More than one row for '0, 2026-Q1'"),
+    (
+        of("waterfall", {**STEPS, "step": ["Budget", "Price", "Price", "Cost", "Actuals"]}),
+        "More than one row for 'Price'",
+    ),
+    (of("area", {name: values[:-1] for name, values in AREA.items()}), "missing: 'Service, 2026-06'"),
+    (of("area", {**AREA, "value": [None, *AREA["value"][1:]]}), "missing: 'Pumps, 2026-01'"),
+    (
+        of("waterfall", {**STEPS, "value": [1000.1, 200.2, -50.1, -100.1, 1051]}),
+        "before it comes to 1050.1, 0.9 are missing",
+    ),
+    (
+        of("waterfall", {**STEPS, "value": [1000.1, 200.2, -50.1, None, 1150.2]}),
+        "a figure for each step; missing: 'Cost'",
+    ),
+    (of("waterfall", {"step": ["a", "b"], "value": [1, 2]}), "a start, changes and an end; result has 2 rows"),
+    (of("waterfall", {**STEPS, "k": ["x"] * 5}, kind="k"), "says 'x': it is total or change"),
+    (
+        of("scatter", {**CASES["scatter"].table, "margin": [0.1, None, 0.2, 0.3]}),
+        "1 of 4 rows have no revenue or no margin",
+    ),
+    (
+        of("scatter", {"r": range(500), "m": range(500)}, x="r", y="m", label=None, series=None),
+        "500 points, 400 are the most",
+    ),
+    (of("horizontal_bar", {"customer": NAMES[:61], "value": range(61)}), "61 values of x, 60 are the most"),
+    (of("line", {"period": ["2026"] * 9, "alias": NAMES[:9], "value": range(9)}), "9 series, 8 are the most"),
+    (
+        of("line", {"period": ["1900-01", "2026-01"], "value": [1, 2]}, series=None),
+        "1,513 values of x, 600 are the most",
+    ),
+    (
+        of(
+            "area", {"period": [str(1900 + at // 6) for at in range(660)], "line": NAMES[:6] * 110, "value": range(660)}
+        ),
+        "660 points, 600 are the most",
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "field", "words", "valid"), REFUSED)
+def test_a_spec_that_does_not_fit_is_refused_with_one_that_does(
+    case: Case, field: str, words: str, valid: list[str] | None, pool: Pool
+) -> None:
+    refusal = refused(case)
+    told = refusal.as_data()
+    assert told["error_type"] == "chart_invalid"
+    assert told["field"] == f"chart_spec.{field}"
+    assert words in refusal.error
+    assert valid is None or told["valid"] == valid
+    mended(case, refusal.example, pool)
+
+
+@pytest.mark.parametrize(("case", "words"), MENDED)
+def test_a_table_that_does_not_fit_is_refused_with_code_that_mends_it(case: Case, words: str, pool: Pool) -> None:
+    refusal = refused(case)
+    assert refusal.as_data()["field"] == "transform_code"
+    assert words in refusal.error
+    mended(case, refusal.example, pool)
+
+
+def test_an_empty_table_is_refused_with_its_columns() -> None:
+    told = refused(of("line", {"period": [], "value": []})).as_data()
+    assert (told["error"], told["got"]) == ("result has no rows: nothing to draw.", ["period", "value"])
+
+
+def test_a_column_without_figures_is_refused() -> None:
+    refusal = refused(of("line", {**LINE, "value": [float("nan")] * 12}))
+    assert refusal.error == "'value' holds no figures, only nulls."
+
+
+def test_a_misspelt_column_is_guessed() -> None:
+    assert refused(of("line", x="perod")).did_you_mean == ["period"]
+
+
+def test_no_column_of_figures_is_told_as_such() -> None:
+    refusal = refused(of("line", {"period": MONTHS, "value": [str(at) for at in range(6)]}, y=None, series=None))
+    assert refusal.error == "A line chart needs y, and result has no column of figures for it."

@@ -1,0 +1,179 @@
+"""The block that the financial table renders: the answer uncut with its texts, and goldens of it for the view."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.door import Door, open_books
+from engine.present.answers.budget import DataRef
+from engine.present.answers.reports import answer
+from engine.present.blocks import MOST_CELLS, UNAVAILABLE, table
+from engine.report.report import Report
+from tests.support.drilling import calls
+from tests.support.goldens import dated, held
+from tests.support.small import small_books
+
+UNCUT = 10**9
+REFERENCE = DataRef("ds_golden")
+SCENARIOS = {
+    "Actuals": "actual",
+    "Budget": "budget",
+    "Variance": "var(actual,budget)",
+    "Var %": "var_pct(actual,budget)",
+    "Prior Year": "actual@py",
+    "Downside": "budget/downside",
+    "Full year": "actual+forecast@fy",
+}
+TWO = {"Actuals": "actual", "Variance": "var(actual,actual@py)"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A report of the demo: a statement or metrics, and the rest of the request."""
+
+    of: str | tuple[str, ...]
+    parts: dict[str, Any]
+
+
+NINE_MONTHS = ("2026-01", "2026-09")
+GOLDENS = {
+    "profit_and_loss": Asked("full_pnl", {"scenarios": SCENARIOS, "period": NINE_MONTHS, "scale": 3}),
+    "by_month": Asked(
+        "pnl", {"scenarios": TWO, "period": ("2026-06", "2026-11"), "scale": 6, "dimensions": ["period"]}
+    ),
+    "balance_sheet": Asked("balance_sheet", {"scenarios": TWO, "period": "2026-09", "decimals": 2}),
+    "by_company": Asked(
+        ("revenue", "gross_margin"),
+        {"scenarios": SCENARIOS, "period": "2026-Q2", "dimensions": ["entity"]},
+    ),
+    "sold": Asked(
+        ("units", "average_price"),
+        {"scenarios": TWO, "period": "2026-08", "dimensions": ["product_line", "period"], "decimals": 3},
+    ),
+    "nothing_there": Asked("kpis", {"scenarios": TWO, "period": "2026-01", "filters": {"customer": "nobody"}}),
+}
+
+
+@pytest.fixture(scope="module")
+def books(demo_folder: Path) -> Door:
+    """The books of the demo."""
+    return open_books(demo_folder)
+
+
+def report_of(books: Door, asked: Asked) -> Report:
+    """Return a report of the demo."""
+    if isinstance(asked.of, str):
+        return books.statement(asked.of, **asked.parts)
+    return books.metric(*asked.of, **asked.parts)
+
+
+def behind_cell(row: dict[str, Any], column: dict[str, Any]) -> list[Any]:
+    """Return the calls behind a cell, each with its sign; none of a header or of what no source shows."""
+    drill = {**column.get("drill", {}), **row.get("drill", {})}
+    if "source_key" not in drill and "operands" not in drill:
+        return []
+    return [[sign, call] for sign, _, call in calls(row, column)]
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_a_table_is_the_answer_with_a_text_beside_each_figure(books: Door, name: str) -> None:
+    report = report_of(books, GOLDENS[name])
+    block, result = table(report, REFERENCE), answer(report, UNCUT, REFERENCE)
+    for row, known in zip(block["rows"], result["rows"], strict=True):
+        assert [value for _, value, _ in row["cells"]] == known["values"]
+        assert {key: row[key] for key in known if key != "values"} == {
+            key: part for key, part in known.items() if key != "values"
+        }
+    for column, known in zip(block["columns"], result["columns"], strict=True):
+        assert {key: column[key] for key in known if key != "exact_strings"} == {
+            key: part for key, part in known.items() if key != "exact_strings"
+        }
+    for same in ("label", "notes", "freshness", "data_ref", "dataset_available"):
+        assert block[same] == result[same]
+    behind = [[behind_cell(row, column) for column in result["columns"][:4]] for row in result["rows"]]
+    held(f"financial-table/{name}", dated({"block": block, "result": result, "calls": behind}))
+
+
+def test_what_is_missing_zero_and_not_to_be_computed_is_told_apart(tmp_path: Path) -> None:
+    report = small_books(
+        tmp_path,
+        facts={
+            "gl": "date scenario product amount\n2021-01-05 actual P 5\n2021-01-05 actual Q 0",
+            "people": "date scenario region heads\n2021-01 actual EU 6",
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {product: product}
+            measures: {amount: {places: 2}}
+            metrics: {revenue: {measure: amount}}
+            """,
+            "people": """
+            time: {column: date, grain: month}
+            dimensions: {region: region}
+            measures: {heads: {type: number, places: 0}}
+            metrics: {headcount: {measure: heads}}
+            """,
+        },
+        dimensions="product: {kind: leaf}\nregion: {kind: leaf}",
+        statements={"pnl": "  - {metric: revenue}\n  - {metric: headcount}\n"},
+    ).statement("pnl", scenarios={"A": "actual", "B": "budget"}, period="2021-01", filters={"product": "Q"})
+    cells = [row["cells"] for row in table(report)["rows"]]
+    assert cells == [
+        [["\N{EN DASH}", 0, 0], ["", None, 0]],
+        [[UNAVAILABLE, None, 0], [UNAVAILABLE, None, 0]],
+    ]
+
+
+def test_scenarios_are_marked_by_their_kind_and_their_shifts(books: Door) -> None:
+    scenarios = {**SCENARIOS, "Forecast": "forecast", "vs PY": "var(actual,actual@py)", "YTD": "actual@ytd"}
+    report = books.statement("pnl", scenarios=scenarios, period="2026-09")
+    assert {column["alias"]: column["style"] for column in table(report)["columns"]} == {
+        "Actuals": "actual",
+        "Budget": "plan",
+        "Variance": "plan",
+        "Var %": "plan",
+        "Prior Year": "prior_year",
+        "Downside": "plan",
+        "Full year": "forecast",
+        "Forecast": "forecast",
+        "vs PY": "prior_year",
+        "YTD": "actual",
+    }
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Asked("full_pnl", {"scenarios": TWO, "period": "2026-09", "dimensions": ["customer"]}),
+        Asked("full_pnl", {"scenarios": TWO, "period": "2026-09", "dimensions": ["cost_centre"]}),
+        Asked(("sales_amount",), {"scenarios": TWO, "period": "2026-09", "dimensions": ["customer", "period"]}),
+        Asked(("sales_amount",), {"scenarios": TWO, "period": NINE_MONTHS, "dimensions": ["customer", "period"]}),
+    ],
+    ids=["statement by customer", "statement by cost centre", "customers", "customers by month"],
+)
+def test_a_table_of_very_many_cells_says_what_it_leaves_out_and_keeps_totals(books: Door, asked: Asked) -> None:
+    report = report_of(books, asked)
+    block = table(report)
+    shown = len(block["rows"]) * len(block["columns"])
+    assert shown <= MOST_CELLS
+    left_out = block["left_out"]
+    if report.statement is None:
+        assert block["rows"][-1]["kind"] == "total"
+        assert left_out.get("members", 0) == len(report.places) - len(block["rows"])
+    else:
+        places = len(block["columns"]) // len(report.columns)
+        assert left_out.get("members", 0) == len(report.places) - places
+        assert left_out.get("lines", 0) == len(report.lines) - len(block["rows"])
+        assert sum(column.get("is_total", False) for column in block["columns"]) in (0, len(report.columns))
+
+
+def test_of_very_many_lines_the_last_are_left_out(books: Door) -> None:
+    scenarios = {f"{back} back": f"actual@pp{back}" for back in range(1, 100)}
+    report = books.statement("full_pnl", scenarios=scenarios, period="2026-09")
+    long = replace(report, lines=report.lines * 4, figures=list(report.figures) * 4)
+    block = table(long)
+    assert len(block["rows"]) == MOST_CELLS // len(scenarios)
+    assert block["left_out"] == {"lines": len(long.lines) - len(block["rows"])}

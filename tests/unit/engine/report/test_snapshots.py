@@ -1,0 +1,190 @@
+"""Snapshots: what is kept is what is opened, figure for figure, and bytes that are none are refused."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from engine.door import Door, open_books
+from engine.model.errors import BadArguments, ExpiredReference, Refusal
+from engine.model.exact import Exact
+from engine.model.formulas import Nothing
+from engine.present.answers.reports import answer
+from engine.present.answers.rows import rows_answer
+from engine.present.blocks import table
+from engine.report.encoding import ASIDE, LONG, PACKED, read, write
+from engine.report.inspection import Inspection
+from engine.report.report import Report
+from engine.report.snapshots import given as given_to_a_script
+from engine.report.snapshots import keep, opened
+from tests.support.inspecting import ledger
+
+UNCUT = 10**9
+COLUMNS = ("actual", "budget", "forecast", "actual@py", "actual@ytd", "budget/downside", "actual+forecast", "gone")
+VARIANCES = ("var(actual,budget)", "var_pct(actual,actual@py)", "var(actual+forecast,budget@ytd)")
+DIMENSIONS = ((), ("organisation",), ("period",), ("product_line", "period"), ("period", "entity"), ("function",))
+FILTERS: tuple[Any, ...] = ({}, {"organisation": "EUROPE"}, {"customer": "nobody"}, {"period": "2026-02"})
+METRICS = (("revenue", "ebitda_margin"), ("sales_amount", "units", "average_price"), ("headcount",))
+PERIODS = (("2026-01", "2026-03"), ("2025-Q4", "2026-Q1"), ("2026", "2026"), ("2026-W05", "2026-W06"))
+
+questions = st.fixed_dictionaries(
+    {
+        "scenarios": st.lists(st.sampled_from((*COLUMNS, *VARIANCES)), min_size=1, max_size=5, unique=True),
+        "dimensions": st.sampled_from(DIMENSIONS),
+        "filters": st.sampled_from(FILTERS),
+        "period": st.sampled_from(PERIODS),
+        "scale": st.sampled_from((0, 3, 6)),
+        "decimals": st.sampled_from((None, 0, 4)),
+    }
+)
+subjects = st.one_of(st.sampled_from(("full_pnl", "balance_sheet", "kpis", "pnl")), st.sampled_from(METRICS))
+
+
+@pytest.fixture(scope="module")
+def demo_books(demo_folder: Path) -> Door:
+    """The books of the demo."""
+    return open_books(demo_folder)
+
+
+@pytest.fixture(scope="module")
+def european_books(demo_folder: Path) -> Door:
+    """The books of the demo as a profile that is cut sees them."""
+    return open_books(demo_folder, profile="europe")
+
+
+def asked_of(books: Door, subject: str | tuple[str, ...], question: dict[str, Any]) -> Report:
+    """Return the answer to a question about a statement or metrics."""
+    asked = {**question, "scenarios": {f"{at} {key}": key for at, key in enumerate(question["scenarios"])}}
+    return books.statement(subject, **asked) if isinstance(subject, str) else books.metric(*subject, **asked)
+
+
+def assert_same(again: object, report: Report) -> None:
+    """Hold a report that was opened against the one that was kept."""
+    assert isinstance(again, Report)
+    assert answer(again, UNCUT) == answer(report, UNCUT)
+    assert table(again) == table(report)
+    assert again.frame.equals(report.frame)
+    assert again.frame.schema == report.frame.schema
+    assert replace(again).frame.equals(report.frame)  # made anew of what was opened
+    assert (repr(again), again._repr_html_()) == (repr(report), report._repr_html_())
+    assert fractions(again) == fractions(report)
+    for name in ("lines", "columns", "places", "notes", "freshness", "filters", "permission", "period", "breakdown"):
+        assert getattr(again, name) == getattr(report, name), name
+
+
+def fractions(report: Report) -> list[Any]:
+    """Return the figures of a report as they stand, and where there is none, why."""
+    every = (figure for line in report.figures for column in line for figure in column)
+    return [(figure.numerator, figure.denominator) if isinstance(figure, Exact) else figure for figure in every]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(subject=subjects, question=questions, cut=st.booleans())
+def test_a_report_is_opened_as_it_was_kept(
+    demo_books: Door, european_books: Door, subject: Any, question: dict[str, Any], cut: bool
+) -> None:
+    books = european_books if cut else demo_books
+    try:
+        report = asked_of(books, subject, question)
+    except Refusal:
+        assume(False)
+    assert_same(opened(keep(report), books.reader), report)
+
+
+def test_both_kinds_of_nothing_and_any_fraction_survive(demo_books: Door) -> None:
+    asked = {"scenarios": ["actual", "budget"], "filters": {"customer": "nobody"}, "period": "2026-01"}
+    report = asked_of(demo_books, "kpis", asked)
+    assert {Nothing.MISSING, Nothing.UNAVAILABLE} <= {figure for figure in fractions(report) if figure in set(Nothing)}
+    assert_same(opened(keep(report), demo_books.reader), report)
+    odd = (Exact(1, 3), Exact(-(10**30), 7), Exact(2**63), Exact(5, 10**40), Exact(0, 3), *Nothing)
+    figures = [[[odd[place % len(odd)] for place in range(len(report.places))]] * 2 for _ in report.lines]
+    replaced = replace(report, figures=figures)
+    assert_same(opened(keep(replaced), demo_books.reader), replace(replaced, figures=without_headers(replaced)))
+
+
+def without_headers(report: Report) -> list[Any]:
+    """Return figures with none in headers."""
+    return [
+        [[Nothing.MISSING for _ in column] for column in line] if head.type is None else line
+        for head, line in zip(report.lines, report.figures, strict=True)
+    ]
+
+
+def test_a_long_report_is_packed_and_any_arrow_reader_reads_its_frame(demo_books: Door) -> None:
+    columns = {key: key for key in ("actual", "budget", "var(actual,budget)")}
+    report = demo_books.metric(
+        "sales_amount", "units", scenarios=columns, period=("2025-01", "2026-09"), dimensions=["customer", "period"]
+    )
+    kept = keep(report)
+    assert ASIDE + PACKED in pa.ipc.open_stream(kept).schema.metadata
+    assert LONG < len(kept) < report.frame.estimated_size() / 2
+    frame = pl.read_ipc_stream(kept).cast({pl.Categorical: pl.String})
+    assert frame.select(report.frame.columns).equals(report.frame)
+    assert_same(opened(kept, demo_books.reader), report)
+
+
+def test_a_script_is_given_a_report_without_what_stands_beside_its_header(demo_books: Door) -> None:
+    report = demo_books.statement("full_pnl", scenarios={"A": "actual"}, period="2026-01", dimensions=["organisation"])
+    kept = keep(report)
+    header, table = read(kept, whole=False)
+    beside = {key: value for key, value in read(kept)[0].items() if key not in header}
+    assert beside.keys() == {"lines", "places"}
+    unread = write(table, header, {key: [None] for key in beside})
+    for one in (given_to_a_script(kept, demo_books.reader), given_to_a_script(unread, demo_books.reader)):
+        assert isinstance(one, Report)
+        assert one.frame.equals(report.frame)
+        assert (one.permission, one.notes, one.columns) == (report.permission, report.notes, report.columns)
+    with pytest.raises(ExpiredReference):
+        opened(unread, demo_books.reader)
+    with pytest.raises(ExpiredReference):
+        given_to_a_script(write(table, {**header, "permission": None}), demo_books.reader)
+
+
+ROWS = "2021-01-05 actual Sales E1 J1 100.10 first\n2021-01-06 actual Returns E1 J1 30 -\n- actual Sales E2 J2 7 last"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"period": "2021-01", "filters": {"metric": "net_sales"}},
+        {"period": "2021-01", "filters": {"metric": "net_sales", "tree": "Returns", "scenario": "actual@ytd"}},
+        {"period": "2021-02", "columns": ["text"]},
+        {"filters": {"month": "(unassigned)"}, "limit": 1},
+        {"scenario": "gone"},
+    ],
+)
+def test_rows_are_opened_as_they_were_kept(tmp_path: Path, asked: dict[str, Any]) -> None:
+    books = ledger(tmp_path, ROWS)
+    rows = books.rows("gl", **{"scenario": "actual", **asked})
+    again = opened(keep(rows), books.reader)
+    assert isinstance(again, Inspection)
+    assert rows_answer(again, UNCUT) == rows_answer(rows, UNCUT)
+    assert again.rows == rows.rows
+    assert again.frame.equals(rows.frame)
+    assert replace(again).frame.equals(rows.frame)
+
+
+def test_bytes_that_are_no_snapshot_are_refused(demo_books: Door, tmp_path: Path) -> None:
+    kept = keep(demo_books.metric("revenue", scenarios={"A": "actual"}, period="2026-01"))
+    stream = tmp_path / "foreign.arrow"
+    pl.DataFrame({"value": [1.0]}).write_ipc_stream(stream)
+    flipped = [kept[:at] + bytes([kept[at] ^ 1]) + kept[at + 1 :] for at in range(0, len(kept), 97)]
+    for wrong in (b"", b"PK\x03\x04", kept[:-1], kept[: len(kept) // 2], kept + b"\0", stream.read_bytes(), *flipped):
+        with pytest.raises(BadArguments, match="no kept report, or it is damaged"):
+            opened(wrong, demo_books.reader)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"kind": "report 0"}, {"period": None}, {"lines": [{}]}, {"columns": 3}, {"label": ...}]
+)
+def test_a_snapshot_of_another_release_has_expired(demo_books: Door, changed: dict[str, Any]) -> None:
+    header, kept = read(keep(demo_books.metric("revenue", scenarios={"A": "actual"}, period="2026-01")))
+    other = {key: value for key, value in {**header, **changed}.items() if value is not ...}
+    with pytest.raises(ExpiredReference):
+        opened(write(kept, other), demo_books.reader)

@@ -1,0 +1,183 @@
+"""Feeds of a database: what the query is asked, what may go wrong at its end, and no secret in what is said of it."""
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from adbc_driver_postgresql import dbapi
+
+from engine.door import open_books
+from engine.model.feeds import LoadStatus
+from server.ingest.load import BindingFailed
+from tests.support.books import load_feeds
+from tests.support.postgres import postgres
+from tests.support.small import figures, write_instance
+
+DOMAIN = """
+    time: {column: date}
+    dimensions: {account: account}
+    measures: {amount: {places: 2}}
+    metrics:
+      revenue: {measure: amount}
+"""
+QUERY = """
+    select posted as date, 'actual' as scenario, account, amount -- of :nobody
+    from ledger where posted >= :period_start and posted < :period_end_exclusive and company = :company
+"""
+FEED = {"extract": QUERY, "load": "replace_periods", "parameters": {"company": "01"}}
+LEDGER = [
+    (date(2021, 1, 31), "01", "A", Decimal("1.10")),
+    (date(2021, 2, 1), "01", "A", Decimal("2.20")),
+    (date(2021, 2, 28), "02", "A", Decimal("40.00")),
+    (date(2021, 2, 28), "01", "B", Decimal("-0.30")),
+    (date(2021, 3, 1), "01", "A", Decimal("8.00")),
+]
+
+
+def run(uri: str, *statements: str) -> None:
+    """Run statements in a database."""
+    with dbapi.connect(uri, autocommit=True) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.executescript(statement)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A database server."""
+    with postgres(tmp_path_factory.mktemp("erp")) as uri:
+        yield uri
+
+
+@pytest.fixture
+def erp(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URI of a ledger that a feed reads."""
+    rows = ", ".join(f"('{day}', '{company}', '{account}', {amount})" for day, company, account, amount in LEDGER)
+    run(
+        server,
+        "drop table if exists ledger",
+        "create table ledger (posted date, company text, account text, amount numeric(18,2))",
+        f"insert into ledger values {rows}",  # noqa: S608 - rows of this test
+    )
+    monkeypatch.setenv("ERP_DATABASE_URI", server)
+    return server
+
+
+def ledger(folder: Path, **feed: Any) -> Path:
+    """Write an instance of one ledger that comes out of the database."""
+    instance = write_instance(
+        folder / "small", facts={"gl": "date"}, domains={"gl": DOMAIN}, dimensions="account: {kind: leaf}"
+    )
+    integrations = {
+        "sources": {"erp": {"kind": "postgresql", "uri_env": "ERP_DATABASE_URI"}},
+        "bindings": {"gl": {"source": "erp", "target": "live.gl", "unknown_members": "extend", **FEED, **feed}},
+    }
+    (instance / "integrations.yaml").write_text(yaml.safe_dump(integrations))
+    return instance
+
+
+def revenue(instance: Path, folder: Path) -> dict[Any, Decimal | None]:
+    """Return what is loaded, by account."""
+    books = open_books(instance, state=folder / "state")
+    return figures(books.metric("revenue", scenarios={"A": "actual"}, period="2021", dimensions=["account"]), "account")
+
+
+def test_the_bounds_of_the_periods_and_the_parameters_are_bound(erp: str, tmp_path: Path) -> None:
+    instance = ledger(tmp_path)
+    load_feeds(instance, tmp_path / "state", periods="2021-02")
+    assert revenue(instance, tmp_path) == {"A": Decimal("2.20"), "B": Decimal("-0.30"), None: Decimal("1.90")}
+    run(
+        erp,
+        "update ledger set amount = 5 where posted = '2021-02-01'",
+        "delete from ledger where posted < '2021-02-01'",
+    )
+    load_feeds(instance, tmp_path / "state", periods="2021-01..2021-02")
+    assert revenue(instance, tmp_path)["A"] == 5
+
+
+def test_a_query_of_one_period_runs_once_for_each(erp: str, tmp_path: Path) -> None:
+    columns = "posted as date, 'actual' as scenario, account, amount"
+    query = f"select {columns} from ledger where to_char(posted, 'YYYY-MM') = :period"  # noqa: S608 - as an instance has
+    instance = ledger(tmp_path, extract=query, parameters={})
+    (done,) = load_feeds(instance, tmp_path / "state", periods="2021-01..2021-02")
+    assert (done.rows_read, erp != "") == (4, True)
+    assert revenue(instance, tmp_path)[None] == Decimal("43.00")
+
+
+def test_a_parameter_is_a_value_and_never_a_part_of_the_query(erp: str, tmp_path: Path) -> None:
+    instance = ledger(tmp_path, parameters={"company": "01' or '1' = '1"}, allow_empty=True)
+    (done,) = load_feeds(instance, tmp_path / "state", periods="2021-02")
+    assert (done.rows_read, erp != "") == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "says"),
+    [
+        ("select nothing from nowhere where :period_start < now()", "extract", 'relation "nowhere" does not exist'),
+        (
+            "select 1 / (amount - amount) as amount from ledger where posted >= :period_start",
+            "extract",
+            "division by zero",
+        ),
+        ("delete from ledger where posted >= :period_start returning *", "extract", "read-only transaction"),
+        (
+            "select posted as day, amount from ledger where posted >= :period_start",
+            "validate",
+            "no column 'scenario'; it has day, amount",
+        ),
+    ],
+)
+def test_a_query_that_fails_says_why_and_nothing_changes(
+    erp: str, tmp_path: Path, query: str, status: str, says: str
+) -> None:
+    load_feeds(ledger(tmp_path / "before"), tmp_path / "state", periods="2021-02")
+    instance = ledger(tmp_path, extract=query, parameters={})
+    with pytest.raises(BindingFailed) as failed:
+        load_feeds(instance, tmp_path / "state", periods="2021-02")
+    assert failed.value.status is LoadStatus(f"failed_{status}")
+    assert says in str(failed.value)
+    assert erp not in str(failed.value)
+    assert revenue(instance, tmp_path)["A"] == Decimal("2.20")
+
+
+def test_a_column_that_changes_its_type_is_read_or_its_rows_are_named(erp: str, tmp_path: Path) -> None:
+    instance, state = ledger(tmp_path), tmp_path / "state"
+    for drifted in ("text", "double precision", "numeric"):
+        run(erp, f"alter table ledger alter column amount type {drifted} using amount::{drifted}")
+        load_feeds(instance, state, periods="2021-02")
+        assert revenue(instance, tmp_path)["A"] == Decimal("2.20")
+    run(erp, "alter table ledger alter column amount type text", "update ledger set amount = 'n/a' where account = 'B'")
+    with pytest.raises(BindingFailed, match="1 of 2 rows rejected, 0 allowed") as failed:
+        load_feeds(instance, state, periods="2021-02")
+    assert failed.value.rejects.rows()[0][2:] == ("amount", "n/a", "is no number")
+    assert revenue(instance, tmp_path)["A"] == Decimal("2.20")
+
+
+def test_a_source_that_is_down_and_one_that_does_not_take_the_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance, secret = ledger(tmp_path), "correct horse/battery"
+    with postgres(tmp_path / "password") as uri:
+        run(uri, f"alter role current_user password '{secret}'")
+        with dbapi.connect(uri, autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
+            cursor.execute("select setting from pg_settings where name = 'hba_file'")
+            ((rules,),) = cursor.fetchall()
+            Path(rules).write_text("local all all scram-sha-256\n")
+            cursor.execute("select pg_reload_conf()")
+            cursor.fetchall()
+        with_password = uri.replace("@", ":wrong%2Fsecret@", 1)
+        monkeypatch.setenv("ERP_DATABASE_URI", with_password)
+        with pytest.raises(
+            BindingFailed, match=r"source erp cannot be reached: .*password authentication failed"
+        ) as failed:
+            load_feeds(instance, tmp_path / "state", periods="2021-02")
+        assert failed.value.status is LoadStatus.FAILED_CONNECT
+        assert not any(part in str(failed.value) for part in ("wrong", "secret", uri))
+    with pytest.raises(BindingFailed, match="source erp cannot be reached") as failed:
+        load_feeds(instance, tmp_path / "state", periods="2021-02")
+    assert failed.value.status is LoadStatus.FAILED_CONNECT
+    assert not any(part in str(failed.value) for part in ("wrong", "secret", uri))

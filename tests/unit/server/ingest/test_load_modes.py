@@ -1,0 +1,239 @@
+"""Load modes, end to end: what a load asks its source for, what it replaces, and what the history remembers of it."""
+
+import shutil
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.door import open_books
+from engine.facts.manifest import current_version
+from engine.model.calendar.periods import Span
+from engine.model.feeds import LoadAttempt, LoadStatus
+from server.base.interfaces import LoadsAsked
+from server.ingest.folder import TargetBusy, holding
+from server.ingest.load import BindingFailed
+from tests.support.books import load_feeds
+from tests.support.memory import MemoryLoads
+from tests.support.small import figures, write_instance
+
+A = {"A": "actual"}
+DOMAIN = """
+    time: {column: date}
+    dimensions: {account: account}
+    measures: {amount: {places: 2}}
+    metrics:
+      revenue: {measure: amount}
+"""
+HEAD = "date,scenario,account,amount\n"
+JANUARY = f"{HEAD}2021-01-05,actual,A,1\n2021-01-31,actual,A,2\n"
+FEBRUARY = f"{HEAD}2021-02-01,actual,A,4\n"
+
+
+def ledger(folder: Path, **feed: Any) -> Path:
+    """Write an instance of one ledger that a feed loads from the files of its data folder."""
+    instance = write_instance(
+        folder / "small",
+        facts={"gl": "date scenario account amount"},
+        domains={"gl": DOMAIN},
+        dimensions="account: {kind: leaf}",
+        bindings={"gl": {"allow_empty": False, **feed}},
+    )
+    (instance / "data" / "gl.csv").unlink()
+    return instance
+
+
+def write(instance: Path, **files: str) -> None:
+    """Write files of the data folder."""
+    for name, text in files.items():
+        (instance / "data" / f"{name}.csv").write_text(text)
+
+
+def months(instance: Path, folder: Path) -> dict[Any, Decimal | None]:
+    """Return what is loaded, month by month."""
+    books = open_books(instance, state=folder / "state")
+    by_month = books.metric("revenue", scenarios=A, period=("2021-01", "2021-03"), dimensions=["period"])
+    return {month: figure for month, figure in figures(by_month, "period").items() if month and figure is not None}
+
+
+def history(loads: MemoryLoads) -> list[LoadAttempt]:
+    """Return the attempts, the latest first."""
+    return list(loads.find(LoadsAsked(bindings={"gl"})))
+
+
+def test_periods_come_from_a_file_each_and_replace_themselves_alone(tmp_path: Path) -> None:
+    instance, state, loads = (
+        ledger(tmp_path, file="gl_{period}.csv", load="replace_periods"),
+        tmp_path / "state",
+        MemoryLoads(),
+    )
+    write(instance, **{"gl_2021-01": JANUARY, "gl_2021-02": FEBRUARY})
+    load_feeds(instance, state, loads=loads, periods="2021-01..2021-02")
+    write(instance, **{"gl_2021-01": f"{HEAD}2021-01-06,actual,A,100\n", "gl_2021-02": "is not read"})
+    load_feeds(instance, state, loads=loads, periods="2021-01")
+    assert months(instance, tmp_path) == {"2021-01": 100, "2021-02": 4}
+    latest, first = history(loads)
+    assert (first.periods, first.rows_landed, latest.periods, latest.rows_landed) == (
+        "2021-01..2021-02",
+        3,
+        "2021-01",
+        1,
+    )
+    assert (latest.status, latest.span) == (LoadStatus.SUCCESS, Span(date(2021, 1, 1), date(2021, 1, 31)))
+
+
+def test_a_period_without_its_file_fails_and_nothing_changes(tmp_path: Path) -> None:
+    instance, state = ledger(tmp_path, file="gl_{period}.csv", load="replace_periods"), tmp_path / "state"
+    write(instance, **{"gl_2021-01": JANUARY})
+    load_feeds(instance, state, periods="2021-01")
+    with pytest.raises(BindingFailed, match=r"no file of source files matches gl_2021-02\.csv") as failed:
+        load_feeds(instance, state, periods="2021-01..2021-02")
+    assert failed.value.status is LoadStatus.FAILED_EXTRACT
+    assert months(instance, tmp_path) == {"2021-01": 3}
+
+
+def test_rows_outside_the_periods_asked_for_are_rejected(tmp_path: Path) -> None:
+    instance, state = ledger(tmp_path, file="gl.csv", load="replace_periods", rejects={"allow": 1}), tmp_path / "state"
+    write(instance, gl=JANUARY + "2021-02-01,actual,A,4\n")
+    (done,) = load_feeds(instance, state, periods="2021-01")
+    assert (done.rows_read, done.rows_landed) == (3, 2)
+    assert done.rejects.rows() == [("gl.csv", 3, "date", "2021-02-01", "is outside the periods asked for, Jan 2021")]
+    assert months(instance, tmp_path) == {"2021-01": 3}
+
+
+def test_a_column_of_the_extract_may_say_the_period(tmp_path: Path) -> None:
+    feed = {"file": "gl.csv", "load": "replace_periods", "period_column": "booked", "rejects": {"allow": 1}}
+    instance, state = ledger(tmp_path, **feed), tmp_path / "state"
+    write(
+        instance,
+        gl="date,booked,scenario,account,amount\n2021-01-05,2021-01,actual,A,1\n2021-01-31,2021-02,actual,A,2\n",
+    )
+    (done,) = load_feeds(instance, state, periods="2021-01")
+    assert done.rejects.rows() == [("gl.csv", 2, "booked", "2021-02", "is outside the periods asked for, Jan 2021")]
+
+
+def test_a_period_that_came_back_empty_is_emptied_only_beside_others_or_where_it_may_be(tmp_path: Path) -> None:
+    instance, state = ledger(tmp_path, file="gl_{period}.csv", load="replace_periods"), tmp_path / "state"
+    write(instance, **{"gl_2021-01": JANUARY, "gl_2021-02": FEBRUARY})
+    load_feeds(instance, state, periods="2021-01..2021-02")
+    write(instance, **{"gl_2021-01": HEAD})
+    with pytest.raises(BindingFailed, match="not one row came back"):
+        load_feeds(instance, state, periods="2021-01")
+    load_feeds(instance, state, periods="2021-01..2021-02")
+    assert months(instance, tmp_path) == {"2021-02": 4}
+
+
+def test_files_are_appended_as_they_come_and_each_once(tmp_path: Path) -> None:
+    instance, state, loads = ledger(tmp_path, file="*.csv", load="append"), tmp_path / "state", MemoryLoads()
+    write(instance, january=JANUARY)
+    load_feeds(instance, state, loads=loads)
+    write(instance, february=FEBRUARY)
+    load_feeds(instance, state, loads=loads)
+    version = current_version(state / "store")
+    load_feeds(instance, state, loads=loads)
+    assert months(instance, tmp_path) == {"2021-01": 3, "2021-02": 4}
+    assert [(attempt.status, attempt.rows_read, attempt.rows_landed) for attempt in history(loads)] == [
+        (LoadStatus.SUCCESS, 3, 0),
+        (LoadStatus.SUCCESS, 3, 1),
+        (LoadStatus.SUCCESS, 2, 2),
+    ]
+    assert current_version(state / "store") == version
+
+
+def test_t69_the_same_file_loaded_twice_is_there_once(tmp_path: Path) -> None:
+    for mode in ("full", "append"):
+        instance, state = ledger(tmp_path / mode, file="gl.csv", load=mode), tmp_path / mode / "state"
+        write(instance, gl=f"{HEAD}2021-01-05,actual,A,10\n2021-01-06,actual,A,20\n2021-01-07,actual,A,30\n")
+        for _ in range(2):
+            load_feeds(instance, state)
+        assert months(instance, tmp_path / mode) == {"2021-01": 60}
+
+
+def test_periods_are_refused_where_a_feed_is_loaded_whole(tmp_path: Path) -> None:
+    instance = ledger(tmp_path, file="gl.csv")
+    write(instance, gl=JANUARY)
+    with pytest.raises(BindingFailed, match="only feeds with load: replace_periods take periods"):
+        load_feeds(instance, tmp_path / "state", periods="2021-01")
+
+
+def test_a_failed_attempt_is_remembered_with_its_rows_and_its_report(tmp_path: Path) -> None:
+    instance, state, loads = ledger(tmp_path, file="gl.csv"), tmp_path / "state", MemoryLoads()
+    write(instance, gl=f"{HEAD}2021-01-05,actual,A,ten\n2021-01-05,actual,A,1\n")
+    with pytest.raises(BindingFailed) as failed:
+        load_feeds(instance, state, loads=loads)
+    (attempt,) = history(loads)
+    assert (attempt.status, attempt.rows_read, attempt.rows_rejected) == (LoadStatus.FAILED_VALIDATE, 2, 1)
+    assert (attempt.load_id, attempt.message) == (failed.value.load_id, "1 of 2 rows rejected, 0 allowed")
+    assert attempt.finished_at is not None
+    assert "'ten'" not in str(attempt.message)
+    assert "gl.csv,1,amount,ten,is no number" in (state / "rejects" / str(attempt.rejects_file)).read_text()
+
+
+def test_feeds_that_were_loaded_together_fail_together(tmp_path: Path) -> None:
+    instance, state, loads = ledger(tmp_path, file="gl.csv"), tmp_path / "state", MemoryLoads()
+    text = (instance / "integrations.yaml").read_text()
+    (instance / "integrations.yaml").write_text(
+        text.replace("bindings:", "bindings:\n  rest: {source: files, target: live.gl, file: rest.csv}")
+    )
+    write(instance, gl=JANUARY)
+    with pytest.raises(BindingFailed, match=r"no file of source files matches rest\.csv"):
+        load_feeds(instance, state, loads=loads)
+    found = {attempt.binding: attempt for attempt in loads.find(LoadsAsked(bindings={"gl", "rest"}))}
+    assert found["rest"].status is LoadStatus.FAILED_EXTRACT
+    assert (found["gl"].status, found["gl"].message) == (
+        LoadStatus.FAILED_PUBLISH,
+        "nothing was published, because rest failed",
+    )
+    assert current_version(state / "store") == 0
+
+
+def test_one_load_of_a_table_at_a_time(tmp_path: Path) -> None:
+    instance, state, loads = ledger(tmp_path, file="gl.csv"), tmp_path / "state", MemoryLoads()
+    write(instance, gl=JANUARY)
+    with (
+        holding(state, {"live.gl"}),
+        pytest.raises(TargetBusy, match=r"another load of live\.gl is under way \(process \d+\)"),
+    ):
+        load_feeds(instance, state, loads=loads)
+    assert history(loads) == []  # it never began
+    with holding(state, {"live.other"}):
+        load_feeds(instance, state, loads=loads)
+    assert not (state / "spool" / "live.gl").exists()
+
+
+def test_an_attempt_that_was_killed_is_settled_by_what_was_published(tmp_path: Path) -> None:
+    instance, state, loads = ledger(tmp_path, file="gl.csv"), tmp_path / "state", MemoryLoads()
+    write(instance, gl=JANUARY)
+    load_feeds(instance, state, loads=loads)
+    (done,) = history(loads)
+    forgetful = MemoryLoads()  # as the database is where the loader was killed after it published, and before that
+    for load_id in ("killed-before", done.load_id):
+        forgetful.begin(
+            LoadAttempt(**{**fields(done), "load_id": load_id, "status": LoadStatus.RUNNING, "rows_landed": None})
+        )
+    shutil.rmtree(instance / "data")
+    with pytest.raises(BindingFailed):
+        load_feeds(instance, state, loads=forgetful)
+    _, published, killed = history(forgetful)
+    assert (published.status, published.rows_landed, published.rows_read) == (LoadStatus.SUCCESS, 2, 2)
+    assert killed.status is LoadStatus.FAILED_INTERRUPTED
+    assert "what was served before still is" in str(killed.message)
+
+
+def fields(attempt: LoadAttempt) -> dict[str, Any]:
+    """Return the fields of an attempt."""
+    return {name: getattr(attempt, name) for name in attempt.__dataclass_fields__}
+
+
+def test_a_file_that_is_half_written_is_not_loaded(tmp_path: Path) -> None:
+    instance, state = ledger(tmp_path, file="gl.csv"), tmp_path / "state"
+    write(instance, gl=f"{HEAD}2021-01-05,actual,A,10\n2021-01-06,actual,A,2")  # of 2000.00
+    with pytest.raises(BindingFailed, match="ends in the middle of a line and was written to a moment ago") as failed:
+        load_feeds(instance, state)
+    assert failed.value.status is LoadStatus.FAILED_EXTRACT
+    assert "load again when it is whole" in str(failed.value)
+    write(instance, gl=f"{HEAD}2021-01-05,actual,A,10\n2021-01-06,actual,A,2000.00\n")
+    load_feeds(instance, state)
+    assert months(instance, tmp_path) == {"2021-01": 2010}

@@ -1,0 +1,232 @@
+"""The embedded servers: kept by one process of several, taken over, restarted, stopped, and never reached by others."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from server.base.interfaces import StoreDown
+from server.base.settings import Settings
+from server.run.embedded.binaries import known_binaries
+from server.run.embedded.keeper import Keeper
+from server.run.embedded.platform import Platform, platform
+from server.run.embedded.servers import EmbeddedPostgres
+from tests.support.keeping import alive, kept, postmaster, said, using
+from tests.support.serving import wait_for
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """A state folder that is not there yet."""
+    return tmp_path / "state"
+
+
+def write(opened: Platform, text: str) -> None:
+    """Write something down."""
+    with opened.database.transaction() as connection:
+        connection.execute("create table if not exists kept (text text)")
+        connection.execute("insert into kept values (%s)", (text,))
+
+
+def written(opened: Platform) -> list[str]:
+    """Read what was written down."""
+    with opened.database.transaction() as connection:
+        return [text for (text,) in connection.execute("select text from kept")]
+
+
+def works(opened: Platform) -> bool:
+    """Tell whether both stores answer."""
+    try:
+        opened.database.ping()
+        opened.cache.ping()
+    except StoreDown:
+        return False
+    return True
+
+
+def test_both_servers_are_up_and_nobody_else_reaches_them(state: Path) -> None:
+    with platform(Settings(state=state)) as opened:
+        opened.start()
+        opened.wait()
+        opened.cache.ping()
+        assert works(opened)
+        for folder in (state / "postgres", state / "postgres" / "data", state / "valkey"):
+            assert folder.stat().st_mode & 0o777 == 0o700
+        servers = kept(state)
+        for server in servers:
+            listening = Path(f"/proc/{server}/net/tcp").read_text()
+            held = {str(link.readlink()) for link in Path(f"/proc/{server}/fd").iterdir()}
+            assert not [line for line in listening.splitlines()[1:] if f"socket:[{line.split()[9]}]" in held]
+            assert set(Path(f"/proc/{server}/environ").read_text().split("\0")) <= {
+                f"PATH={os.defpath}",
+                "LC_ALL=C",
+                "TZ=UTC",
+                "",
+            }
+        assert postmaster(state) in servers
+    assert not [server for server in servers if alive(server)]
+
+
+def test_what_was_committed_is_there_at_the_next_start(state: Path) -> None:
+    for text in ("first", "second"):
+        with platform(Settings(state=state)) as opened:
+            opened.wait()
+            write(opened, text)
+    with platform(Settings(state=state)) as opened:
+        assert written(opened) == ["first", "second"]  # the first use starts it
+
+
+def test_a_server_that_is_killed_is_started_again(state: Path) -> None:
+    with platform(Settings(state=state)) as opened:
+        opened.wait()
+        opened.cache.ping()
+        write(opened, "before")
+        for server in kept(state):
+            os.kill(server, signal.SIGKILL)
+        wait_for(lambda: works(opened))
+        assert written(opened) == ["before"]
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_whoever_is_left_takes_over_when_the_keeper_ends(state: Path, end: signal.Signals) -> None:
+    with using(state) as keeper, platform(Settings(state=state)) as opened:
+        assert said(keeper) == "up"
+        opened.wait()
+        assert works(opened)
+        write(opened, "before")
+        first = postmaster(state)
+        assert first in kept(state, keeper.pid)
+        assert kept(state) == []
+        keeper.send_signal(end)
+        keeper.wait()
+        wait_for(lambda: not alive(first))
+        wait_for(lambda: works(opened))
+        assert postmaster(state) in kept(state)
+        assert written(opened) == ["before"]
+
+
+def test_who_ends_without_being_the_keeper_stops_nothing(state: Path) -> None:
+    with platform(Settings(state=state)) as opened:
+        opened.wait()
+        server = postmaster(state)
+        with using(state) as other:
+            assert said(other) == "up"
+        assert works(opened)
+        assert postmaster(state) == server
+
+
+def test_several_that_start_at_once_make_the_data_once(state: Path) -> None:
+    with using(state) as one, using(state) as two, using(state) as three:
+        assert [said(one), said(two), said(three)] == ["up", "up", "up"]
+        keepers = [process.pid for process in (one, two, three) if postmaster(state) in kept(state, process.pid)]
+        assert len(keepers) == 1
+
+
+def test_data_that_were_half_made_are_made_anew(state: Path) -> None:
+    half = state / "postgres" / "data.new"
+    half.mkdir(parents=True)
+    (half / "PG_VERSION").write_text("18\n")
+    with platform(Settings(state=state)) as opened:
+        opened.wait()
+        assert works(opened)
+    assert not half.exists()
+
+
+def test_a_number_left_behind_that_another_process_has_by_now_is_no_obstacle(state: Path) -> None:
+    with platform(Settings(state=state)) as opened:
+        opened.wait()
+        write(opened, "before")
+        left = (state / "postgres" / "data" / "postmaster.pid").read_text().splitlines()
+    path = state / "postgres" / "data" / "postmaster.pid"
+    path.write_text("\n".join([str(os.getpid()), *left[1:]]) + "\n")  # what a machine that lost its power leaves
+    with platform(Settings(state=state)) as opened:
+        opened.wait()
+        assert written(opened) == ["before"]
+
+
+@pytest.mark.parametrize("name", ["x" * 120, "spaced out, 50%"])
+def test_a_folder_whose_name_no_socket_can_have_gets_one_elsewhere(tmp_path: Path, name: str) -> None:
+    state = tmp_path / name
+    with platform(Settings(state=state)) as opened:
+        opened.wait()
+        assert works(opened)
+        folder = Path(opened.database.uri.partition("host=")[2])
+        assert not folder.is_relative_to(state)
+        assert (folder.stat().st_mode & 0o777, folder.stat().st_uid) == (0o700, os.geteuid())
+        with using(state) as other:
+            assert said(other) == "up"
+    assert not folder.exists()
+
+
+def test_a_socket_that_somebody_else_put_there_is_not_believed(tmp_path: Path) -> None:
+    state = tmp_path / ("x" * 120)
+    opened = Platform(Settings(state=state))
+    path = Path(opened.database.uri.partition("host=")[2])
+    path.symlink_to(tmp_path)  # as another user of this machine could
+    try:
+        with pytest.raises(StoreDown, match="is not a folder of this user; remove it, or choose another SVC_STATE_DIR"):
+            opened.wait()
+    finally:
+        path.unlink()
+        opened.close()
+
+
+def test_programs_that_are_not_there_are_told_with_what_to_do(state: Path, tmp_path: Path) -> None:
+    with platform(Settings(state=state, postgres_binaries=tmp_path)) as opened:
+        with pytest.raises(StoreDown) as failed:
+            opened.wait()
+        assert f"PG_BIN_DIR is {tmp_path}, which has no PostgreSQL 15 or newer" in str(failed.value)
+        opened.cache.ping()  # the other one is up
+
+
+def test_data_of_another_version_are_told_and_left_as_they_are(state: Path) -> None:
+    with platform(Settings(state=state)) as opened:
+        opened.wait()
+    version = state / "postgres" / "data" / "PG_VERSION"
+    version.write_text("14\n")
+    with platform(Settings(state=state)) as opened, pytest.raises(StoreDown) as failed:
+        opened.wait()
+    assert "are of PostgreSQL 14" in str(failed.value)
+    assert "set PG_BIN_DIR to the programs of PostgreSQL 14, or restore a backup" in str(failed.value)
+    assert version.read_text() == "14\n"
+
+
+def test_a_state_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file")
+    with platform(Settings(state=tmp_path / "state")) as opened, pytest.raises(StoreDown) as failed:
+        opened.wait(1)
+    assert "the embedded PostgreSQL cannot be started: " in str(failed.value)
+    assert "cannot be made (File exists); choose another SVC_STATE_DIR" in str(failed.value)
+
+
+def test_every_postgresql_that_is_found_can_be_embedded(tmp_path: Path) -> None:
+    for number, binaries in enumerate(known_binaries()):
+        program = EmbeddedPostgres(lambda found=binaries: found, tmp_path / str(number))
+        with closing(Keeper(program)) as keeper:
+            keeper.start()
+            keeper.wait(30)
+            with closing(psycopg.connect(program.uri)) as connection:
+                assert connection.info.server_version // 10000 == binaries.major
+
+
+def test_root_where_no_user_namespace_can_be_made_is_told_what_to_do(state: Path) -> None:
+    unshare = shutil.which("unshare")
+    assert unshare is not None, "unshare of util-linux is needed"
+    nested = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    code = (
+        "from pathlib import Path; import sys; from server.run.embedded.platform import *; "
+        "opened = Platform(Settings(state=Path(sys.argv[1])))\n"
+        "try: opened.wait()\n"
+        "except StoreDown as down: print(down)\n"
+        "opened.close()"
+    )
+    command = [unshare, "--user", "--map-root-user", "sh", "-c", nested, "sh", sys.executable, "-c", code, str(state)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "the embedded PostgreSQL cannot be started: no user namespace: No space left on device; " in told
+    assert "run Tieout as another user than root, or set DATABASE_URL to a database" in told

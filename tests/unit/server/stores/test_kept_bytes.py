@@ -1,0 +1,192 @@
+"""Where results are kept: one contract, held by the memory of a process, the embedded Valkey and a separate server."""
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from server.base.interfaces import Snapshots, StoreDown, StoreFull
+from server.base.settings import Settings
+from server.run.embedded.platform import platform
+from server.stores.circuit_breaker import FAILURES
+from server.stores.memory import MOST_BYTES, MemorySnapshots, is_reference
+from server.stores.valkey import Cache, CacheSnapshots
+from tests.support.serving import free_port, wait_for
+from tests.unit.server.stores.test_cache import CacheServer
+
+Opened = Callable[[float, float], Snapshots]  # idle and longest seconds
+STORES = ("memory", "embedded", "separate")
+
+
+@pytest.fixture
+def server() -> Iterator[CacheServer]:
+    """A separate server, not started."""
+    binary = shutil.which("redis-server")
+    if binary is None:
+        pytest.skip("redis-server is not on this machine; make ci-deps")
+    server = CacheServer(binary, free_port())
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=STORES)
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
+    """Each store of snapshots, whose times a test decides."""
+    match request.param:
+        case "memory":
+            yield MemorySnapshots
+        case "embedded":
+            with platform(Settings(instance=tmp_path, database_url="postgresql:///none")) as opened:
+                yield partial(CacheSnapshots, opened.cache, opened.cache)
+        case _:
+            separate: CacheServer = request.getfixturevalue("server")
+            separate.start()
+            with closing(Cache(separate.address)) as cache:
+                yield partial(CacheSnapshots, cache, cache)
+
+
+def test_what_is_kept_is_opened_by_its_owner_alone(open_store: Opened) -> None:
+    store = open_store(60, 60)
+    data = os.urandom(1 << 20)
+    first, second = store.keep("ann", data), store.keep("bob", b"of bob")
+    assert first != second
+    assert is_reference(first)
+    assert store.open("ann", first) == data
+    assert store.open("bob", second) == b"of bob"
+    assert store.open("bob", first) is None
+    assert store.open("", first) is None
+    assert store.open("ann", first) == data
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "",
+        "ds_",
+        "ds_" + "a" * 31,
+        "ds_" + "A" * 32,
+        "ds_" + "a" * 32 + "\n",
+        "../ds_",
+        "*",
+        "ds_{x}",
+        "d\0",
+        "ds_" + "ä" * 32,
+    ],
+)
+def test_a_text_that_is_no_reference_opens_nothing(open_store: Opened, reference: str) -> None:
+    store = open_store(60, 60)
+    store.keep("ann", b"data")
+    assert store.open("ann", reference) is None
+
+
+def test_what_nobody_opens_is_gone_after_its_idle_time(open_store: Opened) -> None:
+    store = open_store(1.0, 60)
+    left, used = store.keep("ann", b"left"), store.keep("ann", b"used")
+    deadline = time.monotonic() + 2.5
+    while time.monotonic() < deadline:
+        assert store.open("ann", used) == b"used"
+        time.sleep(0.05)
+    assert store.open("ann", left) is None
+
+
+def test_what_is_opened_again_and_again_is_gone_at_its_end(open_store: Opened) -> None:
+    store = open_store(1.0, 2.0)
+    kept, began = store.keep("ann", b"data"), time.monotonic()
+    wait_for(lambda: store.open("ann", kept) is None)
+    assert time.monotonic() - began > 1.9
+
+
+@pytest.mark.parametrize("idle", [60.0, 0.02])  # it ends with its time, or between two openings
+def test_what_one_finds_gone_nobody_opens_any_more(open_store: Opened, idle: float) -> None:
+    store = open_store(idle, 0.5)
+    kept, began = store.keep("ann", b"data"), time.monotonic()
+    opened: list[float] = []  # when a call began that still found it
+    gone: list[float] = []  # when a call ended that did not
+
+    def opener(number: int) -> None:
+        while time.monotonic() - began < 1.0:
+            asked = time.monotonic()
+            if store.open("ann", kept) is None:
+                gone.append(time.monotonic())
+            else:
+                opened.append(asked)
+            time.sleep(0.001 + 0.005 * number)
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(opener, range(6)))
+    assert len(gone) >= 6
+    assert max(opened, default=began) < min(gone)
+
+
+def test_a_stranger_who_asks_keeps_nothing_alive(open_store: Opened) -> None:
+    store = open_store(0.5, 60)
+    kept, began = store.keep("ann", b"data"), time.monotonic()
+    while time.monotonic() - began < 0.8:
+        assert store.open("bob", kept) is None
+        time.sleep(0.05)
+    assert store.open("ann", kept) is None
+
+
+def test_a_process_that_keeps_too_much_forgets_what_was_opened_longest_ago() -> None:
+    store = MemorySnapshots(60, 60)
+    size = MOST_BYTES // 4
+    first, second, *_ = [store.keep("ann", bytes(size)) for _ in range(4)]
+    assert store.open("ann", first) is not None
+    store.keep("ann", bytes(size))
+    assert store.open("ann", first) is not None
+    assert store.open("ann", second) is None
+
+
+def test_a_store_that_does_not_answer_is_asked_no_more_for_a_moment(server: CacheServer) -> None:
+    server.start()
+    assert server.process is not None
+    with closing(Cache(server.address, again=0)) as cache:
+        store = CacheSnapshots(cache, cache, 60, 60)
+        kept = store.keep("ann", b"data")
+        server.process.send_signal(signal.SIGSTOP)
+        for _ in range(FAILURES):
+            with pytest.raises(StoreDown, match="in time"):
+                store.keep("ann", b"more")
+        for _ in range(20):
+            with pytest.raises(StoreDown, match="not asked"):
+                store.open("ann", kept)
+        server.process.send_signal(signal.SIGCONT)
+        wait_for(lambda: opens(store, kept))
+
+
+def opens(store: Snapshots, reference: str) -> bool:
+    """Tell whether what was kept is there again."""
+    try:
+        return store.open("ann", reference) == b"data"
+    except StoreDown:
+        return False
+
+
+def test_a_full_store_keeps_nothing_more_and_says_so(server: CacheServer) -> None:
+    server.start("--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
+    with closing(Cache(server.address)) as cache:
+        store = CacheSnapshots(cache, cache, 60, 60)
+        kept = store.keep("ann", b"small")
+        for _ in range(2 * FAILURES):
+            with pytest.raises(StoreFull, match="is full"):
+                for _ in range(10):
+                    store.keep("ann", bytes(1 << 20))
+        assert store.open("ann", kept) == b"small"  # a store that answers is asked as ever
+
+
+def test_a_store_that_evicts_lets_go_of_whole_results(server: CacheServer) -> None:
+    server.start("--maxmemory", "8mb", "--maxmemory-policy", "volatile-lru")
+    with closing(Cache(server.address)) as cache:
+        store = CacheSnapshots(cache, cache, 60, 60)
+        kept = [store.keep("ann", bytes([number]) * (1 << 20)) for number in range(20)]
+        found = [store.open("ann", reference) for reference in kept]
+        assert None in found
+        assert all(data is None or data == bytes([number]) * (1 << 20) for number, data in enumerate(found))
+        assert found[-1] is not None
