@@ -1,7 +1,9 @@
 """Fixtures of all tests: one server of each kind for a whole run."""
 
 import os
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from server.base.settings import Settings
 from server.run.embedded.platform import platform
 from tests.support.books import ABSENT, ADVENTUREWORKS, ROOT, edited_copy, load_feeds, load_instance, needs
 from tests.support.demo import DEMO, ROWS, generate
+from tests.support.programs import mark
 from tests.support.serving import ERAS, McpBooks, Server, connected, serving
 
 pytest_plugins = ["tests.support.fixtures"]
@@ -24,6 +27,27 @@ settings.register_profile("deep", max_examples=2000, **SLOW)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 SKIPPED: list[str] = []
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give processes that the tests start a taken port; in CI take the default ports as well.
+
+    A server without free ports of its own cannot start then, as it could not while another server runs.
+    """
+    taken = socket.create_server(("127.0.0.1", 0))
+    config.add_cleanup(taken.close)
+    port = taken.getsockname()[1]
+    os.environ |= {"SVC_PORT": str(port), "SVC_OPS_BIND": f"127.0.0.1:{port}"}
+    if os.environ.get("CI"):
+        for default in (Settings().port, Settings().ops_address[1]):
+            with suppress(OSError):  # another process of this run, or a server, has it
+                config.add_cleanup(socket.create_server(("127.0.0.1", default)).close)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that is marked with a program that is not installed."""
+    mark({name for found in item.iter_markers("program") for name in found.args})
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

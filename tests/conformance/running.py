@@ -14,7 +14,7 @@ from secrets import token_urlsafe
 from time import monotonic, sleep
 from typing import Any
 
-from tests.support.serving import free_port
+from tests.support.serving import free_ports
 
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
@@ -68,8 +68,8 @@ class Inspected:
 @contextmanager
 def served(command: Sequence[str | Path], books: Environment, folder: Path) -> Iterator[Served]:
     """Serve loaded books on a free port until the block ends."""
-    server = Served(free_port(), token_urlsafe(32), folder)
-    ports = {"SVC_PORT": str(server.port), "SVC_OPS_BIND": f"127.0.0.1:{free_port()}"}
+    ports = free_ports()
+    server = Served(int(ports["SVC_PORT"]), token_urlsafe(32), folder)
     environment = {**books, **ports, "MCP_DEV_KEY": server.key}
     with started(command, environment, folder) as process:
         until(server.answers, process, folder)

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from server.tools.toolbox import TOOLS
 from tests.conformance.figures import PNL, STATEMENT
 from tests.conformance.running import HERE, MODULES, Served, at_home, inspect
 from tests.support.books import ROOT
-from tests.support.node import missing
+from tests.support.programs import needs_program
 from tests.support.serving import ERAS
 
 PAGE = (ROOT / "docs" / "connect.md").read_text(encoding="utf-8")
@@ -42,8 +41,7 @@ def test_the_inspectors_command_reports_a_statement(node: Path, real: Served, tm
 
 @pytest.mark.parametrize("era", ERAS)
 def test_the_bridge_of_claude_desktop_passes_figures_on(era: str, node: Path, real: Served, tmp_path: Path) -> None:
-    if shutil.which("npx") is None:
-        missing("npx is not on the path")
+    needs_program("npx")
     assert (MODULES / ".bin" / "mcp-remote").exists(), "npx would fetch another one"
     entry = json.loads(snippet("Claude Desktop and claude.ai", "json", real))["mcpServers"]["tieout"]
     home = at_home(tmp_path) | {"PATH": f"{node.parent}{os.pathsep}{os.environ['PATH']}"}

@@ -11,7 +11,7 @@ from server.tools.tool import built
 from server.tools.toolbox import TOOLS
 from tests.conformance.figures import PNL, SCENARIOS, STATEMENT
 from tests.conformance.running import Inspected, Served, inspect
-from tests.support.node import missing
+from tests.support.programs import missing
 
 ERAS = ("legacy", "modern")
 MODERN_ONLY = "io.modelcontextprotocol/serverInfo"  # in _meta of every modern result, of no legacy one

@@ -16,10 +16,11 @@ from tests.identity.providing import SECRET, IdentityProvider, Kept, Person, htt
 from tests.support.issuing import rsa_key
 from tests.support.many import serving_many
 from tests.support.operating import metric
-from tests.support.proxying import NGINX, Proxy, proxying
+from tests.support.proxying import Proxy, proxying
 from tests.support.serving import ERAS, Server, free_port
 
 ASKED = {"metrics": ["revenue"], "scenarios": [{"scenario": "actual", "alias": "A"}], "period_start": "2026-01"}
+pytestmark = pytest.mark.program("nginx", "openssl")
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,6 @@ def stack(node: Path, folder: Path, books: tuple[Path, Path], **more: Any) -> It
 @pytest.fixture(scope="module")
 def standing(node: Path, books: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A stack whose provider issues tokens that are good."""
-    assert NGINX
     with stack(node, tmp_path_factory.mktemp("login"), books) as running:
         yield running
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,13 +10,7 @@ from tests.support.books import ROOT
 from tests.support.serving import DEADLINE, KEY
 
 WIDGETS = ROOT / "widgets"
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 Environment = Mapping[str, str]
-
-
-def chromium_here() -> str | None:
-    """Return the path of a browser, None where there is none."""
-    return next((path for path in map(shutil.which, CHROMIUMS) if path), None)
 
 
 @contextmanager

@@ -4,22 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+from tests.support.programs import needs_program
 
 
 @dataclass(frozen=True)
 class Clock:
-    """A clock, and the file that says by how much it is off."""
+    """A clock: the file that says by how much it is off, and the library that reads it."""
 
     file: Path
+    library: Path
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What a process that goes by it has in its environment; nothing where the library is not installed."""
-        if LIBRARY is None:
-            return {}
+        """What a process that goes by it has in its environment."""
         return {
-            "LD_PRELOAD": str(LIBRARY),
+            "LD_PRELOAD": str(self.library),
             "FAKETIME_TIMESTAMP_FILE": str(self.file),
             "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
@@ -39,7 +38,10 @@ def sweep() -> None:
 
 def clock_in(folder: Path) -> Clock:
     """Return a clock that goes right."""
+    needs_program("faketime")
+    library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+    assert library is not None, "faketime is installed without its library"
     sweep()
-    clock = Clock(folder / "clock")
+    clock = Clock(folder / "clock", library)
     clock.jump("+0")
     return clock

@@ -1,15 +1,11 @@
 """Node, as a suite pins it beside the packages that it needs."""
 
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
-from typing import NoReturn
-
-import pytest
 
 from tests.support.books import ROOT
+from tests.support.programs import find_program, missing
 
 NODE_NEEDED = (22, 19)
 
@@ -19,17 +15,10 @@ def pinned_node(suite: Path) -> Path:
     folder = suite.relative_to(ROOT)
     if not (suite / "node_modules").is_dir():
         missing(f"{folder} is not installed; run: npm ci --prefix {folder} --ignore-scripts")
-    on_path = shutil.which("node")
+    on_path = find_program("node")
     for found in (*sorted(suite.glob("node_modules/node-*/bin/node")), *([Path(on_path)] if on_path else [])):
         said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
         version = re.match(r"v(\d+)\.(\d+)", said)
         if version and tuple(map(int, version.groups())) >= NODE_NEEDED:
             return found
     return missing(f"{folder} needs Node {'.'.join(map(str, NODE_NEEDED))}; neither installed nor on the path")
-
-
-def missing(reason: str) -> NoReturn:
-    """Skip what cannot run here; in CI it has to run."""
-    if os.environ.get("CI"):
-        pytest.fail(f"{reason} (in CI a skip is a failure)", pytrace=False)
-    pytest.skip(reason)

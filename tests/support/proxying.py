@@ -4,7 +4,6 @@ import json
 import os
 import pwd
 import re
-import shutil
 import socket
 import ssl
 import subprocess
@@ -20,11 +19,10 @@ from typing import Any
 import httpx2
 
 from tests.support.books import ROOT
+from tests.support.programs import needs_program
 from tests.support.serving import DEADLINE, free_port, wait_for
 
 TEMPLATE = ROOT / "deploy" / "proxy" / "nginx.conf.template"
-PLACES = f"{os.environ['PATH']}:/usr/sbin"  # where Debian has nginx, though not everybody looks there
-NGINX, OPENSSL = (shutil.which(name, path=PLACES) or "" for name in ("nginx", "openssl"))
 
 
 def unprivileged(folder: Path) -> dict[str, Any]:
@@ -128,13 +126,14 @@ class Proxy:
 @contextmanager
 def proxying(server: int, identity: int) -> Iterator[Proxy]:
     """Run nginx with the template filled in as its image does, before servers on ports of this machine."""
+    nginx, openssl = needs_program("nginx"), needs_program("openssl")
     with tempfile.TemporaryDirectory(
         prefix="tieout-proxy-"
     ) as name:  # not below a folder of pytest's: nginx drops root
         folder, port = Path(name), free_port()
         pair = ["-keyout", folder / "key.pem", "-out", folder / "certificate.pem"]
         names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-        made = [OPENSSL, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", *names]
+        made = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", *names]
         subprocess.run([*made, *pair], check=True, capture_output=True)
         values = {
             "PROXY_LISTEN": f"127.0.0.1:{port}",
@@ -148,7 +147,7 @@ def proxying(server: int, identity: int) -> Iterator[Proxy]:
         log = folder / "log"
         log.touch()
         trust = ssl.create_default_context(cafile=folder / "certificate.pem")
-        command = [NGINX, "-e", "stderr", "-p", folder, "-c", folder / "nginx.conf", "-g", "daemon off;"]
+        command = [nginx, "-e", "stderr", "-p", folder, "-c", folder / "nginx.conf", "-g", "daemon off;"]
         with log.open("a") as sink:
             process = subprocess.Popen(command, stdout=sink, stderr=sink, **unprivileged(folder))
         proxy = Proxy(port, trust, log)

@@ -43,21 +43,24 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def free_ports() -> dict[str, str]:
+    """Return the settings of a server's two ports, on which nobody listens."""
+    return {"SVC_PORT": str(free_port()), "SVC_OPS_BIND": f"127.0.0.1:{free_port()}"}
+
+
+def server_environment(instance: Path, state: Path, **settings: str) -> dict[str, str]:
+    """Return the environment of a server with ports of its own."""
+    own = {"SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state), "MCP_DEV_KEY": KEY}
+    return {**os.environ, **free_ports(), **own, **settings}
+
+
 @contextmanager
 def serving(
     instance: Path, state: Path, *, healthy: bool = True, command: Sequence[str | Path] = SERVE, **settings: str
 ) -> Iterator[Server]:
     """Serve an instance with `tieout serve` until the block ends; `healthy` waits until all is well."""
-    port, ops = int(settings.get("SVC_PORT", free_port())), f"127.0.0.1:{free_port()}"
-    environment = {
-        **os.environ,
-        "SVC_INSTANCE": str(instance),
-        "SVC_STATE_DIR": str(state),
-        "SVC_PORT": str(port),
-        "SVC_OPS_BIND": ops,
-        "MCP_DEV_KEY": KEY,
-        **settings,
-    }
+    environment = server_environment(instance, state, **settings)
+    port, ops = environment["SVC_PORT"], environment["SVC_OPS_BIND"]
     log = state / f"server-{port}.log"
     with log.open("w") as sink, log.with_suffix(".out").open("w") as announced:
         process = subprocess.Popen(command, env=environment, stdout=announced, stderr=sink, text=True)

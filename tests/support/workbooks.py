@@ -2,7 +2,6 @@
 
 import csv
 import io
-import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -10,10 +9,10 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import fastexcel
-import pytest
+
+from tests.support.programs import needs_program
 
 MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-OFFICE = shutil.which("soffice") or shutil.which("libreoffice")
 
 
 def grid(path: Path, sheet: int = 0) -> list[list[Any]]:
@@ -46,11 +45,9 @@ def cells(path: Path, sheet: int = 1) -> dict[str, tuple[str, str]]:
 
 def shown(path: Path, folder: Path) -> list[list[str]]:
     """Return the first sheet as LibreOffice shows it, but for the room behind figures."""
-    if OFFICE is None:
-        pytest.skip("LibreOffice is not on this machine; make ci-deps")
     settings = f"-env:UserInstallation=file://{folder / 'office'}"
     as_shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,true"  # UTF-8, cells as they are formatted
-    command = [OFFICE, settings, "--headless", "--convert-to", as_shown, "--outdir", folder, path]
+    command = [needs_program("soffice"), settings, "--headless", "--convert-to", as_shown, "--outdir", folder, path]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     with (folder / path.with_suffix(".csv").name).open(encoding="utf-8", newline="") as file:
         return [[cell.rstrip() for cell in row] for row in csv.reader(file)]

@@ -1,20 +1,17 @@
 """What the browser tests share: one browser and one server of the demo for a whole run."""
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
 
-from tests.support.browsing import CHROMIUMS, WIDGETS, Environment, browsing, chromium_here
-from tests.support.node import missing
+from tests.support.browsing import WIDGETS, Environment, browsing
+from tests.support.programs import missing, needs_program
 
 
 @pytest.fixture(scope="session")
 def node() -> str:
     """Node, with the packages of the widgets installed and the widgets built."""
-    found = shutil.which("node")
-    if found is None:
-        missing("node is not on the path")
+    found = needs_program("node")
     for path, made_by in {"node_modules": "npm ci --prefix widgets --ignore-scripts", "dist": "make widgets"}.items():
         if not (WIDGETS / path).is_dir():
             missing(f"widgets/{path} is not there; run: {made_by}")
@@ -24,7 +21,7 @@ def node() -> str:
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of a browser."""
-    return chromium_here() or missing(f"none of {', '.join(CHROMIUMS)} is on the path")
+    return needs_program("chromium")
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 
+import pytest
+
 from tests.support.browsing import WIDGETS, Environment
 from tests.support.serving import KEY, free_port, serving
 
 FILE = "switched/restart.test.ts"
+pytestmark = pytest.mark.program("chromium")
 
 
 @contextmanager

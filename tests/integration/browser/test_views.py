@@ -6,6 +6,7 @@ from tests.support.browsing import WIDGETS, Environment, driven
 from tests.support.serving import Server
 
 FILES = sorted(path.name for path in (WIDGETS / "tests").glob("*.test.ts"))
+pytestmark = pytest.mark.program("chromium")
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -1,7 +1,6 @@
 """A clock that moved back: what was loaded last is what is shown last, whatever time it was then."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from server.base.interfaces import LoadsAsked
 from server.base.settings import Settings
 from server.run.embedded.platform import platform
 from tests.support.clocks import sweep
+from tests.support.programs import needs_program
 from tests.support.small import figure, write_instance
 
 DOMAIN = """
@@ -24,9 +24,8 @@ DOMAIN = """
 """
 
 
+@pytest.mark.program("faketime")
 def test_the_load_after_the_clock_moved_back_is_the_latest(tmp_path: Path) -> None:
-    if shutil.which("faketime") is None:
-        pytest.skip("faketime is not installed; make ci-deps installs it")
     instance = write_instance(
         tmp_path / "small", facts={"gl": "date"}, domains={"gl": DOMAIN}, dimensions="account: {kind: leaf}"
     )
@@ -35,7 +34,7 @@ def test_the_load_after_the_clock_moved_back_is_the_latest(tmp_path: Path) -> No
     environment = {**os.environ, "SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state)}
     command = [Path(sys.executable).with_name("tieout"), "load", "gl"]
     sweep()
-    moved = ["faketime", "-f", "-40d", *command]
+    moved = [needs_program("faketime"), "-f", "-40d", *command]
     with platform(settings) as keeper:
         keeper.wait()
         loads = []

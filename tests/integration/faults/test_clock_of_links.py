@@ -6,19 +6,18 @@ from pathlib import Path
 import pytest
 
 from tests.support.books import load_instance
-from tests.support.clocks import LIBRARY, Clock, clock_in
+from tests.support.clocks import Clock, clock_in
 from tests.support.scenes import GIVEN, KEPT, MADE, RENEWED, get, word
 from tests.support.serving import McpBooks, connected, serving, wait_for
 from tests.support.small import write_ledger
 
 ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
+pytestmark = pytest.mark.program("faketime")
 
 
 @pytest.fixture
 def clock(tmp_path: Path) -> Clock:
     """A clock that can be set off."""
-    if LIBRARY is None:
-        pytest.skip("faketime is not installed; make ci-deps installs it")
     return clock_in(tmp_path)
 
 

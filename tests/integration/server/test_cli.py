@@ -15,7 +15,7 @@ from server.auth.bearer import dev_key
 from server.base.interfaces import DEVELOPER, Principal
 from server.base.listening import listen
 from server.base.settings import BadSetting, Settings, read_settings
-from tests.support.serving import free_port
+from tests.support.serving import free_port, free_ports
 from tests.support.small import write_instance
 
 TIEOUT = Path(sys.executable).with_name("tieout")
@@ -93,14 +93,14 @@ def test_a_taken_port_is_refused_before_anything_is_announced(tmp_path: Path) ->
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        refused = tieout("serve", "--instance", instance, SVC_PORT=str(taken.getsockname()[1]))
+        refused = tieout("serve", "--instance", instance, **free_ports() | {"SVC_PORT": str(taken.getsockname()[1])})
     assert refused.returncode == 1
     assert refused.stdout == ""
     assert "choose another port with SVC_PORT" in refused.stderr
 
 
 def test_a_folder_that_is_none_is_refused_and_not_made(tmp_path: Path) -> None:
-    refused = tieout("serve", "--instance", tmp_path / "nowhere", SVC_PORT=str(free_port()))
+    refused = tieout("serve", "--instance", tmp_path / "nowhere", **free_ports())
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "nowhere'; there is no such folder" in refused.stderr
     assert not (tmp_path / "nowhere").exists()

@@ -18,7 +18,7 @@ from server.run.commands.serve import announcement
 from server.tools.tool import DIST, PLAYGROUND
 from tests.support.issuing import issuing
 from tests.support.many import serving_many, write_books
-from tests.support.node import missing
+from tests.support.programs import missing
 from tests.support.serving import KEY, McpBooks, Server
 
 BUILT = "<title>Playground</title><style>p{color:red}</style><script type=module>go()</script>"

@@ -25,7 +25,7 @@ from tests.integration.server.test_cli import tieout
 from tests.support.books import load_instance
 from tests.support.fixtures import Lines
 from tests.support.operating import metric, readyz, until_ready, until_unready
-from tests.support.serving import DEADLINE, Server, connected, free_port, serving, wait_for
+from tests.support.serving import DEADLINE, Server, connected, free_ports, serving, wait_for
 from tests.support.small import write_ledger
 
 
@@ -313,7 +313,7 @@ def test_the_operators_port_that_is_taken_is_named(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        refused = tieout("serve", "--instance", instance, SVC_PORT=str(free_port()), SVC_OPS_BIND=f"127.0.0.1:{port}")
+        refused = tieout("serve", "--instance", instance, **free_ports() | {"SVC_OPS_BIND": f"127.0.0.1:{port}"})
     assert refused.returncode == 1
     assert refused.stdout == ""
     assert f"cannot listen on 127.0.0.1:{port} (Address already in use)" in refused.stderr

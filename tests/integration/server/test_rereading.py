@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.books import load_instance
-from tests.support.serving import KEY, McpBooks, Server, connected, free_port, serving, wait_for
+from tests.support.serving import McpBooks, Server, connected, server_environment, serving, wait_for
 from tests.support.small import write_ledger
 
 
@@ -55,9 +55,8 @@ def test_a_served_instance_is_read_anew_at_sighup_and_kept_while_it_is_faulty(le
 
 
 def test_a_server_whose_terminal_is_closed_ends(ledger: Path, tmp_path: Path) -> None:
-    port = free_port()
-    known = {"SVC_INSTANCE": ledger, "SVC_STATE_DIR": tmp_path / "state", "SVC_PORT": port, "MCP_DEV_KEY": KEY}
-    environment = {**os.environ, **{name: str(value) for name, value in known.items()}}
+    environment = server_environment(ledger, tmp_path / "state")
+    port = int(environment["SVC_PORT"])
     terminal, other_end = pty.openpty()
     # a shell of its own session has the terminal, and the server is what it runs there
     command = ["setsid", "--ctty", "sh", "-c", f"{Path(sys.executable).with_name('tieout')} serve; exit $?"]

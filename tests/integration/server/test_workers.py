@@ -19,7 +19,7 @@ import pytest
 from tests.support.blocking import GATE
 from tests.support.keeping import alive, children
 from tests.support.operating import metric, until_ready
-from tests.support.serving import DEADLINE, KEY, SERVE, STARTING, Server, connected, free_port, serving, wait_for
+from tests.support.serving import DEADLINE, SERVE, STARTING, Server, connected, server_environment, serving, wait_for
 from tests.unit.server.http.test_disconnect import HEADERS, body
 
 BLOCKING = (sys.executable, "-m", "tests.support.blocking")
@@ -159,8 +159,7 @@ def test_a_worker_that_dies_while_the_files_are_faulty_is_replaced_by_what_was_r
 
 def test_workers_that_cannot_start_are_tried_ever_more_seldom(own: tuple[Path, Path]) -> None:
     instance, state = own
-    known = {"SVC_PORT": str(free_port()), "SVC_OPS_BIND": f"127.0.0.1:{free_port()}", "MCP_DEV_KEY": KEY}
-    environment = {**os.environ, **known, "SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state)}
+    environment = server_environment(instance, state)
     with (state / "log").open("w") as log:
         process = subprocess.Popen([*BLOCKING, "nothing.there"], stderr=log, stdout=log, env=environment)
 

@@ -11,14 +11,14 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from server.base.settings import Settings
-from tests.support.proxying import NGINX, OPENSSL, TEMPLATE, Proxy, Recorder, proxying, recording
+from tests.support.proxying import TEMPLATE, Proxy, Recorder, proxying, recording
 from tests.support.serving import DEADLINE, ERAS, KEY, Server, free_port, wait_for
 
 LINK = "/api/artifacts/get/the-token-in-the-path?signature=the-secret-signature&expires=1"
 TELL_TALE = re.compile("the-token-in-the-path|the-secret-signature|signature=", re.IGNORECASE)
 MEBIBYTE = 2**20
 REALM = "/realms/tieout"
-pytestmark = pytest.mark.skipif(not NGINX or not OPENSSL, reason="nginx or openssl is not here: make ci-deps")
+pytestmark = pytest.mark.program("nginx", "openssl")
 
 
 @pytest.fixture(scope="module")

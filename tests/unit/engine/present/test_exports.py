@@ -116,6 +116,7 @@ def test_a_statement_has_its_lines_down_and_every_figure_in_units(books: Door, t
     assert cells(path)["C5"] == ("n", "0.333333333333333")
 
 
+@pytest.mark.program("soffice")
 def test_numbers_are_shown_in_scale_and_decimals_and_signed_as_in_the_table(books: Door, tmp_path: Path) -> None:
     report = books.statement("pnl", scenarios=COLUMNS, period="2021-01", scale=3, decimals=2)
     assert shown(written(report, tmp_path), tmp_path) == [
@@ -127,6 +128,7 @@ def test_numbers_are_shown_in_scale_and_decimals_and_signed_as_in_the_table(book
     ]
 
 
+@pytest.mark.program("soffice")
 @pytest.mark.parametrize(("scale", "decimals"), [(0, 0), (3, 0), (6, 1)])
 def test_t64_every_number_is_shown_as_in_the_table_and_what_rounds_to_zero_as_zero(
     tmp_path: Path, scale: int, decimals: int
@@ -172,6 +174,7 @@ def test_a_text_is_never_a_formula_a_link_or_a_number(books: Door, tmp_path: Pat
     assert rows[0][:4] == ["00123", "Name of 00123", "1006.25", "2000.4"]
 
 
+@pytest.mark.program("soffice")
 def test_ids_stay_as_they_are_where_a_program_of_people_opens_the_file(books: Door, tmp_path: Path) -> None:
     path = written(
         books.metric("revenue", period="2021-01", scenarios={"A": "actual"}, dimensions=("product",)), tmp_path
@@ -254,6 +257,7 @@ def test_nothing_but_the_file_stays_in_its_folder(books: Door, tmp_path: Path, w
         write(report, MADE, tmp_path / "gone" / "made", go_on)
 
 
+@pytest.mark.program("soffice")
 def test_inspected_rows_have_days_and_numbers_and_labels(books: Door, tmp_path: Path) -> None:
     rows = books.rows("gl", scenario="budget", filters={"metric": "revenue"})
     path = written(rows, tmp_path)
@@ -292,6 +296,7 @@ def test_texts_that_no_file_can_hold_are_mended(books: Door, tmp_path: Path) -> 
     assert any("texts are longer than a cell holds" in str(text) for _, text in grid(path, 1))
 
 
+@pytest.mark.program("soffice")
 def test_a_text_is_never_markup_or_a_character_by_its_number(books: Door, tmp_path: Path) -> None:
     traps = [
         "<r><t>rich</t></r>",

@@ -1,7 +1,6 @@
 """The embedded servers: kept by one process of several, taken over, restarted, stopped, and never reached by others."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -216,8 +215,6 @@ def test_every_postgresql_that_is_found_can_be_embedded(tmp_path: Path) -> None:
 
 
 def test_root_where_no_user_namespace_can_be_made_is_told_what_to_do(state: Path) -> None:
-    unshare = shutil.which("unshare")
-    assert unshare is not None, "unshare of util-linux is needed"
     nested = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
     code = (
         "from pathlib import Path; import sys; from server.run.embedded.platform import *; "
@@ -226,7 +223,7 @@ def test_root_where_no_user_namespace_can_be_made_is_told_what_to_do(state: Path
         "except StoreDown as down: print(down)\n"
         "opened.close()"
     )
-    command = [unshare, "--user", "--map-root-user", "sh", "-c", nested, "sh", sys.executable, "-c", code, str(state)]
+    command = ["unshare", "--user", "--map-root-user", "sh", "-c", nested, "sh", sys.executable, "-c", code, str(state)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "the embedded PostgreSQL cannot be started: no user namespace: No space left on device; " in told
     assert "run Tieout as another user than root, or set DATABASE_URL to a database" in told

@@ -1,7 +1,6 @@
 """The cache store: one contract, held by the embedded Valkey and by a separate server alike."""
 
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -17,9 +16,15 @@ from server.run.embedded.binaries import valkey_binary
 from server.run.embedded.platform import Platform, platform
 from server.stores.valkey import Cache
 from tests.support.keeping import kept
+from tests.support.programs import needs_program
 from tests.support.serving import free_port, wait_for
 
-SERVERS = {"valkey": valkey_binary(), "redis": shutil.which("redis-server")}  # Debian has the second
+SERVERS = ("valkey", pytest.param("redis", marks=pytest.mark.program("redis-server")))
+
+
+def binary_of(kind: str) -> str | Path:
+    """Return the program of a kind of cache store."""
+    return valkey_binary() if kind == "valkey" else needs_program("redis-server")
 
 
 @dataclass
@@ -51,10 +56,7 @@ class CacheServer:
 @pytest.fixture(params=SERVERS)
 def server(request: pytest.FixtureRequest) -> Iterator[CacheServer]:
     """A separate server of each kind."""
-    binary = SERVERS[request.param]
-    if binary is None:
-        pytest.skip("redis-server is not on this machine; make ci-deps")
-    server = CacheServer(binary, free_port())
+    server = CacheServer(binary_of(request.param), free_port())
     yield server
     server.stop()
 

@@ -1,7 +1,6 @@
 """Where results are kept: one contract, held by the memory of a process, the embedded Valkey and a separate server."""
 
 import os
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -18,20 +17,18 @@ from server.run.embedded.platform import platform
 from server.stores.circuit_breaker import FAILURES
 from server.stores.memory import MOST_BYTES, MemorySnapshots, is_reference
 from server.stores.valkey import Cache, CacheSnapshots
+from tests.support.programs import needs_program
 from tests.support.serving import free_port, wait_for
 from tests.unit.server.stores.test_cache import CacheServer
 
 Opened = Callable[[float, float], Snapshots]  # idle and longest seconds
-STORES = ("memory", "embedded", "separate")
+STORES = ("memory", "embedded", pytest.param("separate", marks=pytest.mark.program("redis-server")))
 
 
 @pytest.fixture
 def server() -> Iterator[CacheServer]:
     """A separate server, not started."""
-    binary = shutil.which("redis-server")
-    if binary is None:
-        pytest.skip("redis-server is not on this machine; make ci-deps")
-    server = CacheServer(binary, free_port())
+    server = CacheServer(needs_program("redis-server"), free_port())
     yield server
     server.stop()
 
@@ -144,6 +141,7 @@ def test_a_process_that_keeps_too_much_forgets_what_was_opened_longest_ago() -> 
     assert store.open("ann", second) is None
 
 
+@pytest.mark.program("redis-server")
 def test_a_store_that_does_not_answer_is_asked_no_more_for_a_moment(server: CacheServer) -> None:
     server.start()
     assert server.process is not None
@@ -169,6 +167,7 @@ def opens(store: Snapshots, reference: str) -> bool:
         return False
 
 
+@pytest.mark.program("redis-server")
 def test_a_full_store_keeps_nothing_more_and_says_so(server: CacheServer) -> None:
     server.start("--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
     with closing(Cache(server.address)) as cache:
@@ -181,6 +180,7 @@ def test_a_full_store_keeps_nothing_more_and_says_so(server: CacheServer) -> Non
         assert store.open("ann", kept) == b"small"  # a store that answers is asked as ever
 
 
+@pytest.mark.program("redis-server")
 def test_a_store_that_evicts_lets_go_of_whole_results(server: CacheServer) -> None:
     server.start("--maxmemory", "8mb", "--maxmemory-policy", "volatile-lru")
     with closing(Cache(server.address)) as cache:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,9 +20,10 @@ from server.stores.memory import MemoryLeases
 from tests.support.books import ROOT
 from tests.support.clocks import sweep
 from tests.support.operating import metric, until_ready
+from tests.support.programs import needs_program
 from tests.support.serving import DEADLINE, Server, connected, free_port, serving, wait_for
 from tests.support.taking import LEASE
-from tests.unit.server.stores.test_cache import SERVERS, CacheServer
+from tests.unit.server.stores.test_cache import SERVERS, CacheServer, binary_of
 
 SHORT = 1.0
 Scene = Callable[[Leases], Awaitable[None]]
@@ -32,10 +32,7 @@ Scene = Callable[[Leases], Awaitable[None]]
 @pytest.fixture(params=SERVERS)
 def server(request: pytest.FixtureRequest) -> Iterator[CacheServer]:
     """A cache store of each kind, started when it is first used."""
-    binary = SERVERS[request.param]
-    if binary is None:
-        pytest.skip("redis-server is not on this machine; make ci-deps")
-    server = CacheServer(binary, free_port())
+    server = CacheServer(binary_of(request.param), free_port())
     server.start("--maxmemory-policy", "volatile-lru")
     yield server
     server.stop()
@@ -69,10 +66,7 @@ def played(request: pytest.FixtureRequest) -> Iterator[Callable[[Scene], None]]:
     if request.param == "memory":
         yield lambda scene: asyncio.run(as_run(scene(MemoryLeases(2, 3))))
         return
-    binary = SERVERS[request.param]
-    if binary is None:
-        pytest.skip("redis-server is not on this machine; make ci-deps")
-    server = CacheServer(binary, free_port())
+    server = CacheServer(binary_of(request.param), free_port())
     server.start()
 
     async def with_store(scene: Scene) -> None:
@@ -238,12 +232,10 @@ def test_a_full_store_never_evicts_a_lease(server: CacheServer) -> None:
     asyncio.run(scene())
 
 
+@pytest.mark.program("faketime")
 def test_a_lease_ends_by_the_clock_of_the_store(server: CacheServer) -> None:
-    faketime = shutil.which("faketime")
-    if faketime is None:
-        pytest.skip("faketime is not on this machine; make ci-deps")
     sweep()
-    process = taking(server, 1, 3, 3, 0, before=(faketime, "-f", "+40d"))
+    process = taking(server, 1, 3, 3, 0, before=(needs_program("faketime"), "-f", "+40d"))
     assert process.stdout is not None
     assert int(process.stdout.readline()) == 3
     with redis.Redis(port=server.port) as client:
