@@ -12,8 +12,9 @@ from pathlib import Path
 from statistics import median
 
 from benches.books import ROOT, Books, demo_books
-from tests.support.clocks import LIBRARY, clock_in
+from tests.support.clocks import clock_in
 from tests.support.faults import FAULTS, NORMAL, caused
+from tests.support.programs import find_program
 from tests.support.scenes import Scene, Step, made, scene, session, words
 from tests.support.serving import wait_for
 
@@ -48,7 +49,7 @@ def main(_: int) -> None:
         for found in table(on):
             print(found, flush=True)
             lines.append(found)
-    if LIBRARY:
+    if find_program("faketime"):
         lines.append(a_day_ahead(books))
         print(lines[-1])
     above = PAGE.read_text(encoding="utf-8").partition(MARKER)[0]

@@ -8,7 +8,6 @@ is. The address that is printed is opened in Chromium.
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +20,8 @@ from time import perf_counter
 from urllib.parse import unquote
 
 from tests.support.books import ROOT
-from tests.support.browsing import browsing, chromium_here, driven
+from tests.support.browsing import browsing, driven
+from tests.support.programs import find_program
 from tests.support.serving import DEADLINE, free_port
 
 RUNS = 3
@@ -39,8 +39,8 @@ Seconds = dict[str, float]
 
 def main(_rows: int, runs: int = RUNS) -> None:
     """Walk, and print the medians."""
-    node, chromium = shutil.which("node"), chromium_here()
-    if node is None or chromium is None or not shutil.which("npm"):
+    node, chromium = find_program("node"), find_program("chromium")
+    if node is None or chromium is None or not find_program("npm"):
         print("takes node, npm and chromium")
         return
     print(f"{runs} runs, load average {os.getloadavg()[0]:.1f} before the first", flush=True)

@@ -1,12 +1,12 @@
 """Views in a browser: from a large result to its paint, frames while scrolling, and folding all lines."""
 
 import json
-import shutil
 import sys
 from statistics import median
 
 from benches.books import demo_books
-from tests.support.browsing import browsing, chromium_here, driven
+from tests.support.browsing import browsing, driven
+from tests.support.programs import find_program
 from tests.support.serving import serving
 
 ROWS = 60_000
@@ -15,7 +15,7 @@ KINDS = {"paint": "until it is painted", "frame": "a frame while scrolling", "fo
 
 def main(_rows: int) -> None:
     """Measure and print."""
-    node, chromium = shutil.which("node"), chromium_here()
+    node, chromium = find_program("node"), find_program("chromium")
     if node is None or chromium is None:
         print("takes node and chromium")
         return

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.programs import needs_program
-
 
 @dataclass(frozen=True)
 class Clock:
@@ -38,9 +36,8 @@ def sweep() -> None:
 
 def clock_in(folder: Path) -> Clock:
     """Return a clock that goes right."""
-    needs_program("faketime")
     library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
-    assert library is not None, "faketime is installed without its library"
+    assert library is not None, "libfaketime is not installed; run: make ci-deps"
     sweep()
     clock = Clock(folder / "clock", library)
     clock.jump("+0")

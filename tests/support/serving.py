@@ -7,10 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_urlsafe
+from secrets import randbelow, token_urlsafe
 from typing import Any, TypeVar
 
 import httpx2
@@ -22,6 +22,7 @@ KEY = token_urlsafe(32)  # of this run, so that no other server can be mistaken 
 ERAS = ("auto", "legacy")  # the newest protocol, and the one before it
 SERVE = (Path(sys.executable).with_name("tieout"), "serve")
 DEADLINE = 30.0
+PORTS = range(20_000, 32_768)  # below those of outgoing connections, which would take one that is not used yet
 Found = TypeVar("Found")
 STARTING = 90.0  # of a server and of the stores that it keeps, on a machine that does more besides
 
@@ -38,9 +39,11 @@ class Server:
 
 def free_port() -> int:
     """Return a port nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    while True:
+        port = PORTS.start + randbelow(len(PORTS))  # not `random`: every test process seeds it alike
+        with socket.socket() as found, suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
 
 
 def free_ports() -> dict[str, str]:
