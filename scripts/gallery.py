@@ -24,9 +24,9 @@ PAGE = ROOT / "docs" / "gallery.md"
 PICTURES = ROOT / "docs" / "gallery"
 HEAD = """# The charts
 
-The nine charts of `eval_chart_transform`, drawn on the books of the demo by `make gallery`. Below each stand the call
-that answers its question, the `transform_code` and `chart_spec` that go with its `data_ref`, and the summary that comes
-back with the picture. instances/demo/charts.json holds them all.
+`make gallery` draws the nine charts of `eval_chart_transform` on the demo books. Below each chart are the call that
+answers its question, the `transform_code` and `chart_spec` that were sent with its `data_ref`, and the summary that
+comes back with the picture. `instances/demo/charts.json` has all of them.
 """
 
 

@@ -19,9 +19,9 @@ from tests.support.serving import connected, serving
 PAGE = Path(__file__).parents[1] / "docs" / "tools.md"
 HEAD = """# The tools
 
-Every tool of the server as clients list it, in that order, with a call that was made on the demo books and the answer,
-shortened: `…` stands for what is left out or differs from call to call. `make docs` writes this page. A call that
-cannot be answered returns `{error, error_type, …}` with what would be valid; see [Errors](#errors).
+This page lists every tool in the order in which clients see it, each with a call on the demo books and its answer. `…`
+stands for what is left out or differs from call to call. `make docs` writes this page. A call that cannot be answered
+returns `{error, error_type, …}` with what would be valid; see [Errors](#errors).
 """
 Json = Mapping[str, Any]
 Ask = Callable[[str, Json], Json]  # a tool and its arguments to its answer
@@ -56,7 +56,7 @@ def page(ask: Ask) -> str:
     for tool in TOOLS.values():
         twin = next((known for known in told if TOOLS[known].run is tool.run), None)
         if twin:
-            parts.append(f"## {tool.name}\n\n{tool.description} Arguments and answer as of [{twin}](#{twin}).\n")
+            parts.append(f"## {tool.name}\n\n{tool.description}\n\nArguments and answer are those of [{twin}](#{twin}).\n")
             continue
         called = arguments(tool, told)
         told[tool.name] = ask(tool.name, called)
@@ -98,7 +98,7 @@ def errors(ask: Ask) -> Iterator[str]:
     """Yield the lines that show a refusal."""
     tool, called = MISTAKE
     yield "## Errors\n"
-    yield f"`{tool}` with a misspelled metric: the answer of a call that has none.\n"
+    yield f"A call of `{tool}` with a misspelled metric gets a refusal instead of figures.\n"
     yield from block(called)
     yield from block(shortened(masked(ask(tool, called))))
 
