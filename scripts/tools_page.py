@@ -56,7 +56,9 @@ def page(ask: Ask) -> str:
     for tool in TOOLS.values():
         twin = next((known for known in told if TOOLS[known].run is tool.run), None)
         if twin:
-            parts.append(f"## {tool.name}\n\n{tool.description}\n\nArguments and answer are those of [{twin}](#{twin}).\n")
+            parts.append(
+                f"## {tool.name}\n\n{tool.description}\n\nArguments and answer are those of [{twin}](#{twin}).\n"
+            )
             continue
         called = arguments(tool, told)
         told[tool.name] = ask(tool.name, called)
