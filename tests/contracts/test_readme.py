@@ -26,7 +26,7 @@ def test_the_python_of_the_readme_runs(demo_folder: Path, monkeypatch: pytest.Mo
 
 
 def test_the_tools_of_the_readme_are_those_there_are() -> None:
-    listed = README.partition("## What it answers today")[2].partition("Scenarios")[0]
+    listed = README.partition("\n## Tools\n")[2].partition("They cover:")[0]
     assert re.findall(r"`(\w+)`", listed) == list(TOOLS)
 
 
