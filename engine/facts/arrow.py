@@ -190,8 +190,8 @@ class ArrowFacts:
         takes_all = len(spans) == 1 and spans[0][2]
         rollup = answering(part, dimensions) if takes_all and dimensions is not None else None
         if rollup is None:
-            return Source(self.frame(domain, part).lazy(), pl.len().alias(ROWS))
-        return Source(self.frame(domain, part, rollup.file).lazy(), pl.col(ROWS).sum())
+            return Source(self.frame(domain, part).lazy(), pl.len().cast(pl.Int64).alias(ROWS))
+        return Source(self.frame(domain, part, rollup.file).lazy(), pl.col(ROWS).cast(pl.Int64).sum())
 
     def summed(
         self,
@@ -226,7 +226,7 @@ class ArrowFacts:
         """Return the sums of no rows."""
         keys = {key: self._types.get(key, pl.UInt8) for key in asked.keys}
         return pl.LazyFrame(
-            schema={SPAN: pl.UInt32, **keys, **dict.fromkeys(columns_of(asked), pl.Int64), ROWS: pl.UInt32}
+            schema={SPAN: pl.UInt32, **keys, **dict.fromkeys(columns_of(asked), pl.Int64), ROWS: pl.Int64}
         )
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:

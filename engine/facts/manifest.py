@@ -237,7 +237,7 @@ def without_undeclared(part: Partition, domain: Domain) -> Partition:
 def rolled_up(part: Partition, dimensions: Sequence[str], rows: pl.DataFrame) -> pl.DataFrame:
     """Return the sums and the number of the rows of a partition by some dimensions, sorted by them in turn."""
     sums = [pl.col(measure).sum() for measure in part.magnitudes]
-    return rows.group_by(dimensions).agg(*sums, pl.len().alias(ROWS)).sort(dimensions)
+    return rows.group_by(dimensions).agg(*sums, pl.len().cast(pl.Int64).alias(ROWS)).sort(dimensions)
 
 
 def needed(asked: Slice, within: Cell) -> frozenset[str] | None:

@@ -102,7 +102,8 @@ class FactStore(Protocol):
     def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
         """Return one row per span and key group: SPAN, the key codes, the aggregates as exact integers, ROWS.
 
-        Aggregates are Int64, or Int128 where the rows touched could sum past 63 bits. Row order is not fixed.
+        Aggregates are Int64, or Int128 where the rows touched could sum past 63 bits; ROWS is Int64. Row order is not
+        fixed.
         """
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:

@@ -82,6 +82,20 @@ def test_sums_are_the_same_with_and_without(tmp_path: Path, seed: int, keys: tup
             assert found.schema == expected.schema
 
 
+def test_counts_of_rows_pass_thirty_two_bits(tmp_path: Path) -> None:
+    billions = 3_000_000_000
+    publish(tmp_path, [("actual", date(2021, month, 1), "A", "x", 1, "") for month in (1, 2)])
+    for part in parts_of(tmp_path):
+        (rollup,) = part.rollups
+        sums = pl.read_ipc(tmp_path / rollup.file)
+        (tmp_path / rollup.file).unlink()
+        sums.with_columns(pl.lit(billions, pl.UInt32).alias(ROWS)).write_ipc(tmp_path / rollup.file)
+    by_month = store_of(tmp_path).sums(asked("account"), EVERYTHING)
+    assert by_month.collect()[ROWS].to_list() == [billions, billions]
+    assert by_month.select(pl.col(ROWS).sum()).collect().item() == 2 * billions
+    assert by_month.group_by("account").agg(pl.col(ROWS).sum()).collect()[ROWS].to_list() == [2 * billions]
+
+
 @pytest.mark.parametrize(
     ("question", "cell"),
     [
