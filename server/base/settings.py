@@ -35,82 +35,82 @@ def setting(variable: str, default: Default) -> Default:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything the environment decides; docs/operations/install.md has the table that is made of it."""
+    """The settings from the environment; `make docs` writes them into docs/operations/install.md."""
 
     instance: Path = setting("SVC_INSTANCE", Path("instances/demo"))
     """Folder of the instance to serve."""
     state: Path | None = setting("SVC_STATE_DIR", None)
-    """Folder of the fact store, the keys and the embedded servers; left out, `.tieout` in the instance."""
+    """Folder of the fact store, the keys and the embedded servers; default `.tieout` in the instance."""
     host: str = setting("SVC_HOST", "127.0.0.1")
-    """Address to listen on; without an identity provider, loopback alone."""
+    """Address to listen on; only loopback without an identity provider."""
     port: int = setting("SVC_PORT", 8768)
     """Port to listen on."""
     ops_bind: str = setting("SVC_OPS_BIND", "127.0.0.1:8769")
-    """Address and port of `/readyz`, `/health` and `/metrics`; never reachable from outside the host."""
+    """Address and port of `/readyz`, `/health` and `/metrics`; never publish it outside the host."""
     public_url: str | None = setting("SVC_BASE_URL", None)
-    """Public https origin, without a path; tokens are for it and /mcp. Left out, the port of this machine."""
+    """Public https origin, without a path; tokens are for this origin and /mcp. Default: the port on this machine."""
     oidc_issuer: str | None = setting("SVC_OIDC_ISSUER", None)
-    """Issuer of the tokens of many users, as it stands in them; left out, this is the server of one user."""
+    """Issuer of the tokens, exactly as in them; without it, this is a server of one user."""
     oidc_discovery: str | None = setting("SVC_OIDC_DISCOVERY", None)
-    """Where the issuer's metadata is read; left out, its own /.well-known/openid-configuration."""
+    """Address of the issuer's metadata; default: the issuer's /.well-known/openid-configuration."""
     oidc_scope: str = setting("SVC_OIDC_SCOPE", "mcp:read")
     """Scope that a token must have."""
     oidc_types: str = setting("SVC_OIDC_TYPES", "at+jwt")
-    """Types (`typ`) that tokens may be of, separated by commas; add JWT for a provider that knows no other."""
+    """Accepted types (`typ`) of tokens, separated by commas; add JWT for a provider that sends no other."""
     profiles: str = setting("SVC_PROFILES", "file")
-    """Where profiles are read, and read anew within 5 seconds: file (profiles.yaml) or database."""
+    """Where profiles are: file (profiles.yaml) or database; changes take effect within 5 seconds."""
     signing_key: str | None = setting("ARTIFACT_SIGNING_KEY", None)
-    """Key that signs links to files, 32 random bytes as hex digits; left out, made once for one user."""
+    """Key that signs links to files, 32 random bytes as hex digits; a server of one user makes one and keeps it."""
     proxies: str = setting("SVC_PROXIES", "127.0.0.1")
-    """Addresses or networks of the proxies whose word on a caller's address is believed, separated by commas; or *."""
+    """Addresses or networks of trusted proxies, which name the caller's address, separated by commas; or *."""
     workers: int = setting("SVC_WORKERS", 1)
     """Processes that answer calls, behind one port."""
     dev_key: str | None = setting("MCP_DEV_KEY", None)
-    """Key of the single-user server, at least 32 characters; left out, made once and kept."""
+    """Key of a server of one user, at least 32 characters; by default the server makes one and keeps it."""
     database_url: str | None = setting("DATABASE_URL", None)
-    """URI of the platform database (PostgreSQL 15 or newer); left out, an embedded server is started."""
+    """URI of the platform database (PostgreSQL 15 or newer); without it, an embedded server starts."""
     postgres_binaries: Path | None = setting("PG_BIN_DIR", None)
-    """Folder of the PostgreSQL programs to embed; left out, those of a wheel, else the system's newest."""
+    """Folder of the PostgreSQL programs to embed; default: those of the wheel, else the system's newest."""
     cache_host: str | None = setting("CACHE_HOST", None)
-    """Address of the cache store, `host:port` or the path of a socket; left out, an embedded server is started."""
+    """Address of the cache store, `host:port` or the path of a socket; without it, an embedded server starts."""
     user_data: Path | None = setting("USER_DATA_DIR", None)
-    """Folder of files made for callers; left out, `files` in the state folder."""
+    """Folder of files made for callers; default `files` in the state folder."""
     snapshot_idle_seconds: int = setting("SVC_SNAPSHOT_IDLE_SECONDS", 3600)
-    """How long a result that nobody opens is kept under its data_ref."""
+    """Seconds after its last use for which a result is kept under its data_ref."""
     snapshot_seconds: int = setting("SVC_SNAPSHOT_SECONDS", 86_400)
-    """How long any result is kept under its data_ref."""
+    """Seconds for which any result is kept under its data_ref."""
     file_seconds: int = setting("SVC_FILE_SECONDS", 86_400)
-    """How long a file made for a caller stays."""
+    """Seconds after which a file of a caller is deleted."""
     link_seconds: int = setting("SVC_LINK_SECONDS", 900)
-    """How long a link to a file opens it; get_file_download gives another."""
+    """Seconds for which a link to a file is valid; get_file_download returns a new one."""
     claims_max_age: int = setting("SVC_CLAIMS_MAX_AGE", 86_400)
-    """Seconds since a caller's latest call after which links open nothing: what their token said is too old."""
+    """Seconds after a caller's latest call until their links stop, because the claims of their token are too old."""
     quota_megabytes: int = setting("SVC_QUOTA_MEGABYTES", 1000)
-    """Files of one caller together, and what they have reserved for uploads."""
+    """Space for all files of one caller, including room reserved for uploads."""
     uploads_enabled: bool = setting("SVC_MCP_UPLOADS_ENABLED", False)
     """Whether callers may upload files: true or false."""
     upload_megabytes: int = setting("SVC_UPLOAD_MEGABYTES", 100)
-    """Size of one file that is uploaded or imported."""
+    """Largest file that may be uploaded or imported."""
     import_hosts: str = setting("SVC_FILE_IMPORT_HOSTS", "")
-    """Hosts that attachments may be imported from over https, separated by commas; with none, or no uploads, none."""
+    """Hosts from which attachments may be imported over https, separated by commas; needs uploads enabled."""
     answer_tokens: int = setting("SVC_ANSWER_TOKENS", 10_000)
-    """About how many tokens of text an answer may have, at least 2,000."""
+    """Estimated tokens that an answer may have; at least 2,000."""
     row_cap: int = setting("INSPECTION_ROW_CAP", 10_000)
-    """At most so many rows does an inspection show."""
+    """Most rows that an inspection returns."""
     calls_per_caller: int = setting("SVC_CALLS_PER_CALLER", 16)
-    """Calls of one caller in flight at once."""
+    """Most calls of one caller in flight."""
     calls: int = setting("SVC_CALLS", 64)
-    """Calls of all callers in flight at once."""
+    """Most calls of all callers in flight."""
     deadline_seconds: int = setting("SVC_DEADLINE_SECONDS", 60)
-    """How long a call may take, waiting included."""
+    """Seconds that a call may take, waiting included."""
     scripts_at_once: int = setting("SVC_SCRIPTS_AT_ONCE", 2)
-    """How many scripts of charts each worker runs at once, each in up to 512 MB of memory."""
+    """Scripts of charts that each worker runs at once, each with up to 512 MB of memory."""
     loads_at_once: int = setting("SVC_LOADS_AT_ONCE", 2)
-    """How many feeds the daemon loads at once."""
+    """Feeds that the daemon loads at once."""
     free_megabytes: int = setting("SVC_FREE_MEGABYTES", 256)
-    """Free space below which nothing more is written for callers and the server is not ready."""
+    """Free space below which no file is written for callers and the server is not ready."""
     log_format: str = setting("SVC_LOG_FORMAT", "text")
-    """How logs are written: text or json."""
+    """Format of logs: text or json."""
 
     @property
     def state_folder(self) -> Path:
