@@ -125,8 +125,8 @@ class Books:
 
     def columns(self, domain: str) -> Mapping[str, set[str]]:
         """Return the columns that each load of a domain brought."""
-        firsts = {part.load: part.file for part in reversed(self._pin.manifest.facts.get(domain, ()))}
-        return {load: set(pl.read_ipc_schema(self._root / file)) for load, file in firsts.items()}
+        firsts = {part.load: part for part in reversed(self._pin.manifest.facts.get(domain, ()))}
+        return {load: set(part.columns or pl.read_ipc_schema(self._root / part.file)) for load, part in firsts.items()}
 
     def loaded(self, domain: str, scenario: str) -> Sequence[Loaded]:
         """Return the loads behind a scenario of a domain, the one published first first."""
@@ -151,7 +151,7 @@ class Books:
 
     def _data_version(self, domain: str, scenario: str) -> str:
         manifest = self._pin.manifest
-        files = [part.file for part in manifest.facts.get(domain, ()) if part.scenario == scenario]
+        ids = [part.id for part in manifest.facts.get(domain, ()) if part.scenario == scenario]
         leaves = self.catalogue.domains[domain].dimensions
         tables = {
             name
@@ -159,8 +159,8 @@ class Books:
             if dim.leaf in leaves
             for name in (dim.members, dim.nodes)
         }
-        files += [stored.file for name, stored in manifest.tables.items() if name in tables]
-        return sha256("\n".join(sorted(files)).encode()).hexdigest()
+        ids += [stored.file for name, stored in manifest.tables.items() if name in tables]
+        return sha256("\n".join(sorted(ids)).encode()).hexdigest()
 
     def _members(self, dimension: Dimension) -> MemberSet:
         of = self.leaf(dimension.leaf)

@@ -94,9 +94,9 @@ class ArrowPresence:
     def _days(self, part: Partition) -> tuple[date, ...]:
         if self._predicate is None:
             return part.dates
-        if part.file not in self._held:
-            self._held[part.file] = tuple(sorted(self._rows(part).select(pl.col(DATE).unique()).collect()[DATE]))
-        return self._held[part.file]
+        if part.id not in self._held:
+            self._held[part.id] = tuple(sorted(self._rows(part).select(pl.col(DATE).unique()).collect()[DATE]))
+        return self._held[part.id]
 
 
 # Facts in memory-mapped Arrow partitions, pruned before the plan.
@@ -147,7 +147,7 @@ class ArrowFacts:
         self._types = {dimension: code_type(codes.count) for dimension, codes in manifest.codes.items()}
         self._partitions: dict[tuple[str, str], list[Partition]] = {}
         for key, partitions in manifest.facts.items():
-            for part in sorted(partitions, key=lambda part: (part.bucket, part.file)):
+            for part in sorted(partitions, key=lambda part: (part.bucket, part.id)):
                 known = without_undeclared(part, domains[key]) if key in domains else part
                 self._partitions.setdefault((key, part.scenario), []).append(known)
         self._frames: dict[str, pl.DataFrame] = {}

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from engine.model.catalogue import Domain
+from engine.model.errors import Unavailable
 from engine.model.fact_store import ROWS, How, Slice
 from engine.model.scope import Cell
 
@@ -30,6 +31,11 @@ from engine.model.scope import Cell
 
 UNDATED = "undated"
 CURRENT = "CURRENT"
+FORMAT = 1  # of the manifests written; those of release 0.3.0 say no format and are read as 0
+
+
+class NewerFormat(Unavailable):
+    """A newer release of Tieout wrote the manifest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +61,17 @@ class Rollup:
 
 @dataclass(frozen=True, kw_only=True)
 class Partition:
-    """One scenario and calendar month of one load: where it is and what is known without reading it."""
+    """One scenario and calendar month of one load: what it is, where it is, and what is known without reading it."""
 
+    id: str  # the same rows of the same scenario and month have the same id, wherever they are stored
     scenario: str
     bucket: str  # YYYY-MM, or undated
-    file: str
+    file: str  # where the rows are, below the folder of the store
     rows: int
     days: tuple[int, ...]  # days of the month that hold rows
     magnitudes: Mapping[str, int]  # measure -> sum of absolute amounts
     load: str
+    columns: tuple[str, ...] = ()  # of the rows; none in a partition that release 0.3.0 wrote
     places: Mapping[str, int] = field(default_factory=dict)  # measure -> decimal places of its amounts
     rollups: tuple[Rollup, ...] = ()
 
@@ -75,11 +83,12 @@ class Partition:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Partition":
-        """Return a stored partition."""
+        """Return a stored partition; release 0.3.0 stored neither its id, which is its file, nor its columns."""
         rollups = tuple(
             Rollup(**{**rollup, "dimensions": tuple(rollup["dimensions"])}) for rollup in data.get("rollups", ())
         )
-        return cls(**{**data, "days": tuple(data["days"]), "rollups": rollups})
+        days, columns = tuple(data["days"]), tuple(data.get("columns", ()))
+        return cls(**{"id": data["file"], **data, "days": days, "columns": columns, "rollups": rollups})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +129,17 @@ class Manifest:
 
     def as_json(self) -> str:
         """Return the manifest as it is stored."""
-        return json.dumps(asdict(self), default=datetime.isoformat, separators=(",", ":"))
+        return json.dumps({"format": FORMAT, **asdict(self)}, default=datetime.isoformat, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> "Manifest":
-        """Return a stored manifest."""
+        """Return a stored manifest; NewerFormat where a newer release wrote it in a format of its own."""
         data: dict[str, Any] = json.loads(text)
+        if (stored := data.get("format", 0)) > FORMAT:
+            raise NewerFormat(
+                f"The books are stored in format {stored} and this release reads formats up to {FORMAT}; install the "
+                "release that wrote them, or restore a backup that this release made."
+            )
         return cls(
             version=data["version"],
             facts={domain: tuple(map(Partition.from_data, partitions)) for domain, partitions in data["facts"].items()},

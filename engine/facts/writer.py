@@ -220,15 +220,18 @@ class Stage:
 
     def _partition(self, domain: Domain, scenario: str, bucket: str, rows: pl.DataFrame, load: Load) -> Partition:
         measures = [key for key in domain.measures if key in rows.columns]
+        file = self._written(f"facts/{domain.key}/{scenario}/{bucket}", rows)
         part = Partition(
+            id=file,  # its name ends in a digest of the rows
             scenario=scenario,
             bucket=bucket,
-            file=self._written(f"facts/{domain.key}/{scenario}/{bucket}", rows),
+            file=file,
             rows=rows.height,
             days=tuple(rows[DATE].dt.day().drop_nulls().unique().sort().to_list()),
             magnitudes=magnitudes(rows, measures),
-            places={key: domain.measures[key].places for key in measures},
             load=load.id,
+            columns=tuple(rows.columns),
+            places={key: domain.measures[key].places for key in measures},
         )
         return self._rolled_up(domain, part, rows)
 

@@ -93,7 +93,9 @@ class StoredBooks:
         """Open the current version and read a block of one of its files, each time of the next one."""
         try:
             books = Shelf(self._catalogue, self._root).current()
-        except (OSError, ValueError, KeyError, TypeError, Unavailable) as fault:
+        except Unavailable as fault:
+            raise StoreDown(f"the books in {self._root} cannot be opened: {fault}") from fault
+        except (OSError, ValueError, KeyError, TypeError) as fault:
             raise StoreDown(
                 f"the current version of the books in {self._root} cannot be opened ({type(fault).__name__}); "
                 "restore the folder from a backup, or load its feeds again into an empty one"
