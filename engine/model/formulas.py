@@ -8,6 +8,7 @@ from enum import Enum
 from functools import cached_property
 
 from engine.model.exact import ONE, ZERO, Exact
+from engine.model.stopping import Stop, never, watched
 
 # Figures and the two kinds of nothing, and what can be done with a figure of each type.
 
@@ -249,11 +250,11 @@ class Quotient(Formula):
 
 
 def evaluate(
-    formula: Formula, types: Mapping[str, FigureType], columns: Mapping[str, Sequence[Figure]]
+    formula: Formula, types: Mapping[str, FigureType], columns: Mapping[str, Sequence[Figure]], stop: Stop = never
 ) -> list[Figure]:
     """Return the figures of a formula, each from the figures of its operands in the same place."""
     operands = [(name, columns[name], types[name].additive) for name in formula.names]
-    return [figure_at(formula, operands, at) for at in range(len(operands[0][1]))]
+    return [figure_at(formula, operands, at) for at in watched(range(len(operands[0][1])), stop)]
 
 
 def figure_at(formula: Formula, operands: Sequence[tuple[str, Sequence[Figure], bool]], at: int) -> Figure:

@@ -11,6 +11,7 @@ from engine.model.exact import Exact
 from engine.model.fact_store import How
 from engine.model.formulas import Figure, Nothing
 from engine.model.members.member_sets import NULL_CODE
+from engine.model.stopping import Stop, never, watched
 from engine.plans.weights import Members
 from engine.plans.windows import Pieces, Window
 
@@ -65,12 +66,14 @@ class Amounts:
     by_tally: Sequence[ByMember]
     pieces: Pieces
 
-    def figures(self, windows: Sequence[Window], cells: Iterable[tuple[Members, int]]) -> list[Figure]:
+    def figures(
+        self, windows: Sequence[Window], cells: Iterable[tuple[Members, int]], stop: Stop = never
+    ) -> list[Figure]:
         """Return the figures of some members over one of the windows each."""
         pieces = [self.pieces.of(window) for window in windows]
         tallies = list(zip(self.by_tally, TALLIES[self.base.over_members], strict=True))
         figures: list[Figure] = []
-        for members, time in cells:
+        for members, time in watched(cells, stop):
             found = [joined(by_member.get(members, ()), pieces[time], tally.together) for by_member, tally in tallies]
             figures.append(Nothing.MISSING if found[0] is None else self.figure(found, windows[time].divisor))
         return figures

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 
 import polars as pl
 
@@ -15,6 +16,7 @@ from engine.model.exact import ZERO, Exact
 from engine.model.formulas import Figure, Nothing, evaluate
 from engine.model.notes import Note
 from engine.model.scenarios import Reference, Side, Variance
+from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import Amounts
 from engine.plans.availability import Availability
 from engine.plans.measure import Batch, batches
@@ -50,6 +52,7 @@ class FigurePlan:
     rows: tuple[Row, ...]
     query: Query
     reader: Reader
+    stop: Stop = never
     availability: Availability = field(init=False)
     presences: Presences = field(init=False)
     reads: Reads = field(init=False)
@@ -86,6 +89,7 @@ class FigurePlan:
         """Return one reading, made once."""
         known = self._readings.get((side, shared))
         if known is None:
+            self.stop()
             windows = windows_of(side, self.query, self.times, self.reader.catalogue.calendar)
             known = self._readings[side, shared] = Reading(side, shared, windows)
         return known
@@ -151,6 +155,7 @@ class FigurePlan:
             return reading.windows
         key = (base.domain, base.over_time, base.stock_group, reading)
         if key not in self._read:
+            self.stop()
             view = reading.view(base.domain)
             self._read[key] = tuple(self.reads.window(view, base, window) for window in reading.windows)
         return self._read[key]
@@ -164,7 +169,7 @@ class FigurePlan:
         amounts = {
             (batch.view, base): found
             for batch, frames in zip(self.batches, sums, strict=True)
-            for base, found in batch.collected(frames).items()
+            for base, found in batch.collected(frames, self.stop).items()
         }
         return Figures(self, amounts)
 
@@ -187,25 +192,21 @@ class Figures:
 
     @cached_property
     def places(self) -> tuple[Place, ...]:
-        """Every place in the order of the breakdown, the total last."""
+        """Every place in the order of the breakdown, the total last.
+
+        The periods stand below each combination of the members named before them.
+        """
         plan, everyone = self.plan, (None,) * len(self.plan.axes)
         total = Place(everyone, len(plan.times), is_total=True)
         if not plan.query.breakdown:
             return (total,)
         members = self.members if plan.axes else (everyone,)
         times = range(len(plan.times)) if plan.query.time else (len(plan.times),)
-        places = [Place(found, time, is_total=False) for found in members for time in times]
-        if plan.query.time:
-            keys = [dimension.key for dimension in plan.query.breakdown]
-            at = keys.index(plan.query.time.dimension.key)
-            orders = self.orders
-            places.sort(
-                key=lambda place: [
-                    *(order[str(member)] for order, member in zip(orders[:at], place.members[:at], strict=True)),
-                    place.time,
-                ]
-            )
-        return (*places, total)
+        keys = [dimension.key for dimension in plan.query.breakdown]
+        before = keys.index(plan.query.time.dimension.key) if plan.query.time else len(keys)
+        groups = (list(group) for _, group in groupby(members, lambda found: found[:before]))
+        ordered = ((found, time) for group in groups for time in times for found in group)
+        return (*(Place(found, time, is_total=False) for found, time in watched(ordered, plan.stop)), total)
 
     @cached_property
     def orders(self) -> list[dict[str, int]]:
@@ -228,6 +229,7 @@ class Figures:
         """Return the figures of an expression in one reading, by place."""
         key = (expression, reading)
         if key not in self._known:
+            self.plan.stop()
             if isinstance(expression, Measured):
                 self._known[key] = self._measure(expression, reading)
             else:
@@ -240,7 +242,7 @@ class Figures:
 
     def _compute(self, expression: Computed, reading: Reading) -> Sequence[Figure]:
         parts = {name: self.of(part, reading) for name, part in expression.parts.items()}
-        figures = evaluate(expression.formula, expression.types, parts)
+        figures = evaluate(expression.formula, expression.types, parts, self.plan.stop)
         if self.plan.availability.why_not_by_member(expression):
             return [
                 Nothing.UNAVAILABLE if any(place.members) else figure
@@ -253,7 +255,7 @@ class Figures:
         if availability.why_not_base(base):
             return [Nothing.UNAVAILABLE] * len(self.places)
         amounts = self.amounts[reading.view(base.domain), base]
-        figures = amounts.figures(self.plan.read(base, reading), self.cells(base.domain))
+        figures = amounts.figures(self.plan.read(base, reading), self.cells(base.domain), self.plan.stop)
         carried = [availability.carries(base.domain, window) for window in reading.windows]
         if all(carried):
             return figures
@@ -265,8 +267,8 @@ class Figures:
     def cells(self, domain: str) -> list[tuple[Members, int]]:
         """Return the members of each place as a domain knows them, and its time column."""
         if domain not in self._cells:
-            masked = self.plan.availability.masked
-            self._cells[domain] = [(masked(domain, place.members), place.time) for place in self.places]
+            masked, places = self.plan.availability.masked, watched(self.places, self.plan.stop)
+            self._cells[domain] = [(masked(domain, place.members), place.time) for place in places]
         return self._cells[domain]
 
     @cached_property
@@ -298,19 +300,18 @@ class MetricPlan:
 ReportPlan = StatementPlan | MetricPlan
 
 
-def plan_statement(asked: StatementQuery, reader: Reader) -> StatementPlan:
-    """Return the plan of a statement."""
+def plan_statement(asked: StatementQuery, reader: Reader, stop: Stop = never) -> StatementPlan:
+    """Return the plan of a statement; running it looks at `stop`."""
     statement = asked.statement
-    return StatementPlan(
-        statement.key, statement.label, FigurePlan(statement_rows(statement, reader), asked.query, reader)
-    )
+    figures = FigurePlan(statement_rows(statement, reader), asked.query, reader, stop)
+    return StatementPlan(statement.key, statement.label, figures)
 
 
-def plan_metrics(asked: MetricQuery, reader: Reader) -> MetricPlan:
-    """Return the plan of some metrics."""
+def plan_metrics(asked: MetricQuery, reader: Reader, stop: Stop = never) -> MetricPlan:
+    """Return the plan of some metrics; running it looks at `stop`."""
     rows = tuple(metric_row(metric, reader, key=metric.key, label=metric.label) for metric in asked.metrics)
     label = ", ".join(metric.label for metric in asked.metrics)
-    return MetricPlan(tuple(row.key for row in rows), label, FigurePlan(rows, asked.query, reader))
+    return MetricPlan(tuple(row.key for row in rows), label, FigurePlan(rows, asked.query, reader, stop))
 
 
 # Variances: the difference of two readings, with the rule for a side that has no figure.
@@ -329,12 +330,13 @@ class Variances:
         A missing side of an additive figure counts as 0 where its scenario holds rows of every domain concerned in its
         own window, and that window is closed and loaded to its end; otherwise the variance is missing.
         """
-        pairs = zip(self.figures.of(expression, a), self.figures.of(expression, b), self.figures.places, strict=True)
+        figures = self.figures
+        pairs = zip(figures.of(expression, a), figures.of(expression, b), figures.places, strict=True)
         return [
             variance.of_exact(first, second)
             if isinstance(first, Exact) and isinstance(second, Exact)
             else variance.of(*self.sides(expression, (a, b), (first, second), place.time))
-            for first, second, place in pairs
+            for first, second, place in watched(pairs, figures.plan.stop)
         ]
 
     def sides(

@@ -15,6 +15,7 @@ from engine.model.catalogue import Base
 from engine.model.fact_store import ROWS, SPAN, Aggregate, Slice
 from engine.model.scenarios import Portion
 from engine.model.scope import Cell
+from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import TALLIES, Amount, Amounts
 from engine.plans.presence import Presences
 from engine.plans.weighing import VALUE, Counted, Weighing, weighings
@@ -126,12 +127,12 @@ class Batch:
         """Return what one portion of the view brings."""
         return Batch(self.view, self.bases, self.pieces, self.shares[portion : portion + 1])
 
-    def collected(self, frames: Sequence[pl.DataFrame]) -> dict[Base, Amounts]:
+    def collected(self, frames: Sequence[pl.DataFrame], stop: Stop = never) -> dict[Base, Amounts]:
         """Return the amounts of every base from the collected frames."""
         weighing = self.shares[0].weighing
         found = Tallying(self.pieces.count)
         for share, frame in zip(self.shares, frames, strict=True):
-            found.add(share.weighing, frame)
+            found.add(share.weighing, frame, stop)
         return {
             base: Amounts(
                 base,
@@ -150,12 +151,12 @@ class Tallying:
         self._pieces = pieces
         self.amounts: dict[tuple[int, int], dict[Members, list[Amount | None]]] = defaultdict(dict)
 
-    def add(self, weighing: Weighing, sums: pl.DataFrame) -> None:
+    def add(self, weighing: Weighing, sums: pl.DataFrame, stop: Stop) -> None:
         """Add the rows of one frame."""
         width = 1 + len(weighing.keys)
         columns = {name: place for place, name in enumerate(sums.columns)}
         known: dict[tuple[int, ...], list[tuple[list[Amount | None], int, Counted]]] = {}
-        for row in sums.iter_rows():
+        for row in watched(sums.iter_rows(), stop):
             classes = row[1:width]
             counted = known.get(classes)
             if counted is None:

@@ -1,6 +1,6 @@
 """Inspections: rows behind figures, as values that stand on their own."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,12 +14,12 @@ from engine.model.fact_store import DATE
 from engine.model.formulas import Figure, Kind, Nothing
 from engine.model.members.member_sets import LeafMembers
 from engine.model.notes import Note
+from engine.model.stopping import Stop, never
 from engine.plans.contributions import contributions, total_of
 from engine.plans.row_plan import RowPlan, plan_rows
 from engine.queries.rows import RowQuery
 from engine.report.permission import Permission, permission_of
 
-Stop = Callable[[], None]
 RowValue = Exact | str | None
 MOST_PLACES = 6  # decimals of a contribution as it is shown
 
@@ -76,7 +76,7 @@ class Inspection:
         )
 
 
-def inspect(query: RowQuery, reader: Reader, stop: Stop = lambda: None) -> Inspection:
+def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
     """Return the rows of a query, and what they contribute to its figure."""
     plan = plan_rows(query, reader)
     rows, truncated = (pl.DataFrame(), False) if plan is None else collected(plan, query.limit, stop)

@@ -1,18 +1,19 @@
 """Running a plan: the collect, and the report made of what comes back."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
 from engine.books.reader import label_of
 from engine.model.calendar.periods import Period, PeriodRange
-from engine.model.errors import BadArguments
 from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Reference, Side, Variance
 from engine.model.scope import Cuts
+from engine.model.stopping import Stop, watched
 from engine.plans.figures import FigurePlan, Figures, Place, Reading, ReportPlan, StatementPlan, Variances
 from engine.plans.freshness import freshness
 from engine.plans.notes import currency_notes, currency_reads, notes
+from engine.plans.report_size import refuse_too_many
 from engine.plans.rows import Measured, Row
 from engine.queries.values import Column
 from engine.report.data import Column as ReportColumn
@@ -22,20 +23,18 @@ from engine.report.drill import column_drill, line_drill, place_drill, total_dri
 from engine.report.permission import permission_of
 from engine.report.report import Report
 
-MOST_FIGURES = 1_000_000
 NODES = ("node", "own", "memo")  # kinds of rows
-Stop = Callable[[], None]  # raises where the call should not go on
 
 
-def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
-    """Collect what a plan needs, looking at `stop` between its frames, and return the report."""
-    planned = plan.figures
+def run(plan: ReportPlan) -> Report:
+    """Collect what a plan needs and return the report; BadArguments where it would have too many figures."""
+    planned, stop = plan.figures, plan.figures.stop
+    refuse_too_many(planned)
     sums = [collected(batch.frames, stop) for batch in planned.batches]
     reads = currency_reads(planned)
     held = [collected(read.frames, stop) for read in reads]
     stop()
     figures = planned.finish(sums)
-    refuse_too_many(planned, len(figures.places))
     variances = Variances(figures)
     columns = list(zip((column.reference for column in planned.query.columns), planned.columns, strict=True))
     by_row = [[line_figures(row, *column, figures, variances) for column in columns] for row in planned.rows]
@@ -57,7 +56,7 @@ def run(plan: ReportPlan, stop: Stop = lambda: None) -> Report:
             column_of(column, readings, planned)
             for column, readings in zip(query.columns, planned.columns, strict=True)
         ),
-        places=tuple(place_of(place, planned) for place in figures.places),
+        places=tuple(place_of(place, planned) for place in watched(figures.places, stop)),
         figures=[by_column for _, by_column in shown],
         notes=tuple(dict.fromkeys(said)),
         freshness=freshness(planned),
@@ -91,18 +90,6 @@ def nodes_of(rows: Iterable[Row]) -> Cuts:
     """Return the nodes that some rows show: of what such a row counts, the last cut."""
     shown = (row.expression for row in rows if row.kind in NODES)
     return tuple(node.base.where[-1] for node in shown if isinstance(node, Measured))
-
-
-def refuse_too_many(plan: FigurePlan, places: int) -> None:
-    """Refuse a report of more figures than anybody reads, before they are made."""
-    count = len(plan.rows) * len(plan.query.columns) * places
-    if count > MOST_FIGURES:
-        raise BadArguments(
-            f"The report would have {count:,} figures; at most {MOST_FIGURES:,} are made. Break down by fewer "
-            "dimensions, filter them, or ask for fewer scenarios or metrics.",
-            field="dimensions",
-            got=[dimension.key for dimension in plan.query.breakdown],
-        )
 
 
 def line_figures(

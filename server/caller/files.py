@@ -12,10 +12,10 @@ from threading import Event, Thread
 
 from engine.books.reader import Reader
 from engine.model.errors import QuotaExceeded, Unavailable, UnknownFile
+from engine.model.stopping import Stop
 from engine.present.exports.about import Made
 from engine.present.exports.document import write_document
 from engine.present.exports.workbook import write_workbook
-from engine.report.inspection import Stop
 from engine.report.snapshots import Kept, permission_from, permission_json, still_allows
 from server.base.credentials import made_once
 from server.base.interfaces import File, Files, Principal, Principals, Seen, StoreDown, Uploads

@@ -99,14 +99,14 @@ def inspect_rows(caller: Caller, asked: RowsRequest) -> Answer:
 def run_statement(caller: Caller, asked: StatementRequest) -> Answer:
     """Report one financial statement."""
     query = statement_query(asked, caller.reader)
-    report = run(plan_statement(query, caller.reader), caller.stop)
+    report = run(plan_statement(query, caller.reader, caller.stop))
     return reported(report, caller.datasets.keep(report), caller.answer_tokens)
 
 
 def run_metric(caller: Caller, asked: MetricRequest) -> Answer:
     """Report metrics by members of dimensions."""
     query = metric_query(asked, caller.reader)
-    report = run(plan_metrics(query, caller.reader), caller.stop)
+    report = run(plan_metrics(query, caller.reader, caller.stop))
     return reported(report, caller.datasets.keep(report), caller.answer_tokens)
 
 

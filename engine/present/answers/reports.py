@@ -15,11 +15,11 @@ import polars as pl
 from engine.model.catalogue import Favourable
 from engine.model.errors import BadArguments, quoted
 from engine.model.exact import Exact
+from engine.model.stopping import Stop
 from engine.plans.freshness import Freshness
 from engine.present.answers.budget import NOT_KEPT, DataRef, Json, Whole, period_json, tokens
 from engine.report.data import Comparison, Drill, Line, Place, ReportData, ScenarioStyle
 from engine.report.drill import joined
-from engine.report.inspection import Stop
 from engine.report.layout import Across, Cell, Down, Layout, layout
 from engine.report.report import height_of, schema_of
 

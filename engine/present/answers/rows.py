@@ -6,9 +6,10 @@ import polars as pl
 
 from engine.model.errors import BadArguments
 from engine.model.exact import Exact
+from engine.model.stopping import Stop
 from engine.present.answers.budget import NOT_KEPT, DataRef, Json, Whole, period_json, tokens
 from engine.present.answers.reports import freshness_json
-from engine.report.inspection import Inspection, RowColumn, RowValue, Stop
+from engine.report.inspection import Inspection, RowColumn, RowValue
 from engine.report.transform import Transform
 
 # Rows as a result: a preview within the token budget, and what all of them contribute.

@@ -6,11 +6,12 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from engine.model.stopping import Stop
 from engine.present.answers.budget import Whole
 from engine.present.answers.reports import whole_report
 from engine.present.answers.rows import whole_rows, whole_transform
 from engine.present.exports.about import Made
-from engine.report.inspection import Inspection, Stop
+from engine.report.inspection import Inspection
 from engine.report.report import Report
 from engine.report.snapshots import Kept
 from engine.report.transform import Transform

@@ -20,11 +20,12 @@ from xlsxwriter.worksheet import Worksheet
 
 from engine.model.catalogue import Style
 from engine.model.errors import BadArguments
+from engine.model.stopping import Stop
 from engine.present.exports.about import Made, about
 from engine.present.exports.cells import TEXT, Heading, Look, Role, Sheet, SheetCell, SheetRow, look_of
 from engine.present.exports.report_sheet import report_sheet
 from engine.present.exports.table_sheets import rows_sheet, transform_sheet
-from engine.report.inspection import Inspection, Stop
+from engine.report.inspection import Inspection
 from engine.report.report import Report
 from engine.report.snapshots import Kept
 from engine.report.transform import Transform
