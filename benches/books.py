@@ -8,7 +8,7 @@ from shutil import copytree, ignore_patterns
 
 from engine.instance.read import read_instance
 from server.base.settings import Settings
-from server.ingest.folder import Place
+from server.ingest.folder import BooksFolder
 from server.ingest.load import load
 from server.run.embedded.platform import platform
 
@@ -33,7 +33,7 @@ def demo_books(rows: int) -> Books:
         copytree(DEMO, books.instance, ignore=ignore_patterns("data", ".tieout", "__pycache__"), dirs_exist_ok=True)
         subprocess.run([sys.executable, books.instance / "generate.py", "--rows", str(rows)], check=True)
         read = read_instance(books.instance)
-        place = Place(catalogue=read.catalogue, folder=books.instance, state=books.state)
+        place = BooksFolder(catalogue=read.catalogue, folder=books.instance, state=books.state)
         with platform(Settings(instance=books.instance, state=books.state)) as opened:
             opened.wait()
             load(list(read.bindings.values()), place, opened.loads, lambda *_: None)

@@ -12,7 +12,7 @@ from functools import partial
 import polars as pl
 
 from benches.timing import in_turns, report
-from sandbox.job import Job, Outcome
+from sandbox.job import Job, JobResult
 from sandbox.pool import Pool
 from sandbox.script import run
 
@@ -56,7 +56,7 @@ def done(pool: Pool, job: Job) -> None:
     worked(pool.run(job))
 
 
-def worked(outcome: Outcome) -> None:
+def worked(outcome: JobResult) -> None:
     """Stop the bench at a failure."""
     if outcome.failure is not None:
         sys.exit(outcome.failure.message)

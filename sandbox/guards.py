@@ -31,28 +31,28 @@ SELECTORS = "polars.selectors"
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
+class NameReview:
     """The public names of one type or module, and what was decided."""
 
     allowed: frozenset[str]
     denied: Mapping[str, str]  # name -> kind
 
     @staticmethod
-    def of(listed: Mapping[str, list[str]]) -> "Reviewed":
+    def of(listed: Mapping[str, list[str]]) -> "NameReview":
         """Read one entry of the file."""
         names = {kind: " ".join(lines).split() for kind, lines in listed.items()}
         allowed = frozenset(names.pop("allowed"))
-        return Reviewed(allowed, MappingProxyType({name: kind for kind, some in names.items() for name in some}))
+        return NameReview(allowed, MappingProxyType({name: kind for kind, some in names.items() for name in some}))
 
 
-def found(place: str) -> Any:  # noqa: ANN401 - a module or a class
+def resolve(place: str) -> Any:  # noqa: ANN401 - a module or a class
     """Return what an entry of the file is about: a module, or a class of one."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name) if name else import_module(module)
 
 
-SURFACE: Mapping[str, Reviewed] = {
-    place: Reviewed.of(listed)
+SURFACE: Mapping[str, NameReview] = {
+    place: NameReview.of(listed)
     for place, listed in json.loads(files("sandbox").joinpath("surface.json").read_text(encoding="utf-8")).items()
 }
 
@@ -63,7 +63,7 @@ SURFACE: Mapping[str, Reviewed] = {
 DEPTH = 2  # of a format's fields within fields
 
 
-class Refused(Exception):
+class UnsupportedFeature(Exception):
     """Something that the language of a script does not have; says what to use instead."""
 
 
@@ -78,13 +78,15 @@ class Facade:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the module holds
         if name in self._offered:
             return self._offered[name]
-        kind = kind_of(self._title, name)
+        kind = denial_kind(self._title, name)
         near = [] if kind else get_close_matches(name, self._offered, 3)
         hint = f"did you mean {' or '.join(near)}?" if near else INSTEAD.get(kind, OTHERS)
-        raise (AttributeError if near else Refused)(f"{self._title}.{name} is not available to a script; {hint}")
+        raise (AttributeError if near else UnsupportedFeature)(
+            f"{self._title}.{name} is not available to a script; {hint}"
+        )
 
 
-def kind_of(title: str, name: str) -> str:
+def denial_kind(title: str, name: str) -> str:
     """Return why a name of polars itself is left out."""
     return SURFACE[POLARS].denied.get(name, "") if title == POLARS else ""
 
@@ -153,14 +155,14 @@ DTYPES = [
 ]
 NAMES: Mapping[type, frozenset[str]] = {
     **{kind: frozenset(names.split()) for kind, names in OF_TYPE.items()},
-    **{found(place): reviewed.allowed for place, reviewed in SURFACE.items() if ":" in place},
+    **{resolve(place): reviewed.allowed for place, reviewed in SURFACE.items() if ":" in place},
     **dict.fromkeys(DTYPES, frozenset(DTYPE.split())),
 }
 CLASS_NAMES: Mapping[type, frozenset[str]] = {
     **{kind: frozenset(names.split()) for kind, names in OF_CLASS.items()},
     **dict.fromkeys(DTYPES, frozenset(DTYPE.split())),
 }
-WHY: Mapping[type, Mapping[str, str]] = {found(place): some.denied for place, some in SURFACE.items() if ":" in place}
+WHY: Mapping[type, Mapping[str, str]] = {resolve(place): some.denied for place, some in SURFACE.items() if ":" in place}
 WRITABLE = frozenset({list, dict, defaultdict, OrderedDict, Counter, deque})
 HIDDEN = frozenset({"post_opt_callback"})
 IN_PLACE: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -180,7 +182,7 @@ IN_PLACE: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def attribute(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever the attribute is
+def get_attribute(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever the attribute is
     """Return an attribute that the exact type of a thing lets a script see."""
     kind = type(thing)
     if kind is Facade or (kind is type(pl.col) and not name.startswith("_")):
@@ -191,7 +193,7 @@ def attribute(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever the a
     if name not in names:
         refuse_attribute(thing, name, names)
     if kind is str and name == "format":
-        return formatting(str(thing))
+        return safe_format(str(thing))
     return getattr(thing, name)
 
 
@@ -200,13 +202,13 @@ def refuse_attribute(thing: object, name: str, names: frozenset[str]) -> NoRetur
     title = thing.__name__ if isinstance(thing, type) else type(thing).__name__
     denied = {} if isinstance(thing, type) else WHY.get(type(thing), {})
     if name in denied:
-        raise Refused(f"{title}.{name} is not available to a script; {INSTEAD.get(denied[name], OTHERS)}")
+        raise UnsupportedFeature(f"{title}.{name} is not available to a script; {INSTEAD.get(denied[name], OTHERS)}")
     near = get_close_matches(name, names, 3)
     hint = f"did you mean {' or '.join(near)}?" if near else OTHERS
     raise AttributeError(f"{title} has no {name} that a script may use; {hint}")
 
 
-def formatting(template: str) -> Callable[..., str]:
+def safe_format(template: str) -> Callable[..., str]:
     """Return str.format of a template whose fields are whole arguments, never their attributes or items."""
 
     def formatted(*values: object, **named: object) -> str:
@@ -222,38 +224,42 @@ def check_fields(template: str, depth: int) -> None:
         if field is None:
             continue
         if not (field == "" or field.isdecimal() or (field.isidentifier() and not field.startswith("_"))):
-            raise Refused(f"the format field {{{field[:40]}}} reaches into its argument: take the value out first")
+            raise UnsupportedFeature(
+                f"the format field {{{field[:40]}}} reaches into its argument: take the value out first"
+            )
         if spec and depth:
             check_fields(spec, depth - 1)
 
 
-def item(thing: Any, key: object) -> Any:  # noqa: ANN401 - whatever the item is
+def get_item(thing: Any, key: object) -> Any:  # noqa: ANN401 - whatever the item is
     """Return an item of anything but a class."""
     if isinstance(thing, type):
-        raise Refused(f"{thing.__name__}[…] makes a type: leave annotations out")
+        raise UnsupportedFeature(f"{thing.__name__}[…] makes a type: leave annotations out")
     return thing[key]
 
 
-def writable(thing: object) -> object:
+def get_writable(thing: object) -> object:
     """Return a thing whose items a script may set."""
     if type(thing) not in WRITABLE:
-        raise Refused(f"items of a {type(thing).__name__} cannot be set: use with_columns, or build a list or a dict")
+        raise UnsupportedFeature(
+            f"items of a {type(thing).__name__} cannot be set: use with_columns, or build a list or a dict"
+        )
     return thing
 
 
-def in_place(sign: str, left: object, right: object) -> object:
+def assign_in_place(sign: str, left: object, right: object) -> object:
     """Return what an augmented assignment assigns."""
     return IN_PLACE[sign](left, right)
 
 
-def called(function: Callable[..., Any], *values: object, **named: object) -> Any:  # noqa: ANN401 - whatever it returns
+def call_function(function: Callable[..., Any], *values: object, **named: object) -> Any:  # noqa: ANN401 - whatever it returns
     """Call a function with arguments that were gathered at run time."""
     if hidden := [name for name in named if name.startswith("_") or name in HIDDEN]:
-        raise Refused(f"{hidden[0]} cannot be passed as a keyword")
+        raise UnsupportedFeature(f"{hidden[0]} cannot be passed as a keyword")
     return function(*values, **named)
 
 
-class Printed:
+class PrintBuffer:
     """What a script printed, up to a bound."""
 
     def __init__(self) -> None:
@@ -270,21 +276,21 @@ class Printed:
         return "".join(self._parts).encode("utf-8", "replace").decode("utf-8")
 
 
-def hooks(printed: Printed) -> dict[str, object]:
+def hooks(printed: PrintBuffer) -> dict[str, object]:
     """Return the functions that a compiled script calls instead of the bare operations."""
     return {
-        "_getattr_": attribute,
-        "_getitem_": item,
-        "_getiter_": iter_of,
-        "_write_": writable,
-        "_inplacevar_": in_place,
-        "_apply_": called,
+        "_getattr_": get_attribute,
+        "_getitem_": get_item,
+        "_getiter_": get_iterator,
+        "_write_": get_writable,
+        "_inplacevar_": assign_in_place,
+        "_apply_": call_function,
         "_print_": lambda _: printed,
         "_unpack_sequence_": guarded_unpack_sequence,
         "_iter_unpack_sequence_": guarded_iter_unpack_sequence,
     }
 
 
-def iter_of(thing: object) -> object:
+def get_iterator(thing: object) -> object:
     """Return what a loop goes through: a script holds nothing whose items it may not have."""
     return thing

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from sandbox.job import Limits
+from sandbox.job import JobLimits
 
 # The seccomp filter: a BPF program that lets a process compute, and neither open, connect, fork nor signal.
 #
@@ -34,7 +34,7 @@ Step = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class SystemCalls:
     """The system calls of one machine by what becomes of them."""
 
     machine: int
@@ -44,42 +44,47 @@ class Calls:
     used: Mapping[str, int]  # those that make a jail
 
 
-def read_calls() -> dict[str, Calls]:
+def read_system_calls() -> dict[str, SystemCalls]:
     """Return the tables there are."""
     text = files("sandbox").joinpath("syscalls.json").read_text(encoding="utf-8")
-    return {machine: Calls(**table) for machine, table in json.loads(text).items()}
+    return {machine: SystemCalls(**table) for machine, table in json.loads(text).items()}
 
 
-CALLS: Mapping[str, Calls] = read_calls()
+CALLS: Mapping[str, SystemCalls] = read_system_calls()
 
 
-def argument(place: int) -> tuple[Step, Step]:
+def load_argument(place: int) -> tuple[Step, Step]:
     """Return how the halves of an argument are read, the low one and the high one."""
     offset = ARGUMENTS + 8 * place
     return (LOAD, 0, 0, offset), (LOAD, 0, 0, offset + 4)
 
 
-def without(place: int, bits: int) -> list[Step]:
+def allow_without_bits(place: int, bits: int) -> list[Step]:
     """Allow a call whose argument has none of the bits."""
-    return [argument(place)[0], (AND, 0, 0, bits), (EQUAL, 0, 1, 0), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
+    return [load_argument(place)[0], (AND, 0, 0, bits), (EQUAL, 0, 1, 0), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
 
 
-def among(place: int, values: tuple[int, ...]) -> list[Step]:
+def allow_values(place: int, values: tuple[int, ...]) -> list[Step]:
     """Allow a call whose argument is one of a few."""
     tests = [(EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
-    return [argument(place)[0], *tests, (RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW)]
+    return [load_argument(place)[0], *tests, (RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW)]
 
 
-def mapping(_: int) -> list[Step]:
+def check_mmap(_: int) -> list[Step]:
     """Allow private memory that is no code: shared memory would not count."""
-    private: list[Step] = [argument(3)[0], (AND, 0, 0, MAP_TYPE), (EQUAL, 1, 0, MAP_PRIVATE), (RETURN, 0, 0, REFUSE)]
-    return [*private, *without(2, PROT_EXEC)]
+    private: list[Step] = [
+        load_argument(3)[0],
+        (AND, 0, 0, MAP_TYPE),
+        (EQUAL, 1, 0, MAP_PRIVATE),
+        (RETURN, 0, 0, REFUSE),
+    ]
+    return [*private, *allow_without_bits(2, PROT_EXEC)]
 
 
-def threads(_: int) -> list[Step]:
+def check_clone(_: int) -> list[Step]:
     """Allow new threads; a new process is fatal."""
     return [
-        argument(0)[0],
+        load_argument(0)[0],
         (AND, 0, 0, THREAD | NAMESPACES),
         (EQUAL, 0, 1, THREAD),
         (RETURN, 0, 0, ALLOW),
@@ -87,37 +92,37 @@ def threads(_: int) -> list[Step]:
     ]
 
 
-def own_signals(process: int) -> list[Step]:
+def check_tgkill(process: int) -> list[Step]:
     """Allow a signal to a thread of the process itself, as abort() sends; any other is fatal."""
-    return [argument(0)[0], (EQUAL, 0, 1, process), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, KILL)]
+    return [load_argument(0)[0], (EQUAL, 0, 1, process), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, KILL)]
 
 
-def own_limits(_: int) -> list[Step]:
+def check_prlimit(_: int) -> list[Step]:
     """Allow to read the limits of the process itself."""
-    low, high = argument(2)
-    steps: list[Step] = [argument(0)[0], (EQUAL, 1, 0, 0), (RETURN, 0, 0, REFUSE)]
+    low, high = load_argument(2)
+    steps: list[Step] = [load_argument(0)[0], (EQUAL, 1, 0, 0), (RETURN, 0, 0, REFUSE)]
     steps += [low, (EQUAL, 1, 0, 0), (RETURN, 0, 0, REFUSE), high, (EQUAL, 1, 0, 0), (RETURN, 0, 0, REFUSE)]
     return [*steps, (RETURN, 0, 0, ALLOW)]
 
 
 CHECKS: Mapping[str, Callable[[int], list[Step]]] = {
-    "mmap": mapping,
-    "mprotect": lambda _: without(2, PROT_EXEC),
-    "clone": threads,
+    "mmap": check_mmap,
+    "mprotect": lambda _: allow_without_bits(2, PROT_EXEC),
+    "clone": check_clone,
     "clone3": lambda _: [(RETURN, 0, 0, ABSENT)],  # its flags cannot be read here; the C library falls back to clone
-    "fcntl": lambda _: among(1, FCNTL),
-    "prctl": lambda _: among(0, PRCTL),
-    "tgkill": own_signals,
-    "prlimit64": own_limits,
+    "fcntl": lambda _: allow_values(1, FCNTL),
+    "prctl": lambda _: allow_values(0, PRCTL),
+    "tgkill": check_tgkill,
+    "prlimit64": check_prlimit,
 }
 
 
-def program(calls: Calls, process: int) -> bytes:
+def filter_program(calls: SystemCalls, process: int) -> bytes:
     """Return the filter of a process, as the kernel takes it."""
-    return b"".join(struct.pack("=HBBI", *step) for step in steps_of(calls, process))
+    return b"".join(struct.pack("=HBBI", *step) for step in filter_steps(calls, process))
 
 
-def steps_of(calls: Calls, process: int) -> Iterator[Step]:
+def filter_steps(calls: SystemCalls, process: int) -> Iterator[Step]:
     """Yield the program: machine, number, then one test a call."""
     yield from ((LOAD, 0, 0, MACHINE), (EQUAL, 1, 0, calls.machine), (RETURN, 0, 0, KILL))
     yield from ((LOAD, 0, 0, NUMBER), (ABOVE, 0, 1, X32), (RETURN, 0, 0, KILL))
@@ -150,7 +155,7 @@ READING = 0b1100  # to read files and folders
 NETWORK, SCOPES = 4, 6  # versions that brought TCP, and abstract sockets and signals
 
 
-class NoJail(Exception):
+class JailUnavailable(Exception):
     """A part of the jail that this machine does not have; says which."""
 
 
@@ -161,8 +166,8 @@ class Kernel:
         self._libc = ctypes.CDLL(None, use_errno=True)
         calls = CALLS.get(platform.machine())
         if calls is None:
-            raise NoJail(f"there is no table of system calls for {platform.machine()}")
-        self.calls: Calls = calls
+            raise JailUnavailable(f"there is no table of system calls for {platform.machine()}")
+        self.calls: SystemCalls = calls
 
     def prctl(self, option: int, value: int) -> bool:
         """Set something of the process; tell whether it was set."""
@@ -178,13 +183,13 @@ class Kernel:
         return os.strerror(ctypes.get_errno())
 
 
-def enter(limits: Limits, parent: int, kept: Collection[int]) -> None:
-    """Give everything up but these descriptors, in the one order that works; NoJail where a part of it fails."""
+def enter(limits: JobLimits, parent: int, kept: Collection[int]) -> None:
+    """Give up everything but these descriptors, in the one order that works; JailUnavailable if a part fails."""
     kernel = Kernel()
     die_with(kernel, parent)
     close_others(kept)
     prefer_for_killing()
-    bound(limits)
+    set_limits(limits)
     if os.geteuid() == 0:
         become_nobody()
         die_with(kernel, parent)
@@ -198,14 +203,14 @@ def enter(limits: Limits, parent: int, kept: Collection[int]) -> None:
 def require(kernel: Kernel, option: int, value: int, name: str) -> None:
     """Set something that a jail must have."""
     if not kernel.prctl(option, value):
-        raise NoJail(f"{name}: {kernel.why()}")
+        raise JailUnavailable(f"{name}: {kernel.why()}")
 
 
 def die_with(kernel: Kernel, parent: int) -> None:
     """End with the parent, also with one that ended before this was said."""
     require(kernel, PR_SET_PDEATHSIG, SIGKILL, "a signal at the end of the parent")
     if os.getppid() != parent:
-        raise NoJail("the parent is gone")
+        raise JailUnavailable("the parent is gone")
 
 
 def close_others(kept: Collection[int]) -> None:
@@ -225,7 +230,7 @@ def prefer_for_killing() -> None:
         return  # no /proc
 
 
-def bound(limits: Limits) -> None:
+def set_limits(limits: JobLimits) -> None:
     """Set the limits of the process."""
     cpu = max(1, math.ceil(limits.cpu))
     for kind, soft, hard in (
@@ -241,7 +246,7 @@ def bound(limits: Limits) -> None:
         try:
             resource.setrlimit(kind, (soft, hard))
         except (OSError, ValueError) as fault:
-            raise NoJail(f"limit {kind}: {fault}") from fault
+            raise JailUnavailable(f"limit {kind}: {fault}") from fault
 
 
 def become_nobody() -> None:
@@ -251,7 +256,7 @@ def become_nobody() -> None:
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
     except OSError as fault:
-        raise NoJail(f"root cannot become nobody: {fault.strerror}") from fault
+        raise JailUnavailable(f"root cannot become nobody: {fault.strerror}") from fault
 
 
 def landlock(kernel: Kernel, kept: int = 0) -> None:
@@ -268,14 +273,14 @@ def landlock(kernel: Kernel, kept: int = 0) -> None:
     rules = ctypes.create_string_buffer(struct.pack(f"={len(known)}Q", *known), 8 * len(known))
     ruleset = kernel.call("landlock_create_ruleset", rules, 8 * len(known), 0)
     if ruleset < 0 or kernel.call("landlock_restrict_self", ruleset, 0) != 0:
-        raise NoJail(f"Landlock: {kernel.why()}")
+        raise JailUnavailable(f"Landlock: {kernel.why()}")
     os.close(ruleset)
 
 
 def seccomp(kernel: Kernel) -> None:
     """Let the filter decide over every further system call."""
-    steps = program(kernel.calls, os.getpid())
+    steps = filter_program(kernel.calls, os.getpid())
     code = ctypes.create_string_buffer(steps, len(steps))
     header = ctypes.create_string_buffer(struct.pack("@HP", len(steps) // 8, ctypes.addressof(code)), 16)
     if kernel.call("seccomp", FILTER, ALL_THREADS, header) != 0:
-        raise NoJail(f"seccomp: {kernel.why()}")
+        raise JailUnavailable(f"seccomp: {kernel.why()}")

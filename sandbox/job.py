@@ -18,11 +18,11 @@ WHOLE = 2**53  # whole numbers beyond it are text: a reader of JSON may hold num
 FailureKind = Literal["refused", "failed", "limit", "forbidden", "unavailable"]
 ColumnKind = Literal["integer", "number", "text", "boolean", "date", "datetime", "time", "list"]
 Scalar = str | int | float | bool | None
-Cell = Scalar | tuple[Scalar, ...]
+CellValue = Scalar | tuple[Scalar, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class JobLimits:
     """What one job may take."""
 
     wall: float = 5.0  # seconds
@@ -37,11 +37,11 @@ class Job:
 
     code: str
     frames: tuple[bytes, ...] = ()  # Arrow IPC streams
-    limits: Limits = Limits()
+    limits: JobLimits = JobLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class OutputColumn:
     """A column of an outcome; dates and times are ISO text in the rows."""
 
     name: str
@@ -67,16 +67,16 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class JobResult:
     """What came of a job: a table of plain cells, or a failure; in either case what the script printed."""
 
-    columns: tuple[Column, ...] = ()
-    rows: tuple[tuple[Cell, ...], ...] = ()
+    columns: tuple[OutputColumn, ...] = ()
+    rows: tuple[tuple[CellValue, ...], ...] = ()
     printed: str = ""
     failure: Failure | None = None
 
 
-def plain(value: object) -> bool:
+def is_scalar(value: object) -> bool:
     """Tell whether a value is a scalar as an outcome holds it."""
     if value is None or type(value) is bool:
         return True

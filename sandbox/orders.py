@@ -7,17 +7,17 @@ import os
 import socket
 from dataclasses import dataclass
 
-from sandbox.job import Job, Limits
+from sandbox.job import Job, JobLimits
 
 HEADER = 1024  # bytes
 MOST_DESCRIPTORS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class JobRequest:
     """One job as the fork server gets it; the numbers are descriptors."""
 
-    limits: Limits
+    limits: JobLimits
     probe: str  # instead of a script
     done: int  # a socket: the child's pidfd, later how it ended
     reply: int  # a pipe
@@ -30,7 +30,7 @@ class Order:
         return (self.reply, self.code, *self.frames)
 
 
-def sealed(content: bytes) -> int:
+def seal(content: bytes) -> int:
     """Return a descriptor of memory that nobody can change any more."""
     descriptor = os.memfd_create("job", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     view = memoryview(content)
@@ -41,7 +41,7 @@ def sealed(content: bytes) -> int:
     return descriptor
 
 
-def content_of(descriptor: int) -> bytes:
+def read_sealed(descriptor: int) -> bytes:
     """Return what such a descriptor holds."""
     size = os.lseek(descriptor, 0, os.SEEK_END)
     parts, at = [], 0
@@ -57,18 +57,20 @@ def send(control: socket.socket, job: Job, probe: str, done: int, reply: int) ->
     header = json.dumps([[limits.wall, limits.cpu, limits.memory, limits.output], probe]).encode()
     given: list[int] = []
     try:
-        given.extend(map(sealed, (job.code.encode(), *job.frames)))
+        given.extend(map(seal, (job.code.encode(), *job.frames)))
         socket.send_fds(control, [header], [done, reply, *given])
     finally:
         for descriptor in given:
             os.close(descriptor)
 
 
-def receive(control: socket.socket) -> Order | None:
+def receive(control: socket.socket) -> JobRequest | None:
     """Return the next order; None once the pool is gone."""
     header, descriptors, _, _ = socket.recv_fds(control, HEADER, MOST_DESCRIPTORS)
     if not header:
         return None
     (wall, cpu, memory, output), probe = json.loads(header)
     done, reply, code, *frames = array.array("i", descriptors)
-    return Order(Limits(wall=wall, cpu=cpu, memory=memory, output=output), probe, done, reply, code, tuple(frames))
+    return JobRequest(
+        JobLimits(wall=wall, cpu=cpu, memory=memory, output=output), probe, done, reply, code, tuple(frames)
+    )

@@ -8,7 +8,7 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-from sandbox.jail import PR_SET_NO_NEW_PRIVS, READING, Kernel, NoJail, landlock, require
+from sandbox.jail import PR_SET_NO_NEW_PRIVS, READING, JailUnavailable, Kernel, landlock, require
 from sandbox.render import DRAWN, FAILED, LENGTH, MOST_PICTURE
 
 MEMORY = 2 << 30  # bytes
@@ -25,7 +25,7 @@ def main() -> None:
         try:
             give_up()
             converter = import_module("vl_convert")
-        except (ImportError, NoJail) as fault:
+        except (ImportError, JailUnavailable) as fault:
             link.sendall(message(FAILED, f"{MISSING} ({fault})".encode()))
             return
         answer(converter, FIRST)

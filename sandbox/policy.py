@@ -11,7 +11,7 @@ from types import CodeType
 from RestrictedPython.compile import compile_restricted_exec
 from RestrictedPython.transformer import IOPERATOR_TO_STR, RestrictingNodeTransformer, copy_locations
 
-from sandbox.guards import Refused
+from sandbox.guards import UnsupportedFeature
 
 MOST_NODES = 6_000
 FILE = "<transform>"
@@ -90,10 +90,12 @@ class Dialect(RestrictingNodeTransformer):
             self.error(node, "a slice cannot be changed in place: assign a new list")
             return node
         thing, key = self.gen_tmp_name(), self.gen_tmp_name()
-        held = ast.Call(ast.Name("_getitem_", ast.Load()), [load(thing), load(key)], [])
+        held = ast.Call(ast.Name("_getitem_", ast.Load()), [load_name(thing), load_name(key)], [])
         sign = ast.Constant(IOPERATOR_TO_STR[type(node.op)])
         value = ast.Call(ast.Name("_inplacevar_", ast.Load()), [sign, held, self.visit(node.value)], [])
-        place = ast.Subscript(ast.Call(ast.Name("_write_", ast.Load()), [load(thing)], []), load(key), ast.Store())
+        place = ast.Subscript(
+            ast.Call(ast.Name("_write_", ast.Load()), [load_name(thing)], []), load_name(key), ast.Store()
+        )
         steps: list[ast.stmt] = [
             ast.Assign([ast.Name(thing, ast.Store())], self.visit(target.value)),
             ast.Assign([ast.Name(key, ast.Store())], self.visit(target.slice)),
@@ -104,27 +106,27 @@ class Dialect(RestrictingNodeTransformer):
         return steps
 
 
-def load(name: str) -> ast.Name:
+def load_name(name: str) -> ast.Name:
     """Return the node that reads a name."""
     return ast.Name(name, ast.Load())
 
 
-def compiled(code: str) -> CodeType:
+def compile_script(code: str) -> CodeType:
     """Compile a script; Refused says by line what the language does not have."""
     try:
         tree = ast.parse(code, FILE)
     except SyntaxError as fault:
-        raise Refused(f"line {fault.lineno or 1}: {fault.msg}: {(fault.text or '').strip()[:80]}") from fault
+        raise UnsupportedFeature(f"line {fault.lineno or 1}: {fault.msg}: {(fault.text or '').strip()[:80]}") from fault
     except (ValueError, RecursionError, MemoryError) as fault:
-        raise Refused(f"the script cannot be parsed ({fault}): write it in shorter expressions") from fault
+        raise UnsupportedFeature(f"the script cannot be parsed ({fault}): write it in shorter expressions") from fault
     if sum(1 for _ in ast.walk(tree)) > MOST_NODES:
-        raise Refused(
+        raise UnsupportedFeature(
             f"the script has more than {MOST_NODES} parts: use loops and expressions instead of long literals"
         )
     try:
         result = compile_restricted_exec(tree, FILE, policy=Dialect)
     except (RecursionError, SyntaxError) as fault:
-        raise Refused(f"the script cannot be compiled ({fault}): write it in shorter expressions") from fault
+        raise UnsupportedFeature(f"the script cannot be compiled ({fault}): write it in shorter expressions") from fault
     if result.errors or result.code is None:
-        raise Refused("; ".join(result.errors))
+        raise UnsupportedFeature("; ".join(result.errors))
     return result.code

@@ -10,14 +10,14 @@ from contextlib import ExitStack
 from threading import BoundedSemaphore, Lock
 from typing import Self
 
-from sandbox.job import MOST_CODE, MOST_FRAME_BYTES, MOST_FRAMES, Failure, Job, Outcome
+from sandbox.job import MOST_CODE, MOST_FRAME_BYTES, MOST_FRAMES, Failure, Job, JobResult
 from sandbox.probes import PROBES
-from sandbox.server import EXITED, ForkServer, Lost
+from sandbox.server import EXITED, ForkServer, ForkServerLost
 
 WORKER = "sandbox.worker"
 
 
-class Busy(Exception):
+class PoolBusy(Exception):
     """Every place is taken."""
 
 
@@ -49,30 +49,30 @@ class Pool:
         """Return why no script can run here; None where the jail holds."""
         try:
             self._ready()
-        except Lost as fault:
+        except ForkServerLost as fault:
             return str(fault)
         return None
 
-    def run(self, job: Job, stop: Callable[[], None] = lambda: None) -> Outcome:
+    def run(self, job: Job, stop: Callable[[], None] = lambda: None) -> JobResult:
         """Run a job to its end, or until `stop` raises; Busy at once where every place is taken."""
-        refused = refusal(job)
+        refused = check_job_size(job)
         if refused is not None:
-            return Outcome(failure=refused)
+            return JobResult(failure=refused)
         if not self._places.acquire(blocking=False):
-            raise Busy
+            raise PoolBusy
         try:
             return self._ready().ask(job, stop=stop).outcome()
-        except Lost as fault:
-            return Outcome(failure=Failure.of("unavailable", f"no script can run just now: {fault}"))
+        except ForkServerLost as fault:
+            return JobResult(failure=Failure.of("unavailable", f"no script can run just now: {fault}"))
         finally:
             self._places.release()
 
     def _ready(self) -> ForkServer:
         with self._starting:
             if self._trouble is not None:
-                raise Lost(self._trouble)
+                raise ForkServerLost(self._trouble)
             if sys.platform != "linux":
-                raise Lost("scripts run on Linux only")
+                raise ForkServerLost("scripts run on Linux only")
             if self._server is None or not self._server.alive():
                 if self._server is not None:
                     self._server.close()
@@ -84,19 +84,19 @@ class Pool:
         started = ForkServer(self._worker)
         with ExitStack() as untrusted:
             untrusted.callback(started.close)
-            self._trouble = breach(started)
+            self._trouble = find_breach(started)
             if self._trouble is not None:
-                raise Lost(self._trouble)
+                raise ForkServerLost(self._trouble)
             untrusted.pop_all()
         return started
 
 
-def breach(server: ForkServer) -> str | None:
+def find_breach(server: ForkServer) -> str | None:
     """Try the jail from inside; return what it does not hold. Lost where the machine is too busy to tell."""
     for probe in PROBES:
         ended = server.ask(Job(code=""), probe)
         if ended.late:
-            raise Lost("the jail could not be tried in time")
+            raise ForkServerLost("the jail could not be tried in time")
         failure = ended.outcome().failure
         if failure is not None and failure.kind == "unavailable":
             return failure.message
@@ -105,7 +105,7 @@ def breach(server: ForkServer) -> str | None:
     return None
 
 
-def refusal(job: Job) -> Failure | None:
+def check_job_size(job: Job) -> Failure | None:
     """Refuse what is too large to be looked at."""
     try:
         size = len(job.code.encode())

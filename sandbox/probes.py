@@ -65,7 +65,7 @@ PROBES: Mapping[str, Callable[[], None]] = {
 }
 
 
-def held(name: str) -> bool:
+def is_refused(name: str) -> bool:
     """Make an attempt; tell whether it was refused, where the process lives to tell."""
     try:
         PROBES[name]()

@@ -16,7 +16,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Literal, Self
 
-from sandbox.server import STARTING, started
+from sandbox.server import STARTING, spawn
 
 PAINTER = "sandbox.painter"
 WALL = 20.0  # seconds of one picture
@@ -27,11 +27,11 @@ LENGTH = 8  # bytes that tell how long a message is
 DRAWN, FAILED = b"+", b"-"
 
 
-class RenderFailed(Exception):
+class RenderError(Exception):
     """A picture that was not drawn; says why."""
 
 
-class Gone(RenderFailed):
+class RenderWorkerLost(RenderError):
     """A picture that its worker did not live to draw, or does not come to an end with."""
 
 
@@ -42,7 +42,7 @@ class Renderer:
         """`painter` is the module whose main() draws."""
         self._wall, self._painter = wall, painter
         self._drawing = Lock()
-        self._worker: Worker | None = None
+        self._worker: RenderWorker | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -54,12 +54,12 @@ class Renderer:
         """Return the picture; one at a time, and those that wait too long are not drawn."""
         request = json.dumps({"spec": vega_lite, "form": form}, ensure_ascii=True).encode()
         if len(request) > MOST_SPEC:
-            raise RenderFailed(f"the chart has {len(request):,} bytes, {MOST_SPEC:,} are the most: draw fewer points")
+            raise RenderError(f"the chart has {len(request):,} bytes, {MOST_SPEC:,} are the most: draw fewer points")
         if not self._drawing.acquire(timeout=self._wall):
-            raise RenderFailed("other pictures are being drawn: try again shortly")
+            raise RenderError("other pictures are being drawn: try again shortly")
         try:
             return self._ready().draw(request, self._wall)
-        except Gone:
+        except RenderWorkerLost:
             self._end()
             raise
         finally:
@@ -70,10 +70,10 @@ class Renderer:
         with self._drawing:
             self._end()
 
-    def _ready(self) -> "Worker":
+    def _ready(self) -> "RenderWorker":
         if self._worker is None or not self._worker.alive():
             self._end()
-            self._worker = Worker(self._painter)
+            self._worker = RenderWorker(self._painter)
         return self._worker
 
     def _end(self) -> None:
@@ -82,17 +82,17 @@ class Renderer:
         self._worker = None
 
 
-class Worker:
+class RenderWorker:
     """A worker process that is running, and the socket to it."""
 
     def __init__(self, module: str) -> None:
-        """Start it; RenderFailed where it does not come up."""
+        """Start it; RenderError where it does not come up."""
         self._drawn = 0
         self._link, theirs = socket.socketpair()
-        self.process = started(module, theirs)
+        self.process = spawn(module, theirs)
         try:
             self._answer(monotonic() + STARTING)
-        except RenderFailed:
+        except RenderError:
             self.close()
             raise
 
@@ -108,7 +108,7 @@ class Worker:
         try:
             self._link.sendall(len(request).to_bytes(LENGTH, "big") + request)
         except OSError as fault:
-            raise Gone("the process that draws ended") from fault
+            raise RenderWorkerLost("the process that draws ended") from fault
         return self._answer(deadline)
 
     def close(self) -> None:
@@ -121,10 +121,10 @@ class Worker:
         head = self._read(1 + LENGTH, deadline)
         size = int.from_bytes(head[1:], "big")
         if size > MOST_PICTURE:
-            raise Gone(f"the picture has {size:,} bytes, {MOST_PICTURE:,} are the most: draw fewer points")
+            raise RenderWorkerLost(f"the picture has {size:,} bytes, {MOST_PICTURE:,} are the most: draw fewer points")
         body = self._read(size, deadline)
         if head[:1] != DRAWN:
-            raise RenderFailed(body.decode(errors="replace"))
+            raise RenderError(body.decode(errors="replace"))
         return body
 
     def _read(self, size: int, deadline: float) -> bytes:
@@ -134,10 +134,10 @@ class Worker:
             try:
                 part = self._link.recv(size - len(parts))
             except TimeoutError as late:
-                raise Gone("the picture took too long: draw fewer points") from late
+                raise RenderWorkerLost("the picture took too long: draw fewer points") from late
             except OSError as fault:
-                raise Gone("the process that draws ended") from fault
+                raise RenderWorkerLost("the process that draws ended") from fault
             if not part:
-                raise Gone("the process that draws ended: draw fewer points")
+                raise RenderWorkerLost("the process that draws ended: draw fewer points")
             parts += part
         return bytes(parts)

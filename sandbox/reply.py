@@ -12,13 +12,13 @@ from sandbox.job import (
     MOST_COLUMNS,
     MOST_PRINTED,
     MOST_ROWS,
-    Cell,
-    Column,
+    CellValue,
     ColumnKind,
     Failure,
     FailureKind,
-    Outcome,
-    plain,
+    JobResult,
+    OutputColumn,
+    is_scalar,
 )
 
 FRAMING = 64 << 10  # bytes that a reply may take beside its table: what was printed, and the JSON around it
@@ -28,7 +28,7 @@ class ForgedReply(Exception):
     """A reply that no worker of ours writes."""
 
 
-def encode(outcome: Outcome) -> bytes:
+def encode(outcome: JobResult) -> bytes:
     """Return an outcome as the bytes of a reply."""
     told: dict[str, Any] = {"printed": outcome.printed}
     if outcome.failure is not None:
@@ -38,32 +38,32 @@ def encode(outcome: Outcome) -> bytes:
     return json.dumps(told, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-def decode(reply: bytes) -> Outcome:
+def decode(reply: bytes) -> JobResult:
     """Read a reply; ForgedReply unless every part has the shape, the type and the length that it must have."""
     try:
-        told = json.loads(reply.decode("ascii"), parse_constant=no_constant, object_pairs_hook=unique)
+        told = json.loads(reply.decode("ascii"), parse_constant=refuse_constant, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as fault:
         raise ForgedReply("no JSON") from fault
     if type(told) is not dict:
         raise ForgedReply("no object")
     if set(told) == {"printed", "kind", "message"}:
-        kind, message = told["kind"], text(told["message"], MESSAGE)
+        kind, message = told["kind"], read_text(told["message"], MESSAGE)
         if kind not in get_args(FailureKind):
             raise ForgedReply("no kind of failure")
-        return Outcome(printed=text(told["printed"], MOST_PRINTED), failure=Failure.of(kind, message))
+        return JobResult(printed=read_text(told["printed"], MOST_PRINTED), failure=Failure.of(kind, message))
     if set(told) == {"printed", "columns", "rows"}:
-        columns = columns_of(told["columns"])
-        rows = rows_of(told["rows"], columns)
-        return Outcome(columns=columns, rows=rows, printed=text(told["printed"], MOST_PRINTED))
+        columns = read_columns(told["columns"])
+        rows = read_rows(told["rows"], columns)
+        return JobResult(columns=columns, rows=rows, printed=read_text(told["printed"], MOST_PRINTED))
     raise ForgedReply("other keys")
 
 
-def no_constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
     """Refuse what JSON has no number for."""
     raise ForgedReply(name)
 
 
-def unique(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
+def unique_keys(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
     """Refuse an object that says a key twice."""
     told = dict(pairs)
     if len(told) != len(pairs):
@@ -71,7 +71,7 @@ def unique(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
     return told
 
 
-def text(value: object, most: int) -> str:
+def read_text(value: object, most: int) -> str:
     """Return a text of at most so many characters that UTF-8 can hold."""
     if type(value) is not str or len(value) > most:
         raise ForgedReply("no text, or a long one")
@@ -82,34 +82,34 @@ def text(value: object, most: int) -> str:
     return value
 
 
-def items(value: object, most: int) -> list[object]:
+def read_list(value: object, most: int) -> list[object]:
     """Return a list of at most so many items."""
     if type(value) is not list or len(value) > most:
         raise ForgedReply("no list, or a long one")
     return value
 
 
-def columns_of(told: object) -> tuple[Column, ...]:
+def read_columns(told: object) -> tuple[OutputColumn, ...]:
     """Return the columns, each of a name of its own and a kind there is."""
     columns = []
-    for pair in items(told, MOST_COLUMNS):
-        name, kind = both if len(both := items(pair, 2)) == 2 else (None, None)
+    for pair in read_list(told, MOST_COLUMNS):
+        name, kind = both if len(both := read_list(pair, 2)) == 2 else (None, None)
         if type(kind) is not str or kind not in KINDS:
             raise ForgedReply("no kind of column")
-        columns.append(Column(text(name, MOST_CHARACTERS), cast("ColumnKind", kind)))
+        columns.append(OutputColumn(read_text(name, MOST_CHARACTERS), cast("ColumnKind", kind)))
     if len({column.name for column in columns}) != len(columns):
         raise ForgedReply("a column twice")
     return tuple(columns)
 
 
-def rows_of(told: object, columns: tuple[Column, ...]) -> tuple[tuple[Cell, ...], ...]:
+def read_rows(told: object, columns: tuple[OutputColumn, ...]) -> tuple[tuple[CellValue, ...], ...]:
     """Return the rows, as wide as there are columns, each cell of its column's kind."""
     rows, cells = [], 0
-    for listed in items(told, MOST_ROWS):
-        row = items(listed, MOST_COLUMNS)
+    for listed in read_list(told, MOST_ROWS):
+        row = read_list(listed, MOST_COLUMNS)
         if len(row) != len(columns):
             raise ForgedReply("a row of another width")
-        read = tuple(cell_of(value, column.kind) for value, column in zip(row, columns, strict=True))
+        read = tuple(read_cell(value, column.kind) for value, column in zip(row, columns, strict=True))
         cells += sum(len(cell) if isinstance(cell, tuple) else 1 for cell in read)
         if cells > MOST_CELLS:
             raise ForgedReply("too many cells")
@@ -117,13 +117,13 @@ def rows_of(told: object, columns: tuple[Column, ...]) -> tuple[tuple[Cell, ...]
     return tuple(rows)
 
 
-def cell_of(value: object, kind: ColumnKind) -> Cell:
+def read_cell(value: object, kind: ColumnKind) -> CellValue:
     """Return one cell."""
     if value is None:
         return None
     if kind == "list":
-        return tuple(scalar_of(item) for item in items(value, MOST_CELLS))
-    cell = scalar_of(value)
+        return tuple(read_scalar(item) for item in read_list(value, MOST_CELLS))
+    cell = read_scalar(value)
     if type(cell) not in KINDS[kind]:
         raise ForgedReply(f"no {kind}")
     if kind in INSTANTS and isinstance(cell, str):
@@ -134,11 +134,11 @@ def cell_of(value: object, kind: ColumnKind) -> Cell:
     return cell
 
 
-def scalar_of(value: object) -> str | int | float | bool | None:
+def read_scalar(value: object) -> str | int | float | bool | None:
     """Return a scalar that an outcome may hold."""
-    if not plain(value):
+    if not is_scalar(value):
         raise ForgedReply("no plain scalar")
-    return text(value, MOST_CHARACTERS) if isinstance(value, str) else value  # type: ignore[return-value]  # plain() says so
+    return read_text(value, MOST_CHARACTERS) if isinstance(value, str) else value  # type: ignore[return-value]  # plain() says so
 
 
 KINDS: Mapping[object, tuple[type, ...]] = {

@@ -16,10 +16,10 @@ from types import ModuleType
 
 import polars as pl
 
-from sandbox.guards import POLARS, SELECTORS, SURFACE, Facade, Printed, Refused, found, hooks
-from sandbox.job import Failure, FailureKind, Outcome
-from sandbox.policy import FILE, compiled
-from sandbox.table import SHAPES, NoTable, TooLarge, table_of
+from sandbox.guards import POLARS, SELECTORS, SURFACE, Facade, PrintBuffer, UnsupportedFeature, hooks, resolve
+from sandbox.job import Failure, FailureKind, JobResult
+from sandbox.policy import FILE, compile_script
+from sandbox.table import SHAPES, NotATable, TableTooLarge, read_table
 
 # The names of a script: the modules that it may import, as facades, and its builtins.
 
@@ -47,20 +47,20 @@ for named in IN_C:
     import_module(named)  # it finds them there; no file can be opened later
 
 
-def facade(module: ModuleType, names: Iterable[str], **more: object) -> Facade:
+def make_facade(module: ModuleType, names: Iterable[str], **more: object) -> Facade:
     """Return what a script sees of a module."""
     return Facade(module.__name__, {name: getattr(module, name) for name in names} | more)
 
 
-CHOSEN_SELECTORS = facade(found(SELECTORS), SURFACE[SELECTORS].allowed)
+CHOSEN_SELECTORS = make_facade(resolve(SELECTORS), SURFACE[SELECTORS].allowed)
 FACADES: Mapping[str, Facade] = {
-    POLARS: facade(found(POLARS), SURFACE[POLARS].allowed, selectors=CHOSEN_SELECTORS),
+    POLARS: make_facade(resolve(POLARS), SURFACE[POLARS].allowed, selectors=CHOSEN_SELECTORS),
     SELECTORS: CHOSEN_SELECTORS,
-    **{module.__name__: facade(module, names.split()) for module, names in CHOSEN.items()},
+    **{module.__name__: make_facade(module, names.split()) for module, names in CHOSEN.items()},
 }
 
 
-def importing(
+def import_facade(
     name: str, _globals: object = None, _locals: object = None, asked: object = (), level: int = 0
 ) -> Facade | None:
     """Return the facade that an import statement gets."""
@@ -68,13 +68,15 @@ def importing(
         return None
     if level or name not in FACADES:
         there = ", ".join(FACADES)
-        raise Refused(f"{name[:60] or '.'} cannot be imported; a script may import {there}, and has df, frames and pl")
+        raise UnsupportedFeature(
+            f"{name[:60] or '.'} cannot be imported; a script may import {there}, and has df, frames and pl"
+        )
     return FACADES[name if asked else name.partition(".")[0]]
 
 
-def offered() -> dict[str, object]:
+def script_builtins() -> dict[str, object]:
     """Return the builtins of a script."""
-    return {name: getattr(builtins, name) for name in BUILTINS.split()} | {"__import__": importing}
+    return {name: getattr(builtins, name) for name in BUILTINS.split()} | {"__import__": import_facade}
 
 
 # The run of one script in its namespace, and the words for whatever goes wrong in it.
@@ -91,46 +93,50 @@ NOT_HERE: Mapping[str, str] = {
     "result": f"leave {SHAPES} in result",
 }
 OTHER = "a script has df, frames, pl, the usual builtins, and what it imports"
-KINDS: Mapping[type[BaseException], FailureKind] = {Refused: "refused", TooLarge: "limit", MemoryError: "limit"}
+KINDS: Mapping[type[BaseException], FailureKind] = {
+    UnsupportedFeature: "refused",
+    TableTooLarge: "limit",
+    MemoryError: "limit",
+}
 
 
-def run(code: str, frames: list[pl.DataFrame]) -> Outcome:
+def run(code: str, frames: list[pl.DataFrame]) -> JobResult:
     """Run a script over its frames and return the table that it leaves, or what went wrong."""
-    printed = Printed()
-    names: dict[str, object] = {"__builtins__": offered(), "__name__": "transform", **hooks(printed)}
+    printed = PrintBuffer()
+    names: dict[str, object] = {"__builtins__": script_builtins(), "__name__": "transform", **hooks(printed)}
     names |= {"pl": FACADES["polars"], "frames": frames}
     if frames:
         names["df"] = frames[0]
     try:
-        exec(compiled(code), names)  # noqa: S102 - what this package is for; the process is in jail
-        made = table_of(names.get("result"))
+        exec(compile_script(code), names)  # noqa: S102 - what this package is for; the process is in jail
+        made = read_table(names.get("result"))
     except BaseException as fault:  # noqa: BLE001 - a script may raise anything, polars' panics included
-        return Outcome(printed=printed.text(), failure=failure_of(fault))
-    return Outcome(columns=made.columns, rows=made.rows, printed=printed.text())
+        return JobResult(printed=printed.text(), failure=failure_of(fault))
+    return JobResult(columns=made.columns, rows=made.rows, printed=printed.text())
 
 
 def failure_of(fault: BaseException) -> Failure:
     """Tell line, cause and what to use instead."""
     kind = KINDS.get(type(fault), "failed")
-    said = words_of(fault)
+    said = describe(fault)
     lines = [number for frame, number in walk_tb(fault.__traceback__) if frame.f_code.co_filename == FILE]
     return Failure.of(kind, f"line {lines[-1]}: {said}" if lines else said)
 
 
-def words_of(fault: BaseException) -> str:
+def describe(fault: BaseException) -> str:
     """Return the cause in words, and the way out where it is known."""
-    if isinstance(fault, (Refused, NoTable, TooLarge)):
+    if isinstance(fault, (UnsupportedFeature, NotATable, TableTooLarge)):
         return str(fault)
     if isinstance(fault, MemoryError):
         return "the script needs more memory than it may have: filter or aggregate earlier, make fewer copies"
     if isinstance(fault, NameError):
-        return f"NameError: {first_of(fault)}; {NOT_HERE.get(fault.name or '', OTHER)}"
+        return f"NameError: {first_argument(fault)}; {NOT_HERE.get(fault.name or '', OTHER)}"
     if isinstance(fault, RecursionError):
         return "RecursionError: a function calls itself without end: use a loop"
-    return f"{type(fault).__name__}: {first_of(fault)}"
+    return f"{type(fault).__name__}: {first_argument(fault)}"
 
 
-def first_of(fault: BaseException) -> str:
+def first_argument(fault: BaseException) -> str:
     """Return what a fault says, if it is text that can be had."""
     said = next((part for part in fault.args if type(part) in (str, int, float)), "")
     return said[:400] if isinstance(said, str) else str(said)

@@ -14,7 +14,7 @@ from threading import Lock
 from time import monotonic
 
 from sandbox import orders
-from sandbox.job import Failure, FailureKind, Job, Outcome
+from sandbox.job import Failure, FailureKind, Job, JobResult
 from sandbox.reply import FRAMING, ForgedReply, decode
 
 BOOT = """
@@ -36,12 +36,12 @@ READ = 1 << 16
 EXITED = 1  # si_code of a child that ended by itself
 
 
-class Lost(Exception):
+class ForkServerLost(Exception):
     """The fork server ended, and its children with it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ChildExit:
     """How a child ended, and what it had answered until then."""
 
     reply: bytes
@@ -50,18 +50,18 @@ class Ended:
     late: bool = False
     loud: bool = False  # it wrote more than an answer has
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> JobResult:
         """Return what that means for its job."""
         if self.late or self.loud:
-            return Outcome(failure=Failure.of("limit", TOO_LATE if self.late else TOO_LOUD))
+            return JobResult(failure=Failure.of("limit", TOO_LATE if self.late else TOO_LOUD))
         if self.code != EXITED:
-            return Outcome(failure=Failure.of(*BY_SIGNAL.get(self.status, ("failed", UNKNOWN))))
+            return JobResult(failure=Failure.of(*BY_SIGNAL.get(self.status, ("failed", UNKNOWN))))
         if self.status != 0:
-            return Outcome(failure=Failure.of("limit", NO_MEMORY))
+            return JobResult(failure=Failure.of("limit", NO_MEMORY))
         try:
             return decode(self.reply)
         except ForgedReply as fault:
-            return Outcome(failure=Failure.of("forbidden", f"the script's process answered out of form ({fault})"))
+            return JobResult(failure=Failure.of("forbidden", f"the script's process answered out of form ({fault})"))
 
 
 TOO_LATE = "the script took longer than it may: filter or aggregate first, use polars expressions instead of loops"
@@ -80,7 +80,7 @@ BY_SIGNAL: Mapping[int, tuple[FailureKind, str]] = {
 }
 
 
-def started(module: str, link: socket.socket) -> subprocess.Popen[bytes]:
+def spawn(module: str, link: socket.socket) -> subprocess.Popen[bytes]:
     """Start a module of ours in an interpreter that has nothing of this process but a socket, which it is given."""
     folder = str(Path(__file__).parent.parent)
     with link:
@@ -103,16 +103,16 @@ class ForkServer:
         """Start it; Lost where it does not come up."""
         self._sending = Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.process = started(module, theirs)
+        self.process = spawn(module, theirs)
         self._control.settimeout(STARTING)
         try:
             ready = self._control.recv(16)
         except OSError as fault:
             self.close()
-            raise Lost("the fork server did not start in time") from fault
+            raise ForkServerLost("the fork server did not start in time") from fault
         if not ready:
             self.close()
-            raise Lost(f"the fork server did not start: {self.process.returncode}")
+            raise ForkServerLost(f"the fork server did not start: {self.process.returncode}")
 
     def alive(self) -> bool:
         """Tell whether it is running."""
@@ -128,7 +128,7 @@ class ForkServer:
         self.process.kill()
         self.process.wait()
 
-    def ask(self, job: Job, probe: str = "", stop: Callable[[], None] = lambda: None) -> Ended:
+    def ask(self, job: Job, probe: str = "", stop: Callable[[], None] = lambda: None) -> ChildExit:
         """Run one job to its end, or until `stop` raises; Lost where the fork server ends first."""
         with ExitStack() as held:
             done, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -139,19 +139,19 @@ class ForkServer:
                 with self._sending:
                     orders.send(self._control, job, probe, theirs.fileno(), writing)
             except OSError as fault:
-                raise Lost("the fork server is gone") from fault
+                raise ForkServerLost("the fork server is gone") from fault
             finally:
                 theirs.close()
                 os.close(writing)
             try:
-                with closing(Watch(done, reading, job.limits.output + FRAMING)) as watch:
+                with closing(ChildMonitor(done, reading, job.limits.output + FRAMING)) as watch:
                     return watch.until(monotonic() + job.limits.wall, stop)
-            except Lost:
+            except ForkServerLost:
                 self.end()
                 raise
 
 
-class Watch:
+class ChildMonitor:
     """The watch over one child: its reply as it comes, its time, its end."""
 
     def __init__(self, done: socket.socket, reading: int, most: int) -> None:
@@ -163,7 +163,7 @@ class Watch:
         self._poll.register(done, select.POLLIN)
         self._poll.register(reading, select.POLLIN)
 
-    def until(self, deadline: float, stop: Callable[[], None]) -> Ended:
+    def until(self, deadline: float, stop: Callable[[], None]) -> ChildExit:
         """Return how the child ended, killed where it is late or loud; Lost where nobody tells.
 
         Where `stop` raises, nobody wants the answer: close() ends the child.
@@ -173,7 +173,7 @@ class Watch:
             left, loud = deadline - monotonic(), self._loud()
             if left <= 0 and self._killed:
                 self._over = True
-                raise Lost("the fork server no longer tells of its children")
+                raise ForkServerLost("the fork server no longer tells of its children")
             if not self._killed and (left <= 0 or loud):
                 late, deadline = not loud, monotonic() + GRACE
                 self._kill()
@@ -186,7 +186,7 @@ class Watch:
                 elif (told := self._told()) is not None:
                     while not self._loud() and self._read():
                         pass  # what the child had written before it ended
-                    return Ended(bytes(self._reply), *told, late=late, loud=self._loud())
+                    return ChildExit(bytes(self._reply), *told, late=late, loud=self._loud())
 
     def _loud(self) -> bool:
         return len(self._reply) > self._most
@@ -209,7 +209,7 @@ class Watch:
             return None
         self._over = True
         if not said:
-            raise Lost("the fork server ended")
+            raise ForkServerLost("the fork server ended")
         code, status = said.split()
         return int(code), int(status)
 

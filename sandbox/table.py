@@ -8,73 +8,85 @@ from typing import Any
 
 import polars as pl
 
-from sandbox.job import MOST_CELLS, MOST_CHARACTERS, MOST_COLUMNS, MOST_ROWS, WHOLE, Cell, Column, ColumnKind, Outcome
+from sandbox.job import (
+    MOST_CELLS,
+    MOST_CHARACTERS,
+    MOST_COLUMNS,
+    MOST_ROWS,
+    WHOLE,
+    CellValue,
+    ColumnKind,
+    JobResult,
+    OutputColumn,
+)
 
 SHAPES = "a polars DataFrame, LazyFrame or Series, a dict of lists, or a list of dicts"
 Values = dict[str, Sequence[Any]]
 
 
-class NoTable(Exception):
+class NotATable(Exception):
     """A result that is no table; says what to leave instead."""
 
 
-class TooLarge(Exception):
+class TableTooLarge(Exception):
     """A table beyond its bounds; says which, and how to make it smaller."""
 
 
-def table_of(result: object) -> Outcome:
-    """Return the table; NoTable and TooLarge say why there is none."""
+def read_table(result: object) -> JobResult:
+    """Return the table; NotATable and TooLarge say why there is none."""
     if result is None:
-        raise NoTable(f"the script leaves no result: leave {SHAPES} in result")
+        raise NotATable(f"the script leaves no result: leave {SHAPES} in result")
     reader = READERS.get(type(result))
     if reader is None:
-        raise NoTable(f"result is a {type(result).__name__}: leave {SHAPES}")
+        raise NotATable(f"result is a {type(result).__name__}: leave {SHAPES}")
     values, hints = reader(result)
     check_size(values)
     columns, listed = [], []
     for name, cells in values.items():
         kind, plain = column_of(name, cells, hints.get(name, "text"))
-        columns.append(Column(name, kind))
+        columns.append(OutputColumn(name, kind))
         listed.append(plain)
     if sum(len(cell) if isinstance(cell, tuple) else 1 for cells in listed for cell in cells) > MOST_CELLS:
-        raise TooLarge(f"result has more than {MOST_CELLS:,} values: aggregate, or take fewer columns")
-    return Outcome(columns=tuple(columns), rows=tuple(zip(*listed, strict=True)))
+        raise TableTooLarge(f"result has more than {MOST_CELLS:,} values: aggregate, or take fewer columns")
+    return JobResult(columns=tuple(columns), rows=tuple(zip(*listed, strict=True)))
 
 
 def check_size(values: Mapping[str, Sequence[Any]]) -> None:
     """Refuse names that are none, and more rows and columns than an answer holds."""
     if not values:
-        raise NoTable(f"result has no columns: leave {SHAPES}")
+        raise NotATable(f"result has no columns: leave {SHAPES}")
     for name in values:
         if type(name) is not str or len(name) > MOST_CHARACTERS:
-            raise NoTable(f"result has a column named {str(name)[:40]!r}: names are short text")
+            raise NotATable(f"result has a column named {str(name)[:40]!r}: names are short text")
     lengths = {len(cells) for cells in values.values()}
     if len(lengths) > 1:
-        raise NoTable(f"the columns of result have different lengths: {sorted(lengths)}")
-    too_large(max(lengths), len(values))
+        raise NotATable(f"the columns of result have different lengths: {sorted(lengths)}")
+    check_shape(max(lengths), len(values))
 
 
-def too_large(rows: int, columns: int) -> None:
+def check_shape(rows: int, columns: int) -> None:
     """Refuse more rows and columns than an answer holds."""
     if rows > MOST_ROWS:
-        raise TooLarge(f"result has {rows:,} rows, {MOST_ROWS:,} are the most: aggregate, or take head() or top_k()")
+        raise TableTooLarge(
+            f"result has {rows:,} rows, {MOST_ROWS:,} are the most: aggregate, or take head() or top_k()"
+        )
     if columns > MOST_COLUMNS:
-        raise TooLarge(f"result has {columns:,} columns, {MOST_COLUMNS} are the most: select or unpivot")
+        raise TableTooLarge(f"result has {columns:,} columns, {MOST_COLUMNS} are the most: select or unpivot")
     if rows * columns > MOST_CELLS:
-        raise TooLarge(f"result has {rows * columns:,} values, {MOST_CELLS:,} are the most: aggregate or select")
+        raise TableTooLarge(f"result has {rows * columns:,} values, {MOST_CELLS:,} are the most: aggregate or select")
 
 
-def of_frame(frame: pl.DataFrame) -> tuple[Values, dict[str, ColumnKind]]:
+def read_frame(frame: pl.DataFrame) -> tuple[Values, dict[str, ColumnKind]]:
     """Read a frame."""
-    too_large(frame.height, frame.width)
+    check_shape(frame.height, frame.width)
     hints = {name: kind for name, kind in ((n, kind_of(t)) for n, t in frame.schema.items()) if kind is not None}
-    return {name: values_of(frame[name]) for name in frame.columns}, hints
+    return {name: series_values(frame[name]) for name in frame.columns}, hints
 
 
-def values_of(series: pl.Series) -> list[Any]:
+def series_values(series: pl.Series) -> list[Any]:
     """Return the values of a column; an opaque object is no value."""
     if series.dtype == pl.Object:
-        raise NoTable(f"column {series.name[:80]} of result holds Python objects: cast it to text or numbers")
+        raise NotATable(f"column {series.name[:80]} of result holds Python objects: cast it to text or numbers")
     return series.to_list()
 
 
@@ -87,35 +99,37 @@ def kind_of(dtype: pl.DataType) -> ColumnKind | None:
     return next((kind for plain, kind in OF_DTYPE.items() if dtype == plain), None)
 
 
-def of_rows(rows: Sequence[Any]) -> tuple[Values, dict[str, ColumnKind]]:
+def read_rows(rows: Sequence[Any]) -> tuple[Values, dict[str, ColumnKind]]:
     """Read a list of dicts; a key that a row does not have is null there."""
-    too_large(len(rows), 1)
+    check_shape(len(rows), 1)
     keys: dict[str, None] = {}
     for row in rows:
         if type(row) is not dict:
-            raise NoTable(f"result is a list with a {type(row).__name__} in it: leave a list of dicts")
+            raise NotATable(f"result is a list with a {type(row).__name__} in it: leave a list of dicts")
         keys |= dict.fromkeys(row)
-        too_large(len(rows), len(keys))
+        check_shape(len(rows), len(keys))
     return {key: [row.get(key) for row in rows] for key in keys}, {}
 
 
-def of_columns(columns: Mapping[str, Any]) -> tuple[Values, dict[str, ColumnKind]]:
+def read_columns(columns: Mapping[str, Any]) -> tuple[Values, dict[str, ColumnKind]]:
     """Read a dict of lists."""
-    too_large(0, len(columns))
+    check_shape(0, len(columns))
     for name, cells in columns.items():
         if type(cells) not in (list, tuple, pl.Series):
-            raise NoTable(f"result[{str(name)[:40]!r}] is a {type(cells).__name__}: leave a dict of lists")
-        too_large(len(cells), 1)
-    return {name: values_of(cells) if isinstance(cells, pl.Series) else cells for name, cells in columns.items()}, {}
+            raise NotATable(f"result[{str(name)[:40]!r}] is a {type(cells).__name__}: leave a dict of lists")
+        check_shape(len(cells), 1)
+    return {
+        name: series_values(cells) if isinstance(cells, pl.Series) else cells for name, cells in columns.items()
+    }, {}
 
 
 READERS: Mapping[type, Callable[[Any], tuple[Values, dict[str, ColumnKind]]]] = {
-    pl.DataFrame: of_frame,
-    pl.LazyFrame: lambda frame: of_frame(frame.collect()),
-    pl.Series: lambda series: of_frame(series.alias(series.name or "value").to_frame()),
-    dict: of_columns,
-    list: of_rows,
-    tuple: of_rows,
+    pl.DataFrame: read_frame,
+    pl.LazyFrame: lambda frame: read_frame(frame.collect()),
+    pl.Series: lambda series: read_frame(series.alias(series.name or "value").to_frame()),
+    dict: read_columns,
+    list: read_rows,
+    tuple: read_rows,
 }
 OF_DTYPE: Mapping[Any, ColumnKind] = {
     pl.Boolean: "boolean",
@@ -127,15 +141,17 @@ OF_DTYPE: Mapping[Any, ColumnKind] = {
 }
 
 
-def column_of(name: str, values: Sequence[Any], empty: ColumnKind) -> tuple[ColumnKind, list[Cell]]:
+def column_of(name: str, values: Sequence[Any], empty: ColumnKind) -> tuple[ColumnKind, list[CellValue]]:
     """Return the kind and the plain cells of one column."""
     kinds = {OF_TYPE.get(type(value)) for value in values if value is not None}
     if None in kinds:
         odd = next(value for value in values if value is not None and type(value) not in OF_TYPE)
-        raise NoTable(f"column {name[:80]} of result holds a {type(odd).__name__}: leave numbers, text, dates or lists")
+        raise NotATable(
+            f"column {name[:80]} of result holds a {type(odd).__name__}: leave numbers, text, dates or lists"
+        )
     kinds = {"number"} if kinds == {"integer", "number"} else kinds
     if len(kinds) > 1:
-        raise NoTable(f"column {name[:80]} of result mixes {' and '.join(sorted(map(str, kinds)))}: leave one kind")
+        raise NotATable(f"column {name[:80]} of result mixes {' and '.join(sorted(map(str, kinds)))}: leave one kind")
     kind = next(iter(kinds), empty) or empty
     if kind == "list":
         return kind, [None if value is None else list_of(name, value) for value in values]
@@ -147,10 +163,10 @@ def column_of(name: str, values: Sequence[Any], empty: ColumnKind) -> tuple[Colu
 def list_of(name: str, values: Sequence[Any]) -> tuple[str | int | float | bool | None, ...]:
     """Return a cell that is a list of scalars of one kind."""
     if len(values) > MOST_CELLS:
-        raise TooLarge(f"a list in column {name[:80]} of result has more than {MOST_CELLS:,} items")
+        raise TableTooLarge(f"a list in column {name[:80]} of result has more than {MOST_CELLS:,} items")
     kind, cells = column_of(name, values, "text")
     if kind == "list":
-        raise NoTable(f"column {name[:80]} of result holds lists of lists: leave flat lists, or explode them")
+        raise NotATable(f"column {name[:80]} of result holds lists of lists: leave flat lists, or explode them")
     return tuple(cells)  # type: ignore[arg-type]  # a column that is no list holds none
 
 
@@ -163,12 +179,14 @@ def scalar_of(name: str, value: Any) -> str | int | float | bool | None:  # noqa
         return None
     if type(plain) is str:
         if len(plain) > MOST_CHARACTERS:
-            raise TooLarge(f"a text in column {name[:80]} of result has over {MOST_CHARACTERS:,} characters: cut it")
+            raise TableTooLarge(
+                f"a text in column {name[:80]} of result has over {MOST_CHARACTERS:,} characters: cut it"
+            )
         return plain.encode("utf-8", "replace").decode("utf-8")
     return plain
 
 
-def whole(value: int) -> int | str:
+def json_integer(value: int) -> int | str:
     """Return a whole number, as digits where it is long."""
     return value if abs(value) <= WHOLE else str(value)
 
@@ -190,7 +208,7 @@ OF_TYPE: Mapping[type, ColumnKind] = {
 PLAIN: Mapping[type, Callable[[Any], str | int | float | bool]] = {
     str: str,
     bool: bool,
-    int: whole,
+    int: json_integer,
     float: float,
     Decimal: float,
     timedelta: timedelta.total_seconds,

@@ -15,10 +15,10 @@ from importlib import import_module
 
 import polars as pl
 
-from sandbox.jail import NoJail, enter
-from sandbox.job import Failure, Outcome
-from sandbox.orders import Order, content_of, receive
-from sandbox.probes import held
+from sandbox.jail import JailUnavailable, enter
+from sandbox.job import Failure, JobResult
+from sandbox.orders import JobRequest, read_sealed, receive
+from sandbox.probes import is_refused
 from sandbox.reply import encode
 from sandbox.script import run
 
@@ -30,7 +30,7 @@ polars.interchange.protocol polars.io.partition polars.lazyframe.engine polars.l
 polars.lazyframe.in_process polars.lazyframe.opt_flags polars.lazyframe.query_result polars.selectors
 polars.series.utils unicodedata"""
 ZONES: list[zoneinfo.ZoneInfo] = []  # its own cache forgets those that nobody holds
-Runner = Callable[[str, list[pl.DataFrame]], Outcome]
+Runner = Callable[[str, list[pl.DataFrame]], JobResult]
 
 
 def main() -> None:
@@ -49,11 +49,11 @@ def serve(runner: Runner) -> None:
             for key, _ in waiting.select():
                 if key.data is not None:
                     waiting.unregister(key.fileobj)
-                    tell_end(int(key.fd), key.data)
+                    report_exit(int(key.fd), key.data)
                 elif (order := receive(control)) is None:
                     return
                 else:
-                    waiting.register(started(order, runner), selectors.EVENT_READ, order.done)
+                    waiting.register(start_child(order, runner), selectors.EVENT_READ, order.done)
 
 
 def preload() -> None:
@@ -65,12 +65,12 @@ def preload() -> None:
     gc.freeze()  # children share these pages
 
 
-def started(order: Order, runner: Runner) -> int:
+def start_child(order: JobRequest, runner: Runner) -> int:
     """Start the child of an order, give its pidfd to the pool, and return it."""
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        live(order, runner, parent)
+        run_child(order, runner, parent)
     for descriptor in order.kept:
         os.close(descriptor)
     pidfd = os.pidfd_open(child)
@@ -82,7 +82,7 @@ def started(order: Order, runner: Runner) -> int:
     return pidfd
 
 
-def tell_end(pidfd: int, done: int) -> None:
+def report_exit(pidfd: int, done: int) -> None:
     """Tell the pool how a child ended."""
     ended = os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
     os.close(pidfd)
@@ -93,12 +93,12 @@ def tell_end(pidfd: int, done: int) -> None:
             return  # nobody waits for it any more
 
 
-def live(order: Order, runner: Runner, parent: int) -> None:
+def run_child(order: JobRequest, runner: Runner, parent: int) -> None:
     """Be the child of an order; never return."""
     try:
-        reply = encode(outcome_of(order, runner, parent))
+        reply = encode(run_job(order, runner, parent))
         if len(reply) > order.limits.output:
-            reply = encode(Outcome(failure=Failure.of("limit", f"the answer has {len(reply):,} bytes: aggregate")))
+            reply = encode(JobResult(failure=Failure.of("limit", f"the answer has {len(reply):,} bytes: aggregate")))
         view = memoryview(reply)
         while view:
             view = view[os.write(order.reply, view) :]
@@ -107,13 +107,13 @@ def live(order: Order, runner: Runner, parent: int) -> None:
         os._exit(BROKEN)
 
 
-def outcome_of(order: Order, runner: Runner, parent: int) -> Outcome:
+def run_job(order: JobRequest, runner: Runner, parent: int) -> JobResult:
     """Enter the jail, and only then look at the job."""
     try:
         enter(order.limits, parent, order.kept)
-    except NoJail as fault:
-        return Outcome(failure=Failure.of("unavailable", f"this machine has no jail for scripts: {fault}"))
+    except JailUnavailable as fault:
+        return JobResult(failure=Failure.of("unavailable", f"this machine has no jail for scripts: {fault}"))
     if order.probe:
-        return Outcome(failure=Failure("forbidden", order.probe) if held(order.probe) else None)
-    code = content_of(order.code).decode()
-    return runner(code, [pl.read_ipc_stream(content_of(frame)) for frame in order.frames])
+        return JobResult(failure=Failure("forbidden", order.probe) if is_refused(order.probe) else None)
+    code = read_sealed(order.code).decode()
+    return runner(code, [pl.read_ipc_stream(read_sealed(frame)) for frame in order.frames])

@@ -8,7 +8,7 @@ from pathlib import Path
 from server.base.interfaces import StoreDown
 from server.base.settings import BadSetting, read_settings
 from server.run.backup import BundleFault, back_up
-from server.run.embedded.binaries import CannotStart
+from server.run.embedded.binaries import StartFailure
 
 
 def main() -> int:
@@ -22,7 +22,7 @@ def main() -> int:
         settings = read_settings()
         settings = settings if asked.instance is None else replace(settings, instance=asked.instance)
         contents = back_up(settings, asked.bundle, with_keys=asked.with_keys)
-    except (BundleFault, BadSetting, CannotStart, StoreDown) as fault:
+    except (BundleFault, BadSetting, StartFailure, StoreDown) as fault:
         print(f"Nothing was backed up: {fault}", file=sys.stderr)
         return 1
     size = sum(part.bytes for part in contents.parts.values())

@@ -7,7 +7,7 @@ from pathlib import Path
 from server.base.interfaces import StoreDown
 from server.base.settings import BadSetting, read_settings
 from server.run.backup import FILES, INSTANCE, BundleFault, restore
-from server.run.embedded.binaries import CannotStart
+from server.run.embedded.binaries import StartFailure
 
 
 def main() -> int:
@@ -19,7 +19,7 @@ def main() -> int:
     try:
         settings = read_settings()
         contents = restore(settings, asked.bundle, asked.state)
-    except (BundleFault, BadSetting, CannotStart, StoreDown) as fault:
+    except (BundleFault, BadSetting, StartFailure, StoreDown) as fault:
         print(f"Nothing was restored: {fault}", file=sys.stderr)
         return 1
     print(f"Restored what Tieout {contents.app_version} backed up on {contents.made_at:%Y-%m-%d at %H:%M} UTC.")

@@ -17,7 +17,7 @@ from server.base.interfaces import Principal
 # Authorities: who says whose a bearer token is, and why one is refused.
 
 
-class Reason(StrEnum):
+class RefusalReason(StrEnum):
     """Why a token opens nothing, as metrics and logs name it."""
 
     MISSING = "missing"
@@ -36,30 +36,30 @@ class Reason(StrEnum):
     UNVERIFIABLE = "unverifiable"
 
 
-class TokenRefused(Exception):
+class InvalidToken(Exception):
     """A token is not let in; the words are for whoever sent it and hold nothing of it."""
 
-    def __init__(self, reason: Reason, words: str) -> None:
+    def __init__(self, reason: RefusalReason, words: str) -> None:
         super().__init__(words)
         self.reason = reason
 
 
-class ScopeMissing(TokenRefused):
+class InsufficientScope(InvalidToken):
     """A token is good, and not for this."""
 
     def __init__(self, words: str) -> None:
-        super().__init__(Reason.SCOPE, words)
+        super().__init__(RefusalReason.SCOPE, words)
 
 
-class CannotVerify(Exception):
+class VerificationUnavailable(Exception):
     """No token can be told from another now: the identity provider's keys cannot be had."""
 
 
-class Authority(Protocol):
+class TokenVerifier(Protocol):
     """Tells who a token is of."""
 
     async def principal(self, token: str) -> Principal:
-        """Return who a token is of; TokenRefused, ScopeMissing or CannotVerify where nobody can be named."""
+        """Return the caller whom a token names; InvalidToken, InsufficientScope or VerificationUnavailable."""
 
     async def watch(self) -> None:
         """Keep up with what tokens are held against, until cancelled."""
@@ -78,7 +78,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class TokenParts:
     """A token taken apart: its header, its payload as it was signed, what was signed, and the signature."""
 
     header: Json
@@ -87,41 +87,44 @@ class Parts:
     signature: bytes
 
 
-def take_apart(token: str) -> Parts:
-    """Return the parts of a token; TokenRefused where it is too long or none."""
+def split_token(token: str) -> TokenParts:
+    """Return the parts of a token; InvalidToken where it is too long or none."""
     if len(token) > LONGEST:
-        raise TokenRefused(
-            Reason.MALFORMED, f"The bearer token is longer than {LONGEST} bytes. Have it issued with fewer claims."
+        raise InvalidToken(
+            RefusalReason.MALFORMED,
+            f"The bearer token is longer than {LONGEST} bytes. Have it issued with fewer claims.",
         )
     if not SEGMENTS.fullmatch(token):
-        raise TokenRefused(Reason.MALFORMED, NO_TOKEN)
+        raise InvalidToken(RefusalReason.MALFORMED, NO_TOKEN)
     signed, _, signature = token.rpartition(".")
     header, _, payload = signed.partition(".")
-    return Parts(json_object(decoded(header)), decoded(payload), signed.encode("ascii"), decoded(signature))
+    return TokenParts(
+        parse_object(decode_segment(header)), decode_segment(payload), signed.encode("ascii"), decode_segment(signature)
+    )
 
 
-def decoded(segment: str) -> bytes:
+def decode_segment(segment: str) -> bytes:
     """Return what a segment stands for."""
     try:
         return urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
     except binascii.Error as fault:
-        raise TokenRefused(Reason.MALFORMED, NO_TOKEN) from fault
+        raise InvalidToken(RefusalReason.MALFORMED, NO_TOKEN) from fault
 
 
-def json_object(text: bytes) -> Json:
-    """Return a JSON object; TokenRefused where a text is none, or could be taken for two."""
+def parse_object(text: bytes) -> Json:
+    """Return a JSON object; InvalidToken where a text is none, or could be taken for two."""
     try:
-        found = json.loads(text.decode("utf-8"), object_pairs_hook=once_each, parse_constant=no_number)
+        found = json.loads(text.decode("utf-8"), object_pairs_hook=unique_members, parse_constant=refuse_constant)
         if b"\\ud" in text.lower():  # half a character, which no text can be made of
             json.dumps(found, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as fault:
-        raise TokenRefused(Reason.MALFORMED, NO_TOKEN) from fault
+        raise InvalidToken(RefusalReason.MALFORMED, NO_TOKEN) from fault
     if not isinstance(found, dict):
-        raise TokenRefused(Reason.MALFORMED, NO_TOKEN)
+        raise InvalidToken(RefusalReason.MALFORMED, NO_TOKEN)
     return found
 
 
-def once_each(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def unique_members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Return the members of an object; ValueError where a name stands twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
@@ -129,7 +132,7 @@ def once_each(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def no_number(_: str) -> NoReturn:
+def refuse_constant(_: str) -> NoReturn:
     """Refuse what Python reads as a number and JSON does not."""
     raise ValueError("no number")
 
@@ -147,7 +150,7 @@ NOWHERE = "?"  # of a request whose address is none
 
 
 @dataclass(slots=True)
-class Bucket:
+class RefusalBucket:
     """What an address has left, when that was, and whether it was told of as a burst."""
 
     left: float
@@ -156,24 +159,24 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class RefusalCount:
     """A refusal that was counted: how long its address should wait, and whether that begins a burst."""
 
     wait: float
     begins: bool
 
 
-class Attempts:
+class RefusalLimiter:
     """The refused tokens of one process, by address."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, RefusalBucket] = OrderedDict()
 
-    def count(self, address: str) -> Counted:
+    def count(self, address: str) -> RefusalCount:
         """Take note of a refusal at an address."""
         now = self._clock()
-        bucket = self._buckets.pop(address, None) or Bucket(AT_ONCE, now)
+        bucket = self._buckets.pop(address, None) or RefusalBucket(AT_ONCE, now)
         bucket.left = min(AT_ONCE, bucket.left + (now - bucket.at) / EVERY_SECONDS)
         bucket.at = now
         self._buckets[address] = bucket  # the latest one last, so that the first was away longest
@@ -182,12 +185,12 @@ class Attempts:
         if bucket.left >= 1:
             bucket.left -= 1
             bucket.told = bucket.told and bucket.left < AT_ONCE - 1
-            return Counted(0, begins=False)
+            return RefusalCount(0, begins=False)
         begins, bucket.told = not bucket.told, True
-        return Counted((1 - bucket.left) * EVERY_SECONDS, begins)
+        return RefusalCount((1 - bucket.left) * EVERY_SECONDS, begins)
 
 
-def place_of(host: str | None) -> str:
+def network_of(host: str | None) -> str:
     """Return what an address is counted as: itself, or the network of an IPv6 address."""
     try:
         address = ip_address(host or "")

@@ -6,34 +6,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
-from server.auth.authority import Authority, Json, Parts, Reason, TokenRefused, json_object, take_apart
-from server.auth.checks import CHECKS, Expected, Said, claims_of
-from server.auth.keys import ALGORITHMS, Key, KeyCache, Provider, is_kid
-from server.base.credentials import made_once
+from server.auth.authority import (
+    InvalidToken,
+    Json,
+    RefusalReason,
+    TokenParts,
+    TokenVerifier,
+    parse_object,
+    split_token,
+)
+from server.auth.checks import CHECKS, TokenContents, TokenPolicy, claims_of
+from server.auth.keys import ALGORITHMS, KeyCache, OidcProvider, SigningKey, is_kid
+from server.base.credentials import read_or_create_key
 from server.base.interfaces import DEVELOPER, Principal
 from server.base.settings import Settings
 
 # The bearer: from the access token of an identity provider to whoever it was issued to.
 
 
-class Bearer:
+class AccessTokenVerifier:
     """Takes the access tokens of one identity provider."""
 
-    def __init__(self, keys: KeyCache, expected: Expected) -> None:
+    def __init__(self, keys: KeyCache, expected: TokenPolicy) -> None:
         self._keys = keys
         self._expected = expected
 
     @classmethod
-    def by(cls, settings: Settings) -> "Bearer":
+    def by(cls, settings: Settings) -> "AccessTokenVerifier":
         """Return what takes the tokens of a server of many users."""
-        provider = Provider(f"{settings.oidc_issuer}", settings.discovery)
-        return cls(KeyCache(provider.keys), Expected.by(settings))
+        provider = OidcProvider(f"{settings.oidc_issuer}", settings.discovery)
+        return cls(KeyCache(provider.keys), TokenPolicy.by(settings))
 
     async def principal(self, token: str) -> Principal:
-        """Return who a token is of; TokenRefused, ScopeMissing or CannotVerify where nobody can be named."""
-        parts = take_apart(token)
-        verify(parts, await self._keys.key(*named_key(parts.header)))
-        said = Said(parts.header, json_object(parts.payload), time())
+        """Return the caller whom a token names; InvalidToken, InsufficientScope or VerificationUnavailable."""
+        parts = split_token(token)
+        verify(parts, await self._keys.key(*key_of_header(parts.header)))
+        said = TokenContents(parts.header, parse_object(parts.payload), time())
         for check in CHECKS.values():
             check(said, self._expected)
         return Principal(said.payload["sub"], claims_of(said.payload))
@@ -43,24 +51,26 @@ class Bearer:
         await self._keys.watch()
 
 
-def named_key(header: Json) -> tuple[str, str]:
+def key_of_header(header: Json) -> tuple[str, str]:
     """Return the name of the key that a token says it was signed with, and the algorithm."""
     algorithm, kid = header.get("alg"), header.get("kid")
     if algorithm not in tuple(ALGORITHMS) or "crit" in header:
-        raise TokenRefused(
-            Reason.SIGNATURE, f"The token is not signed with {' or '.join(ALGORITHMS)} alone. Have it signed so."
+        raise InvalidToken(
+            RefusalReason.SIGNATURE, f"The token is not signed with {' or '.join(ALGORITHMS)} alone. Have it signed so."
         )
     if not is_kid(kid):
-        raise TokenRefused(Reason.KEY, "The token does not name its key (kid). Have it issued with one.")
+        raise InvalidToken(RefusalReason.KEY, "The token does not name its key (kid). Have it issued with one.")
     return str(kid), str(algorithm)
 
 
-def verify(parts: Parts, key: Key | None) -> None:
+def verify(parts: TokenParts, key: SigningKey | None) -> None:
     """Refuse a token that its issuer did not sign with a key that it publishes."""
     if key is None:
-        raise TokenRefused(Reason.KEY, "The token's issuer publishes no such key. Log in again.")
+        raise InvalidToken(RefusalReason.KEY, "The token's issuer publishes no such key. Log in again.")
     if not key.signed(parts.signed, parts.signature):
-        raise TokenRefused(Reason.SIGNATURE, "The token's signature does not hold. Send the token as it was issued.")
+        raise InvalidToken(
+            RefusalReason.SIGNATURE, "The token's signature does not hold. Send the token as it was issued."
+        )
 
 
 # The dev key: the single-user server's one token, made once and kept for its owner alone.
@@ -76,10 +86,11 @@ class DevKey:
     key: str
 
     async def principal(self, token: str) -> Principal:
-        """Return the developer where the token is the key; TokenRefused where it is not."""
+        """Return the developer where the token is the key; InvalidToken where it is not."""
         if not hmac.compare_digest(token.encode(), self.key.encode()):
-            raise TokenRefused(
-                Reason.UNKNOWN, "The bearer token is not known. Send the key that the server printed when it started."
+            raise InvalidToken(
+                RefusalReason.UNKNOWN,
+                "The bearer token is not known. Send the key that the server printed when it started.",
             )
         return Principal(DEVELOPER)
 
@@ -87,14 +98,14 @@ class DevKey:
         """Do nothing: the key stays the same."""
 
 
-def kept_key(path: Path) -> DevKey:
+def read_dev_key(path: Path) -> DevKey:
     """Return the key that is kept in a file."""
     return DevKey(path.read_text(encoding="ascii").strip())
 
 
 def dev_key(configured: str | None, state: Path) -> DevKey:
     """Return the configured key, or the one kept in the state folder, made where there is none."""
-    return DevKey(configured or made_once(state / KEY_FILE))
+    return DevKey(configured or read_or_create_key(state / KEY_FILE))
 
 
 # The authority of a deployment: its key where it has one user, its identity provider where it has many.
@@ -105,9 +116,9 @@ def own_key(settings: Settings) -> DevKey | None:
     return None if settings.many_users else dev_key(settings.dev_key, settings.state_folder)
 
 
-def authority_of(settings: Settings) -> Authority:
+def verifier_of(settings: Settings) -> TokenVerifier:
     """Return who says whose a token is."""
-    return own_key(settings) or Bearer.by(settings)
+    return own_key(settings) or AccessTokenVerifier.by(settings)
 
 
 def secrets_of(settings: Settings) -> Sequence[str]:

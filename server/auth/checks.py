@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from server.auth.authority import Json, Reason, ScopeMissing, TokenRefused
+from server.auth.authority import InsufficientScope, InvalidToken, Json, RefusalReason
 from server.base.interfaces import DEVELOPER
 from server.base.settings import Settings
 
@@ -21,7 +21,7 @@ def claims_of(payload: Json) -> Claims:
     """Return the claims of a payload: a value or the values of a list as texts, nested ones by dotted path.
 
     `{"realm_access": {"roles": ["a", "b"]}}` has `realm_access.roles` with `a` and `b`; where a claim is itself named
-    with dots, it alone has that name. TokenRefused where there are too many: what is left out could be what denies.
+    with dots, it alone has that name. InvalidToken where there are too many: what is left out could be what denies.
     """
     found: dict[str, tuple[str, ...]] = {}
     level: list[tuple[str, Any]] = [(name, value) for name, value in payload.items() if name not in OF_THE_TOKEN]
@@ -31,19 +31,19 @@ def claims_of(payload: Json) -> Claims:
             if isinstance(value, dict):
                 deeper += [(f"{name}.{key}", held) for key, held in value.items() if f"{name}.{key}" not in payload]
             elif name in found:
-                raise TokenRefused(Reason.CLAIMS, "The token has two claims of the same name. Have one renamed.")
+                raise InvalidToken(RefusalReason.CLAIMS, "The token has two claims of the same name. Have one renamed.")
             else:
-                found[name] = tuple(texts(value))
+                found[name] = tuple(claim_values(value))
         level = deeper
     if len(found) > MOST_NAMES or sum(map(len, found.values())) > MOST_VALUES:
-        raise TokenRefused(
-            Reason.CLAIMS,
+        raise InvalidToken(
+            RefusalReason.CLAIMS,
             f"The token has more than {MOST_NAMES} claims or {MOST_VALUES} values. Have it issued with fewer.",
         )
     return found
 
 
-def texts(value: object) -> Iterator[str]:
+def claim_values(value: object) -> Iterator[str]:
     """Yield a claim's values as texts; what is neither text, number nor truth has none."""
     if isinstance(value, str):
         yield value
@@ -52,7 +52,7 @@ def texts(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for each in value:
             if not isinstance(each, list):
-                yield from texts(each)
+                yield from claim_values(each)
 
 
 # Checks: what a token must say before it opens anything, each on its own, in the order in which they are made.
@@ -66,7 +66,7 @@ PLAIN = "jwt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class TokenPolicy:
     """What tokens are held against."""
 
     issuer: str
@@ -75,18 +75,18 @@ class Expected:
     scopes: frozenset[str]
 
     @classmethod
-    def by(cls, settings: Settings) -> "Expected":
+    def by(cls, settings: Settings) -> "TokenPolicy":
         """Return what the settings of a server of many users expect."""
         return cls(
             issuer=f"{settings.oidc_issuer}",
             audience=settings.resource,
-            types=frozenset(plain_type(each) for each in settings.oidc_types.split(",")),
+            types=frozenset(normalize_type(each) for each in settings.oidc_types.split(",")),
             scopes=frozenset(settings.oidc_scope.split()),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TokenContents:
     """What a token says, and when it is read."""
 
     header: Json
@@ -94,71 +94,71 @@ class Said:
     now: float
 
 
-def plain_type(written: str) -> str:
+def normalize_type(written: str) -> str:
     """Return a type as it is compared."""
     return written.strip().lower().removeprefix("application/")
 
 
-def is_access_token(said: Said, expected: Expected) -> None:
+def check_type(said: TokenContents, expected: TokenPolicy) -> None:
     """Refuse ID, refresh and other tokens."""
     written = said.header.get("typ")
-    kind = plain_type(written) if isinstance(written, str) else None
+    kind = normalize_type(written) if isinstance(written, str) else None
     inner = said.payload.get("typ", ACCESS) if kind == PLAIN else ACCESS
     if kind not in expected.types or inner != ACCESS:
-        raise TokenRefused(Reason.TYPE, "The token is no access token. Send the access token, not another one.")
+        raise InvalidToken(RefusalReason.TYPE, "The token is no access token. Send the access token, not another one.")
 
 
-def is_of_issuer(said: Said, expected: Expected) -> None:
+def check_issuer(said: TokenContents, expected: TokenPolicy) -> None:
     """Refuse tokens of others."""
     if said.payload.get("iss") != expected.issuer:
-        raise TokenRefused(Reason.ISSUER, f"The token is of another issuer. Get one of {expected.issuer}.")
+        raise InvalidToken(RefusalReason.ISSUER, f"The token is of another issuer. Get one of {expected.issuer}.")
 
 
-def is_for_us(said: Said, expected: Expected) -> None:
+def check_audience(said: TokenContents, expected: TokenPolicy) -> None:
     """Refuse tokens that were issued for other services."""
     named = said.payload.get("aud")
     if expected.audience not in (named if isinstance(named, list) else [named]):
-        raise TokenRefused(
-            Reason.AUDIENCE, f"The token is for another service. Get one for the resource {expected.audience}."
+        raise InvalidToken(
+            RefusalReason.AUDIENCE, f"The token is for another service. Get one for the resource {expected.audience}."
         )
 
 
-def is_of_now(said: Said, _: Expected) -> None:
+def check_times(said: TokenContents, _: TokenPolicy) -> None:
     """Refuse tokens that expired, or are not valid yet."""
-    expires, issued = time_of(said.payload, "exp"), time_of(said.payload, "iat")
-    begins = time_of(said.payload, "nbf") if "nbf" in said.payload else issued
+    expires, issued = read_time(said.payload, "exp"), read_time(said.payload, "iat")
+    begins = read_time(said.payload, "nbf") if "nbf" in said.payload else issued
     if max(issued, begins) > said.now + LEEWAY:
-        raise TokenRefused(Reason.EARLY, "The token is not valid yet. Have the clocks set right, or wait.")
+        raise InvalidToken(RefusalReason.EARLY, "The token is not valid yet. Have the clocks set right, or wait.")
     if expires + LEEWAY <= said.now:
-        raise TokenRefused(Reason.EXPIRED, "The token has expired. Refresh it, or log in again.")
+        raise InvalidToken(RefusalReason.EXPIRED, "The token has expired. Refresh it, or log in again.")
 
 
-def time_of(payload: Json, name: str) -> float:
+def read_time(payload: Json, name: str) -> float:
     """Return a time that a token must have."""
     found = payload.get(name)
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < LAST:
-        raise TokenRefused(Reason.CLAIMS, f"The token has no time {name}. Send the token as it was issued.")
+        raise InvalidToken(RefusalReason.CLAIMS, f"The token has no time {name}. Send the token as it was issued.")
     return found
 
 
-def is_of_somebody(said: Said, _: Expected) -> None:
+def check_subject(said: TokenContents, _: TokenPolicy) -> None:
     """Refuse tokens without a subject that can be told and written down."""
     subject = said.payload.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT or not subject.isprintable():
-        raise TokenRefused(
-            Reason.SUBJECT,
+        raise InvalidToken(
+            RefusalReason.SUBJECT,
             f"The token has no subject of at most {LONGEST_SUBJECT} printable characters. Have it issued with a sub.",
         )
     if subject == DEVELOPER:
-        raise TokenRefused(
-            Reason.SUBJECT, f"The subject {DEVELOPER} is that of a server of one user. Log in as somebody else."
+        raise InvalidToken(
+            RefusalReason.SUBJECT, f"The subject {DEVELOPER} is that of a server of one user. Log in as somebody else."
         )
 
 
-def may_do_this(said: Said, expected: Expected) -> None:
+def check_scope(said: TokenContents, expected: TokenPolicy) -> None:
     """Refuse tokens that lack a scope."""
     if not expected.scopes <= scopes_of(said.payload):
-        raise ScopeMissing(f"The token lacks a scope. Get one with: {' '.join(sorted(expected.scopes))}")
+        raise InsufficientScope(f"The token lacks a scope. Get one with: {' '.join(sorted(expected.scopes))}")
 
 
 def scopes_of(payload: Json) -> frozenset[str]:
@@ -168,11 +168,11 @@ def scopes_of(payload: Json) -> frozenset[str]:
     return frozenset(scope for scope in each if isinstance(scope, str))
 
 
-CHECKS: Mapping[str, Callable[[Said, Expected], None]] = {
-    "issuer": is_of_issuer,
-    "audience": is_for_us,
-    "type": is_access_token,
-    "times": is_of_now,
-    "subject": is_of_somebody,
-    "scope": may_do_this,
+CHECKS: Mapping[str, Callable[[TokenContents, TokenPolicy], None]] = {
+    "issuer": check_issuer,
+    "audience": check_audience,
+    "type": check_type,
+    "times": check_times,
+    "subject": check_subject,
+    "scope": check_scope,
 }

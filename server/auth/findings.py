@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from server.auth.authority import Json, Parts, TokenRefused, json_object, take_apart
-from server.auth.bearer import named_key, verify
-from server.auth.checks import CHECKS, Expected, Said, claims_of, scopes_of
+from server.auth.authority import InvalidToken, Json, TokenParts, parse_object, split_token
+from server.auth.bearer import key_of_header, verify
+from server.auth.checks import CHECKS, TokenContents, TokenPolicy, claims_of, scopes_of
 from server.auth.keys import Keys
 
 TIMES = {"iat": "issued", "nbf": "valid from", "exp": "valid until"}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TokenFinding:
     """What one check found: what to do where it does not hold, else what it found worth saying."""
 
     check: str
@@ -21,56 +21,56 @@ class Finding:
     remark: str = ""
 
 
-def findings(token: str, keys: Keys | str, expected: Expected, now: float) -> Iterator[Finding]:
+def examine_token(token: str, keys: Keys | str, expected: TokenPolicy, now: float) -> Iterator[TokenFinding]:
     """Yield what every check finds; `keys` are those of the provider, or why they cannot be had.
 
     Where a token cannot be taken apart there is nothing else to say of it.
     """
     try:
-        parts = take_apart(token)
-        payload = json_object(parts.payload)
-    except TokenRefused as why:
-        yield Finding("form", str(why))
+        parts = split_token(token)
+        payload = parse_object(parts.payload)
+    except InvalidToken as why:
+        yield TokenFinding("form", str(why))
         return
-    yield Finding("form")
-    yield signature(parts, keys)
-    said = Said(parts.header, payload, now)
+    yield TokenFinding("form")
+    yield check_signature(parts, keys)
+    said = TokenContents(parts.header, payload, now)
     for name, check in CHECKS.items():
         try:
             check(said, expected)
-            yield Finding(name, remark=remark(name, payload))
-        except TokenRefused as why:
-            yield Finding(name, str(why), remark(name, payload))
+            yield TokenFinding(name, remark=describe_contents(name, payload))
+        except InvalidToken as why:
+            yield TokenFinding(name, str(why), describe_contents(name, payload))
     try:
         claims_of(payload)
-        yield Finding("claims")
-    except TokenRefused as why:
-        yield Finding("claims", str(why))
+        yield TokenFinding("claims")
+    except InvalidToken as why:
+        yield TokenFinding("claims", str(why))
 
 
-def signature(parts: Parts, keys: Keys | str) -> Finding:
+def check_signature(parts: TokenParts, keys: Keys | str) -> TokenFinding:
     """Return what the signature is found to be."""
     try:
-        kid, algorithm = named_key(parts.header)
+        kid, algorithm = key_of_header(parts.header)
         if isinstance(keys, str):
-            return Finding("signature", f"It cannot be verified: {keys}.")
+            return TokenFinding("signature", f"It cannot be verified: {keys}.")
         verify(parts, keys.get((kid, algorithm)))
-    except TokenRefused as why:
-        return Finding("signature", str(why))
-    return Finding("signature", remark=f"{algorithm}, key {kid}")
+    except InvalidToken as why:
+        return TokenFinding("signature", str(why))
+    return TokenFinding("signature", remark=f"{algorithm}, key {kid}")
 
 
-def remark(check: str, payload: Json) -> str:
+def describe_contents(check: str, payload: Json) -> str:
     """Return what a token says where a check looked."""
     if check == "times":
-        told = (f"{word} {moment(payload[name])}" for name, word in TIMES.items() if name in payload)
+        told = (f"{word} {format_time(payload[name])}" for name, word in TIMES.items() if name in payload)
         return ", ".join(told)
     if check == "scope":
         return " ".join(sorted(scopes_of(payload)))
     return ""
 
 
-def moment(seconds: object) -> str:
+def format_time(seconds: object) -> str:
     """Return a time as this machine's clock shows it."""
     try:
         return f"{datetime.fromtimestamp(float(str(seconds)), UTC).astimezone():%Y-%m-%d %H:%M:%S %Z}"

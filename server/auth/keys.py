@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt import PyJWTError
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from server.auth.authority import CannotVerify, Json, TokenRefused, json_object
+from server.auth.authority import InvalidToken, Json, VerificationUnavailable, parse_object
 from server.base.settings import LOOPBACK, is_url
 
 # Keys: what an identity provider signs tokens with, as far as it is taken.
@@ -31,11 +31,11 @@ ALGORITHMS: Mapping[str, RSAAlgorithm | ECAlgorithm] = {
 }
 FAMILIES = {"RSA": ("RS256", ("n", "e")), "EC": ("ES256", ("x", "y", "crv"))}  # what signs, and what makes the key
 NOT_PUBLIC = frozenset(("d", "p", "q", "dp", "dq", "qi", "oth", "k"))
-Keys = Mapping[tuple[str, str], "Key"]  # by kid and algorithm
+Keys = Mapping[tuple[str, str], "SigningKey"]  # by kid and algorithm
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class SigningKey:
     """A public key with the name that tokens give it and the one algorithm that it is for."""
 
     kid: str
@@ -51,17 +51,17 @@ def read_keys(published: Json) -> Keys:
     """Return the keys of a key set that may verify tokens; of two different ones of a name, none."""
     entries = published.get("keys")
     read = [key for entry in (entries if isinstance(entries, list) else []) for key in keys_of(entry)]
-    read.sort(key=named)
-    groups = ((name, list(of_name)) for name, of_name in groupby(read, named))
+    read.sort(key=key_id)
+    groups = ((name, list(of_name)) for name, of_name in groupby(read, key_id))
     return {name: keys[0] for name, keys in groups if all(key.material == keys[0].material for key in keys)}
 
 
-def named(key: Key) -> tuple[str, str]:
+def key_id(key: SigningKey) -> tuple[str, str]:
     """Return what a key is found by."""
     return key.kid, key.algorithm
 
 
-def keys_of(entry: object) -> Iterator[Key]:
+def keys_of(entry: object) -> Iterator[SigningKey]:
     """Yield the key of an entry of a key set, where it is one that may verify tokens."""
     if not isinstance(entry, dict) or not NOT_PUBLIC.isdisjoint(entry):
         return
@@ -76,7 +76,7 @@ def keys_of(entry: object) -> Iterator[Key]:
     except (PyJWTError, ValueError):
         return
     if is_strong(material):
-        yield Key(str(kid), algorithm, material)
+        yield SigningKey(str(kid), algorithm, material)
 
 
 def is_kid(kid: object) -> bool:
@@ -108,30 +108,30 @@ MOST_BYTES = 256 * 1024
 ASKS_FOR = {"Accept": "application/json", "Accept-Encoding": "identity"}
 
 
-class ProviderDown(Exception):
+class ProviderUnavailable(Exception):
     """The keys of the identity provider cannot be had; says why, to operators."""
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class OidcProvider:
     """An identity provider: its issuer, and where its metadata is read."""
 
     issuer: str
     discovery: str
 
     async def keys(self) -> Keys:
-        """Return the keys that it publishes now; ProviderDown where they cannot be had."""
+        """Return the keys that it publishes now; ProviderUnavailable where they cannot be had."""
         limits = httpx2.Timeout(WHOLE_SECONDS, connect=CONNECT_SECONDS)
-        async with httpx2.AsyncClient(verify=trust(), timeout=limits, headers=ASKS_FOR) as client:
-            metadata = await fetched(client, self.discovery)
+        async with httpx2.AsyncClient(verify=ssl_context(), timeout=limits, headers=ASKS_FOR) as client:
+            metadata = await fetch_json(client, self.discovery)
             if metadata.get("issuer") != self.issuer:
-                raise ProviderDown(f"{self.discovery} is of another issuer than {self.issuer}")
+                raise ProviderUnavailable(f"{self.discovery} is of another issuer than {self.issuer}")
             address = metadata.get("jwks_uri")
             if not isinstance(address, str) or not self.leads_to(address):
-                raise ProviderDown(f"the jwks_uri of {self.discovery} is no https address")
-            keys = read_keys(await fetched(client, address))
+                raise ProviderUnavailable(f"the jwks_uri of {self.discovery} is no https address")
+            keys = read_keys(await fetch_json(client, address))
         if not keys:
-            raise ProviderDown(f"{address} has no key for RS256 or ES256")
+            raise ProviderUnavailable(f"{address} has no key for RS256 or ES256")
         return keys
 
     def leads_to(self, address: str) -> bool:
@@ -143,27 +143,27 @@ class Provider:
         return urlsplit(address).hostname in (*beside, *LOOPBACK)
 
 
-async def fetched(client: httpx2.AsyncClient, url: str) -> Json:
-    """Return the JSON object at an address; ProviderDown where there is none within the bounds."""
+async def fetch_json(client: httpx2.AsyncClient, url: str) -> Json:
+    """Return the JSON object at an address; ProviderUnavailable where there is none within the bounds."""
     body = bytearray()
     try:
         async with asyncio.timeout(WHOLE_SECONDS), client.stream("GET", url) as answer:
             if answer.status_code != httpx2.codes.OK:
-                raise ProviderDown(f"{url} answered {answer.status_code}")
+                raise ProviderUnavailable(f"{url} answered {answer.status_code}")
             async for part in answer.aiter_raw():
                 body += part
                 if len(body) > MOST_BYTES:
-                    raise ProviderDown(f"{url} answered more than {MOST_BYTES} bytes")
+                    raise ProviderUnavailable(f"{url} answered more than {MOST_BYTES} bytes")
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as fault:
-        raise ProviderDown(f"{url} cannot be read: {type(fault).__name__} {fault}") from fault
+        raise ProviderUnavailable(f"{url} cannot be read: {type(fault).__name__} {fault}") from fault
     try:
-        return json_object(bytes(body))
-    except TokenRefused as fault:
-        raise ProviderDown(f"{url} answered no JSON object") from fault
+        return parse_object(bytes(body))
+    except InvalidToken as fault:
+        raise ProviderUnavailable(f"{url} answered no JSON object") from fault
 
 
 @cache
-def trust() -> SSLContext:
+def ssl_context() -> SSLContext:
     """Return whom connections trust; SSL_CERT_FILE and SSL_CERT_DIR name authorities of one's own."""
     return httpx2.create_ssl_context()
 
@@ -178,7 +178,7 @@ log = logging.getLogger("tieout.tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
+class RefreshTimes:
     """Seconds: between two looks, until what was read serves no more, and after a look until the next one."""
 
     every: float = 300.0
@@ -189,7 +189,7 @@ class Times:
 class KeyCache:
     """The keys of one identity provider, in one process."""
 
-    def __init__(self, read: Callable[[], Awaitable[Keys]], times: Times = Times()) -> None:
+    def __init__(self, read: Callable[[], Awaitable[Keys]], times: RefreshTimes = RefreshTimes()) -> None:
         self._read = read
         self._times = times
         self._keys: Keys = {}
@@ -197,14 +197,14 @@ class KeyCache:
         self._fault: str | None = None
         self._looking: asyncio.Task[None] | None = None
 
-    async def key(self, kid: str, algorithm: str) -> Key | None:
-        """Return a key that is published, None where there is no such; CannotVerify where that cannot be known."""
+    async def key(self, kid: str, algorithm: str) -> SigningKey | None:
+        """Return a published key, None if there is none; VerificationUnavailable while the provider is down."""
         found = self._known().get((kid, algorithm))
         if found is None:
             await self._look()
             found = self._known().get((kid, algorithm))
         if found is None and self._fault is not None:
-            raise CannotVerify
+            raise VerificationUnavailable
         return found
 
     async def watch(self) -> None:
@@ -230,7 +230,7 @@ class KeyCache:
             if self._fault is not None:
                 log.info("the keys of the identity provider are read again")
             self._fault = None
-        except ProviderDown as fault:
+        except ProviderUnavailable as fault:
             if self._fault is None:
                 log.warning("the keys of the identity provider cannot be read", extra={"reason": str(fault)})
             self._fault = str(fault)

@@ -14,7 +14,7 @@ from engine.model.feeds import Source
 # Kept keys: secrets that are made once, and kept for their owner alone.
 
 
-def made_once(path: Path) -> str:
+def read_or_create_key(path: Path) -> str:
     """Return the key that a file holds, made where there is none; several who ask at once are told the same."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,24 +68,24 @@ def secrets_of(sources: Iterable[Source], environment: Mapping[str, str]) -> tup
     return tuple(sorted(filter(str.strip, held)))
 
 
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return a text without some secrets, whole or by their passwords, and without what looks like a credential."""
-    known = known_in(tuple(secrets))
+    known = secrets_pattern(tuple(secrets))
     text = known.sub(MARK, text) if known else text
     for credential in CREDENTIALS:
         text = credential.sub(rf"\g<kept>{MARK}", text)
     return text
 
 
-def redacted_value(name: str, value: str, secrets: Iterable[str] = ()) -> str:
+def redact_value(name: str, value: str, secrets: Iterable[str] = ()) -> str:
     """Return the value of a name without secrets; nothing of one that is named as a credential."""
-    return MARK if re.search(rf"{NAME}$", name, FLAGS) else redacted(value, secrets)
+    return MARK if re.search(rf"{NAME}$", name, FLAGS) else redact(value, secrets)
 
 
 @lru_cache(maxsize=64)
-def known_in(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
+def secrets_pattern(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
     """Return what finds some secrets in any of the ways they are written, the longest first."""
-    written = {form for secret in secrets for part in (secret, *passwords(secret)) for form in forms(part)}
+    written = {form for secret in secrets for part in (secret, *passwords(secret)) for form in spellings(part)}
     found = [
         re.escape(form) if len(form) >= SHORT else rf"(?<!\w){re.escape(form)}(?!\w)"
         for form in sorted(written, key=len, reverse=True)
@@ -105,7 +105,7 @@ def passwords(secret: str) -> Iterator[str]:
         yield re.sub(r"\\(.)|''", lambda escaped: escaped[1] or "'", named["value"].strip("'\"{}"))
 
 
-def forms(secret: str) -> set[str]:
+def spellings(secret: str) -> set[str]:
     """Return the ways in which a secret is written: as it stands, percent-decoded and encoded, its quotes doubled."""
     both = {secret, unquote(secret)}
     encoded = {quote(form, safe="") for form in both}

@@ -28,7 +28,7 @@ class Principal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class MinimumRate:
     """A rate that is to be held on the whole, once some time has passed."""
 
     bytes_a_second: int = 16 << 10
@@ -46,7 +46,7 @@ class StoreDown(Exception):
     """A store cannot be reached or does not answer in time; says which, never with what credentials."""
 
 
-class NoRoom(StoreDown):
+class VolumeFull(StoreDown):
     """The volume of files is as full as it may be."""
 
 
@@ -55,7 +55,7 @@ class StoreFull(StoreDown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadsAsked:
+class LoadQuery:
     """Which attempts to show: those that hold every one of these, the most recent first."""
 
     bindings: Collection[str]  # feeds that may be seen, or the one asked for
@@ -67,7 +67,7 @@ class LoadsAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadTally:
+class LoadCount:
     """How many attempts of a feed are of one status, and when the latest of them ended."""
 
     binding: str
@@ -139,7 +139,7 @@ class Files(Protocol):
         """Return those of some ids under which a file is available; StoreDown."""
 
 
-class Arrived(Enum):
+class UploadState(Enum):
     """How far an upload is."""
 
     NO = "reserved"
@@ -156,7 +156,7 @@ class Upload:
     name: str
     mime_type: str
     size_bytes: int
-    arrived: Arrived = Arrived.NO
+    arrived: UploadState = UploadState.NO
     sha256: str | None = None  # of what came
     created_at: datetime
     expires_at: datetime
@@ -188,7 +188,7 @@ class Uploads(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ClaimsRecord:
     """What a caller's token said last, and when."""
 
     claims: Mapping[str, tuple[str, ...]]
@@ -198,14 +198,14 @@ class Seen:
 class Principals(Protocol):
     """What each caller's token said last: downloads carry none."""
 
-    def record(self, subject: str, seen: Seen) -> None:
+    def record(self, subject: str, seen: ClaimsRecord) -> None:
         """Take note of what a token said, unless another said something later; StoreDown."""
 
-    def last(self, subject: str) -> Seen | None:
+    def last(self, subject: str) -> ClaimsRecord | None:
         """Return what a caller's token said last, None where none was seen; StoreDown."""
 
 
-class Loads(Protocol):
+class LoadHistory(Protocol):
     """The history of loads."""
 
     def begin(self, attempt: LoadAttempt) -> None:
@@ -214,7 +214,7 @@ class Loads(Protocol):
     def finish(self, attempt: LoadAttempt) -> None:
         """Record how an attempt ended, once; an attempt that is not running any more stays as it is."""
 
-    def find(self, asked: LoadsAsked) -> Sequence[LoadAttempt]:
+    def find(self, asked: LoadQuery) -> Sequence[LoadAttempt]:
         """Return attempts in the order in which they began, the latest first."""
 
     def get(self, load_id: str) -> LoadAttempt | None:
@@ -226,7 +226,7 @@ class Loads(Protocol):
     def running(self) -> Sequence[LoadAttempt]:
         """Return the attempts that have not ended, as far as is known."""
 
-    def tally(self) -> Sequence[LoadTally]:
+    def tally(self) -> Sequence[LoadCount]:
         """Return the attempts of every feed, counted by status."""
 
     def last_due(self, binding: str) -> datetime | None:

@@ -22,7 +22,7 @@ END = re.compile(r"[1-9][0-9]{0,11}")
 OWNER_DIGITS = 16
 
 
-class Purpose(Enum):
+class LinkPurpose(Enum):
     """What a link is for."""
 
     GET = "get"
@@ -38,19 +38,19 @@ class LinkExpired(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class LinkSigner:
     """Makes and reads the links of one deployment."""
 
     base_url: str
     key: str
 
-    def make(self, purpose: Purpose, file_id: str, owner: str, ends: int) -> str:
+    def make(self, purpose: LinkPurpose, file_id: str, owner: str, ends: int) -> str:
         """Return a link that opens a file of an owner until a time, in seconds since 1970."""
         signed = {"owner": owner_mark(owner), "ends": str(ends)}
         query = urlencode({**signed, "signature": self._sign(purpose, file_id, signed)})
         return f"{self.base_url}{PATH}{file_id}?{query}"
 
-    def read(self, purpose: Purpose, file_id: str, asked: Sequence[tuple[str, str]], now: float) -> str:
+    def read(self, purpose: LinkPurpose, file_id: str, asked: Sequence[tuple[str, str]], now: float) -> str:
         """Return the mark of the owner of a link that is good; BadLink or LinkExpired where it is not."""
         query = dict(asked)
         if sorted(name for name, _ in asked) != ["ends", "owner", "signature"] or not FILE_ID.fullmatch(file_id):
@@ -63,7 +63,7 @@ class Links:
             raise LinkExpired
         return query["owner"]
 
-    def _sign(self, purpose: Purpose, file_id: str, query: Mapping[str, str]) -> str:
+    def _sign(self, purpose: LinkPurpose, file_id: str, query: Mapping[str, str]) -> str:
         text = "\n".join((purpose.value, file_id, query["owner"], query["ends"]))
         return hmac.new(self.key.encode(), text.encode(errors="replace"), sha256).hexdigest()
 
@@ -101,33 +101,33 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RemoteFile:
     """Where a file is: a host, and what to ask it for."""
 
     host: Host
     target: str
 
-    def led_to(self, location: str) -> "Place":
+    def led_to(self, location: str) -> "RemoteFile":
         """Return where a redirect leads that is met here; ValueError where it leads to no place."""
-        return read_place(urljoin(f"https://{self.host}{self.target}", location))
+        return parse_remote_file(urljoin(f"https://{self.host}{self.target}", location))
 
 
-def read_hosts(text: str) -> tuple[Host, ...]:
+def parse_hosts(text: str) -> tuple[Host, ...]:
     """Return the hosts of a setting, separated by commas; ValueError names the first that is none."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    return tuple(read_host(ENTRY.fullmatch(part), part) for part in parts)
+    return tuple(parse_host(ENTRY.fullmatch(part), part) for part in parts)
 
 
-def read_place(address: str) -> Place:
+def parse_remote_file(address: str) -> RemoteFile:
     """Return where an address leads; ValueError where it is no https address of a file."""
     plain = address.partition("#")[0]
     parts = ADDRESS.fullmatch(plain) if len(plain) <= LONGEST else None
-    host = read_host(parts, address)
+    host = parse_host(parts, address)
     target = parts["target"] if parts else ""
-    return Place(host, target if target.startswith("/") else f"/{target}")
+    return RemoteFile(host, target if target.startswith("/") else f"/{target}")
 
 
-def read_host(parts: re.Match[str] | None, said: str) -> Host:
+def parse_host(parts: re.Match[str] | None, said: str) -> Host:
     """Return the host that stands in a text; ValueError where it is none."""
     if parts is None:
         raise ValueError(said)

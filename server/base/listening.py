@@ -20,22 +20,22 @@ NO_ROOM = 1.0  # seconds until a connection is tried again that could not be tak
 log = logging.getLogger("tieout.server")
 
 
-class PortTaken(BadSetting):
+class PortInUse(BadSetting):
     """Somebody else listens where this server should."""
 
 
 def listen(settings: Settings) -> socket.socket:
-    """Return a socket that listens where the settings say for clients; PortTaken where that is not free."""
-    return socket_at(settings.host, settings.port, "SVC_PORT")
+    """Return a socket that listens where the settings say for clients; PortInUse where that is not free."""
+    return bind_socket(settings.host, settings.port, "SVC_PORT")
 
 
 def listen_to_operators(settings: Settings) -> socket.socket:
-    """Return a socket that listens where the settings say for operators; PortTaken where that is not free."""
-    return socket_at(*settings.ops_address, "SVC_OPS_BIND")
+    """Return a socket that listens where the settings say for operators; PortInUse where that is not free."""
+    return bind_socket(*settings.ops_address, "SVC_OPS_BIND")
 
 
-def socket_at(host: str, port: int, variable: str) -> socket.socket:
-    """Return a socket that listens; PortTaken names the setting that takes another place."""
+def bind_socket(host: str, port: int, variable: str) -> socket.socket:
+    """Return a socket that listens; PortInUse names the setting that takes another place."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio turns Nagle's algorithm off only where a socket names TCP; with it on, answers wait 40 ms for an ACK
     opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -46,11 +46,11 @@ def socket_at(host: str, port: int, variable: str) -> socket.socket:
     except OSError as fault:
         opened.close()
         words = f"cannot listen on {host}:{port} ({fault.strerror}); choose another port with {variable}"
-        raise PortTaken(words) from fault
+        raise PortInUse(words) from fault
     return opened
 
 
-class Taking:
+class Acceptor:
     """Takes the connections of a listening socket that others may take from, too."""
 
     def __init__(

@@ -14,9 +14,9 @@ ANY_TYPE = "application/octet-stream"
 UNNAMED = "attachment"
 
 
-def read_name(name: str) -> str:
+def validate_name(name: str) -> str:
     """Return the name of a file; BadArguments where it is no name, or a path."""
-    if not name.strip() or len(name) > LONGEST or tidied_name(name) != unicodedata.normalize("NFC", name):
+    if not name.strip() or len(name) > LONGEST or sanitize_name(name) != unicodedata.normalize("NFC", name):
         raise BadArguments(
             f"The filename takes a name of 1 to {LONGEST} characters without folders, control characters or blanks "
             "around it.",
@@ -27,14 +27,14 @@ def read_name(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def tidied_name(name: str) -> str:
+def sanitize_name(name: str) -> str:
     """Return what is fit for a name of what somebody else called a file; the end stays, for it tells the kind."""
     last = FOLDERS.split(unicodedata.normalize("NFC", name))[-1]
     seen = "".join(character for character in last if unicodedata.category(character) not in UNSEEN).strip()
     return seen[-LONGEST:] if seen.strip(".") else UNNAMED
 
 
-def read_mime_type(text: str) -> str:
+def validate_mime_type(text: str) -> str:
     """Return the type of a file; BadArguments where it is none."""
     if not MIME_TYPE.fullmatch(text):
         raise BadArguments(
@@ -46,7 +46,7 @@ def read_mime_type(text: str) -> str:
     return text.lower()
 
 
-def tidied_mime_type(text: str) -> str:
+def sanitize_mime_type(text: str) -> str:
     """Return the type that somebody else says a file is of, without parameters; any where they say nothing of use."""
     plain = text.partition(";")[0].strip()
     return plain.lower() if MIME_TYPE.fullmatch(plain) else ANY_TYPE

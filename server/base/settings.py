@@ -8,8 +8,8 @@ from typing import TypeVar, get_type_hints
 from urllib.parse import urlsplit
 
 from engine.door import STATE, STORE
-from server.base.credentials import passwords, redacted
-from server.base.links import read_hosts
+from server.base.credentials import passwords, redact
+from server.base.links import parse_hosts
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SHORTEST_KEY = 32
@@ -141,7 +141,7 @@ class Settings:
     @property
     def base_url(self) -> str:
         """The origin that clients reach."""
-        return (self.public_url or f"http://{bracketed(self.host)}:{self.port}").rstrip("/")
+        return (self.public_url or f"http://{bracket_host(self.host)}:{self.port}").rstrip("/")
 
     @property
     def resource(self) -> str:
@@ -153,7 +153,7 @@ class Settings:
         """The origins that requests may come from, as browsers write them."""
         if self.many_users:
             return (self.base_url.lower().removesuffix(HTTPS_PORT),)
-        return tuple(f"http://{bracketed(host)}:{self.port}" for host in LOOPBACK)
+        return tuple(f"http://{bracket_host(host)}:{self.port}" for host in LOOPBACK)
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ class Settings:
         return self.oidc_discovery or f"{self.oidc_issuer}".rstrip("/") + DISCOVERY
 
 
-def bracketed(host: str) -> str:
+def bracket_host(host: str) -> str:
     """Return a host as URLs write it."""
     return f"[{host}]" if ":" in host else host
 
@@ -199,13 +199,13 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         else:
             read[known.name] = Path(text) if types[known.name] in (Path, Path | None) else text
     settings = Settings(**read)  # type: ignore[arg-type]  # each value was made of its field's type above
-    hold(settings)
+    validate(settings)
     return settings
 
 
-def hold(settings: Settings) -> None:
+def validate(settings: Settings) -> None:
     """Raise BadSetting where a setting does not hold."""
-    (hold_for_many if settings.many_users else hold_for_one)(settings)
+    (validate_many_users if settings.many_users else validate_single_user)(settings)
     if settings.port > LAST_PORT:
         raise BadSetting(f"SVC_PORT is '{settings.port}'; it takes a port, 1 to {LAST_PORT}")
     if settings.answer_tokens < SHORTEST_ANSWER:
@@ -223,7 +223,7 @@ def hold(settings: Settings) -> None:
     if settings.log_format not in LOG_FORMATS:
         raise BadSetting(f"SVC_LOG_FORMAT is '{settings.log_format}'; it takes {' or '.join(LOG_FORMATS)}")
     try:
-        read_hosts(settings.import_hosts)
+        parse_hosts(settings.import_hosts)
     except ValueError as named:
         raise BadSetting(f"SVC_FILE_IMPORT_HOSTS has '{named}'; it takes host names, as files.example.com") from None
     host, _, port = settings.ops_bind.rpartition(":")
@@ -231,7 +231,7 @@ def hold(settings: Settings) -> None:
         raise BadSetting(f"SVC_OPS_BIND is '{settings.ops_bind}'; it takes an address and a port, as 127.0.0.1:8769")
 
 
-def hold_for_one(settings: Settings) -> None:
+def validate_single_user(settings: Settings) -> None:
     """Raise BadSetting where a setting does not go with a server of one user."""
     if settings.host not in LOOPBACK:
         raise BadSetting(
@@ -240,11 +240,11 @@ def hold_for_one(settings: Settings) -> None:
         )
 
 
-def hold_for_many(settings: Settings) -> None:
+def validate_many_users(settings: Settings) -> None:
     """Raise BadSetting where a setting does not go with a server of many users."""
     if not is_origin(settings.public_url, "https"):
         raise BadSetting(
-            f"SVC_BASE_URL is '{redacted(settings.public_url or '')}'; with SVC_OIDC_ISSUER it takes the public https "
+            f"SVC_BASE_URL is '{redact(settings.public_url or '')}'; with SVC_OIDC_ISSUER it takes the public https "
             "origin, without a path"
         )
     if settings.public_url != settings.origins[0]:
@@ -252,10 +252,10 @@ def hold_for_many(settings: Settings) -> None:
             f"SVC_BASE_URL is '{settings.public_url}'; write it as {settings.origins[0]}, for tokens are held to the "
             "letter of it"
         )
-    if not is_url(settings.oidc_issuer, "https") and not is_here(settings.oidc_issuer):
-        raise BadSetting(f"SVC_OIDC_ISSUER is '{redacted(settings.oidc_issuer or '')}'; it takes an https URL")
+    if not is_url(settings.oidc_issuer, "https") and not is_loopback_url(settings.oidc_issuer):
+        raise BadSetting(f"SVC_OIDC_ISSUER is '{redact(settings.oidc_issuer or '')}'; it takes an https URL")
     if not is_url(settings.discovery, "http", "https"):
-        raise BadSetting(f"SVC_OIDC_DISCOVERY is '{redacted(settings.discovery)}'; it takes a URL")
+        raise BadSetting(f"SVC_OIDC_DISCOVERY is '{redact(settings.discovery)}'; it takes a URL")
     if settings.dev_key is not None:
         raise BadSetting("MCP_DEV_KEY is the key of one user; take it out, or SVC_OIDC_ISSUER")
     if settings.signing_key is None:
@@ -282,6 +282,6 @@ def is_url(url: str | None, *schemes: str) -> bool:
     )
 
 
-def is_here(url: str | None) -> bool:
+def is_loopback_url(url: str | None) -> bool:
     """Tell whether a text is a URL of this machine."""
     return is_url(url, "http") and urlsplit(f"{url}").hostname in LOOPBACK

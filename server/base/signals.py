@@ -18,10 +18,10 @@ def interrupt_on_sigterm() -> None:
     os.set_blocking(writing, False)
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    Thread(target=pass_on, args=(reading,), daemon=True).start()
+    Thread(target=forward_sigterm, args=(reading,), daemon=True).start()
 
 
-def pass_on(reading: int) -> None:
+def forward_sigterm(reading: int) -> None:
     """Interrupt this process at the first SIGTERM."""
     while os.read(reading, 1)[0] != signal.SIGTERM:
         pass
@@ -31,7 +31,7 @@ def pass_on(reading: int) -> None:
 PR_SET_PDEATHSIG = 1
 
 
-def end_with(parent: int) -> bool:
+def die_with_parent(parent: int) -> bool:
     """Have this process killed when its parent is; tell whether that parent is still there."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

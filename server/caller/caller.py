@@ -16,7 +16,7 @@ from engine.model.notes import Note
 from engine.model.profiles import Profile
 from engine.present.answers.budget import DataRef
 from engine.report.snapshots import Kept, given, keep, opened
-from server.base.interfaces import Principal, Principals, Seen, Snapshots, StoreDown
+from server.base.interfaces import ClaimsRecord, Principal, Principals, Snapshots, StoreDown
 from server.caller.feeds import CallerFeeds, Feeds
 from server.caller.files import Archive, CallerFiles
 from server.caller.importer import Importer
@@ -117,7 +117,7 @@ class Recorder:
                     return
             for subject, (principal, at) in due.items():
                 try:
-                    self._principals.record(subject, Seen(claims=principal.claims, at=at))
+                    self._principals.record(subject, ClaimsRecord(claims=principal.claims, at=at))
                 except StoreDown as down:
                     self._noted.pop(subject, None)  # so that the next call is written down
                     log.info("a caller was not written down: %s", down)

@@ -10,8 +10,8 @@ from engine.books.visible_feeds import FeedSeen, feeds_seen
 from engine.model.calendar.periods import Span
 from engine.model.errors import Unavailable
 from engine.model.feeds import Binding, Filling, LoadAttempt, LoadStatus
-from server.base.credentials import redacted, redacted_value, secrets_of
-from server.base.interfaces import Loads, LoadsAsked, StoreDown
+from server.base.credentials import redact, redact_value, secrets_of
+from server.base.interfaces import LoadHistory, LoadQuery, StoreDown
 
 SUCCESS = (LoadStatus.SUCCESS,)
 STILL_WORKING = (
@@ -27,11 +27,11 @@ class Feeds:
     """The feeds of an instance, without secrets, and the history of their loads; compared by identity."""
 
     bindings: Mapping[str, Binding]
-    loads: Loads
+    loads: LoadHistory
     secrets: tuple[str, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, bindings: Mapping[str, Binding], loads: Loads, environment: Mapping[str, str]) -> "Feeds":
+    def of(cls, bindings: Mapping[str, Binding], loads: LoadHistory, environment: Mapping[str, str]) -> "Feeds":
         """Return feeds without the secrets that the environment holds for their sources."""
         secrets = secrets_of((binding.source for binding in bindings.values()), environment)
         return cls({key: without_secrets(binding, secrets) for key, binding in bindings.items()}, loads, secrets)
@@ -42,16 +42,16 @@ def without_secrets(binding: Binding, secrets: Collection[str]) -> Binding:
 
     def plain(name: str, filling: Filling) -> Filling:
         values = {
-            redacted(found, secrets): redacted_value(name, to, secrets) for found, to in (filling.values or {}).items()
+            redact(found, secrets): redact_value(name, to, secrets) for found, to in (filling.values or {}).items()
         }
-        constant = None if filling.constant is None else redacted_value(name, filling.constant, secrets)
+        constant = None if filling.constant is None else redact_value(name, filling.constant, secrets)
         return replace(filling, values=values or None, constant=constant)
 
     return replace(
         binding,
-        extract=redacted(binding.extract, secrets),
-        sheet=binding.sheet and redacted(binding.sheet, secrets),
-        parameters={name: redacted_value(name, value, secrets) for name, value in binding.parameters.items()},
+        extract=redact(binding.extract, secrets),
+        sheet=binding.sheet and redact(binding.sheet, secrets),
+        parameters={name: redact_value(name, value, secrets) for name, value in binding.parameters.items()},
         fillings={column: plain(column, filling) for column, filling in binding.fillings.items()},
     )
 
@@ -90,7 +90,7 @@ class CallerFeeds:
         """Return attempts to load some of these feeds, the latest first; Unavailable where the history is."""
         seen = self.seen
         cut = [key for key in bindings if not seen[key].whole]
-        asked = LoadsAsked(bindings=list(bindings), cut=cut, span=span, statuses=statuses, limit=limit)
+        asked = LoadQuery(bindings=list(bindings), cut=cut, span=span, statuses=statuses, limit=limit)
         with history():
             return [shown for attempt in self.feeds.loads.find(asked) if (shown := self._shown(attempt))]
 
@@ -120,7 +120,7 @@ class CallerFeeds:
         if feed is None or feed.binding.target != attempt.target:
             return None
         shown = feed.attempt(attempt)
-        return replace(shown, message=shown.message and redacted(shown.message, self.feeds.secrets))
+        return replace(shown, message=shown.message and redact(shown.message, self.feeds.secrets))
 
 
 @contextmanager

@@ -17,13 +17,13 @@ from engine.present.exports.about import Made
 from engine.present.exports.document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.snapshots import Kept, permission_from, permission_json, still_allows
-from server.base.credentials import made_once
-from server.base.interfaces import File, Files, Principal, Principals, Seen, StoreDown, Uploads
-from server.base.links import FILE_ID, Links, Purpose
+from server.base.credentials import read_or_create_key
+from server.base.interfaces import ClaimsRecord, File, Files, Principal, Principals, StoreDown, Uploads
+from server.base.links import FILE_ID, LinkPurpose, LinkSigner
 from server.base.settings import Settings
 from server.stores.disk import Volume
 from server.stores.files import PostgresFiles, PostgresPrincipals, PostgresUploads
-from server.stores.postgres import Lends
+from server.stores.postgres import ConnectionProvider
 
 RETRY_AFTER_MS = 2000
 KEY_FILE = "signing.key"
@@ -70,7 +70,7 @@ class Archive:
     uploads: Uploads
     principals: Principals
     volume: Volume
-    links: Links
+    links: LinkSigner
     terms: Terms
 
     def sweep(self) -> None:
@@ -80,14 +80,16 @@ class Archive:
         self.volume.drop(found - {*self.files.known(found), *self.uploads.known(found)})
 
 
-def archive_of(settings: Settings, database: Lends) -> Archive:
+def archive_of(settings: Settings, database: ConnectionProvider) -> Archive:
     """Return the files of a deployment, known in its database."""
     return Archive(
         files=PostgresFiles(database),
         uploads=PostgresUploads(database),
         principals=PostgresPrincipals(database),
         volume=Volume(settings.files, settings.free_megabytes),
-        links=Links(settings.base_url, settings.signing_key or made_once(settings.state_folder / KEY_FILE)),
+        links=LinkSigner(
+            settings.base_url, settings.signing_key or read_or_create_key(settings.state_folder / KEY_FILE)
+        ),
         terms=Terms(
             file_seconds=settings.file_seconds,
             link_seconds=settings.link_seconds,
@@ -165,7 +167,7 @@ class CallerFiles:
                 created_at=made,
                 expires_at=made + timedelta(seconds=terms.file_seconds),
             )
-            self.archive.principals.record(owner, Seen(claims=self.principal.claims, at=made))
+            self.archive.principals.record(owner, ClaimsRecord(claims=self.principal.claims, at=made))
             if not self.archive.files.add(file, terms.quota_megabytes * MEGABYTE):
                 self.archive.volume.drop([file_id])
                 raise over_quota(terms)
@@ -180,14 +182,14 @@ class CallerFiles:
             file = self.archive.files.get(file_id, now()) if FILE_ID.fullmatch(file_id) else None
             if file is None or file.owner != self.principal.subject or not may_open(file, self.reader):
                 raise UnknownFile.of(file_id)
-            self.archive.principals.record(file.owner, Seen(claims=self.principal.claims, at=now()))
+            self.archive.principals.record(file.owner, ClaimsRecord(claims=self.principal.claims, at=now()))
         except StoreDown as down:
             raise unavailable() from down
         return self._given(file)
 
     def _given(self, file: File) -> Given:
         ends = min(now() + timedelta(seconds=self.archive.terms.link_seconds), file.expires_at)
-        url = self.archive.links.make(Purpose.GET, file.file_id, file.owner, int(ends.timestamp()))
+        url = self.archive.links.make(LinkPurpose.GET, file.file_id, file.owner, int(ends.timestamp()))
         return Given(file, url, ends)
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import httpcore2
 
 from engine.model.errors import BadArguments, Busy, HostNotAllowed, Unavailable
-from server.base.interfaces import Pace
-from server.base.links import Host, Place, read_hosts, read_place
+from server.base.interfaces import MinimumRate
+from server.base.links import Host, RemoteFile, parse_hosts, parse_remote_file
 from server.base.settings import Settings
 
 # Addresses on the network: what a name leads to, and which of it is public.
@@ -87,7 +87,7 @@ class NotPublic(Exception):
 class Watch:
     """How long whoever is asked may still take, and whether anybody waits for it."""
 
-    pace: Pace
+    pace: MinimumRate
     begun: float
     ends: float
     stop: Callable[[], None]
@@ -189,7 +189,7 @@ MOST_REDIRECTS = 3
 REDIRECTS = (301, 302, 303, 307, 308)
 PASSING = (408, 425, 429)  # what another try may mend, beside all that is the host's fault
 RETRY_AFTER_MS = 2000
-NOWHERE = Place(Host(""), "/")
+NOWHERE = RemoteFile(Host(""), "/")
 HEADERS = (("Accept", "*/*"), ("Accept-Encoding", "identity"), ("User-Agent", "tieout"), ("Connection", "close"))
 EXAMPLE = "https://files.example.com/budget.csv"
 NO_ADDRESS = "The download_url takes the https address of a file as its host gave it: a host name, and no login."
@@ -212,7 +212,7 @@ class Importer:
         hosts: Sequence[Host],
         seconds: float,
         *,
-        pace: Pace | None = None,
+        pace: MinimumRate | None = None,
         resolve: Resolve = system_addresses,
         closed: Sequence[Network] = NOT_PUBLIC,
         trust: SSLContext | None = None,
@@ -220,7 +220,7 @@ class Importer:
         """`seconds` are what a file may take, `closed` are networks that are never connected to."""
         self._hosts = frozenset(hosts)
         self._seconds = seconds
-        self._pace = pace or Pace()
+        self._pace = pace or MinimumRate()
         self._names = Names(resolve)
         self._closed = closed
         self._trust = trust
@@ -230,7 +230,7 @@ class Importer:
     def opened(self, address: str, stop: Callable[[], None]) -> Iterator[Found]:
         """Open what an address leads to; a Refusal where that is no file, or while its bytes are read."""
         try:
-            place = read_place(address)
+            place = parse_remote_file(address)
         except ValueError:
             raise BadArguments(NO_ADDRESS, field=FIELD, example={"download_url": EXAMPLE}) from None
         if place.host not in self._hosts:
@@ -245,7 +245,7 @@ class Importer:
         finally:
             self._places.release()
 
-    def _answer(self, place: Place, watch: Watch, connections: ExitStack) -> httpcore2.Response:
+    def _answer(self, place: RemoteFile, watch: Watch, connections: ExitStack) -> httpcore2.Response:
         """Return what is answered at a place, or where it leads to."""
         asked = place.host
         for _ in range(1 + MOST_REDIRECTS):
@@ -262,7 +262,7 @@ class Importer:
         raise self._not_allowed(asked, f"{asked} leads on and on. Take the address of the file itself.")
 
     @contextmanager
-    def _asked(self, place: Place, watch: Watch) -> Iterator[httpcore2.Response]:
+    def _asked(self, place: RemoteFile, watch: Watch) -> Iterator[httpcore2.Response]:
         """Ask a host for a file, over a connection of its own; nothing of the caller goes along."""
         url = httpcore2.URL(
             scheme=b"https", host=place.host.name.encode(), port=place.host.port, target=place.target.encode()
@@ -296,7 +296,7 @@ class Importer:
 
 def importer_of(settings: Settings) -> Importer:
     """Return the importer of a deployment."""
-    return Importer(read_hosts(settings.import_hosts), OF_THE_DEADLINE * settings.deadline_seconds)
+    return Importer(parse_hosts(settings.import_hosts), OF_THE_DEADLINE * settings.deadline_seconds)
 
 
 def found_in(answer: httpcore2.Response, asked: Host) -> Found:

@@ -16,11 +16,10 @@ from engine.model.errors import (
     TransformRefused,
     Unavailable,
 )
-from sandbox.job import MOST_FRAME_BYTES, Cell, Column, ColumnKind, FailureKind, Job, Outcome
-from sandbox.pool import Busy as NoPlace
-from sandbox.pool import Pool
+from sandbox.job import MOST_FRAME_BYTES, CellValue, ColumnKind, FailureKind, Job, JobResult, OutputColumn
+from sandbox.pool import Pool, PoolBusy
 from sandbox.render import Renderer
-from server.telemetry.logs import forbidden
+from server.telemetry.logs import log_forbidden_script
 
 FIELD = "transform_code"
 RETRY_AFTER_MS = 1000
@@ -67,19 +66,19 @@ class CallerScripts:
             )
         try:
             outcome = self.workshop.pool.run(Job(code=code, frames=streams), self.stop)
-        except NoPlace:
+        except PoolBusy:
             raise Busy(
                 "Every place for scripts is taken. Call again shortly, one chart at a time.",
                 retry_after_ms=RETRY_AFTER_MS,
             ) from None
         if outcome.failure is not None:
             if outcome.failure.kind == "forbidden":
-                forbidden(self.subject, tool, outcome.failure.message)
+                log_forbidden_script(self.subject, tool, outcome.failure.message)
             raise refusal(outcome, frames)
         return Left(frame_of(outcome), outcome.printed)
 
     def draw(self, vega_lite: Mapping[str, Any], form: Literal["svg", "png"]) -> bytes:
-        """Return the picture of a chart; RenderFailed says why there is none."""
+        """Return the picture of a chart; RenderError says why there is none."""
         self.stop()
         return self.workshop.renderer.render(vega_lite, form)
 
@@ -99,7 +98,7 @@ FAILURES: Mapping[FailureKind, tuple[type[Refusal], str]] = {
 }
 
 
-def refusal(outcome: Outcome, frames: Sequence[pl.DataFrame]) -> Refusal:
+def refusal(outcome: JobResult, frames: Sequence[pl.DataFrame]) -> Refusal:
     """Return what to tell of a script that left no table: line, cause, and what to use instead."""
     assert outcome.failure is not None  # noqa: S101 - who calls has looked
     kind, words = FAILURES[outcome.failure.kind]
@@ -110,13 +109,13 @@ def refusal(outcome: Outcome, frames: Sequence[pl.DataFrame]) -> Refusal:
     return kind(f"{words}: {outcome.failure.message}.{printed}", field=FIELD, valid=columns)
 
 
-def frame_of(outcome: Outcome) -> pl.DataFrame:
+def frame_of(outcome: JobResult) -> pl.DataFrame:
     """Return the table of an outcome, typed."""
-    cells: Sequence[Sequence[Cell]] = list(zip(*outcome.rows, strict=True)) or [()] * len(outcome.columns)
+    cells: Sequence[Sequence[CellValue]] = list(zip(*outcome.rows, strict=True)) or [()] * len(outcome.columns)
     return pl.DataFrame([series_of(column, values) for column, values in zip(outcome.columns, cells, strict=True)])
 
 
-def series_of(column: Column, cells: Sequence[Any]) -> pl.Series:
+def series_of(column: OutputColumn, cells: Sequence[Any]) -> pl.Series:
     """Return one column of plain cells, typed."""
     if column.kind == "list":
         dtype = inner_of({type(item) for cell in cells if cell is not None for item in cell} - {type(None)})

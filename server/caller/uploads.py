@@ -9,9 +9,9 @@ from secrets import token_hex
 from engine.model.errors import BadArguments, UnknownFile, UploadIncomplete
 from engine.model.notes import Note
 from engine.model.requests import HostFile, UploadRequest
-from server.base.interfaces import Arrived, File, Principal, StoreDown, Upload
-from server.base.links import FILE_ID, Purpose
-from server.base.naming import ANY_TYPE, read_mime_type, read_name, tidied_mime_type, tidied_name
+from server.base.interfaces import File, Principal, StoreDown, Upload, UploadState
+from server.base.links import FILE_ID, LinkPurpose
+from server.base.naming import ANY_TYPE, sanitize_mime_type, sanitize_name, validate_mime_type, validate_name
 from server.caller.files import MEGABYTE, Archive, now, over_quota, unavailable
 from server.caller.importer import FIELD, Found, Importer
 
@@ -38,7 +38,7 @@ class CallerUploads:
 
     def begin(self, asked: UploadRequest) -> Reserved:
         """Reserve room for a file; QuotaExceeded where there is none, Unavailable where nothing can be kept."""
-        name, mime_type = read_name(asked.filename), read_mime_type(asked.mime_type)
+        name, mime_type = validate_name(asked.filename), validate_mime_type(asked.mime_type)
         most = self.archive.terms.upload_megabytes * MEGABYTE
         if not 0 < asked.size_bytes <= most:
             raise BadArguments(
@@ -48,7 +48,7 @@ class CallerUploads:
             )
         upload = self.reserve(name, mime_type, asked.size_bytes)
         ends = int(upload.expires_at.timestamp())
-        return Reserved(upload, self.archive.links.make(Purpose.PUT, upload.upload_id, upload.owner, ends))
+        return Reserved(upload, self.archive.links.make(LinkPurpose.PUT, upload.upload_id, upload.owner, ends))
 
     def complete(self, upload_id: str) -> File:
         """Return the file that an upload became; UploadIncomplete where its bytes have not come, UnknownFile."""
@@ -56,7 +56,7 @@ class CallerUploads:
             upload = self.archive.uploads.get(upload_id, now()) if FILE_ID.fullmatch(upload_id) else None
             if upload is None or upload.owner != self.principal.subject:
                 raise UnknownFile.of_upload(upload_id)
-            if upload.arrived is Arrived.NO:
+            if upload.arrived is UploadState.NO:
                 raise incomplete(upload)
             if not self.archive.volume.path(upload_id).is_file():
                 raise UnknownFile.of_upload(upload_id)
@@ -139,12 +139,12 @@ class CallerImports:
     def take(self, asked: HostFile) -> Imported:
         """Import a file; a Refusal where its host does not give it, or there is no room for it."""
         with self.importer.opened(asked.download_url, self.stop) as found:
-            sent = tidied_mime_type(found.mime_type)
-            said = tidied_mime_type(asked.mime_type or sent)
+            sent = sanitize_mime_type(found.mime_type)
+            said = sanitize_mime_type(asked.mime_type or sent)
             differs = ANY_TYPE not in (said, sent) and said != sent
             notes = [Note.of("type_differs", said=said, sent=sent)] if differs else []
             room = self._most if found.size is None else self._held_to(found.size)
-            with self.uploads.room(tidied_name(asked.file_name or ""), said, room) as upload:
+            with self.uploads.room(sanitize_name(asked.file_name or ""), said, room) as upload:
                 return Imported(self._filed(found, upload), notes)
 
     def _filed(self, found: Found, upload: Upload) -> File:

@@ -13,28 +13,28 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from server.auth.authority import Authority
-from server.base.listening import Taking
+from server.auth.authority import TokenVerifier
+from server.base.listening import Acceptor
 from server.base.settings import Settings
-from server.http.dispatch import GRACE, Dispatch
-from server.http.limits import Bounds, Connections, Messages
+from server.http.dispatch import GRACE, Dispatcher
+from server.http.limits import ConnectionLimits, ConnectionMonitor, MessageMiddleware
 from server.http.mcp_app import endpoint
-from server.http.routes import Authenticated, CancelOnDisconnect, Challenges, Identified
-from server.ops.readiness import TellsHealth, health_of
+from server.http.routes import AuthenticationMiddleware, CancelOnDisconnect, Challenges, RequestIdMiddleware
+from server.ops.readiness import HealthSource, health_endpoint
 from server.telemetry.metrics import CallMetrics
 
 KEPT_ALIVE = 5  # seconds that a connection stays open without a request
 CLOSES = (b"connection", b"close")
-BOUNDS = Bounds()
+BOUNDS = ConnectionLimits()
 
 
 def application(
-    dispatch: Dispatch,
-    authority: Authority,
+    dispatch: Dispatcher,
+    authority: TokenVerifier,
     settings: Settings,
-    health: TellsHealth,
+    health: HealthSource,
     metrics: CallMetrics,
-    bounds: Bounds = BOUNDS,
+    bounds: ConnectionLimits = BOUNDS,
     beside: Sequence[Route] = (),
 ) -> Starlette:
     """Return the application that clients reach; `beside` are routes that need no token."""
@@ -48,13 +48,13 @@ def application(
             watching.cancel_scope.cancel()
         dispatch.close()
 
-    mcp = Authenticated(
-        CancelOnDisconnect(Messages(manager.handle_request, bounds.seconds)), authority, settings, metrics
+    mcp = AuthenticationMiddleware(
+        CancelOnDisconnect(MessageMiddleware(manager.handle_request, bounds.seconds)), authority, settings, metrics
     )
     metadata = Challenges(settings).metadata_routes()
     return Starlette(
-        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_of(health)), *metadata, *beside],
-        middleware=[Middleware(Identified)],
+        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_endpoint(health)), *metadata, *beside],
+        middleware=[Middleware(RequestIdMiddleware)],
         lifespan=lifespan,
     )
 
@@ -67,7 +67,7 @@ class HttpServer(uvicorn.Server):
         app: Starlette,
         settings: Settings,
         ready: Callable[[], None] = lambda: None,
-        bounds: Bounds = BOUNDS,
+        bounds: ConnectionLimits = BOUNDS,
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -84,14 +84,15 @@ class HttpServer(uvicorn.Server):
         )
         self._ready = ready
         self._alone = settings.workers == 1
-        self._connections = Connections(bounds)
+        self._connections = ConnectionMonitor(bounds)
         self._leaves_at: float | None = None
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         """Begin to take connections, and say so."""
         await super().startup([])
         taking = [
-            Taking(shared, self.server_state.connections, self._protocol, alone=self._alone) for shared in sockets or []
+            Acceptor(shared, self.server_state.connections, self._protocol, alone=self._alone)
+            for shared in sockets or []
         ]
         self.servers = taking  # type: ignore[assignment]  # uvicorn closes them and waits for that
         self._ready()

@@ -32,7 +32,7 @@ from server.wire.arguments import Json, read_request
 Result = TypeVar("Result")
 
 
-class Waiting(NamedTuple, Generic[Result]):
+class QueuedCall(NamedTuple, Generic[Result]):
     """Work that waits for a thread."""
 
     work: Callable[[], Result]
@@ -43,7 +43,7 @@ class Lane:
     """Some threads, and the callers who wait for them."""
 
     def __init__(self, name: str, threads: int) -> None:
-        self._lines: dict[str, deque[Waiting[Any]]] = {}  # of each caller who waits, in the order of their turns
+        self._lines: dict[str, deque[QueuedCall[Any]]] = {}  # of each caller who waits, in the order of their turns
         self._running: Counter[str] = Counter()
         self._changed = Condition()
         self._closed = False
@@ -52,7 +52,7 @@ class Lane:
 
     def submit(self, caller: str, work: Callable[[], Result]) -> Future[Result]:
         """Queue some work of a caller, which must not raise: it answers its own faults."""
-        waiting = Waiting(work, Future[Result]())
+        waiting = QueuedCall(work, Future[Result]())
         with self._changed:
             self._lines.setdefault(caller, deque()).append(waiting)
             self._changed.notify()
@@ -68,7 +68,7 @@ class Lane:
         for waiting in left:
             waiting.turn.cancel()
 
-    def _withdraw(self, caller: str, waiting: Waiting[Any]) -> None:
+    def _withdraw(self, caller: str, waiting: QueuedCall[Any]) -> None:
         if not waiting.turn.cancelled():
             return
         with self._changed:
@@ -90,7 +90,7 @@ class Lane:
                 if caller in self._lines:  # whoever came meanwhile has waited longer for a turn
                     self._lines[caller] = self._lines.pop(caller)
 
-    def _next(self) -> tuple[str, Waiting[Any]] | None:
+    def _next(self) -> tuple[str, QueuedCall[Any]] | None:
         with self._changed:
             while not self._lines:
                 if self._closed:
@@ -120,12 +120,12 @@ GRACE = 5.0  # seconds that a call may compute beyond its deadline
 log = logging.getLogger("tieout")
 
 
-class CallerGone(Exception):
+class CallAbandoned(Exception):
     """Nobody waits for the answer any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallResult:
     """What a call answers: one JSON object as data and as text, whether it is an error, and the table for a widget."""
 
     result: Json
@@ -134,13 +134,13 @@ class Outcome:
     render_block: Json | None = None
 
     @classmethod
-    def refused(cls, result: Json) -> "Outcome":
+    def refused(cls, result: Json) -> "CallResult":
         """Return the outcome of a call that has no answer."""
         return cls(result, as_text(result), is_error=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Stopper:
+class StopCheck:
     """Tells a running call when to stop."""
 
     gone: Event
@@ -149,12 +149,12 @@ class Stopper:
     def __call__(self) -> None:
         """Raise where the call should not go on."""
         if self.gone.is_set():
-            raise CallerGone
+            raise CallAbandoned
         if monotonic() > self.deadline:
             raise DeadlineExceeded("The call took longer than its deadline. Ask for less at once.")
 
 
-class Dispatch:
+class Dispatcher:
     """Runs the calls of all callers in one process."""
 
     def __init__(
@@ -175,7 +175,7 @@ class Dispatch:
         self._leases = leases
         self._overrun = overrun
         telemetry.expect(tools)
-        self._in_flight: set[asyncio.Task[Outcome]] = set()
+        self._in_flight: set[asyncio.Task[CallResult]] = set()
         threads: Mapping[LaneName, int] = {
             "heavy": max(1, (os.cpu_count() or 1) // settings.workers),
             "light": LIGHT_THREADS,
@@ -198,7 +198,7 @@ class Dispatch:
 
     async def call(
         self, name: str, arguments: Mapping[str, Any], principal: Principal, fault: Refusal | None = None
-    ) -> Outcome:
+    ) -> CallResult:
         """Return the answer of one call; what goes wrong is an answer too, and told of as any other.
 
         `fault` is what was found wrong with its arguments before they came here.
@@ -209,7 +209,7 @@ class Dispatch:
                     raise fault
                 outcome = await self._admitted(await self._tool(name), arguments, principal)
             except Refusal as refusal:
-                outcome = Outcome.refused(refusal.as_data())
+                outcome = CallResult.refused(refusal.as_data())
             told.answered(outcome.result, outcome.text)
         return outcome
 
@@ -219,10 +219,10 @@ class Dispatch:
             raise UnknownName.of("tool", name, await self.offered(), field="tool", hint="tools/list lists the tools.")
         return tool
 
-    async def _admitted(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> Outcome:
+    async def _admitted(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> CallResult:
         deadline = monotonic() + self._deadline
         lease = await self._take(principal)
-        stop = Stopper(Event(), deadline)
+        stop = StopCheck(Event(), deadline)
         work = partial(copy_context().run, self._run, tool, arguments, principal, stop)
         turn = self._lanes[tool.lane].submit(principal.subject, work)
         ended = asyncio.create_task(self._until_ended(turn, lease, tool))
@@ -248,7 +248,7 @@ class Dispatch:
                 "Too many calls are in flight. Call again shortly, a few at a time.", retry_after_ms=RETRY_AFTER_MS
             ) from None
 
-    async def _until_ended(self, turn: Future[Outcome], lease: str, tool: Tool) -> Outcome:
+    async def _until_ended(self, turn: Future[CallResult], lease: str, tool: Tool) -> CallResult:
         late = asyncio.get_running_loop().call_later(self._deadline + GRACE, self._overrun, tool.name)
         try:
             return await asyncio.wrap_future(turn)
@@ -256,7 +256,7 @@ class Dispatch:
             late.cancel()
             await self._leases.give_back(lease)
 
-    def _out(self, ended: asyncio.Task[Outcome]) -> None:
+    def _out(self, ended: asyncio.Task[CallResult]) -> None:
         self._in_flight.remove(ended)
         self._telemetry.in_flight(len(self._in_flight))
 
@@ -264,25 +264,25 @@ class Dispatch:
         if tool.withheld(self._deployment) is not None:
             raise ToolDisabled.of(tool.name)
 
-    def _run(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal, stop: Stopper) -> Outcome:
+    def _run(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal, stop: StopCheck) -> CallResult:
         try:
             stop()
             self._hold_open(tool)
             asked = read_request(tool.shape, arguments)
             answer = tool.run(self._callers.of(principal, stop), asked)
             block = answer.render_block() if tool.widget else None
-            return Outcome(answer.result, as_text(answer.result), render_block=block)
+            return CallResult(answer.result, as_text(answer.result), render_block=block)
         except Refusal as refusal:
-            return Outcome.refused(refusal.as_data())
-        except CallerGone:
-            return Outcome.refused({})
+            return CallResult.refused(refusal.as_data())
+        except CallAbandoned:
+            return CallResult.refused({})
         except BaseException:  # the one place where anything else, a panic of Polars too, becomes an answer
             error_id = token_hex(8)
             log.exception("call of %s failed, error_id=%s", tool.name, error_id)
-            return Outcome.refused(internal(error_id))
+            return CallResult.refused(internal_error(error_id))
 
 
-def internal(error_id: str) -> Json:
+def internal_error(error_id: str) -> Json:
     """Return the answer to a fault of our own: an id that stands in the log, and nothing else."""
     return {
         "error": "Something failed inside the service. Report the error_id to whoever runs it.",

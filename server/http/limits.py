@@ -23,7 +23,7 @@ LOOKS = 10  # in the time that a client may take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class ConnectionLimits:
     """What a client may take."""
 
     seconds: float = 30.0  # over the headers of a request, over its body, without reading any more of an answer
@@ -31,24 +31,24 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ConnectionState:
     """How a connection stood, and since when."""
 
     request: Any  # the request that it is at or was at last, None before the first
     unread: int  # bytes of answers that the client has not taken
     since: float
 
-    def stands(self, now: "Seen") -> bool:
+    def stands(self, now: "ConnectionState") -> bool:
         """Tell whether it stands the same."""
         return self.request is now.request and self.unread == now.unread
 
 
-class Connections:
+class ConnectionMonitor:
     """The connections of a worker, held to their bounds."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: ConnectionLimits) -> None:
         self._bounds = bounds
-        self._seen: Mapping[H11Protocol, Seen] = {}
+        self._seen: Mapping[H11Protocol, ConnectionState] = {}
         self._next = 0.0
 
     def look(self, connections: Iterable[object]) -> None:
@@ -59,18 +59,18 @@ class Connections:
         self._next = now + self._bounds.seconds / LOOKS
         self._seen = {one: self._see(one, now) for one in known}
         for one, seen in self._seen.items():
-            if now - seen.since > self._bounds.seconds and (rests(one) or seen.unread):
+            if now - seen.since > self._bounds.seconds and (is_idle(one) or seen.unread):
                 one.transport.abort()  # closing it would wait until the client has read
-        resting = sorted((one for one in known if rests(one)), key=lambda one: self._seen[one].since)
+        resting = sorted((one for one in known if is_idle(one)), key=lambda one: self._seen[one].since)
         for one in resting[: max(0, len(known) - self._bounds.connections)]:
             one.transport.abort()
 
-    def _see(self, one: H11Protocol, now: float) -> Seen:
-        seen, before = Seen(one.cycle, one.transport.get_write_buffer_size(), now), self._seen.get(one)
+    def _see(self, one: H11Protocol, now: float) -> ConnectionState:
+        seen, before = ConnectionState(one.cycle, one.transport.get_write_buffer_size(), now), self._seen.get(one)
         return before if before is not None and before.stands(seen) else seen
 
 
-def rests(one: H11Protocol) -> bool:
+def is_idle(one: H11Protocol) -> bool:
     """Tell whether no request on a connection waits for its answer."""
     return one.cycle is None or one.cycle.response_complete  # type: ignore[redundant-expr]  # None at first, untold
 
@@ -84,15 +84,15 @@ TOO_LARGE = f"The body is larger than {MOST_BYTES} bytes. Ask for less in one ca
 FAULT = "fault"  # where the state of a request has what is wrong with the arguments of its call
 
 
-class ClientGone(Exception):
+class ClientDisconnected(Exception):
     """A client left before its message was whole."""
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """A message is larger than its bound."""
 
 
-class Messages:
+class MessageMiddleware:
     """Gives an application messages that can be read in one way, and tells it of calls whose arguments cannot."""
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
@@ -104,18 +104,18 @@ class Messages:
         """Look at the message of one request."""
         try:
             with anyio.fail_after(self._seconds):
-                body = await whole(scope, receive)
+                body = await read_body(scope, receive)
             message = read_message(body)
-        except ClientGone:
+        except ClientDisconnected:
             return
         except TimeoutError:
-            await told(408, TOO_SLOW, INVALID_REQUEST, Connection="close")(scope, receive, send)
+            await error_response(408, TOO_SLOW, INVALID_REQUEST, Connection="close")(scope, receive, send)
             return
-        except TooLarge:
-            await told(413, TOO_LARGE, INVALID_REQUEST)(scope, receive, send)
+        except BodyTooLarge:
+            await error_response(413, TOO_LARGE, INVALID_REQUEST)(scope, receive, send)
             return
         except Unreadable as fault:
-            await told(400, str(fault), fault.code)(scope, receive, send)
+            await error_response(400, str(fault), fault.code)(scope, receive, send)
             return
         scope.setdefault("state", {})[FAULT] = message.fault
         left: list[Message] = [{"type": "http.request", "body": message.body, "more_body": False}]
@@ -123,35 +123,35 @@ class Messages:
         async def again() -> Message:
             return left.pop() if left else await receive()
 
-        await self._app(resized(scope, len(message.body)), again, send)
+        await self._app(with_length(scope, len(message.body)), again, send)
 
 
-async def whole(scope: Scope, receive: Receive) -> bytes:
+async def read_body(scope: Scope, receive: Receive) -> bytes:
     """Return the body of a request."""
     declared = Headers(scope=scope).get("content-length", "0")
     if declared.isdecimal() and int(declared[:20]) > MOST_BYTES:
-        raise TooLarge
+        raise BodyTooLarge
     body = bytearray()
     more = True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            raise ClientDisconnected
         body += message.get("body", b"")
         more = message.get("more_body", False)
         if len(body) > MOST_BYTES:
-            raise TooLarge
+            raise BodyTooLarge
     return bytes(body)
 
 
-def resized(scope: Scope, size: int) -> Scope:
+def with_length(scope: Scope, size: int) -> Scope:
     """Return a request whose headers say how long its body is now."""
     headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
     kept = [(name, value) for name, value in headers if name != b"content-length"]
     return {**scope, "headers": [*kept, (b"content-length", str(size).encode())]}
 
 
-def told(status: int, words: str, code: int, **headers: str) -> Response:
+def error_response(status: int, words: str, code: int, **headers: str) -> Response:
     """Return an answer to a message that is none."""
     error = {"code": code, "message": words}
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status_code=status, headers=headers)

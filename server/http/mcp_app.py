@@ -19,7 +19,7 @@ from starlette.requests import Request
 
 from engine.model.errors import Refusal
 from server.base.interfaces import Principal
-from server.http.dispatch import Dispatch
+from server.http.dispatch import Dispatcher
 from server.http.limits import FAULT
 from server.tools.tool import Effect, Tool, Widget, built
 
@@ -40,7 +40,7 @@ Context = ServerRequestContext[Any]
 
 
 def endpoint(
-    dispatch: Dispatch,
+    dispatch: Dispatcher,
     version: str,
     hosts: Sequence[str],
     origins: Sequence[str],
@@ -54,7 +54,7 @@ def endpoint(
     by_uri = {widget.uri: widget for widget in pages}
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[advertised(tool, pages) for tool in (await dispatch.offered()).values()])
+        return types.ListToolsResult(tools=[describe_tool(tool, pages) for tool in (await dispatch.offered()).values()])
 
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         principal, fault = principal_of(context), fault_of(context)
@@ -74,7 +74,7 @@ def endpoint(
         return types.ReadResourceResult(contents=[page])
 
     async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=[listed(widget) for widget in pages])
+        return types.ListResourcesResult(resources=[describe_widget(widget) for widget in pages])
 
     async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=[])
@@ -99,7 +99,7 @@ def endpoint(
     )
     if pages:
         server.extensions = EXTENSIONS
-        server.middleware.append(saying_extensions)
+        server.middleware.append(add_extensions)
     return StreamableHTTPSessionManager(
         server,
         json_response=True,
@@ -111,7 +111,7 @@ def endpoint(
     )
 
 
-async def saying_extensions(ctx: Context, call_next: CallNext) -> HandlerResult:
+async def add_extensions(ctx: Context, call_next: CallNext) -> HandlerResult:
     """Answer one message; that to `initialize` names the extensions, which the SDK says in the newest protocol only."""
     result = await call_next(ctx)
     if ctx.method == "initialize" and isinstance(result, dict):
@@ -119,7 +119,7 @@ async def saying_extensions(ctx: Context, call_next: CallNext) -> HandlerResult:
     return result
 
 
-def advertised(tool: Tool, pages: Mapping[Widget, str]) -> types.Tool:
+def describe_tool(tool: Tool, pages: Mapping[Widget, str]) -> types.Tool:
     """Return a tool as clients list it, with its widget where that is built."""
     return types.Tool(
         name=tool.name,
@@ -148,7 +148,7 @@ def view_of(widget: Widget) -> dict[str, Any]:
     return {"ui": {"resourceUri": widget.uri}, "ui/resourceUri": widget.uri}
 
 
-def listed(widget: Widget) -> types.Resource:
+def describe_widget(widget: Widget) -> types.Resource:
     """Return a widget as clients list it."""
     return types.Resource(
         uri=widget.uri,

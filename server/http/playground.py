@@ -68,7 +68,7 @@ def playground(settings: Settings, folder: Path = DIST) -> Sequence[Route]:
     if settings.many_users:
         return []
     pages = {"/": own_page(folder), "/view": Page(FRAME, IN_A_FRAME), "/chart": chart_page(folder)}
-    return [Route(path, shown(page, settings), methods=["GET"]) for path, page in pages.items()]
+    return [Route(path, serve_page(page, settings), methods=["GET"]) for path, page in pages.items()]
 
 
 def own_page(folder: Path) -> Page | None:
@@ -101,7 +101,7 @@ def digest(text: str) -> str:
     return b64encode(sha256(text.encode()).digest()).decode()
 
 
-def shown(page: Page | None, settings: Settings) -> Callable[[Request], Awaitable[Response]]:
+def serve_page(page: Page | None, settings: Settings) -> Callable[[Request], Awaitable[Response]]:
     """Return what answers with a page, to who names this server as it is named."""
 
     async def answer(request: Request) -> Response:

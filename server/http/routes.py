@@ -12,7 +12,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.auth.authority import Attempts, Authority, CannotVerify, Reason, ScopeMissing, TokenRefused, place_of
+from server.auth.authority import (
+    InsufficientScope,
+    InvalidToken,
+    RefusalLimiter,
+    RefusalReason,
+    TokenVerifier,
+    VerificationUnavailable,
+    network_of,
+)
 from server.base.settings import Settings
 from server.telemetry.logs import bound, request_id_of
 from server.telemetry.metrics import CallMetrics
@@ -46,21 +54,21 @@ class Challenges:
         """Return the answer to a request with several tokens."""
         return self._answer(400, "Send one Authorization header, with one bearer token.", INVALID_REQUEST)
 
-    def refused(self, why: TokenRefused) -> Response:
+    def refused(self, why: InvalidToken) -> Response:
         """Return the answer to a token that opens nothing."""
-        if isinstance(why, ScopeMissing):
+        if isinstance(why, InsufficientScope):
             return self._answer(403, str(why), INSUFFICIENT_SCOPE)
         return self._answer(401, str(why), INVALID_TOKEN)
 
     def too_many(self, wait: float) -> Response:
         """Return the answer to one more refused token of an address that sent too many."""
         words = "Too many tokens from this address were refused. Wait, then send a token that is valid."
-        return told(429, words, retry_after(wait))
+        return error_response(429, words, retry_after(wait))
 
     def unverifiable(self) -> Response:
         """Return the answer while no token can be verified, which is no reason to log in again."""
         words = "The identity provider cannot be reached to verify the token. Send the same request again shortly."
-        return told(503, words, retry_after(PROVIDER_RETRY_SECONDS))
+        return error_response(503, words, retry_after(PROVIDER_RETRY_SECONDS))
 
     def metadata_routes(self) -> list[Route]:
         """Return where a server of many users tells who issues tokens for it; none for one user."""
@@ -85,7 +93,7 @@ class Challenges:
             path = urlsplit(self._settings.resource).path
             told_more["resource_metadata"] = f"{self._settings.base_url}{WELL_KNOWN}{path}"
             told_more["scope"] = self._settings.oidc_scope
-        return told(status, words, {"WWW-Authenticate": challenge(told_more)})
+        return error_response(status, words, {"WWW-Authenticate": challenge(told_more)})
 
 
 def challenge(parameters: Mapping[str, str | None]) -> str:
@@ -99,7 +107,7 @@ def retry_after(seconds: float) -> Mapping[str, str]:
     return {"Retry-After": str(max(1, ceil(seconds)))}
 
 
-def told(status: int, words: str, headers: Mapping[str, str]) -> Response:
+def error_response(status: int, words: str, headers: Mapping[str, str]) -> Response:
     """Return an answer in words."""
     return JSONResponse({"error": words}, status_code=status, headers={**NOT_STORED, **headers})
 
@@ -111,7 +119,7 @@ REQUEST_ID = "X-Request-ID"
 log = logging.getLogger("tieout.tokens")
 
 
-class Identified:
+class RequestIdMiddleware:
     """Gives every request an id, the sent one where it is sane: on what is logged meanwhile, and in the response."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -133,15 +141,15 @@ class Identified:
             await self._app(scope, receive, send_with_id)
 
 
-class Authenticated:
+class AuthenticationMiddleware:
     """Lets calls with a good bearer token through, with their principal; tells the others what they lack."""
 
-    def __init__(self, app: ASGIApp, authority: Authority, settings: Settings, metrics: CallMetrics) -> None:
+    def __init__(self, app: ASGIApp, authority: TokenVerifier, settings: Settings, metrics: CallMetrics) -> None:
         self._app = app
         self._authority = authority
         self._challenges = Challenges(settings)
         self._metrics = metrics
-        self._attempts = Attempts()
+        self._attempts = RefusalLimiter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Look at the token of one request."""
@@ -152,28 +160,28 @@ class Authenticated:
         """Return what keeps a request out, None where it is let in."""
         sent = Headers(scope=scope).getlist("authorization")
         if len(sent) > 1:
-            return self._refuse(scope, Reason.MALFORMED, self._challenges.twice())
+            return self._refuse(scope, RefusalReason.MALFORMED, self._challenges.twice())
         scheme, _, token = (sent[0] if sent else "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
-            self._metrics.refused_tokens.labels(Reason.MISSING).inc()
+            self._metrics.refused_tokens.labels(RefusalReason.MISSING).inc()
             return self._challenges.missing()
         try:
             principal = await self._authority.principal(token.strip())
-        except TokenRefused as refused:
+        except InvalidToken as refused:
             return self._refuse(scope, refused.reason, self._challenges.refused(refused))
-        except CannotVerify:
-            self._metrics.refused_tokens.labels(Reason.UNVERIFIABLE).inc()
+        except VerificationUnavailable:
+            self._metrics.refused_tokens.labels(RefusalReason.UNVERIFIABLE).inc()
             return self._challenges.unverifiable()
         scope.setdefault("state", {})["principal"] = principal
         return None
 
-    def _refuse(self, scope: Scope, reason: Reason, answer: Response) -> Response:
+    def _refuse(self, scope: Scope, reason: RefusalReason, answer: Response) -> Response:
         """Take note of a refused token; return the answer, or to wait where its address sent too many.
 
         An expired token is no guess: it is counted apart, and its client is told whatever the count.
         """
         self._metrics.refused_tokens.labels(reason).inc()
-        address, expired = place_of((scope.get("client") or (None,))[0]), reason is Reason.EXPIRED
+        address, expired = network_of((scope.get("client") or (None,))[0]), reason is RefusalReason.EXPIRED
         counted = self._attempts.count(f"{reason} {address}" if expired else address)
         said = {"reason": reason.value, "address": address}
         if not counted.wait:
@@ -203,12 +211,12 @@ class CancelOnDisconnect:
             return message
 
         async with anyio.create_task_group() as both:
-            both.start_soon(watch, read, gone, receive, both.cancel_scope.cancel)
+            both.start_soon(cancel_when_gone, read, gone, receive, both.cancel_scope.cancel)
             await self._app(scope, receive_body, send)
             both.cancel_scope.cancel()
 
 
-async def watch(
+async def cancel_when_gone(
     read: anyio.Event, gone: anyio.Event, receive: Receive, cancel: Callable[[], Awaitable[None] | None]
 ) -> None:
     """Wait until the body is read, then for the client to go."""

@@ -13,12 +13,12 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from engine.model.errors import Unavailable
-from server.base.interfaces import Arrived, File, NoRoom, Pace, Principal, StoreDown, Upload
-from server.base.links import PATH, BadLink, LinkExpired, Purpose, owner_mark
+from server.base.interfaces import File, MinimumRate, Principal, StoreDown, Upload, UploadState, VolumeFull
+from server.base.links import PATH, BadLink, LinkExpired, LinkPurpose, owner_mark
 from server.base.settings import Settings
 from server.caller.caller import Callers
 from server.caller.files import Archive, may_open, now
-from server.stores.disk import Arrival, Taken
+from server.stores.disk import IncomingFile, UploadInProgress
 
 # What a link answers that neither gives nor takes a file.
 
@@ -31,7 +31,7 @@ HEADERS = {
 }
 
 
-def refused(status: int, words: str, **headers: str) -> JSONResponse:
+def refusal_response(status: int, words: str, **headers: str) -> JSONResponse:
     """Return the answer of a link that gives and takes nothing."""
     return JSONResponse({"error": words}, status_code=status, headers={**HEADERS, **headers})
 
@@ -48,7 +48,7 @@ DOWNLOADS_BUSY = "Files cannot be opened just now. Try this link again shortly."
 RETRY_SECONDS = "5"
 
 
-class Giving:
+class DownloadRoutes:
     """Gives files to whoever has a good link to them."""
 
     def __init__(self, callers: Callers, archive: Archive) -> None:
@@ -63,14 +63,14 @@ class Giving:
         """Give a file, whole or in ranges."""
         file_id, asked = request.path_params["file_id"], request.query_params.multi_items()
         try:
-            mark = self._archive.links.read(Purpose.GET, file_id, asked, time())
+            mark = self._archive.links.read(LinkPurpose.GET, file_id, asked, time())
             file = await to_thread.run_sync(self._open, file_id, mark)
         except BadLink:
-            return refused(404, NOT_FOUND)
+            return refusal_response(404, NOT_FOUND)
         except LinkExpired:
-            return refused(410, EXPIRED)
+            return refusal_response(410, EXPIRED)
         except (StoreDown, Unavailable):
-            return refused(503, DOWNLOADS_BUSY, **{"Retry-After": RETRY_SECONDS})
+            return refusal_response(503, DOWNLOADS_BUSY, **{"Retry-After": RETRY_SECONDS})
         path = self._archive.volume.path(file_id)
         return FileResponse(path, media_type=file.mime_type, filename=file.name, headers=HEADERS)
 
@@ -103,7 +103,7 @@ PLAIN = "Send the whole file as it is, without a content coding."
 log = logging.getLogger("tieout.transfers")
 
 
-class NotTaken(Exception):
+class UploadRefused(Exception):
     """A body that is not received, with what its sender is told."""
 
     def __init__(self, status: int, words: str) -> None:
@@ -115,19 +115,19 @@ class NotTaken(Exception):
 ANSWERS: Sequence[tuple[type[Exception], int, str]] = (
     (BadLink, 404, UPLOAD_GONE),
     (LinkExpired, 410, UPLOAD_GONE),
-    (Taken, 409, TWICE),
+    (UploadInProgress, 409, TWICE),
     (TimeoutError, 408, SLOW),
     (ClientDisconnect, 400, ""),  # which nobody reads
-    (NoRoom, 507, FULL),
+    (VolumeFull, 507, FULL),
     (StoreDown, 503, UPLOADS_BUSY),
 )
 FAULTS = tuple(kind for kind, _, _ in ANSWERS)
 
 
-class Receiving:
+class UploadRoutes:
     """Takes files from whoever has a good link for one."""
 
-    def __init__(self, archive: Archive, pace: Pace) -> None:
+    def __init__(self, archive: Archive, pace: MinimumRate) -> None:
         self._archive = archive
         self._pace = pace
 
@@ -140,34 +140,34 @@ class Receiving:
         upload_id, asked = request.path_params["upload_id"], request.query_params.multi_items()
         begun = monotonic()
         try:
-            mark = self._archive.links.read(Purpose.PUT, upload_id, asked, time())
+            mark = self._archive.links.read(LinkPurpose.PUT, upload_id, asked, time())
             upload = await to_thread.run_sync(self._awaited, upload_id, mark)
-            hold_declared(request.headers, upload)
+            check_headers(request.headers, upload)
             with self._archive.volume.arriving(upload_id, upload.size_bytes) as arrival:
                 await to_thread.run_sync(self._awaited, upload_id, mark)  # nobody was faster
                 await self._fill(request, upload, arrival)
                 digest = await to_thread.run_sync(arrival.settle)
                 await to_thread.run_sync(self._note, upload, digest)
-        except NotTaken as why:
-            return refused(why.status, why.words)
+        except UploadRefused as why:
+            return refusal_response(why.status, why.words)
         except FAULTS as fault:
-            return next(refused(status, words) for kind, status, words in ANSWERS if isinstance(fault, kind))
+            return next(refusal_response(status, words) for kind, status, words in ANSWERS if isinstance(fault, kind))
         told = {"upload_id": upload_id, "size_bytes": upload.size_bytes, "sha256": digest}
         ms = round((monotonic() - begun) * 1000, 2)
         log.info("file received", extra={"subject": upload.owner, "bytes": upload.size_bytes, "ms": ms})
         return JSONResponse(told, status_code=201, headers=HEADERS)
 
     def _awaited(self, upload_id: str, mark: str) -> Upload:
-        """Return an upload whose bytes may come; BadLink where there is none, NotTaken where they came."""
+        """Return an upload whose bytes may come; BadLink where there is none, UploadRefused where they came."""
         upload = self._archive.uploads.get(upload_id, now())
         if upload is None or owner_mark(upload.owner) != mark:
             raise BadLink
-        if upload.arrived is not Arrived.NO:
-            raise NotTaken(409, HAD)
+        if upload.arrived is not UploadState.NO:
+            raise UploadRefused(409, HAD)
         return upload
 
-    async def _fill(self, request: Request, upload: Upload, arrival: Arrival) -> None:
-        """Write a body as it comes; NotTaken where it has another size, TimeoutError where it is too slow."""
+    async def _fill(self, request: Request, upload: Upload, arrival: IncomingFile) -> None:
+        """Write a body as it comes; UploadRefused where it has another size, TimeoutError where it is too slow."""
         begun, body = monotonic(), request.stream()
         ends = begun + (upload.expires_at - now()).total_seconds()
         while True:
@@ -177,10 +177,10 @@ class Receiving:
             if not chunk:
                 break
             if arrival.size + len(chunk) > upload.size_bytes:
-                raise NotTaken(400, other_size(upload, "more"))
+                raise UploadRefused(400, describe_size_mismatch(upload, "more"))
             await to_thread.run_sync(arrival.write, chunk)
         if arrival.size < upload.size_bytes:
-            raise NotTaken(400, other_size(upload, str(arrival.size)))
+            raise UploadRefused(400, describe_size_mismatch(upload, str(arrival.size)))
 
     def _note(self, upload: Upload, digest: str) -> None:
         """Take note of bytes that came, and leave time to complete the upload; LinkExpired where they came too late."""
@@ -190,16 +190,16 @@ class Receiving:
             raise LinkExpired
 
 
-def hold_declared(headers: Headers, upload: Upload) -> None:
-    """Raise NotTaken where a request says of itself that it is not what was reserved."""
+def check_headers(headers: Headers, upload: Upload) -> None:
+    """Raise UploadRefused where a request says of itself that it is not what was reserved."""
     if headers.get("content-encoding", "identity") != "identity" or "content-range" in headers:
-        raise NotTaken(415, PLAIN)
+        raise UploadRefused(415, PLAIN)
     declared = headers.get("content-length", str(upload.size_bytes))  # which the HTTP edge has found to be digits
     if int(declared[:20]) != upload.size_bytes:
-        raise NotTaken(400, other_size(upload, declared[:20]))
+        raise UploadRefused(400, describe_size_mismatch(upload, declared[:20]))
 
 
-def other_size(upload: Upload, came: str) -> str:
+def describe_size_mismatch(upload: Upload, came: str) -> str:
     """Return what is told of a body of another size than was reserved."""
     return (
         f"The upload is of {upload.size_bytes} bytes, and {came} came. Send all of the file, or begin again with "
@@ -212,5 +212,5 @@ def other_size(upload: Upload, came: str) -> str:
 
 def transfer_routes(callers: Callers, archive: Archive, settings: Settings) -> list[Route]:
     """Return the routes of files that are given, and of those that are received where that is enabled."""
-    receiving = Receiving(archive, Pace()).routes() if settings.uploads_enabled else []
-    return [*Giving(callers, archive).routes(), *receiving]
+    receiving = UploadRoutes(archive, MinimumRate()).routes() if settings.uploads_enabled else []
+    return [*DownloadRoutes(callers, archive).routes(), *receiving]

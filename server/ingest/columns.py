@@ -30,14 +30,14 @@ class LoadFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RowSource:
     """What one file or query holds, some rows at a time; each row has FILE and ROW first."""
 
     name: str
     pieces: Generator[pl.DataFrame]  # to be closed by who reads it, so that no source is kept open
 
 
-def located(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
+def with_location(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
     """Return rows with the file they came from and their number there; `first` rows of it came before."""
     return frame.with_row_index(ROW, offset=first + 1).select(pl.lit(name).alias(FILE), pl.all())
 
@@ -96,7 +96,7 @@ class Rejects:
         return frame[kept["_place"]]
 
 
-def lines(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
+def format_rejects(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
     """Yield rejections as lines of text, and how many more there are."""
     for row in report.head(most).iter_rows(named=True):
         found = "" if row["found"] is None else f"'{row['found']}' "
@@ -105,7 +105,7 @@ def lines(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
         yield f"… and {report.height - most} more"
 
 
-def keep_report(report: pl.DataFrame, folder: Path, load_id: str) -> Path | None:
+def write_report(report: pl.DataFrame, folder: Path, load_id: str) -> Path | None:
     """Write rejections to a CSV file that an operator can open, and return its path; None where there are none.
 
     A disk that takes no report takes none, and the load ends as it would have.
@@ -136,14 +136,14 @@ INT64 = 2**63
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedColumn:
     """A column read, and for each row why it could not be (null where it could)."""
 
     values: pl.Series
     reasons: pl.Series
 
 
-def text(column: pl.Series) -> pl.Series:
+def to_text(column: pl.Series) -> pl.Series:
     """Return a column as text, empty text as null; whole numbers without a decimal point."""
     as_text = column if column.dtype == pl.String else column.cast(pl.String)
     if column.dtype.is_float():
@@ -152,11 +152,11 @@ def text(column: pl.Series) -> pl.Series:
     return pl.DataFrame({"text": as_text}).select(pl.when(pl.col("text") != "").then(pl.col("text")))["text"]
 
 
-def amounts(column: pl.Series, places: int) -> Parsed:
+def parse_amounts(column: pl.Series, places: int) -> ParsedColumn:
     """Return amounts as integers of their last decimal place; more places than that are no amount here."""
     if column.dtype.is_integer() or column.dtype.is_decimal():
         return decimal_amounts(column, places)
-    frame = pl.DataFrame({"written": numbers(column)}).with_columns(
+    frame = pl.DataFrame({"written": parse_numbers(column)}).with_columns(
         is_number=pl.col("written").str.contains(NUMBER),
         sign=pl.when(pl.col("written").str.starts_with("-")).then(pl.lit("-")).otherwise(pl.lit("")),
         digits=pl.col("written").str.strip_chars_start("+-"),
@@ -181,22 +181,22 @@ def amounts(column: pl.Series, places: int) -> Parsed:
         .when(pl.col("units").is_null())
         .then(pl.lit("is too large")),
     )
-    return Parsed(judged["values"], judged["reasons"])
+    return ParsedColumn(judged["values"], judged["reasons"])
 
 
-def numbers(column: pl.Series) -> pl.Series:
+def parse_numbers(column: pl.Series) -> pl.Series:
     """Return numbers as they are written, in digits; what is no number stays what it is."""
-    written = column.cast(pl.String) if column.dtype.is_float() else text(column)
-    return expanded(written.str.strip_chars())
+    written = column.cast(pl.String) if column.dtype.is_float() else to_text(column)
+    return expand_exponents(written.str.strip_chars())
 
 
-def expanded(written: pl.Series) -> pl.Series:
+def expand_exponents(written: pl.Series) -> pl.Series:
     """Return numbers in scientific notation written out; they are rare, so each on its own."""
     scientific = written.filter(written.str.contains(SCIENTIFIC).fill_null(value=False)).unique().to_list()
-    return written.replace({number: written_out(number) for number in scientific}) if scientific else written
+    return written.replace({number: expand_exponent(number) for number in scientific}) if scientific else written
 
 
-def written_out(number: str) -> str:
+def expand_exponent(number: str) -> str:
     """Return one number without an exponent."""
     try:
         return format(Decimal(number), "f")
@@ -204,7 +204,7 @@ def written_out(number: str) -> str:
         return number
 
 
-def decimal_amounts(column: pl.Series, places: int) -> Parsed:
+def decimal_amounts(column: pl.Series, places: int) -> ParsedColumn:
     """Return whole numbers or decimals as integers of their last decimal place."""
     finest = pl.Decimal(38, places)
     exact = column.cast(pl.Decimal(38, getattr(column.dtype, "scale", None) or 0), strict=False)
@@ -220,16 +220,16 @@ def decimal_amounts(column: pl.Series, places: int) -> Parsed:
         .when(pl.col("units").is_null())
         .then(pl.lit("is too large")),
     )
-    return Parsed(frame["values"], frame["reasons"])
+    return ParsedColumn(frame["values"], frame["reasons"])
 
 
-def days(column: pl.Series, format_: str | None, grain: Grain, calendar: Calendar) -> Parsed:
+def parse_days(column: pl.Series, format_: str | None, grain: Grain, calendar: Calendar) -> ParsedColumn:
     """Return days; text is an ISO day, a day of the given format, or a period code where the grain is coarser."""
     if column.dtype.is_temporal():
         found = column.dt.date() if column.dtype == pl.Datetime else column.cast(pl.Date, strict=False)
         written = column.cast(pl.String)
     else:
-        written = text(column)
+        written = to_text(column)
         found = read_days(written, format_, grain, calendar)
     first, last = calendar.days.first, calendar.days.last
     outside = (found < first) | (found > last)
@@ -240,14 +240,14 @@ def days(column: pl.Series, format_: str | None, grain: Grain, calendar: Calenda
         .when(pl.col("day").is_null() & pl.col("written").str.contains(ISO_DAY))
         .then(pl.lit("is no day that exists"))
         .when(pl.col("day").is_null())
-        .then(pl.lit(f"is no day ({format_})" if format_ else not_dated(grain, calendar)))
+        .then(pl.lit(f"is no day ({format_})" if format_ else bad_day_reason(grain, calendar)))
         .when(pl.col("outside"))
         .then(pl.lit(f"is outside the calendar, which runs from {first} to {last}")),
     )
-    return Parsed(judged["values"], judged["reasons"])
+    return ParsedColumn(judged["values"], judged["reasons"])
 
 
-def not_dated(grain: Grain, calendar: Calendar) -> str:
+def bad_day_reason(grain: Grain, calendar: Calendar) -> str:
     """Return why a text is neither a day nor a period code of a grain."""
     period = (
         "" if grain is Grain.DATE else f" and no {calendar.grains[grain].noun} of the calendar ({SHAPES[grain][1]})"
@@ -277,15 +277,15 @@ def first_day(code: str, grain: Grain, calendar: Calendar) -> date | None:
     return max(period.first, calendar.days.first) if calendar.nests(period.grain, grain) else None
 
 
-def mapped(column: pl.Series, values: Mapping[str, str]) -> Parsed:
+def map_values(column: pl.Series, values: Mapping[str, str]) -> ParsedColumn:
     """Return a column with each value as what it means here; values without a meaning are none."""
-    written = text(column)
+    written = to_text(column)
     found = written.replace_strict(dict(values), default=None, return_dtype=pl.String)
     lost = found.is_null() & written.is_not_null()
-    return Parsed(found, because(lost, f"is none of {', '.join(values)}"))
+    return ParsedColumn(found, reasons_where(lost, f"is none of {', '.join(values)}"))
 
 
-def because(bad: pl.Series, reason: str) -> pl.Series:
+def reasons_where(bad: pl.Series, reason: str) -> pl.Series:
     """Return a reason for every row that is true, null for the others."""
     return pl.DataFrame({"bad": bad}).select(pl.when(pl.col("bad")).then(pl.lit(reason)).alias("reasons"))["reasons"]
 
@@ -297,7 +297,7 @@ OTHER_SEPARATORS = ";\t|"
 
 
 @dataclass
-class Shaping:
+class ExtractMapper:
     """One extract on its way into a live table."""
 
     binding: Binding
@@ -330,7 +330,7 @@ class Shaping:
     def _meant(self, name: str, column: pl.Series, filling: Filling | None) -> pl.Series:
         if filling is None or filling.values is None:
             return column
-        parsed = mapped(column, filling.values)
+        parsed = map_values(column, filling.values)
         self.rejects.where(parsed.reasons.is_not_null(), name, column, parsed.reasons)
         return parsed.values
 
@@ -343,7 +343,7 @@ class Shaping:
         """Return a column of ids or names as text, null where nothing fills it and nothing must."""
         if optional and name not in self.binding.fillings and name not in self.extract.columns:
             return pl.Series(name, [None], dtype=pl.String).new_from_index(0, self.extract.height)
-        return text(self.column(name))
+        return to_text(self.column(name))
 
     def required(self, name: str) -> pl.Series:
         """Return a column of ids, rejecting rows that have none."""
@@ -354,7 +354,7 @@ class Shaping:
     def once(self, name: str, ids: pl.Series) -> None:
         """Reject every row after the first that says the same id."""
         rejected = ids.is_not_null() & ~ids.is_first_distinct()
-        self.rejects.where(rejected, name, ids, because(rejected, "stands twice").fill_null("stands twice"))
+        self.rejects.where(rejected, name, ids, reasons_where(rejected, "stands twice").fill_null("stands twice"))
 
     def finish(self, columns: dict[str, pl.Series]) -> pl.DataFrame:
         """Return the rows that are kept; LoadFailed where more are rejected than the binding allows."""

@@ -14,10 +14,10 @@ from time import monotonic
 from typing import IO
 
 from engine.model.feeds import Binding, LoadAttempt, LoadStatus
-from server.base.interfaces import Loads, LoadsAsked, StoreDown
+from server.base.interfaces import LoadHistory, LoadQuery, StoreDown
 from server.ingest.delivery import rank
-from server.ingest.folder import Watched
-from server.ingest.schedule import Backoff, Turn, periods_of, turn_of
+from server.ingest.folder import InstanceWatcher
+from server.ingest.schedule import RetryPolicy, ScheduledLoad, next_load, periods_of
 
 # One load in a process of its own: what a loader leaks, breaks or blocks ends with it.
 
@@ -26,7 +26,7 @@ LAST_WORDS = 500  # characters of what a load printed that a log line shows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class LoadExit:
     """A load whose process is gone."""
 
     binding: str
@@ -34,10 +34,10 @@ class Ended:
     last_words: str  # the last line that it printed
 
 
-class Child:
+class LoadProcess:
     """A load of a feed that runs; whoever started it is told when its process is gone."""
 
-    def __init__(self, binding: str, command: Sequence[str], tell: Callable[[Ended], None]) -> None:
+    def __init__(self, binding: str, command: Sequence[str], tell: Callable[[LoadExit], None]) -> None:
         self._binding = binding
         with ExitStack() as opened:
             output = opened.enter_context(TemporaryFile())  # a pipe would break where the daemon dies
@@ -56,12 +56,12 @@ class Child:
         """End the load."""
         self._process.kill()
 
-    def _wait(self, output: IO[bytes], tell: Callable[[Ended], None]) -> None:
+    def _wait(self, output: IO[bytes], tell: Callable[[LoadExit], None]) -> None:
         status = self._process.wait()
         with output:
             output.seek(0)
             said = output.read().decode(errors="replace").strip()
-        tell(Ended(binding=self._binding, status=status, last_words=said.rpartition("\n")[2][:LAST_WORDS]))
+        tell(LoadExit(binding=self._binding, status=status, last_words=said.rpartition("\n")[2][:LAST_WORDS]))
 
 
 # What the daemon knows of the attempts to load each feed: what is recorded, and what could not be.
@@ -72,7 +72,7 @@ RECHECK = 10.0  # seconds after which it is looked whether a load of some other 
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CachedAttempts:
     """The attempts of a feed as they were at some time."""
 
     attempts: Sequence[LoadAttempt]
@@ -85,13 +85,13 @@ class Known:
         return running and monotonic() - self.at > RECHECK
 
 
-class History:
+class FeedHistory:
     """The attempts of each feed, the latest first."""
 
-    def __init__(self, loads: Loads, settle: Callable[[], None]) -> None:
+    def __init__(self, loads: LoadHistory, settle: Callable[[], None]) -> None:
         self._loads = loads
         self._settle = settle  # records how attempts ended whose process is gone
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, CachedAttempts] = {}
         self._unrecorded: dict[str, list[LoadAttempt]] = {}
 
     def settle(self) -> None:
@@ -106,7 +106,7 @@ class History:
             self.settle()
             known = None
         if known is None:
-            known = self._known[binding] = Known(self._read(binding), monotonic())
+            known = self._known[binding] = CachedAttempts(self._read(binding), monotonic())
         return [*self._unrecorded.get(binding, ()), *known.attempts]
 
     def anew(self, binding: str) -> Sequence[LoadAttempt]:
@@ -133,8 +133,8 @@ class History:
         return noted
 
     def _read(self, binding: str) -> Sequence[LoadAttempt]:
-        recent = self._loads.find(LoadsAsked(bindings=[binding], limit=RECENT))
-        succeeded = self._loads.find(LoadsAsked(bindings=[binding], statuses=[LoadStatus.SUCCESS], limit=RECENT))
+        recent = self._loads.find(LoadQuery(bindings=[binding], limit=RECENT))
+        succeeded = self._loads.find(LoadQuery(bindings=[binding], statuses=[LoadStatus.SUCCESS], limit=RECENT))
         seen = {attempt.load_id for attempt in recent}
         return [*recent, *(attempt for attempt in succeeded if attempt.load_id not in seen)]
 
@@ -147,35 +147,35 @@ GRACE = 30.0  # seconds that loads have to end in once the daemon is told to
 log = logging.getLogger("tieout.daemon")
 
 
-class Order(Enum):
+class DaemonCommand(Enum):
     """What somebody tells the daemon."""
 
     STOP = "stop"
     REREAD = "reread"
 
 
-Inbox = SimpleQueue[Order | Ended]
+Inbox = SimpleQueue[DaemonCommand | LoadExit]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class RunningLoad:
     """A load under way."""
 
-    child: Child
+    child: LoadProcess
     binding: Binding
-    turn: Turn
+    turn: ScheduledLoad
     rank: int
     before: frozenset[str]  # the attempts known when it was started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class CachedTurn:
     """Whose turn was worked out when, and from what: it holds until one of these changes."""
 
     binding: Binding
     attempts: Sequence[LoadAttempt]
     at: datetime
-    turn: Turn | None
+    turn: ScheduledLoad | None
 
     def holds(self, binding: Binding, attempts: Sequence[LoadAttempt], now: datetime) -> bool:
         """Tell whether it would come out the same."""
@@ -187,16 +187,16 @@ class Decided:
 class Daemon:
     """Loads the feeds of one instance in their turns."""
 
-    watched: Watched
-    history: History
+    watched: InstanceWatcher
+    history: FeedHistory
     command: Sequence[str]  # that loads; the feed, its slot and its periods are added to it
     at_once: int
     inbox: Inbox
-    backoff: Backoff = field(default_factory=Backoff)
+    backoff: RetryPolicy = field(default_factory=RetryPolicy)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     grace: float = GRACE
-    _running: dict[str, Running] = field(default_factory=dict)
-    _decided: dict[str, Decided] = field(default_factory=dict)
+    _running: dict[str, RunningLoad] = field(default_factory=dict)
+    _decided: dict[str, CachedTurn] = field(default_factory=dict)
     _said: dict[str, str] = field(default_factory=dict)
     _failed: bool = False
 
@@ -211,14 +211,14 @@ class Daemon:
                 told = self.inbox.get(timeout=TICK)
             except Empty:
                 continue
-            if told is Order.STOP:
+            if told is DaemonCommand.STOP:
                 self._stop()
                 break
             self._heed(told)
         return not self._failed
 
-    def _heed(self, told: Order | Ended) -> None:
-        if isinstance(told, Ended):
+    def _heed(self, told: DaemonCommand | LoadExit) -> None:
+        if isinstance(told, LoadExit):
             self._ended(told)
         elif self.watched.reread():
             log.info("the files of %s were read anew", self.watched.folder)
@@ -243,15 +243,15 @@ class Daemon:
             if turn is not None and turn.at <= now:
                 due.append((turn, binding))
             elif turn is not None:
-                self._say(key, f"next load at {words(turn.at)}{tries(turn)}")
+                self._say(key, f"next load at {format_instant(turn.at)}{describe_try(turn)}")
         self._said.pop("", None)
         return [binding for _, binding in sorted(due, key=lambda one: (self._rank(one[1]), one[0].at, one[1].key))]
 
-    def _turn(self, binding: Binding, now: datetime) -> Turn | None:
+    def _turn(self, binding: Binding, now: datetime) -> ScheduledLoad | None:
         attempts, known = self.history.of(binding.key), self._decided.get(binding.key)
         if known is None or not known.holds(binding, attempts, now):
-            turn = turn_of(binding, attempts, now, self.backoff)
-            known = self._decided[binding.key] = Decided(binding=binding, attempts=attempts, at=now, turn=turn)
+            turn = next_load(binding, attempts, now, self.backoff)
+            known = self._decided[binding.key] = CachedTurn(binding=binding, attempts=attempts, at=now, turn=turn)
         return known.turn
 
     def _begin(self, binding: Binding) -> bool:
@@ -261,24 +261,24 @@ class Daemon:
             self._say(binding.key, f"due, and waits: {reason}")
             return False
         attempts, now = self.history.anew(binding.key), self.now()
-        turn = turn_of(binding, attempts, now, self.backoff)
+        turn = next_load(binding, attempts, now, self.backoff)
         if turn is not None and turn.at <= now:
             self._start(binding, turn, attempts, now)
         return True
 
-    def _start(self, binding: Binding, turn: Turn, attempts: Sequence[LoadAttempt], now: datetime) -> None:
+    def _start(self, binding: Binding, turn: ScheduledLoad, attempts: Sequence[LoadAttempt], now: datetime) -> None:
         periods = periods_of(binding, attempts, now, self.watched.instance.catalogue.calendar)
         asked = f"{periods.start.code}..{periods.end.code}" if periods else None
         command = [*self.command, binding.key, "--due", turn.slot.isoformat(), *(("--period", asked) if asked else ())]
-        of_slot = tries(turn) or f" for the slot of {words(turn.slot)}"
+        of_slot = describe_try(turn) or f" for the slot of {format_instant(turn.slot)}"
         self._say(binding.key, f"starts{of_slot}{f', periods {asked}' if asked else ''}")
         try:
-            child = Child(binding.key, command, self.inbox.put)
+            child = LoadProcess(binding.key, command, self.inbox.put)
         except OSError as fault:
             self._tell_end(self.history.note(binding, turn.slot, now, f"cannot be started: {fault.strerror}"))
             return
         before = frozenset(attempt.load_id for attempt in attempts)
-        self._running[binding.key] = Running(
+        self._running[binding.key] = RunningLoad(
             child=child, binding=binding, turn=turn, rank=self._rank(binding), before=before
         )
 
@@ -295,7 +295,7 @@ class Daemon:
     def _rank(self, binding: Binding) -> int:
         return rank(binding, self.watched.instance.catalogue)
 
-    def _ended(self, ended: Ended) -> None:
+    def _ended(self, ended: LoadExit) -> None:
         """Note how a load ended, by what it recorded."""
         running = self._running.pop(ended.binding)
         said = ended.last_words or f"the load ended with exit status {ended.status} and recorded nothing"
@@ -305,7 +305,7 @@ class Daemon:
             attempt, said = None, f"how the load ended cannot be read: {down}"
         self._tell_end(attempt or self.history.note(running.binding, running.turn.slot, self.now(), said))
 
-    def _recorded(self, running: Running) -> LoadAttempt | None:
+    def _recorded(self, running: RunningLoad) -> LoadAttempt | None:
         """Return the attempt that a load recorded, settled where the load did not live to say how it ended."""
         for attempts in (self.history.anew, self._settled):
             answers = [one for one in attempts(running.binding.key) if one.due_at == running.turn.slot]
@@ -348,7 +348,7 @@ class Daemon:
                     running.child.kill()
                 deadline = monotonic() + self.grace
                 continue
-            if isinstance(told, Ended):
+            if isinstance(told, LoadExit):
                 self._ended(told)
 
     def _say(self, key: str, decision: str, level: int = logging.INFO, **fields: str) -> None:
@@ -358,11 +358,11 @@ class Daemon:
             log.log(level, "%s%s%s", key, ": " if key else "", decision, extra=fields)
 
 
-def words(instant: datetime) -> str:
+def format_instant(instant: datetime) -> str:
     """Return an instant for the log."""
     return f"{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def tries(turn: Turn) -> str:
+def describe_try(turn: ScheduledLoad) -> str:
     """Return which try of its slot a turn is, where it is not the first."""
-    return f", try {turn.failures + 1} for the slot of {words(turn.slot)}" if turn.failures else ""
+    return f", try {turn.failures + 1} for the slot of {format_instant(turn.slot)}" if turn.failures else ""

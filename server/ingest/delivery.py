@@ -18,15 +18,25 @@ from engine.model.exact import Exact
 from engine.model.fact_store import DATE
 from engine.model.feeds import Binding, LoadMode
 from engine.model.members.trees import HierarchyFault, leaf_members, ragged_nodes
-from server.ingest.columns import EXTRACT, VALIDATE, LoadFailed, Part, Rejects, Shaping, amounts, days, text
-from server.ingest.folder import Place
-from server.ingest.rates import Tables, convert, covered, shape_rates
+from server.ingest.columns import (
+    EXTRACT,
+    VALIDATE,
+    ExtractMapper,
+    LoadFailed,
+    Rejects,
+    RowSource,
+    parse_amounts,
+    parse_days,
+    to_text,
+)
+from server.ingest.folder import BooksFolder
+from server.ingest.rates import LiveTables, convert, parse_day_ranges, shape_rates
 from server.ingest.sources import extract
 
 # From an extract to the columns of a live table: facts, members or nodes, and the rows that are none.
 
 
-def shape_facts(shaping: Shaping, domain: Domain, catalogue: Catalogue, tables: Tables) -> pl.DataFrame:
+def shape_facts(shaping: ExtractMapper, domain: Domain, catalogue: Catalogue, tables: LiveTables) -> pl.DataFrame:
     """Return the facts of an extract as the store takes them."""
     rejects, binding = shaping.rejects, shaping.binding
     columns: dict[str, pl.Series] = {}
@@ -37,8 +47,8 @@ def shape_facts(shaping: Shaping, domain: Domain, catalogue: Catalogue, tables: 
         unknown = ~scenarios.is_in(list(catalogue.scenarios)) & scenarios.is_not_null()
         rejects.where(unknown, domain.scenario_column, scenarios, "is no scenario of scenarios.yaml")
     written = shaping.column(domain.time_column)
-    parsed = days(written, shaping.format(domain.time_column), domain.grain, catalogue.calendar)
-    missing_is_fine = domain.keeps_undated & text(written).is_null()
+    parsed = parse_days(written, shaping.format(domain.time_column), domain.grain, catalogue.calendar)
+    missing_is_fine = domain.keeps_undated & to_text(written).is_null()
     rejects.where(parsed.reasons.is_not_null() & ~missing_is_fine, domain.time_column, written, parsed.reasons)
     columns[DATE] = parsed.values
     refuse_outside(shaping, domain, catalogue, parsed.values)
@@ -49,7 +59,7 @@ def shape_facts(shaping: Shaping, domain: Domain, catalogue: Catalogue, tables: 
         if binding.conversion and key == binding.conversion.into:
             continue
         amount = shaping.column(measure.column)
-        read = amounts(amount, measure.places)
+        read = parse_amounts(amount, measure.places)
         rejects.where(read.reasons.is_not_null(), measure.column, amount, read.reasons)
         columns[key] = read.values
     if conversion := binding.conversion:
@@ -60,23 +70,25 @@ def shape_facts(shaping: Shaping, domain: Domain, catalogue: Catalogue, tables: 
     return shaping.finish(columns)
 
 
-def refuse_outside(shaping: Shaping, domain: Domain, catalogue: Catalogue, days: pl.Series) -> None:
+def refuse_outside(shaping: ExtractMapper, domain: Domain, catalogue: Catalogue, days: pl.Series) -> None:
     """Reject rows that do not lie in the periods asked for."""
     if shaping.periods is None:
         return
     span, column = shaping.periods.span, shaping.binding.period_column
     reason = f"is outside the periods asked for, {shaping.periods.label}"
-    undated = days.is_null() & text(shaping.column(domain.time_column)).is_null()
+    undated = days.is_null() & to_text(shaping.column(domain.time_column)).is_null()
     outside = ~days.is_between(span.first, span.last).fill_null(value=True) | undated
     shaping.rejects.where(outside, domain.time_column, shaping.column(domain.time_column), reason)
     if column is not None:
         written = shaping.extracted(column)
-        held = covered(written, None, catalogue.calendar)
+        held = parse_day_ranges(written, None, catalogue.calendar)
         lies = (held.first >= span.first) & (held.last <= span.last)
         shaping.rejects.where(~lies.fill_null(value=False), column, written, reason)
 
 
-def reject_unknown(shaping: Shaping, dimension: Dimension, column: str, ids: pl.Series, tables: Tables) -> None:
+def reject_unknown(
+    shaping: ExtractMapper, dimension: Dimension, column: str, ids: pl.Series, tables: LiveTables
+) -> None:
     """Reject rows whose id is no member, unless the binding lets new ids extend the dimension."""
     if dimension.members is None or shaping.binding.extends_members:
         return
@@ -87,7 +99,7 @@ def reject_unknown(shaping: Shaping, dimension: Dimension, column: str, ids: pl.
     shaping.rejects.where(unknown, column, ids, f"is no member of {dimension.key}")
 
 
-def shape_members(shaping: Shaping, dimension: Dimension, catalogue: Catalogue) -> pl.DataFrame:
+def shape_members(shaping: ExtractMapper, dimension: Dimension, catalogue: Catalogue) -> pl.DataFrame:
     """Return the members of an extract: id, code, name and the attributes that derived dimensions read."""
     columns = {"id": shaping.required("id")}
     shaping.once("id", columns["id"])
@@ -96,7 +108,7 @@ def shape_members(shaping: Shaping, dimension: Dimension, catalogue: Catalogue) 
     return shaping.finish(columns)
 
 
-def shape_nodes(shaping: Shaping, members: pl.Series | None) -> pl.DataFrame:
+def shape_nodes(shaping: ExtractMapper, members: pl.Series | None) -> pl.DataFrame:
     """Return the nodes of an extract; what makes no tree is found when the tree is grown."""
     columns = {name: shaping.ids(name, optional=name != "node") for name in NODE_COLUMNS}
     rejects = shaping.rejects
@@ -158,7 +170,7 @@ class Delivery:
     """What one binding brings."""
 
     binding: Binding
-    place: Place
+    place: BooksFolder
     load_id: str
     periods: PeriodRange | None  # that are asked for, None where all
     progress: Progress
@@ -172,7 +184,7 @@ class Delivery:
         """The folder of its rows."""
         return self.place.spool / self.binding.target / self.binding.key
 
-    def receive(self, tables: Tables) -> None:
+    def receive(self, tables: LiveTables) -> None:
         """Read and judge every row; LoadFailed where they cannot be loaded."""
         self.span = self.periods.span if self.periods else None
         target = target_of(self.binding, self.place.catalogue)
@@ -190,7 +202,7 @@ class Delivery:
     def _rows(self) -> int:
         return sum(landing.rows for landing in self.landings) if self.table is None else self.table.height
 
-    def _receive_facts(self, domain: Domain, parts: Iterable[Part], tables: Tables) -> None:
+    def _receive_facts(self, domain: Domain, parts: Iterable[RowSource], tables: LiveTables) -> None:
         for number, part in enumerate(parts):
             if not self.landings or self.binding.mode is LoadMode.APPEND:
                 self.landings.append(Landing(self.spool / f"{number:04}", domain))
@@ -198,20 +210,20 @@ class Delivery:
                 for piece in pieces:
                     self._land(domain, piece, tables)
 
-    def _land(self, domain: Domain, piece: pl.DataFrame, tables: Tables) -> None:
+    def _land(self, domain: Domain, piece: pl.DataFrame, tables: LiveTables) -> None:
         self.rejects.begin(piece)
-        shaping = Shaping(self.binding, piece, self.rejects, self.periods)
+        shaping = ExtractMapper(self.binding, piece, self.rejects, self.periods)
         facts = shape_facts(shaping, domain, self.place.catalogue, tables)
         self.landings[-1].add(facts)
         if self.periods is None:
-            self.span = widened(self.span, facts)
+            self.span = widen_span(self.span, facts)
         self.progress(self.binding.key, "validate", self.rejects.read)
 
-    def _receive_table(self, dimension: Dimension | None, parts: Iterable[Part], tables: Tables) -> None:
-        rows = whole([piece for part in parts for piece in part.pieces], self.binding)
+    def _receive_table(self, dimension: Dimension | None, parts: Iterable[RowSource], tables: LiveTables) -> None:
+        rows = concat_pieces([piece for part in parts for piece in part.pieces], self.binding)
         self.rejects.begin(rows)
         self.progress(self.binding.key, "validate", rows.height)
-        shaping, catalogue = Shaping(self.binding, rows, self.rejects), self.place.catalogue
+        shaping, catalogue = ExtractMapper(self.binding, rows, self.rejects), self.place.catalogue
         if dimension is None:
             self.table = shape_rates(shaping, catalogue)
         elif dimension.members == self.binding.target:
@@ -235,7 +247,7 @@ class Delivery:
         return self.table.height
 
 
-def widened(span: Span | None, facts: pl.DataFrame) -> Span | None:
+def widen_span(span: Span | None, facts: pl.DataFrame) -> Span | None:
     """Return the days of some facts and of those before them."""
     first, last = facts[DATE].min(), facts[DATE].max()
     if first is None or last is None:
@@ -244,7 +256,7 @@ def widened(span: Span | None, facts: pl.DataFrame) -> Span | None:
     return found if span is None else Span(min(span.first, found.first), max(span.last, found.last))
 
 
-def whole(pieces: list[pl.DataFrame], binding: Binding) -> pl.DataFrame:
+def concat_pieces(pieces: list[pl.DataFrame], binding: Binding) -> pl.DataFrame:
     """Return the rows of all files of a binding: members and nodes are judged together."""
     try:
         return pl.concat(pieces, how="vertical_relaxed")

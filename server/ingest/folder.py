@@ -20,7 +20,7 @@ from engine.model.catalogue import Catalogue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class BooksFolder:
     """Where some books are loaded from and to."""
 
     catalogue: Catalogue
@@ -60,7 +60,7 @@ class TargetBusy(Exception):
 
 
 @contextmanager
-def holding(state: Path, targets: Collection[str]) -> Iterator[None]:
+def lock_targets(state: Path, targets: Collection[str]) -> Iterator[None]:
     """Hold some live tables; TargetBusy where one of them is held already."""
     folder = state / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def is_free(state: Path, target: str) -> bool:
 LOCK = "daemon.lock"
 
 
-class Lead:
+class DaemonLock:
     """The lock that makes a daemon the one that loads; it ends with the process, however that ends.
 
     with Lead(state) as lead:
@@ -137,28 +137,28 @@ Stamp = tuple[tuple[str, int, int], ...]
 Read = TypeVar("Read")
 
 
-class Watched:
+class InstanceWatcher:
     """An instance that follows its files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._stamp = self._seen = stamp(folder)
+        self._stamp = self._seen = fingerprint(folder)
         self.instance = read_instance(folder)
 
     def look(self) -> bool:
         """Read the files anew if they changed, and not since the last look as well; tell whether they were taken."""
-        before, self._seen = self._seen, stamp(self.folder)
+        before, self._seen = self._seen, fingerprint(self.folder)
         return self._seen == before != self._stamp and self.reread()
 
     def reread(self) -> bool:
         """Read the files anew; tell whether they were taken."""
-        self._stamp = self._seen = stamp(self.folder)
-        instance = reread(self.folder, read_instance)
+        self._stamp = self._seen = fingerprint(self.folder)
+        instance = reload_files(self.folder, read_instance)
         self.instance = instance or self.instance
         return instance is not None
 
 
-def reread(folder: Path, read: Callable[[Path], Read]) -> Read | None:
+def reload_files(folder: Path, read: Callable[[Path], Read]) -> Read | None:
     """Return an instance as it is read now; None, with every fault in the log, where it cannot be taken."""
     try:
         return read(folder)
@@ -171,13 +171,13 @@ def reread(folder: Path, read: Callable[[Path], Read]) -> Read | None:
     return None
 
 
-def stamp(folder: Path) -> Stamp:
+def fingerprint(folder: Path) -> Stamp:
     """Return what tells one state of an instance's files from another."""
     paths = sorted(path for pattern in FILES for path in folder.glob(pattern))
-    return tuple((path.name, *times(path)) for path in paths)
+    return tuple((path.name, *file_times(path)) for path in paths)
 
 
-def times(path: Path) -> tuple[int, int]:
+def file_times(path: Path) -> tuple[int, int]:
     """Return when a file was last written and how long it is; nothing of one that is gone by now."""
     try:
         found = path.stat()

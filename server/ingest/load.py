@@ -22,11 +22,11 @@ from engine.facts.writer import BooksLocked, Stage, stage
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, PeriodRange
 from engine.model.feeds import Binding, LoadAttempt, LoadMode, LoadStatus
-from server.base.interfaces import Loads, StoreDown
-from server.ingest.columns import VALIDATE, LoadFailed, Rejects, keep_report
+from server.base.interfaces import LoadHistory, StoreDown
+from server.ingest.columns import VALIDATE, LoadFailed, Rejects, write_report
 from server.ingest.delivery import Delivery, Progress, rank
-from server.ingest.folder import Place, holding, is_free
-from server.ingest.rates import tables_of
+from server.ingest.folder import BooksFolder, is_free, lock_targets
+from server.ingest.rates import open_tables
 
 # Attempts: what the history remembers of each load, however it ends.
 #
@@ -53,12 +53,12 @@ class BindingFailed(Exception):
 
 
 @dataclass(slots=True)
-class Attempts:
+class AttemptRecorder:
     """The attempts of one load, recorded while it runs and when it ends."""
 
     deliveries: Sequence[Delivery]
-    place: Place
-    loads: Loads
+    place: BooksFolder
+    loads: LoadHistory
     now: datetime
     due_at: datetime | None
 
@@ -79,7 +79,7 @@ class Attempts:
     def of(self, delivery: Delivery, status: LoadStatus, message: str | None = None) -> LoadAttempt:
         """Return the attempt of a delivery."""
         binding, asked = delivery.binding, delivery.periods
-        report = keep_report(delivery.rejects.report, self.place.rejects, delivery.load_id)
+        report = write_report(delivery.rejects.report, self.place.rejects, delivery.load_id)
         return LoadAttempt(
             load_id=delivery.load_id,
             binding=binding.key,
@@ -100,7 +100,9 @@ class Attempts:
     def ended(self, delivery: Delivery, fault: BaseException | None, manifest: Manifest) -> LoadAttempt:
         """Return how the attempt of a delivery ended."""
         if fault is None or delivery.load_id in manifest.loads:
-            attempt = replace(self.of(delivery, LoadStatus.SUCCESS), rows_landed=landed(manifest, delivery.load_id))
+            attempt = replace(
+                self.of(delivery, LoadStatus.SUCCESS), rows_landed=landed_rows(manifest, delivery.load_id)
+            )
         elif isinstance(fault, KeyboardInterrupt):
             attempt = self.of(delivery, INTERRUPTED, STOPPED)
         elif isinstance(fault, BindingFailed) and fault.binding == delivery.binding.key:
@@ -112,14 +114,14 @@ class Attempts:
         return replace(attempt, finished_at=datetime.now(UTC))
 
 
-def settle(place: Place, loads: Loads) -> None:
+def settle_attempts(place: BooksFolder, loads: LoadHistory) -> None:
     """Record how attempts ended whose loader did not live to tell."""
     for attempt in loads.running():
         if is_free(place.state, attempt.target):
-            loads.finish(settled(attempt, manifest_of(place)))
+            loads.finish(settled_attempt(attempt, manifest_of(place)))
 
 
-def settled(attempt: LoadAttempt, manifest: Manifest) -> LoadAttempt:
+def settled_attempt(attempt: LoadAttempt, manifest: Manifest) -> LoadAttempt:
     """Return how an attempt ended by what was published."""
     attempt = replace(attempt, finished_at=datetime.now(UTC))
     load = manifest.loads.get(attempt.load_id)
@@ -129,18 +131,18 @@ def settled(attempt: LoadAttempt, manifest: Manifest) -> LoadAttempt:
         attempt,
         status=LoadStatus.SUCCESS,
         rows_read=load.rows_read,
-        rows_landed=landed(manifest, load.id),
+        rows_landed=landed_rows(manifest, load.id),
         rows_rejected=load.rows_rejected,
     )
 
 
-def landed(manifest: Manifest, load_id: str) -> int:
+def landed_rows(manifest: Manifest, load_id: str) -> int:
     """Return how many rows of a load are there."""
     facts = sum(part.rows for parts in manifest.facts.values() for part in parts if part.load == load_id)
     return facts + sum(table.rows for table in manifest.tables.values() if table.load == load_id)
 
 
-def manifest_of(place: Place) -> Manifest:
+def manifest_of(place: BooksFolder) -> Manifest:
     """Return the manifest of what is served now."""
     pin = pin_current(place.store)
     pin.drop()
@@ -155,7 +157,7 @@ STAGE = LoadStatus.FAILED_STAGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class LoadResult:
     """What one binding brought."""
 
     binding: str
@@ -167,13 +169,13 @@ class Loaded:
 
 def load(
     bindings: Sequence[Binding],
-    place: Place,
-    loads: Loads,
+    place: BooksFolder,
+    loads: LoadHistory,
     progress: Progress,
     *,
     periods: PeriodRange | None = None,
     due_at: datetime | None = None,
-) -> list[Loaded]:
+) -> list[LoadResult]:
     """Load some bindings as one version of the books: members and rates first, then trees, then facts.
 
     Feeds that replace periods load `periods`, or their recent ones; `due_at` is the slot of a schedule that is
@@ -183,17 +185,17 @@ def load(
     now = datetime.now(UTC).replace(microsecond=0)
     ordered = sorted(bindings, key=lambda binding: rank(binding, place.catalogue))
     targets = {binding.target for binding in bindings}
-    with holding(place.state, targets):
+    with lock_targets(place.state, targets):
         for attempt in loads.running():
             if attempt.target in targets:
-                loads.finish(settled(attempt, manifest_of(place)))
-        deliveries = [delivery_of(binding, place, now, periods, progress) for binding in ordered]
-        with spooled(place, targets), Attempts(deliveries, place, loads, now, due_at):
-            return delivered(deliveries, place, now)
+                loads.finish(settled_attempt(attempt, manifest_of(place)))
+        deliveries = [make_delivery(binding, place, now, periods, progress) for binding in ordered]
+        with spool_folders(place, targets), AttemptRecorder(deliveries, place, loads, now, due_at):
+            return run_deliveries(deliveries, place, now)
 
 
 @contextmanager
-def spooled(place: Place, targets: Collection[str]) -> Iterator[None]:
+def spool_folders(place: BooksFolder, targets: Collection[str]) -> Iterator[None]:
     """Delete what a load keeps on its way, and what one that was killed left of the same tables."""
     folders = [place.spool / target for target in targets]
     for folder in folders:
@@ -205,19 +207,19 @@ def spooled(place: Place, targets: Collection[str]) -> Iterator[None]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def delivery_of(
-    binding: Binding, place: Place, now: datetime, periods: PeriodRange | None, progress: Progress
+def make_delivery(
+    binding: Binding, place: BooksFolder, now: datetime, periods: PeriodRange | None, progress: Progress
 ) -> Delivery:
     """Return the delivery of a binding, with nothing received yet."""
     load_id = f"{now:%Y%m%dT%H%M%SZ}-{binding.key}-{token_hex(4)}"
     try:
-        asked = asked_periods(binding, place.catalogue.calendar, periods)
+        asked = requested_periods(binding, place.catalogue.calendar, periods)
     except LoadFailed as failure:
         raise BindingFailed(binding.key, load_id, failure.status, str(failure), Rejects().report) from None
     return Delivery(binding, place, load_id, asked, progress)
 
 
-def asked_periods(binding: Binding, calendar: Calendar, periods: PeriodRange | None) -> PeriodRange | None:
+def requested_periods(binding: Binding, calendar: Calendar, periods: PeriodRange | None) -> PeriodRange | None:
     """Return the periods that a load of a binding asks for, None where all."""
     if binding.mode is not LoadMode.REPLACE_PERIODS:
         if periods is not None:
@@ -234,15 +236,15 @@ def asked_periods(binding: Binding, calendar: Calendar, periods: PeriodRange | N
     return PeriodRange(calendar.period(Grain.MONTH, first), current)
 
 
-def delivered(deliveries: Sequence[Delivery], place: Place, now: datetime) -> list[Loaded]:
+def run_deliveries(deliveries: Sequence[Delivery], place: BooksFolder, now: datetime) -> list[LoadResult]:
     """Receive, stage and publish what some bindings bring."""
     if not deliveries:
         return []
-    with tables_of(place.store) as tables:
+    with open_tables(place.store) as tables:
         for delivery in deliveries:
-            with failing(delivery, STAGE):  # what cannot be read says so itself; what is left is the disk
+            with binding_errors(delivery, STAGE):  # what cannot be read says so itself; what is left is the disk
                 delivery.receive(tables)
-    with failing(deliveries[0], STAGE), staging(place.store) as staged:
+    with binding_errors(deliveries[0], STAGE), staging(place.store) as staged:
         done = []
         for delivery in deliveries:
             rejects = delivery.rejects
@@ -253,11 +255,11 @@ def delivered(deliveries: Sequence[Delivery], place: Place, now: datetime) -> li
                 rows_read=rejects.read,
                 rows_rejected=rejects.count,
             )
-            with failing(delivery, STAGE):
+            with binding_errors(delivery, STAGE):
                 rows = delivery.stage(staged, load)
             delivery.progress(delivery.binding.key, "publish", rows)
             done.append(
-                Loaded(
+                LoadResult(
                     binding=load.binding,
                     load=load.id,
                     rows_read=load.rows_read,
@@ -265,7 +267,7 @@ def delivered(deliveries: Sequence[Delivery], place: Place, now: datetime) -> li
                     rejects=rejects.report,
                 )
             )
-        with failing(deliveries[-1], PUBLISH):
+        with binding_errors(deliveries[-1], PUBLISH):
             staged.publish()
     return done
 
@@ -287,7 +289,7 @@ def staging(root: Path) -> Iterator[Stage]:
 
 
 @contextmanager
-def failing(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
+def binding_errors(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
     """Turn what keeps a delivery from going on into a failed binding; `status` where the fault is the disk's."""
     key = delivery.binding.key
     try:
@@ -297,10 +299,12 @@ def failing(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
     except BooksLocked as held:
         raise BindingFailed(key, delivery.load_id, status, str(held), delivery.rejects.report) from held
     except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as fault:
-        raise BindingFailed(key, delivery.load_id, status, disk_words(fault), delivery.rejects.report) from fault
+        raise BindingFailed(
+            key, delivery.load_id, status, describe_disk_fault(fault), delivery.rejects.report
+        ) from fault
 
 
-def disk_words(fault: Exception) -> str:
+def describe_disk_fault(fault: Exception) -> str:
     """Return what the disk of the books did not take."""
     if isinstance(fault, OSError) and fault.errno == ENOSPC:
         return "the disk that holds the books is full; nothing changed: free some space and load again"

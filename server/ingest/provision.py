@@ -13,13 +13,13 @@ from pathlib import Path
 from engine.facts.files import DIGITS
 from engine.facts.manifest import UNDATED, Manifest, Partition, pin_current
 from engine.model.catalogue import Catalogue, Domain
-from server.base.interfaces import Loads
-from server.ingest.folder import Place, TargetBusy, holding
-from server.ingest.load import settle, staging
+from server.base.interfaces import LoadHistory
+from server.ingest.folder import BooksFolder, TargetBusy, lock_targets
+from server.ingest.load import settle_attempts, staging
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class DomainSummary:
     """What the books hold of a domain."""
 
     domain: str
@@ -31,7 +31,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Provisioned:
+class ProvisionResult:
     """What was put in order, what cannot be, and what the books hold then."""
 
     forgotten: int  # rows of the feed that was to be forgotten
@@ -39,13 +39,13 @@ class Provisioned:
     settled: int  # loads
     swept: int  # files
     damaged: Sequence[str]
-    held: Sequence[Held]
+    held: Sequence[DomainSummary]
 
 
-def provision(place: Place, loads: Loads, *, forget: str | None = None) -> Provisioned:
+def provision(place: BooksFolder, loads: LoadHistory, *, forget: str | None = None) -> ProvisionResult:
     """Put the books in order, without what one feed brought; StoreDown where the history of loads is out of reach."""
     before = {attempt.load_id for attempt in loads.running()}
-    settle(place, loads)
+    settle_attempts(place, loads)
     settled = before - {attempt.load_id for attempt in loads.running()}
     known = files_in(place)
     sweep_spool(place)
@@ -55,30 +55,30 @@ def provision(place: Place, loads: Loads, *, forget: str | None = None) -> Provi
         staged.publish()
     swept = known - files_in(place)
     pin = pin_current(place.store)
-    held = [held_of(domain, place, pin.manifest) for domain in place.catalogue.domains.values()]
-    damaged = list(damaged_files(place.store, pin.manifest))
+    held = [summarize_domain(domain, place, pin.manifest) for domain in place.catalogue.domains.values()]
+    damaged = list(find_damaged_files(place.store, pin.manifest))
     pin.drop()
-    return Provisioned(
+    return ProvisionResult(
         forgotten=forgotten, built=built, settled=len(settled), swept=len(swept), damaged=damaged, held=held
     )
 
 
-def files_in(place: Place) -> set[Path]:
+def files_in(place: BooksFolder) -> set[Path]:
     """Return the files of the store, and those on their way into it."""
     return {path for folder in (place.store, place.spool) for path in folder.rglob("*.arrow*")}
 
 
-def sweep_spool(place: Place) -> None:
+def sweep_spool(place: BooksFolder) -> None:
     """Delete the rows that loads left on their way, but not those of loads under way."""
     for folder in place.spool.glob("*"):
         try:
-            with holding(place.state, [folder.name]):
+            with lock_targets(place.state, [folder.name]):
                 shutil.rmtree(folder)
         except TargetBusy:
             continue
 
 
-def damaged_files(root: Path, manifest: Manifest) -> Iterator[str]:
+def find_damaged_files(root: Path, manifest: Manifest) -> Iterator[str]:
     """Yield every file that is not there or is not what was written, with the feed that brings it again."""
     parts = [(file, part.load) for parts in manifest.facts.values() for part in parts for file in files_of(part)]
     tables = [(table.file, table.load) for table in manifest.tables.values()]
@@ -101,7 +101,7 @@ def is_whole(path: Path) -> bool:
         return path.stem.endswith(f"-{file_digest(file, 'sha256').hexdigest()[:DIGITS]}")
 
 
-def held_of(domain: Domain, place: Place, manifest: Manifest) -> Held:
+def summarize_domain(domain: Domain, place: BooksFolder, manifest: Manifest) -> DomainSummary:
     """Return what the books hold of a domain."""
     parts = manifest.facts.get(domain.key, ())
     codes = [manifest.codes[key] for key in domain.dimensions if key in manifest.codes]
@@ -111,7 +111,7 @@ def held_of(domain: Domain, place: Place, manifest: Manifest) -> Held:
         *(code.file for code in codes),
         *(table.file for table in tables),
     }
-    return Held(
+    return DomainSummary(
         domain=domain.key,
         rows=sum(part.rows for part in parts),
         months=sorted({part.bucket for part in parts} - {UNDATED}),

@@ -14,12 +14,23 @@ from engine.model.calendar.periods import Grain, Span
 from engine.model.catalogue import Catalogue, Domain
 from engine.model.errors import BadPeriod
 from engine.model.feeds import Conversion
-from server.ingest.columns import INT64, ISO_DAY, NUMBER, VALIDATE, LoadFailed, Shaping, amounts, days, numbers, text
+from server.ingest.columns import (
+    INT64,
+    ISO_DAY,
+    NUMBER,
+    VALIDATE,
+    ExtractMapper,
+    LoadFailed,
+    parse_amounts,
+    parse_days,
+    parse_numbers,
+    to_text,
+)
 
 # Tables as a load sees them: those that it brings itself, over those that are published.
 
 
-class Tables:
+class LiveTables:
     """The tables of members, nodes and rates that facts are held against."""
 
     def __init__(self, root: Path, manifest: Manifest) -> None:
@@ -51,11 +62,11 @@ class Tables:
 
 
 @contextmanager
-def tables_of(root: Path) -> Iterator[Tables]:
+def open_tables(root: Path) -> Iterator[LiveTables]:
     """Hold the published tables open."""
     pin = pin_current(root)
     try:
-        yield Tables(root, pin.manifest)
+        yield LiveTables(root, pin.manifest)
     finally:
         pin.drop()
 
@@ -71,7 +82,7 @@ UNIT = r"^\+?0*1(\.0*)?$"  # a rate of 1
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class DayRanges:
     """The days that a column of days and period codes stands for, and for each row why it stands for none."""
 
     first: pl.Series
@@ -79,10 +90,10 @@ class Covered:
     reasons: pl.Series
 
 
-def covered(column: pl.Series, format_: str | None, calendar: Calendar) -> Covered:
+def parse_day_ranges(column: pl.Series, format_: str | None, calendar: Calendar) -> DayRanges:
     """Return the first and last day of each day or period code."""
-    parsed = days(column, format_, Grain.DATE, calendar)
-    written = column.cast(pl.String) if column.dtype.is_temporal() else text(column)
+    parsed = parse_days(column, format_, Grain.DATE, calendar)
+    written = column.cast(pl.String) if column.dtype.is_temporal() else to_text(column)
     unread = [] if format_ else written.filter(parsed.values.is_null()).drop_nulls().unique().to_list()
     spans = {code: span for code in unread if (span := days_of(code, calendar))}
     firsts, lasts = ({code: getattr(span, end) for code, span in spans.items()} for end in (FIRST, LAST))
@@ -93,7 +104,7 @@ def covered(column: pl.Series, format_: str | None, calendar: Calendar) -> Cover
     )
     reason = pl.when("said").then("reason").otherwise(pl.lit("is no day (YYYY-MM-DD) and no period code"))
     reasons = frame.select(pl.when(pl.col(FIRST).is_null()).then(reason).alias("reasons"))["reasons"]
-    return Covered(frame[FIRST], frame[LAST], reasons)
+    return DayRanges(frame[FIRST], frame[LAST], reasons)
 
 
 def days_of(code: str, calendar: Calendar) -> Span | None:
@@ -104,11 +115,11 @@ def days_of(code: str, calendar: Calendar) -> Span | None:
         return None
 
 
-def shape_rates(shaping: Shaping, catalogue: Catalogue) -> pl.DataFrame:
+def shape_rates(shaping: ExtractMapper, catalogue: Catalogue) -> pl.DataFrame:
     """Return the rates of an extract: what one of a currency is worth, and the first and last day it holds for."""
     currency, kind = shaping.required(CURRENCY), shaping.ids(KIND, optional=True)
-    dated, rate = shaping.column(DATE), numbers(shaping.column(RATE))
-    held = covered(dated, shaping.format(DATE), catalogue.calendar)
+    dated, rate = shaping.column(DATE), parse_numbers(shaping.column(RATE))
+    held = parse_day_ranges(dated, shaping.format(DATE), catalogue.calendar)
     shaping.rejects.where(held.reasons.is_not_null(), DATE, dated, held.reasons)
     frame = pl.DataFrame({CURRENCY: currency, KIND: kind, FIRST: held.first, LAST: held.last, RATE: rate})
     own = pl.col(CURRENCY).eq(catalogue.currency).fill_null(value=False)
@@ -125,12 +136,12 @@ def shape_rates(shaping: Shaping, catalogue: Catalogue) -> pl.DataFrame:
     )["reason"]
     shaping.rejects.where(no_rate.is_not_null(), RATE, rate, no_rate)
     usable = no_rate.is_null() & held.reasons.is_null() & currency.is_not_null()
-    overlaps = overlapping(frame, usable)
+    overlaps = find_overlaps(frame, usable)
     shaping.rejects.where(overlaps.is_not_null(), DATE, dated, overlaps)
     return shaping.finish({name: frame[name] for name in frame.columns})
 
 
-def overlapping(rates: pl.DataFrame, usable: pl.Series) -> pl.Series:
+def find_overlaps(rates: pl.DataFrame, usable: pl.Series) -> pl.Series:
     """Return for each rate why it cannot stand beside those before it, null where it can.
 
     2021-01 and 2021-01-15 of one currency and kind would leave open which holds on that day.
@@ -157,7 +168,12 @@ def overlapping(rates: pl.DataFrame, usable: pl.Series) -> pl.Series:
 
 
 def convert(
-    shaping: Shaping, conversion: Conversion, domain: Domain, catalogue: Catalogue, tables: Tables, units: pl.Series
+    shaping: ExtractMapper,
+    conversion: Conversion,
+    domain: Domain,
+    catalogue: Catalogue,
+    tables: LiveTables,
+    units: pl.Series,
 ) -> pl.Series:
     """Return amounts in the currency of the books, rejecting rows without a rate.
 
@@ -165,9 +181,9 @@ def convert(
     place of the other, never rounded.
     """
     measure, into = domain.measures[conversion.measure], domain.measures[conversion.into]
-    rates = factors(tables, conversion, domain)
-    asked = asked_rates(shaping, conversion, domain, catalogue)
-    frame = held_rates(asked, rates).with_columns(units=units, own=pl.col(CURRENCY) == catalogue.currency)
+    rates = conversion_factors(tables, conversion, domain)
+    asked = requested_rates(shaping, conversion, domain, catalogue)
+    frame = match_rates(asked, rates).with_columns(units=units, own=pl.col(CURRENCY) == catalogue.currency)
     missing = frame.select(~pl.col("own") & pl.col(FIRST).is_not_null() & pl.col(RATE).is_null()).to_series()
     kind = f"{conversion.kind} " if conversion.kind else ""
     reasons = frame.select(pl.format(f"has no {kind}rate for {{}} in {conversion.rates}", WRITTEN)).to_series()
@@ -185,7 +201,7 @@ def convert(
     return judged["value"]
 
 
-def factors(tables: Tables, conversion: Conversion, domain: Domain) -> pl.DataFrame:
+def conversion_factors(tables: LiveTables, conversion: Conversion, domain: Domain) -> pl.DataFrame:
     """Return the rates of a conversion with what a unit of the measure is in units of the other.
 
     LoadFailed where there are none, or where the other measure lacks the places to hold amount times rate.
@@ -211,21 +227,23 @@ def factors(tables: Tables, conversion: Conversion, domain: Domain) -> pl.DataFr
         finer = f"{measure.key} has {measure.places} and the rates of {conversion.rates} up to {places}"
         such = f"{finest[0][RATE]} for {finest[0][CURRENCY]}"
         raise LoadFailed(VALIDATE, f"{into.key} holds {into.places} decimal places; {finer} ({such}): {mend}")
-    return rates.with_columns(amounts(rates[RATE], into.places - measure.places).values.alias(FACTOR))
+    return rates.with_columns(parse_amounts(rates[RATE], into.places - measure.places).values.alias(FACTOR))
 
 
-def asked_rates(shaping: Shaping, conversion: Conversion, domain: Domain, catalogue: Catalogue) -> pl.DataFrame:
+def requested_rates(
+    shaping: ExtractMapper, conversion: Conversion, domain: Domain, catalogue: Catalogue
+) -> pl.DataFrame:
     """Return the currency of each row and the days its rate must hold for, rejecting rows that lack one."""
     currency, written = shaping.required(conversion.currency), shaping.column(conversion.on)
-    held = covered(written, shaping.format(conversion.on), catalogue.calendar)
+    held = parse_day_ranges(written, shaping.format(conversion.on), catalogue.calendar)
     lacking = (currency != catalogue.currency) & held.reasons.is_not_null()
     if conversion.on == domain.time_column:  # read as such already; the days it lacks may be fine there, not here
-        lacking &= text(written).is_null() & pl.Series([domain.keeps_undated])
+        lacking &= to_text(written).is_null() & pl.Series([domain.keeps_undated])
     shaping.rejects.where(lacking, conversion.on, written, held.reasons)
     return pl.DataFrame({CURRENCY: currency, FIRST: held.first, LAST: held.last, WRITTEN: written.cast(pl.String)})
 
 
-def held_rates(asked: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
+def match_rates(asked: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
     """Return each row with the one rate that holds for all of its days, null where there is none."""
     keys = (CURRENCY, FIRST, LAST)
     began = rates.select(CURRENCY, FIRST, RATE, FACTOR, until=LAST).sort(FIRST)

@@ -25,7 +25,7 @@ RETRIED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Backoff:
+class RetryPolicy:
     """How long a failed load waits before it is tried again: twice as long after each failure, up to a limit."""
 
     first: timedelta = timedelta(seconds=30)
@@ -43,7 +43,7 @@ class Backoff:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class ScheduledLoad:
     """When a feed is to be loaded next, and which slot of its schedule that answers."""
 
     at: datetime
@@ -58,7 +58,7 @@ def slots(schedule: Schedule, after: datetime, until: datetime) -> Iterator[date
     one that comes twice runs the first time. A schedule of every hour runs every hour that passes.
     """
     last = after
-    for tick in CronSim(local(schedule.cron), after.astimezone(ZoneInfo(schedule.timezone))):
+    for tick in CronSim(to_local_hours(schedule.cron), after.astimezone(ZoneInfo(schedule.timezone))):
         slot = tick.astimezone(UTC)
         if slot > until:
             return
@@ -67,7 +67,7 @@ def slots(schedule: Schedule, after: datetime, until: datetime) -> Iterator[date
             last = slot
 
 
-def local(cron: str) -> str:
+def to_local_hours(cron: str) -> str:
     """Return an expression so that CronSim keeps it to local time where it names hours.
 
     CronSim does that for fields that do not begin with a star.
@@ -89,14 +89,16 @@ def latest_slot(schedule: Schedule, now: datetime) -> datetime | None:
     """Return the last slot that has come, None where none ever did."""
     zone = ZoneInfo(schedule.timezone)
     # backwards, CronSim passes over the first coming of a doubled hour during its second: look ahead from there
-    back = next(CronSim(local(schedule.cron), now.astimezone(zone), reverse=True), None)
+    back = next(CronSim(to_local_hours(schedule.cron), now.astimezone(zone), reverse=True), None)
     if back is None:
         return None
     start = min(back.astimezone(UTC), now) - timedelta(seconds=1)
     return max(slots(schedule, start, now), default=None)
 
 
-def turn_of(binding: Binding, attempts: Sequence[LoadAttempt], now: datetime, backoff: Backoff) -> Turn | None:
+def next_load(
+    binding: Binding, attempts: Sequence[LoadAttempt], now: datetime, backoff: RetryPolicy
+) -> ScheduledLoad | None:
     """Return when a scheduled feed is to be loaded next, None where it never is.
 
     Of the slots that passed unanswered only the latest is made up for. A slot is answered once an attempt for it, or
@@ -105,19 +107,19 @@ def turn_of(binding: Binding, attempts: Sequence[LoadAttempt], now: datetime, ba
     if binding.schedule is None:
         return None
     latest, upcoming = latest_slot(binding.schedule, now), next_slot(binding.schedule, now)
-    ahead = None if upcoming is None else Turn(at=upcoming, slot=upcoming)
+    ahead = None if upcoming is None else ScheduledLoad(at=upcoming, slot=upcoming)
     if latest is None:
         return ahead
     answers = [attempt for attempt in attempts if attempt.due_at and latest <= attempt.due_at <= now]
     if not answers:
-        return Turn(at=latest, slot=latest)
+        return ScheduledLoad(at=latest, slot=latest)
     slot = max(attempt.due_at for attempt in answers if attempt.due_at)
     tries = [attempt for attempt in answers if attempt.due_at == slot]
     if any(attempt.status not in RETRIED for attempt in tries):
         return ahead
     finished, load_id = max((attempt.finished_at or attempt.started_at, attempt.load_id) for attempt in tries)
     again = finished + backoff.after(len(tries), load_id)
-    return Turn(at=again, slot=slot, failures=len(tries)) if upcoming is None or again < upcoming else ahead
+    return ScheduledLoad(at=again, slot=slot, failures=len(tries)) if upcoming is None or again < upcoming else ahead
 
 
 def periods_of(

@@ -16,8 +16,8 @@ from adbc_driver_postgresql import dbapi
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import PeriodRange
 from engine.model.feeds import PERIOD, PERIOD_PLACE, Binding, LoadStatus, SourceKind, numbered
-from server.base.credentials import redacted
-from server.ingest.columns import CONNECT, EXTRACT, LoadFailed, Part, located
+from server.base.credentials import redact
+from server.ingest.columns import CONNECT, EXTRACT, LoadFailed, RowSource, with_location
 
 # Files of a folder: CSV and XLSX as text, Parquet and Arrow as they are typed, some rows at a time.
 
@@ -31,7 +31,7 @@ MENDS = {
 JUST_NOW = 60  # seconds in which a file without the end of its last line counts as half written
 
 
-def parts_of_folder(binding: Binding, folder: Path, patterns: Iterator[str]) -> Iterator[Part]:
+def parts_of_folder(binding: Binding, folder: Path, patterns: Iterator[str]) -> Iterator[RowSource]:
     """Yield every file that matches a pattern, in the order of their names."""
     if not folder.is_dir():
         raise LoadFailed(CONNECT, f"source {binding.source.key}: there is no such folder")
@@ -40,7 +40,7 @@ def parts_of_folder(binding: Binding, folder: Path, patterns: Iterator[str]) -> 
         if not files:
             raise LoadFailed(EXTRACT, f"no file of source {binding.source.key} matches {pattern}")
         for path in files:
-            yield Part(path.name, file_rows(path, binding.sheet))
+            yield RowSource(path.name, file_rows(path, binding.sheet))
 
 
 def file_rows(path: Path, sheet: str | None) -> Generator[pl.DataFrame]:
@@ -53,16 +53,16 @@ def file_rows(path: Path, sheet: str | None) -> Generator[pl.DataFrame]:
         before = path.stat()
         refuse_half_written(path, before)
         for piece in read_file(path, sheet):
-            yield values_of(located(piece, path.name, first), path)
+            yield drop_empty_rows(with_location(piece, path.name, first), path)
             first += piece.height
         after = path.stat()
     except (pl.exceptions.PolarsError, fastexcel.FastExcelError, OSError) as fault:
-        raise LoadFailed(EXTRACT, f"{path.name} cannot be read: {mended(str(fault))}") from fault
+        raise LoadFailed(EXTRACT, f"{path.name} cannot be read: {explain_fault(str(fault))}") from fault
     if (before.st_size, before.st_mtime_ns, before.st_ino) != (after.st_size, after.st_mtime_ns, after.st_ino):
         raise LoadFailed(EXTRACT, f"{path.name} changed while it was read; load again when it is whole")
 
 
-def mended(fault: str) -> str:
+def explain_fault(fault: str) -> str:
     """Return what a library says of a file, and what to do about it where that is known."""
     said = fault.strip().splitlines()[0]
     return said + next((f"; {mend}" for part, mend in MENDS.items() if part in said), "")
@@ -79,7 +79,7 @@ def refuse_half_written(path: Path, stat: os.stat_result) -> None:
             raise LoadFailed(EXTRACT, f"{path.name} {says}; load again when it is whole, or in a minute as it is")
 
 
-def values_of(rows: pl.DataFrame, path: Path) -> pl.DataFrame:
+def drop_empty_rows(rows: pl.DataFrame, path: Path) -> pl.DataFrame:
     """Return the rows that hold a value; typed files have no others."""
     if path.suffix.lower() in TYPED:
         return rows
@@ -90,18 +90,18 @@ def read_file(path: Path, sheet: str | None) -> Iterator[pl.DataFrame]:
     """Yield the rows of one file, at least one frame."""
     match path.suffix.lower():
         case ".csv":
-            yield from pieces(pl.scan_csv(path, infer_schema=False))
+            yield from scan_batches(pl.scan_csv(path, infer_schema=False))
         case ".parquet":
-            yield from pieces(pl.scan_parquet(path))
+            yield from scan_batches(pl.scan_parquet(path))
         case ".arrow":
-            yield from pieces(pl.scan_ipc(path))
+            yield from scan_batches(pl.scan_ipc(path))
         case ".xlsx":
             yield fastexcel.read_excel(path).load_sheet(sheet or 0, dtypes="string").to_polars()
         case _:
             raise LoadFailed(EXTRACT, f"{path.name} is none of .csv, .xlsx, .parquet, .arrow")
 
 
-def pieces(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+def scan_batches(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Yield the rows of a scan in their order; one empty frame where there are none."""
     came = False
     for piece in scan.collect_batches(chunk_size=PIECE, maintain_order=True):
@@ -120,52 +120,52 @@ READ_ONLY = "set default_transaction_read_only = on"
 Parameter = str | date
 
 
-def part_of_database(binding: Binding, uri: str, parameters: Mapping[str, Parameter]) -> Part:
+def part_of_database(binding: Binding, uri: str, parameters: Mapping[str, Parameter]) -> RowSource:
     """Return the rows of a binding's query with its parameters bound."""
-    return Part(binding.source.key, query_rows(binding, uri, parameters))
+    return RowSource(binding.source.key, query_rows(binding, uri, parameters))
 
 
 def query_rows(binding: Binding, uri: str, parameters: Mapping[str, Parameter]) -> Generator[pl.DataFrame]:
     """Yield the located rows of a query; LoadFailed, without a secret, where it fails."""
     query = numbered(binding.extract)
     first = 0
-    with failing(CONNECT, f"source {binding.source.key} cannot be reached", uri):
-        connection = dbapi.connect(timed(uri), autocommit=True)
-    with connection, connection.cursor() as cursor, failing(EXTRACT, "the query failed", uri):
+    with driver_errors(CONNECT, f"source {binding.source.key} cannot be reached", uri):
+        connection = dbapi.connect(with_timeout(uri), autocommit=True)
+    with connection, connection.cursor() as cursor, driver_errors(EXTRACT, "the query failed", uri):
         cursor.execute(READ_ONLY)
         cursor.execute(query.text, [parameters[name] for name in query.names] or None)
         with cursor.fetch_record_batch() as reader:
-            for piece in gathered(reader):
-                yield located(piece, binding.source.key, first)
+            for piece in read_batches(reader):
+                yield with_location(piece, binding.source.key, first)
                 first += piece.height
 
 
 @contextmanager
-def failing(status: LoadStatus, what: str, uri: str) -> Iterator[None]:
+def driver_errors(status: LoadStatus, what: str, uri: str) -> Iterator[None]:
     """Turn what a driver says into a failed load."""
     try:
         yield
     except (DatabaseError, pa.ArrowException, OSError) as fault:
         if CANCELLED in str(fault):
             raise KeyboardInterrupt from None  # the driver takes an interrupt for itself, and ends its query
-        said = redacted(first_line(fault), (uri, timed(uri)))
+        said = redact(first_line(fault), (uri, with_timeout(uri)))
         raise LoadFailed(status, f"{what}: {said}") from None  # the fault's own text may hold the URI
 
 
-def gathered(reader: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
+def read_batches(reader: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
     """Yield the rows of a reader in larger pieces, at least one."""
     batches, rows, came = [], 0, False
     for batch in reader:
         batches.append(batch)
         rows += batch.num_rows
         if rows >= PIECE:
-            yield plain(pa.Table.from_batches(batches))
+            yield without_extensions(pa.Table.from_batches(batches))
             batches, rows, came = [], 0, True
     if batches or not came:
-        yield plain(pa.Table.from_batches(batches, reader.schema))
+        yield without_extensions(pa.Table.from_batches(batches, reader.schema))
 
 
-def plain(table: pa.Table) -> pl.DataFrame:
+def without_extensions(table: pa.Table) -> pl.DataFrame:
     """Return rows without the wrappers that the driver puts around what Arrow has no type for."""
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table is no column
@@ -173,7 +173,7 @@ def plain(table: pa.Table) -> pl.DataFrame:
     return frame.with_columns(pl.col(name).ext.storage() for name in wrapped)
 
 
-def timed(uri: str) -> str:
+def with_timeout(uri: str) -> str:
     """Return a URI whose connecting ends, where it does not say itself when."""
     if "connect_timeout" in uri:
         return uri
@@ -195,21 +195,21 @@ def extract(
     calendar: Calendar,
     periods: PeriodRange | None,
     environment: Mapping[str, str] = os.environ,
-) -> Iterator[Part]:
+) -> Iterator[RowSource]:
     """Yield what a binding's source holds now, a part for each file or query; LoadFailed where it cannot be read."""
     source = binding.source
     secret = environment.get(source.environment) if source.environment else None
     if source.environment and not secret:
         raise LoadFailed(CONNECT, f"source {source.key} needs the environment variable {source.environment}")
     if source.kind is SourceKind.POSTGRESQL:
-        for asked in ranges(binding.extract, calendar, periods):
-            yield part_of_database(binding, secret or "", {**binding.parameters, **bounds(asked)})
+        for asked in query_ranges(binding.extract, calendar, periods):
+            yield part_of_database(binding, secret or "", {**binding.parameters, **period_parameters(asked)})
     else:
         patterns = patterns_of(binding.extract, calendar, periods)
         yield from parts_of_folder(binding, Path(secret) if secret else folder / (source.path or ""), patterns)
 
 
-def ranges(query: str, calendar: Calendar, periods: PeriodRange | None) -> Iterator[PeriodRange | None]:
+def query_ranges(query: str, calendar: Calendar, periods: PeriodRange | None) -> Iterator[PeriodRange | None]:
     """Yield what a query is run for: all periods asked for at once, each of them where it takes the period's code."""
     if periods is None or PERIOD not in numbered(query).names:
         yield periods
@@ -217,7 +217,7 @@ def ranges(query: str, calendar: Calendar, periods: PeriodRange | None) -> Itera
         yield from (PeriodRange(period, period) for period in calendar.periods(periods))
 
 
-def bounds(periods: PeriodRange | None) -> Mapping[str, str | date]:
+def period_parameters(periods: PeriodRange | None) -> Mapping[str, str | date]:
     """Return the parameters of a query that say which periods are asked for."""
     if periods is None:
         return {}

@@ -13,8 +13,8 @@ import pyarrow as pa
 from engine.books.books import Books, Shelf
 from engine.model.catalogue import Catalogue
 from engine.model.errors import Unavailable
-from server.base.interfaces import Loads, StoreDown
-from server.stores.migrations import held_to_migrations
+from server.base.interfaces import LoadHistory, StoreDown
+from server.stores.migrations import check_migrations
 from server.stores.postgres import Database
 from server.telemetry.metrics import Metrics
 
@@ -23,13 +23,13 @@ BLOCK = 1 << 16
 NO_BOOKS = "no books are loaded yet; run: tieout load"
 
 
-def use_database(database: Database) -> None:
+def check_database(database: Database) -> None:
     """Ask the platform database something, and hold it to the migrations of this version."""
     with database.transaction() as connection:
-        held_to_migrations(connection)
+        check_migrations(connection)
 
 
-def tell_of_loads(loads: Loads, bindings: Callable[[], Collection[str]], metrics: Metrics) -> None:
+def report_loads(loads: LoadHistory, bindings: Callable[[], Collection[str]], metrics: Metrics) -> None:
     """Take note of what became of the loads of each feed."""
     metrics.loads(loads.tally(), bindings())
 
@@ -117,7 +117,7 @@ class StoredBooks:
         if books.version != self._whole:  # what was lost while nobody looked, such as files that a restore left out
             for path in files:
                 if not path.exists():
-                    raise lost(path, books, "it is not there")
+                    raise missing_file(path, books, "it is not there")
             self._whole = books.version
         path = files[self._turn % len(files)]
         try:
@@ -126,11 +126,11 @@ class StoredBooks:
                 file.seek(randbelow(file.size()))
                 file.read(BLOCK)
         except (OSError, pa.ArrowException) as fault:
-            raise lost(path, books, "it cannot be read") from fault
+            raise missing_file(path, books, "it cannot be read") from fault
         self._turn += 1  # which stays at a file that cannot be read, until it can
 
 
-def lost(path: Path, books: Books, how: str) -> StoreDown:
+def missing_file(path: Path, books: Books, how: str) -> StoreDown:
     """Return what to say of a file that the books need and do not have."""
     return StoreDown(
         f"version {books.version} of the books needs {path} and {how}; restore it from a backup or load its feed again"

@@ -35,7 +35,7 @@ log = logging.getLogger("tieout.ops")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class HealthCheck:
     """One thing the server stands on; `run` uses it and returns a remark where there is one to make.
 
     It raises StoreDown with what is wrong, in words that an operator can act on and that hold no secret.
@@ -47,7 +47,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckResult:
     """What a check found: why it does not hold where it does not, and how long it took."""
 
     reason: str | None = None
@@ -61,31 +61,31 @@ class Finding:
         return {"status": status, "ms": round(self.seconds * 1000, 1), **{k: v for k, v in said.items() if v}}
 
 
-class Watched:
+class CheckRunner:
     """A check in a thread of its own, one run at a time.
 
     A run that hangs is left alone: nothing can end it but what it waits for, and a second would only hang beside it.
     """
 
-    def __init__(self, check: Check) -> None:
+    def __init__(self, check: HealthCheck) -> None:
         self.check = check
         self._begun = 0.0
-        self._running: Future[Finding] | None = None
+        self._running: Future[CheckResult] | None = None
 
-    async def find(self) -> Finding:
+    async def find(self) -> CheckResult:
         """Run the check, and wait for it no longer than its limit."""
         if self._running is not None and not self._running.done():
             waited = monotonic() - self._begun
-            return Finding(reason=f"it does not answer, for {waited:.0f} s by now", seconds=waited)
+            return CheckResult(reason=f"it does not answer, for {waited:.0f} s by now", seconds=waited)
         self._begun, self._running = monotonic(), Future()
         self._running.set_running_or_notify_cancel()  # so that giving up waiting does not cancel it
         Thread(target=self._run, args=(self._running,), name=f"check {self.check.name}", daemon=True).start()
         done, _ = await asyncio.wait({asyncio.wrap_future(self._running)}, timeout=self.check.limit)
         if not done:
-            return Finding(reason=f"it did not answer within {self.check.limit:g} s", seconds=self.check.limit)
+            return CheckResult(reason=f"it did not answer within {self.check.limit:g} s", seconds=self.check.limit)
         return self._running.result()
 
-    def _run(self, running: Future[Finding]) -> None:
+    def _run(self, running: Future[CheckResult]) -> None:
         reason: str | None = "the check itself failed; the log of the server has the fault"
         remark = None
         try:
@@ -94,14 +94,14 @@ class Watched:
         except StoreDown as fault:
             reason = str(fault)
         finally:  # any other fault is in the log by the hook for threads, and must not leave anybody waiting
-            running.set_result(Finding(reason=reason, remark=remark, seconds=monotonic() - self._begun))
+            running.set_result(CheckResult(reason=reason, remark=remark, seconds=monotonic() - self._begun))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ReadinessReport:
     """What one round of all checks found."""
 
-    findings: dict[str, Finding]
+    findings: dict[str, CheckResult]
     at: float
 
     @property
@@ -115,7 +115,7 @@ class Verdict:
         return {"status": OK if self.ready else UNAVAILABLE, "checks": checks}
 
 
-class TellsHealth(Protocol):
+class HealthSource(Protocol):
     """Knows how the service stands without waiting for anything."""
 
     def health(self) -> Json:
@@ -127,20 +127,20 @@ class Readiness:
 
     def __init__(
         self,
-        checks: Sequence[Check],
+        checks: Sequence[HealthCheck],
         metrics: Metrics,
-        beside: Sequence[Check] = (),
+        beside: Sequence[HealthCheck] = (),
         post: Callable[[Json], None] = lambda _: None,
     ) -> None:
         """`beside` is looked at as often and decides nothing; `post` is given the health after each round."""
         self._post = post
-        self._watched = [Watched(check) for check in checks]
-        self._beside = [Watched(check) for check in beside]
+        self._watched = [CheckRunner(check) for check in checks]
+        self._beside = [CheckRunner(check) for check in beside]
         self._metrics = metrics
-        self._latest: Verdict | None = None
+        self._latest: ReadinessReport | None = None
         self._round = asyncio.Lock()
 
-    async def verdict(self) -> Verdict:
+    async def verdict(self) -> ReadinessReport:
         """Return what a round found a moment ago, else now; several who ask at once share a round."""
         async with self._round:
             if self._latest is None or monotonic() - self._latest.at > KEPT_SECONDS:
@@ -164,16 +164,16 @@ class Readiness:
         checks = {name: OK if finding.reason is None else UNAVAILABLE for name, finding in latest.findings.items()}
         return {"status": OK if latest.ready else UNAVAILABLE, "checks": checks}
 
-    async def _look(self) -> Verdict:
+    async def _look(self) -> ReadinessReport:
         found = await asyncio.gather(*(watched.find() for watched in self._watched))
         findings = {watched.check.name: finding for watched, finding in zip(self._watched, found, strict=True)}
         for name, finding in findings.items():
             self._metrics.ready.labels(name).set(finding.reason is None)
             self._metrics.check_seconds.labels(name).set(finding.seconds)
             self._tell(name, finding)
-        return Verdict(findings=findings, at=monotonic())
+        return ReadinessReport(findings=findings, at=monotonic())
 
-    def _tell(self, name: str, finding: Finding) -> None:
+    def _tell(self, name: str, finding: CheckResult) -> None:
         was = self._latest and self._latest.findings[name].reason
         said = {"check": name, "reason": finding.reason}
         if finding.reason and self._latest is None:
@@ -187,7 +187,7 @@ class Readiness:
 # The health board: where one process writes how the service stands, for others that serve it to tell.
 
 
-class HealthBoard:
+class HealthFile:
     """A small file that is always whole; its times are those of the machine's clock since it started."""
 
     def __init__(self, path: Path) -> None:
@@ -220,7 +220,7 @@ NOT_STORED = {"Cache-Control": "no-store"}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def health_of(readiness: TellsHealth) -> Endpoint:
+def health_endpoint(readiness: HealthSource) -> Endpoint:
     """Return the endpoint of /health: 200 while the stack is healthy, from memory alone."""
 
     async def health(_: Request) -> Response:
@@ -248,12 +248,12 @@ def ops_application(readiness: Readiness, metrics: Metrics) -> Starlette:
         with suppress(asyncio.CancelledError):
             await watching
 
-    routes = [Route("/readyz", readyz), Route("/health", health_of(readiness)), Route("/metrics", show_metrics)]
+    routes = [Route("/readyz", readyz), Route("/health", health_endpoint(readiness)), Route("/metrics", show_metrics)]
     return Starlette(routes=routes, lifespan=lifespan)
 
 
 @contextmanager
-def operated(listening: socket.socket, readiness: Readiness, metrics: Metrics) -> Iterator[None]:
+def serve_operators(listening: socket.socket, readiness: Readiness, metrics: Metrics) -> Iterator[None]:
     """Answer operators on a bound socket while the block runs."""
     config = uvicorn.Config(
         ops_application(readiness, metrics),

@@ -46,7 +46,7 @@ class BundleFault(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class BundleEntry:
     """What one file of a bundle must be."""
 
     bytes: int
@@ -54,7 +54,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class BundleManifest:
     """What a bundle says of itself."""
 
     made_at: datetime
@@ -62,7 +62,7 @@ class Contents:
     migrations: Mapping[str, str]  # file name to digest, those that were applied
     store_version: int
     keys: Mapping[str, str]  # name to id: enough to recognise a key, never to use it
-    parts: Mapping[str, Part]
+    parts: Mapping[str, BundleEntry]
     format: int = FORMAT
 
     def as_json(self) -> bytes:
@@ -70,16 +70,16 @@ class Contents:
         return json.dumps(asdict(self), default=datetime.isoformat, indent=1).encode()
 
     @classmethod
-    def from_json(cls, text: bytes) -> "Contents":
+    def from_json(cls, text: bytes) -> "BundleManifest":
         """Return what was written; BundleFault where it is of a kind that this version does not know."""
         read: dict[str, Any] = json.loads(text)
         if read.get("format") != FORMAT:
             raise BundleFault(f"the backup was made by Tieout {read.get('app_version')}; restore it with that version")
-        parts = {name: Part(**part) for name, part in read["parts"].items()}
+        parts = {name: BundleEntry(**part) for name, part in read["parts"].items()}
         return cls(**{**read, "made_at": datetime.fromisoformat(read["made_at"]), "parts": parts})
 
 
-class Digested(io.RawIOBase):
+class DigestReader(io.RawIOBase):
     """A file that is digested as it is read."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -93,12 +93,12 @@ class Digested(io.RawIOBase):
         return piece
 
 
-class Writing:
+class BundleWriter:
     """A bundle in the making."""
 
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, BundleEntry] = {}
 
     def add(self, name: str, file: Path) -> None:
         """Add a file."""
@@ -107,7 +107,7 @@ class Writing:
 
     def add_text(self, name: str, text: str) -> None:
         """Add a file that has a text."""
-        self._add(sized(name, len(text.encode())), io.BytesIO(text.encode()))
+        self._add(tar_entry(name, len(text.encode())), io.BytesIO(text.encode()))
 
     def add_folder(self, name: str, folder: Path) -> int:
         """Add every file below a folder and return how many there are; one that is swept meanwhile is none."""
@@ -121,18 +121,18 @@ class Writing:
                 added += 1
         return added
 
-    def finish(self, contents: Contents) -> None:
+    def finish(self, contents: BundleManifest) -> None:
         """Add what the bundle says of itself."""
         text = contents.as_json()
-        self._tar.addfile(sized(MANIFEST, len(text)), io.BytesIO(text))
+        self._tar.addfile(tar_entry(MANIFEST, len(text)), io.BytesIO(text))
 
     def _add(self, info: tarfile.TarInfo, source: IO[bytes]) -> None:
-        digested = Digested(source)
+        digested = DigestReader(source)
         self._tar.addfile(info, digested)
-        self.parts[info.name] = Part(bytes=info.size, sha256=digested.digest.hexdigest())
+        self.parts[info.name] = BundleEntry(bytes=info.size, sha256=digested.digest.hexdigest())
 
 
-def sized(name: str, size: int) -> tarfile.TarInfo:
+def tar_entry(name: str, size: int) -> tarfile.TarInfo:
     """Return the entry of a file of some size."""
     info = tarfile.TarInfo(name)
     info.size = size
@@ -140,7 +140,7 @@ def sized(name: str, size: int) -> tarfile.TarInfo:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Writing]:
+def write_bundle(path: Path) -> Iterator[BundleWriter]:
     """Write a bundle, for its owner alone; it has its name only when it is whole."""
     if path.exists():
         raise BundleFault(f"{path} is there already; a backup never replaces another")
@@ -148,7 +148,7 @@ def writing(path: Path) -> Iterator[Writing]:
     try:
         aside.touch(mode=0o600)
         with tarfile.open(aside, "w") as tar:
-            yield Writing(tar)
+            yield BundleWriter(tar)
         aside.rename(path)
     except OSError as fault:
         raise BundleFault(f"the backup cannot be written: {fault}") from fault
@@ -156,14 +156,14 @@ def writing(path: Path) -> Iterator[Writing]:
         aside.unlink(missing_ok=True)
 
 
-def extract(path: Path, folder: Path) -> Contents:
+def extract(path: Path, folder: Path) -> BundleManifest:
     """Extract a bundle into a folder and return what it says of itself; BundleFault where a part is not what it was."""
-    found: dict[str, Part] = {}
+    found: dict[str, BundleEntry] = {}
     try:
         with tarfile.open(path, "r:") as tar:
             for entry in tar:
                 found[entry.name] = extract_part(tar, entry, folder)
-        contents = Contents.from_json((folder / MANIFEST).read_bytes())
+        contents = BundleManifest.from_json((folder / MANIFEST).read_bytes())
     except (tarfile.TarError, FileNotFoundError, ValueError, KeyError, TypeError) as fault:
         raise BundleFault(f"{path} is not a whole backup ({fault}); use another one") from fault
     found.pop(MANIFEST)
@@ -173,7 +173,7 @@ def extract(path: Path, folder: Path) -> Contents:
     return contents
 
 
-def extract_part(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> Part:
+def extract_part(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> BundleEntry:
     """Extract one file and return what it is."""
     name = PurePosixPath(entry.name)
     source = tar.extractfile(entry) if entry.isreg() else None
@@ -181,11 +181,11 @@ def extract_part(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> 
         raise BundleFault(f"a backup has no part like {entry.name}; use another one")
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    digested = Digested(source)
+    digested = DigestReader(source)
     with target.open("wb") as file:
         while piece := digested.read(PIECE):
             file.write(piece)
-    return Part(bytes=target.stat().st_size, sha256=digested.digest.hexdigest())
+    return BundleEntry(bytes=target.stat().st_size, sha256=digested.digest.hexdigest())
 
 
 # A backup: the platform database first, then the fact store at the version that is current by then.
@@ -199,9 +199,9 @@ PROSE = "orientation.md"
 ID_LENGTH = 12
 
 
-def back_up(settings: Settings, path: Path, *, with_keys: bool) -> Contents:
+def back_up(settings: Settings, path: Path, *, with_keys: bool) -> BundleManifest:
     """Write a bundle of everything that a deployment needs; return what it says of itself."""
-    with writing(path) as bundle, tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+    with write_bundle(path) as bundle, tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         with platform(settings) as opened:
             uri = opened.reach()
             migrations = applied_to(uri)
@@ -216,7 +216,7 @@ def back_up(settings: Settings, path: Path, *, with_keys: bool) -> Contents:
         if with_keys:
             for file in settings.state_folder.glob(KEY_FILES):
                 bundle.add(f"{KEYS}/{file.name}", file)
-        contents = Contents(
+        contents = BundleManifest(
             made_at=datetime.now(UTC),
             app_version=version("tieout"),
             migrations=migrations,
@@ -228,7 +228,7 @@ def back_up(settings: Settings, path: Path, *, with_keys: bool) -> Contents:
     return contents
 
 
-def add_store(bundle: Writing, root: Path) -> int:
+def add_store(bundle: BundleWriter, root: Path) -> int:
     """Add the current version of a fact store, held so that no load sweeps it; return its number."""
     pin = pin_current(root)
     try:
@@ -262,14 +262,14 @@ def key_ids(settings: Settings) -> Mapping[str, str]:
 # A restore: into a state folder and a database that are new, verified before anything is switched to them.
 
 
-def restore(settings: Settings, bundle: Path, state: Path) -> Contents:
+def restore(settings: Settings, bundle: Path, state: Path) -> BundleManifest:
     """Restore a bundle into a new state folder, and its database into the one of DATABASE_URL, else into the folder.
 
     Nothing has its name before all of it is there.
     """
-    with made_aside(state) as aside:
+    with staging_folder(state) as aside:
         contents = extract(bundle, aside)
-        hold(contents)
+        refuse_newer(contents)
         into = replace(settings, state=aside)
         if settings.database_url is not None:
             new_database(settings.database_url)
@@ -286,7 +286,7 @@ def restore(settings: Settings, bundle: Path, state: Path) -> Contents:
     return contents
 
 
-def hold(contents: Contents) -> None:
+def refuse_newer(contents: BundleManifest) -> None:
     """Refuse a backup of a newer version."""
     ahead = sorted(contents.migrations.keys() - {known.name for known in read_migrations()})
     if ahead:
@@ -297,7 +297,7 @@ def hold(contents: Contents) -> None:
 
 
 @contextmanager
-def made_aside(folder: Path) -> Iterator[Path]:
+def staging_folder(folder: Path) -> Iterator[Path]:
     """Lend a folder that gets its name once what is made in it is whole, and is gone where it never is."""
     if folder.exists():
         raise BundleFault(f"{folder} is there already; restore into a new folder, and switch to it afterwards")

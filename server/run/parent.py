@@ -13,14 +13,14 @@ from engine.books.books import Shelf
 from engine.books.checks import data_faults
 from server.base.settings import Settings, variable_of
 from server.caller.profiles import LiveProfiles, followed
-from server.ingest.folder import reread
-from server.ops.checks import NO_BOOKS, ArtifactsFolder, StoredBooks, tell_of_loads, use_database
-from server.ops.readiness import Check, HealthBoard, Readiness, operated
+from server.ingest.folder import reload_files
+from server.ops.checks import NO_BOOKS, ArtifactsFolder, StoredBooks, check_database, report_loads
+from server.ops.readiness import HealthCheck, HealthFile, Readiness, serve_operators
 from server.run.embedded.platform import Platform, hold_to_cache, platform
-from server.run.workers.process import Brief, taken
-from server.run.workers.supervisor import Duties, Supervisor
+from server.run.workers.process import WorkerBrief, copy_instance
+from server.run.workers.supervisor import Supervisor, SupervisorHooks
 from server.stores.profiles import source_of
-from server.telemetry.calls import collects
+from server.telemetry.calls import exports_spans
 from server.telemetry.metrics import Metrics
 
 HEALTH = "health.json"
@@ -35,13 +35,13 @@ class Parent:
     """Reads the instance, keeps the embedded servers, answers operators, and has workers kept."""
 
     def __init__(self, settings: Settings, folder: Path, supervisor: Supervisor) -> None:
-        collects(os.environ)  # BadSetting, before there are workers to find it
+        exports_spans(os.environ)  # BadSetting, before there are workers to find it
         hold_to_cache(settings)
         self._settings = settings
         self._folder = folder
         self._supervisor = supervisor
         self._copies = 0
-        self._taken = taken(settings.instance, self._next_copy())
+        self._taken = copy_instance(settings.instance, self._next_copy())
 
     @property
     def name(self) -> str:
@@ -59,13 +59,13 @@ class Parent:
                 log.warning(fault)
             profiles = LiveProfiles(source_of(self._settings, opened.database), self._taken.instance.catalogue)
             readiness = self._readiness(opened, profiles, metrics)
-            duties = Duties(
+            duties = SupervisorHooks(
                 brief=self._brief(),
                 reread=partial(self._reread, profiles),
                 serving=announce,
                 ended=metrics.ended,
             )
-            with followed(profiles), operated(for_operators, readiness, metrics):
+            with followed(profiles), serve_operators(for_operators, readiness, metrics):
                 told = {"url": self._settings.base_url, "operators": self._settings.ops_bind, "release": release}
                 log.info("serving", extra=told)
                 try:
@@ -78,11 +78,11 @@ class Parent:
         self._copies += 1
         return self._folder / f"instance-{self._copies}"
 
-    def _brief(self) -> Brief:
-        return Brief(settings=self._settings, files=self._taken.files, health=self._folder / HEALTH)
+    def _brief(self) -> WorkerBrief:
+        return WorkerBrief(settings=self._settings, files=self._taken.files, health=self._folder / HEALTH)
 
-    def _reread(self, profiles: LiveProfiles) -> Brief | None:
-        read = reread(self._settings.instance, partial(taken, into=self._next_copy()))
+    def _reread(self, profiles: LiveProfiles) -> WorkerBrief | None:
+        read = reload_files(self._settings.instance, partial(copy_instance, into=self._next_copy()))
         if read is None:
             return None
         self._taken = read
@@ -101,17 +101,17 @@ class Parent:
         files = ArtifactsFolder(self._settings.files, self._settings.free_megabytes)
         books = StoredBooks(self._taken.instance.catalogue, self._settings.store, metrics.books)
         checks = [
-            Check(name="relational_database", run=partial(use_database, opened.database)),
-            Check(name="analytical_store", run=books.use),
-            Check(name="cache_store", run=partial(self._use_cache, opened)),
-            Check(name="artifacts", run=partial(self._use_files, files)),
+            HealthCheck(name="relational_database", run=partial(check_database, opened.database)),
+            HealthCheck(name="analytical_store", run=books.use),
+            HealthCheck(name="cache_store", run=partial(self._use_cache, opened)),
+            HealthCheck(name="artifacts", run=partial(self._use_files, files)),
         ]
-        tell = partial(tell_of_loads, opened.loads, lambda: self._taken.instance.bindings, metrics)
+        tell = partial(report_loads, opened.loads, lambda: self._taken.instance.bindings, metrics)
         beside = [
-            Check(name="load_history", run=tell),
-            Check(name="profiles", run=lambda: metrics.profiles(len(profiles.faults), profiles.age)),
+            HealthCheck(name="load_history", run=tell),
+            HealthCheck(name="profiles", run=lambda: metrics.profiles(len(profiles.faults), profiles.age)),
         ]
-        return Readiness(checks, metrics, beside=beside, post=HealthBoard(self._folder / HEALTH).post)
+        return Readiness(checks, metrics, beside=beside, post=HealthFile(self._folder / HEALTH).post)
 
     def _use_cache(self, opened: Platform) -> str | None:
         if opened.cache is None:

@@ -12,7 +12,7 @@ FAILURES = 3  # in a row, until nobody is let through
 SOONEST, LATEST = 2.0, 30.0  # seconds until one is again, to see
 
 
-class Breaker:
+class CircuitBreaker:
     """Lets calls through to a store while it answers; one at a time to see whether it does again."""
 
     def __init__(self, words: str = "", failure: type[StoreDown] = StoreDown, latest: float = LATEST) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import time
 from typing import BinaryIO
 
-from server.base.interfaces import NoRoom, StoreDown
+from server.base.interfaces import StoreDown, VolumeFull
 
 MEGABYTE = 1 << 20
 STAGED = ".part"
@@ -22,11 +22,11 @@ CHUNK = 1 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Taken(Exception):
+class UploadInProgress(Exception):
     """Bytes of the same file are arriving already."""
 
 
-class Arrival:
+class IncomingFile:
     """A file on its way in: nothing of it is there under its name before all of it is."""
 
     def __init__(self, volume: "Volume", file_id: str, file: FileIO, staged: Path) -> None:
@@ -39,7 +39,7 @@ class Arrival:
 
     def write(self, chunk: bytes) -> None:
         """Take the next bytes; StoreDown where they cannot be kept."""
-        with told():
+        with store_errors():
             self._volume.hold_room(len(chunk))
             left = memoryview(chunk)
             while left:
@@ -49,7 +49,7 @@ class Arrival:
 
     def settle(self) -> str:
         """Put the file in its place, on the disk, and return its digest; StoreDown."""
-        with told():
+        with store_errors():
             os.fsync(self._file.fileno())
             self._staged.rename(self._path)
         return self._digest.hexdigest()
@@ -67,36 +67,36 @@ class Volume:
         return self._folder / file_id
 
     def hold_room(self, size: int = 0) -> None:
-        """Raise NoRoom where a number of bytes would leave less free than must be; StoreDown."""
-        with told():
+        """Raise VolumeFull where a number of bytes would leave less free than must be; StoreDown."""
+        with store_errors():
             self._folder.mkdir(parents=True, exist_ok=True)
             if shutil.disk_usage(self._folder).free - size < self._free:
-                raise NoRoom("the volume of files has no room left; free space, or enlarge it")
+                raise VolumeFull("the volume of files has no room left; free space, or enlarge it")
 
     def keep(self, file_id: str, write: Callable[[Path], None]) -> tuple[int, str]:
         """Keep what a function writes to a path; return how many bytes it has and their digest. StoreDown."""
         staged = self._beside(file_id, STAGED)
         self.hold_room()
         try:
-            with told():
+            with store_errors():
                 write(staged)
-                size, digest = synced(staged)
+                size, digest = sync_file(staged)
                 staged.rename(self.path(file_id))
         finally:
             staged.unlink(missing_ok=True)
         return size, digest
 
     @contextmanager
-    def arriving(self, file_id: str, size: int) -> Iterator[Arrival]:
+    def arriving(self, file_id: str, size: int) -> Iterator[IncomingFile]:
         """Let a file of about some size arrive, and no other under its id until the block ends; Taken, StoreDown."""
         self.hold_room(size)
         staged = self._beside(file_id, STAGED)
         with self._alone(file_id):
-            with told():
+            with store_errors():
                 file = staged.open("wb", buffering=0)  # what is written is written, and not when it is closed
             try:
                 with file:
-                    yield Arrival(self, file_id, file, staged)
+                    yield IncomingFile(self, file_id, file, staged)
             finally:
                 staged.unlink(missing_ok=True)
 
@@ -104,11 +104,11 @@ class Volume:
     def _alone(self, file_id: str) -> Iterator[None]:
         """Keep others from a file while the block runs; Taken where one of them does, StoreDown."""
         path = self._beside(file_id, LOCK)
-        with told():
+        with store_errors():
             lock = path.open("ab")
         with lock:
-            if not locked(lock) or not is_at(path, lock):  # whose block may have ended since it was opened
-                raise Taken
+            if not locked(lock) or not is_same_file(path, lock):  # whose block may have ended since it was opened
+                raise UploadInProgress
             try:
                 yield
             finally:
@@ -131,12 +131,12 @@ class Volume:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def store_errors() -> Iterator[None]:
     """Raise StoreDown for what the system says of a volume."""
     try:
         yield
     except OSError as fault:
-        kind = NoRoom if fault.errno in FULL else StoreDown
+        kind = VolumeFull if fault.errno in FULL else StoreDown
         raise kind(f"the volume of files cannot be written: {fault.strerror}") from fault
 
 
@@ -149,7 +149,7 @@ def locked(file: BinaryIO) -> bool:
     return True
 
 
-def is_at(path: Path, file: BinaryIO) -> bool:
+def is_same_file(path: Path, file: BinaryIO) -> bool:
     """Tell whether a file is the one at a path."""
     try:
         return os.path.samestat(path.stat(), os.fstat(file.fileno()))
@@ -157,7 +157,7 @@ def is_at(path: Path, file: BinaryIO) -> bool:
         return False
 
 
-def synced(path: Path) -> tuple[int, str]:
+def sync_file(path: Path) -> tuple[int, str]:
     """Return the size and the digest of a file once it is on the disk."""
     digest = sha256()
     with path.open("rb") as file:

@@ -8,8 +8,8 @@ from typing import Any, LiteralString
 from psycopg.rows import dict_row, scalar_row
 from psycopg.types.json import Jsonb
 
-from server.base.interfaces import Arrived, File, Seen, Upload
-from server.stores.postgres import Lends
+from server.base.interfaces import ClaimsRecord, File, Upload, UploadState
+from server.stores.postgres import ConnectionProvider
 
 # what an owner has grows in one place at a time: otherwise two could each find room for themselves
 LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended(%(owner)s, 8))"
@@ -78,7 +78,7 @@ LAST: LiteralString = "select claims, seen_at from principals where subject = %(
 class PostgresFiles:
     """What is known of files, for every server that shares the database."""
 
-    def __init__(self, database: Lends) -> None:
+    def __init__(self, database: ConnectionProvider) -> None:
         self._database = database
 
     def add(self, file: File, quota: int) -> bool:
@@ -111,7 +111,7 @@ class PostgresFiles:
 class PostgresUploads:
     """What is known of uploads, for every server that shares the database."""
 
-    def __init__(self, database: Lends) -> None:
+    def __init__(self, database: ConnectionProvider) -> None:
         self._database = database
 
     def reserve(self, upload: Upload, quota: int) -> bool:
@@ -126,7 +126,7 @@ class PostgresUploads:
         """Return an upload that is filed or has not expired, None where there is none; StoreDown."""
         with self._database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
             found = cursor.execute(FIND, {"upload_id": upload_id, "now": now}).fetchone()
-        return None if found is None else Upload(arrived=Arrived(found.pop("state")), **found)
+        return None if found is None else Upload(arrived=UploadState(found.pop("state")), **found)
 
     def receive(self, upload_id: str, size_bytes: int, sha256: str, now: datetime, expires_at: datetime) -> bool:
         """Take note of bytes that came; False where none are awaited (any more). StoreDown."""
@@ -168,20 +168,20 @@ class PostgresUploads:
 class PostgresPrincipals:
     """What each caller's token said last, for every server that shares the database."""
 
-    def __init__(self, database: Lends) -> None:
+    def __init__(self, database: ConnectionProvider) -> None:
         self._database = database
 
-    def record(self, subject: str, seen: Seen) -> None:
+    def record(self, subject: str, seen: ClaimsRecord) -> None:
         """Take note of what a token said, unless another said something later; StoreDown."""
         claims = Jsonb({name: list(values) for name, values in seen.claims.items()})
         with self._database.transaction() as connection:
             connection.execute(RECORD, {"subject": subject, "claims": claims, "at": seen.at})
 
-    def last(self, subject: str) -> Seen | None:
+    def last(self, subject: str) -> ClaimsRecord | None:
         """Return what a caller's token said last, None where none was seen; StoreDown."""
         with self._database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
             found = cursor.execute(LAST, {"subject": subject}).fetchone()
-        return None if found is None else Seen(claims=claims_of(found["claims"]), at=found["seen_at"])
+        return None if found is None else ClaimsRecord(claims=claims_of(found["claims"]), at=found["seen_at"])
 
 
 def claims_of(stored: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

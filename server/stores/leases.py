@@ -17,9 +17,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
 from server.base.interfaces import CapReached, StoreDown
-from server.stores.circuit_breaker import Breaker
+from server.stores.circuit_breaker import CircuitBreaker
 from server.stores.memory import MemoryLeases
-from server.stores.valkey import reached
+from server.stores.valkey import connection_options
 
 ALL, OF = "{sem}:all", "{sem}:of:"
 SECONDS = 10.0  # that a lease outlives its process
@@ -63,7 +63,7 @@ class CacheLeases:
     """Leases in the store, one script each; StoreDown where it does not answer in time or refuses."""
 
     def __init__(self, address: str, calls_per_caller: int, calls: int, seconds: float = SECONDS) -> None:
-        place = reached(address)
+        place = connection_options(address)
         if "path" in place:
             place["connection_class"] = UnixDomainSocketConnection  # in its asynchronous form
         self._pool = BlockingConnectionPool(
@@ -130,7 +130,7 @@ class SharedLeases:
         self._share = share
         self._beat = beat
         self._tell = tell
-        self._breaker = Breaker("the cache store is not asked for a moment: it did not answer")
+        self._breaker = CircuitBreaker("the cache store is not asked for a moment: it did not answer")
         self._alone = False
         self._uncounted: set[str] = set()  # leases that the store did not count, as far as is known
         self._returning: set[asyncio.Task[None]] = set()

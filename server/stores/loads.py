@@ -9,8 +9,8 @@ from psycopg.sql import SQL, Composed, Identifier, Placeholder
 
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus
-from server.base.interfaces import LoadsAsked, LoadTally
-from server.stores.postgres import Lends
+from server.base.interfaces import LoadCount, LoadQuery
+from server.stores.postgres import ConnectionProvider
 
 TEXTS = ("load_id", "binding", "source", "target", "periods", "message", "rejects_file")
 VALUES = ("started_at", "finished_at", "due_at", "rows_read", "rows_landed", "rows_rejected")
@@ -65,10 +65,10 @@ TALLY = "select binding, status, count(*), max(finished_at) from load_attempts g
 LAST_DUE = "select max(due_at) from load_attempts where binding = %s"
 
 
-class PostgresLoads:
+class PostgresLoadHistory:
     """The history of loads in the platform database; every method raises StoreDown where that is out of reach."""
 
-    def __init__(self, database: Lends) -> None:
+    def __init__(self, database: ConnectionProvider) -> None:
         self._database = database
 
     def begin(self, attempt: LoadAttempt) -> None:
@@ -79,7 +79,7 @@ class PostgresLoads:
         """Record how an attempt ended, once."""
         self._write(FINISH, attempt)
 
-    def find(self, asked: LoadsAsked) -> Sequence[LoadAttempt]:
+    def find(self, asked: LoadQuery) -> Sequence[LoadAttempt]:
         """Return attempts, the latest first."""
         parameters = {
             "bindings": storables(asked.bindings),
@@ -105,11 +105,11 @@ class PostgresLoads:
         """Return the attempts that have not ended."""
         return self._read(RUNNING, {})
 
-    def tally(self) -> Sequence[LoadTally]:
+    def tally(self) -> Sequence[LoadCount]:
         """Return the attempts of every feed, counted by status."""
         with self._database.transaction() as connection:
             return [
-                LoadTally(binding=binding, status=LoadStatus(status), attempts=attempts, latest=latest)
+                LoadCount(binding=binding, status=LoadStatus(status), attempts=attempts, latest=latest)
                 for binding, status, attempts, latest in connection.execute(TALLY)
             ]
 

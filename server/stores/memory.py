@@ -35,7 +35,7 @@ MOST_BYTES = 256 << 20  # of all snapshots together
 
 
 @dataclass(frozen=True, slots=True)
-class KeptBytes:
+class MemorySnapshot:
     """A snapshot and its ends."""
 
     owner: str
@@ -51,7 +51,7 @@ class MemorySnapshots:
         self._idle = idle_seconds
         self._longest = seconds
         self._clock = clock
-        self._kept: OrderedDict[str, KeptBytes] = OrderedDict()
+        self._kept: OrderedDict[str, MemorySnapshot] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
@@ -60,7 +60,7 @@ class MemorySnapshots:
         reference, now = new_reference(), self._clock()
         with self._lock:
             ends = now + self._longest
-            self._kept[reference] = KeptBytes(owner, data, min(now + self._idle, ends), ends)
+            self._kept[reference] = MemorySnapshot(owner, data, min(now + self._idle, ends), ends)
             self._bytes += len(data)
             while self._bytes > MOST_BYTES:
                 self._drop(next(iter(self._kept)))
@@ -73,7 +73,7 @@ class MemorySnapshots:
             if kept is not None and now >= kept.idle:
                 self._drop(reference)
             elif kept is not None and kept.owner == owner:
-                self._kept[reference] = KeptBytes(owner, kept.data, min(now + self._idle, kept.ends), kept.ends)
+                self._kept[reference] = MemorySnapshot(owner, kept.data, min(now + self._idle, kept.ends), kept.ends)
                 self._kept.move_to_end(reference)
                 return kept.data
         return None

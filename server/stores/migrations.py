@@ -51,7 +51,7 @@ class MigrationFault(StoreDown):
     """A database that cannot be used or brought to this version as it is; says what to do."""
 
 
-class Standing(Enum):
+class MigrationState(Enum):
     """What a database says of a migration."""
 
     APPLIED = "applied"
@@ -76,12 +76,12 @@ class Migration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class MigrationStatus:
     """How a database and a migration stand to each other."""
 
     name: str
     version: int
-    standing: Standing
+    standing: MigrationState
 
 
 def read_migrations(folder: Path = MIGRATIONS) -> Sequence[Migration]:
@@ -99,34 +99,34 @@ def read_migrations(folder: Path = MIGRATIONS) -> Sequence[Migration]:
     return list(found.values())
 
 
-def standings(uri: str) -> Sequence[Status]:
+def read_statuses(uri: str) -> Sequence[MigrationStatus]:
     """Return how a database stands to each migration."""
-    with connected(uri) as connection:
+    with migration_connection(uri) as connection:
         return statuses(connection, read_migrations())
 
 
 def applied_to(uri: str) -> Mapping[str, str]:
     """Return the name and digest of every migration that was applied to a database."""
-    with connected(uri) as connection:
+    with migration_connection(uri) as connection:
         return dict(history(connection).values())
 
 
-def statuses(connection: psycopg.Connection[TupleRow], migrations: Sequence[Migration]) -> Sequence[Status]:
+def statuses(connection: psycopg.Connection[TupleRow], migrations: Sequence[Migration]) -> Sequence[MigrationStatus]:
     """Return how a database stands to each migration, and to those that only it knows; changes nothing."""
-    held_to(connection)
+    check_server_version(connection)
     applied = history(connection)
     known = {migration.version: migration for migration in migrations}
     return [
-        Status(
+        MigrationStatus(
             version=number,
             name=known[number].name if number in known else applied[number][0],
-            standing=standing(known.get(number), applied.get(number)),
+            standing=state_of(known.get(number), applied.get(number)),
         )
         for number in sorted(known.keys() | applied.keys())
     ]
 
 
-def held_to(connection: psycopg.Connection[TupleRow]) -> None:
+def check_server_version(connection: psycopg.Connection[TupleRow]) -> None:
     """Raise MigrationFault where a server is too old."""
     if connection.info.server_version < OLDEST:
         found = connection.info.server_version // 10000
@@ -141,56 +141,56 @@ def history(connection: psycopg.Connection[TupleRow]) -> Mapping[int, tuple[str,
     return {number: (name, checksum) for number, name, checksum in rows}
 
 
-def standing(migration: Migration | None, applied: tuple[str, str] | None) -> Standing:
+def state_of(migration: Migration | None, applied: tuple[str, str] | None) -> MigrationState:
     """Return how a file and its record stand to each other; there is one of them at least."""
     if migration is None:
-        return Standing.AHEAD
+        return MigrationState.AHEAD
     if applied is None:
-        return Standing.PENDING
-    return Standing.APPLIED if applied[1] == migration.checksum else Standing.EDITED
+        return MigrationState.PENDING
+    return MigrationState.APPLIED if applied[1] == migration.checksum else MigrationState.EDITED
 
 
-def hold(found: Sequence[Status]) -> Sequence[str]:
+def pending_names(found: Sequence[MigrationStatus]) -> Sequence[str]:
     """Return the names of pending migrations; MigrationFault where they cannot be applied to such a database."""
-    named = {kind: [known.name for known in found if known.standing is kind] for kind in Standing}
-    if ahead := named[Standing.AHEAD]:
+    named = {kind: [known.name for known in found if known.standing is kind] for kind in MigrationState}
+    if ahead := named[MigrationState.AHEAD]:
         raise MigrationFault(
             f"the database is ahead: {', '.join(ahead)} was applied by a newer version than {version('tieout')}; "
             "install that version, or restore the backup made before the upgrade"
         )
-    if edited := named[Standing.EDITED]:
+    if edited := named[MigrationState.EDITED]:
         raise MigrationFault(
             f"CHECKSUM MISMATCH: {', '.join(edited)} is not the file that was applied; "
             "put back the released one, and make what is to change a new migration"
         )
-    last = max((known.version for known in found if known.standing is Standing.APPLIED), default=0)
-    if late := [known.name for known in found if known.standing is Standing.PENDING and known.version < last]:
+    last = max((known.version for known in found if known.standing is MigrationState.APPLIED), default=0)
+    if late := [known.name for known in found if known.standing is MigrationState.PENDING and known.version < last]:
         raise MigrationFault(
             f"{', '.join(late)} is pending below one that was applied; give it a number above {last:03}"
         )
-    return named[Standing.PENDING]
+    return named[MigrationState.PENDING]
 
 
 def check(uri: str) -> None:
     """Return where every migration is applied to a database; MigrationFault says what to do where not."""
-    with connected(uri) as connection:
-        held_to_migrations(connection)
+    with migration_connection(uri) as connection:
+        check_migrations(connection)
 
 
-def held_to_migrations(connection: psycopg.Connection[TupleRow]) -> None:
+def check_migrations(connection: psycopg.Connection[TupleRow]) -> None:
     """Return where every migration is applied to the database of a connection; MigrationFault where not."""
-    if pending := hold(statuses(connection, read_migrations())):
+    if pending := pending_names(statuses(connection, read_migrations())):
         raise MigrationFault(f"migrations of the platform database are pending ({', '.join(pending)}); run {COMMAND}")
 
 
 def migrate(uri: str, migrations: Sequence[Migration], tell: Callable[[str], None]) -> None:
     """Apply what is pending, telling the name of each file that was applied; MigrationFault where that cannot be."""
-    with connected(uri) as connection:
-        if not hold(statuses(connection, migrations)):
+    with migration_connection(uri) as connection:
+        if not pending_names(statuses(connection, migrations)):
             return
-        with alone(connection):
+        with migration_lock(connection):
             connection.execute(HISTORY)
-            pending = hold(statuses(connection, migrations))  # somebody else may have applied them by now
+            pending = pending_names(statuses(connection, migrations))  # somebody else may have applied them by now
             for migration in migrations:
                 if migration.name in pending:
                     apply(connection, migration)
@@ -198,7 +198,7 @@ def migrate(uri: str, migrations: Sequence[Migration], tell: Callable[[str], Non
 
 
 @contextmanager
-def connected(uri: str) -> Iterator[psycopg.Connection[TupleRow]]:
+def migration_connection(uri: str) -> Iterator[psycopg.Connection[TupleRow]]:
     """Lend a connection for migrations; StoreDown where there is none, MigrationFault where it may not do its work."""
     with closing(connect(uri)) as connection:
         try:
@@ -209,7 +209,7 @@ def connected(uri: str) -> Iterator[psycopg.Connection[TupleRow]]:
 
 
 @contextmanager
-def alone(connection: psycopg.Connection[TupleRow]) -> Iterator[None]:
+def migration_lock(connection: psycopg.Connection[TupleRow]) -> Iterator[None]:
     """Hold the lock of migrations.
 
     It is asked for again and again: a statement that waits for it would be a transaction in progress, which the

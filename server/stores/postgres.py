@@ -19,7 +19,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from server.base.interfaces import StoreDown
 from server.base.settings import BadSetting, variable_of
-from server.stores.circuit_breaker import Breaker
+from server.stores.circuit_breaker import CircuitBreaker
 
 # The platform database: PostgreSQL through a pool of connections that are checked as they are borrowed.
 
@@ -72,18 +72,18 @@ EXPECTED = (psycopg.OperationalError, *(kind for kind, _ in TOLD))
 GOING = "57P"  # class of what a server says that goes down or is not up yet
 
 
-class Unreachable(StoreDown):
+class DatabaseUnreachable(StoreDown):
     """The platform database gave no answer: nothing is there, or lets nobody in, or says anything."""
 
 
-class Lends(Protocol):
+class ConnectionProvider(Protocol):
     """Lends connections to the platform database."""
 
     def transaction(self) -> AbstractContextManager[psycopg.Connection[TupleRow]]:
         """Lend a connection for one transaction; StoreDown where there is none, or where it is lost on the way."""
 
 
-class Impatient(psycopg.Connection[TupleRow]):
+class TimeoutConnection(psycopg.Connection[TupleRow]):
     """A connection that gives up on a server that says nothing."""
 
     patience = UNANSWERED
@@ -111,7 +111,7 @@ class Database:
         logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it writes hosts and users; StoreDown tells
         self._pool = ConnectionPool(
             connection_string(uri),
-            connection_class=Impatient,
+            connection_class=TimeoutConnection,
             min_size=0,
             max_size=LARGEST,
             max_idle=IDLE,
@@ -133,9 +133,9 @@ class Database:
                 yield connection
         except PoolTimeout:
             trouble = self._trouble()
-            raise (Unreachable(trouble) if trouble else why_not(self.uri)) from None
+            raise (DatabaseUnreachable(trouble) if trouble else explain_no_connection(self.uri)) from None
         except EXPECTED as fault:
-            raise broken(fault) from None
+            raise transaction_error(fault) from None
 
     def look(self) -> None:
         """Return where a new connection can be had; StoreDown says why it cannot, sooner than a transaction would."""
@@ -150,7 +150,7 @@ class Database:
         """Close every connection."""
         self._pool.close()
 
-    def _check(self, connection: Impatient) -> None:
+    def _check(self, connection: TimeoutConnection) -> None:
         connection.patience = CHECKED
         try:
             ConnectionPool.check_connection(connection)
@@ -188,10 +188,10 @@ def connect(uri: str) -> psycopg.Connection[TupleRow]:
     try:
         return psycopg.connect(connection_string(uri), autocommit=True)
     except psycopg.Error as fault:
-        raise unreachable(fault) from None
+        raise connection_error(fault) from None
 
 
-def why_not(uri: str) -> StoreDown:
+def explain_no_connection(uri: str) -> StoreDown:
     """Return why no connection can be had."""
     try:
         connect(uri).close()
@@ -200,21 +200,21 @@ def why_not(uri: str) -> StoreDown:
     return StoreDown("the platform database is busy: every connection to it is in use")
 
 
-def unreachable(fault: psycopg.Error) -> StoreDown:
+def connection_error(fault: psycopg.Error) -> StoreDown:
     """Return why a connection failed, without what it was made with."""
     said = str(fault)
     known = next((told for text, told in WORDS if text in said), None)
     why = "the platform database cannot be reached" + (f": {known}" if known else "")
-    return StoreDown(why) if known == CROWDED else Unreachable(why)
+    return StoreDown(why) if known == CROWDED else DatabaseUnreachable(why)
 
 
-def broken(fault: psycopg.Error) -> StoreDown:
+def transaction_error(fault: psycopg.Error) -> StoreDown:
     """Return why a transaction failed that had begun."""
     known = next((told for kind, told in TOLD if isinstance(fault, kind)), None)
     if known:
         return StoreDown(f"the platform database {known}")
     lost = "the connection to the platform database was lost"
-    return Unreachable(lost) if (fault.sqlstate or GOING).startswith(GOING) else StoreDown(lost)
+    return DatabaseUnreachable(lost) if (fault.sqlstate or GOING).startswith(GOING) else StoreDown(lost)
 
 
 # The platform database as callers ask it: while it is away they are told so at once, and why, without a wait.
@@ -228,12 +228,12 @@ LATEST = 4.0  # seconds until somebody sees how it stands: it is asked again bef
 GLANCE = 0.25  # that a caller waits for that
 
 
-class Spared:
+class CircuitBreakingDatabase:
     """A database that is not asked for a moment once it could not be reached several times."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._breaker = Breaker(failure=Unreachable, latest=LATEST)
+        self._breaker = CircuitBreaker(failure=DatabaseUnreachable, latest=LATEST)
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[TupleRow]]:
@@ -258,7 +258,7 @@ MAINTENANCE = "postgres"  # database that every server has
 TABLES = "select count(*) from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r'"
 
 
-class NotEmpty(StoreDown):
+class DatabaseNotEmpty(StoreDown):
     """A database that holds something already."""
 
 
@@ -295,7 +295,7 @@ def run(command: list[str | Path], uri: str) -> None:
 
 
 def new_database(uri: str) -> None:
-    """Make a database where there is none of its name; NotEmpty where there is one that holds tables."""
+    """Make a database where there is none of its name; DatabaseNotEmpty where there is one that holds tables."""
     name = str(conninfo_to_dict(connection_string(uri)).get("dbname", MAINTENANCE))
     with closing(connect(make_conninfo(uri, dbname=MAINTENANCE))) as server:
         try:
@@ -306,4 +306,6 @@ def new_database(uri: str) -> None:
             raise StoreDown(f"the new database cannot be made ({said}); make it, empty, and restore into it") from None
     with closing(connect(uri)) as database:
         if database.execute(TABLES).fetchone() != (0,):
-            raise NotEmpty("the database to restore into holds tables; name a new one, and switch to it afterwards")
+            raise DatabaseNotEmpty(
+                "the database to restore into holds tables; name a new one, and switch to it afterwards"
+            )

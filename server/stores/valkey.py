@@ -12,7 +12,7 @@ from redis.retry import Retry
 
 from server.base.interfaces import StoreDown, StoreFull
 from server.base.settings import BadSetting, variable_of
-from server.stores.circuit_breaker import Breaker
+from server.stores.circuit_breaker import CircuitBreaker
 from server.stores.memory import is_reference, new_reference
 
 # The cache store: Redis or Valkey through a small pool of connections that give up soon.
@@ -44,7 +44,7 @@ class Cache:
         """
         self._prepare = prepare
         self._pool = redis.BlockingConnectionPool(  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
-            **reached(address),
+            **connection_options(address),
             max_connections=CONNECTIONS,
             timeout=BORROWING,
             socket_connect_timeout=CONNECTING,
@@ -78,7 +78,7 @@ class Cache:
         self._pool.disconnect()
 
 
-def reached(address: str) -> dict[str, Any]:
+def connection_options(address: str) -> dict[str, Any]:
     """Return how to connect to an address; BadSetting where it is none."""
     if address.startswith("/"):
         return {"connection_class": redis.UnixDomainSocketConnection, "path": address}
@@ -128,7 +128,7 @@ class CacheSnapshots:
         self._blobs = blobs
         self._idle = int(idle_seconds * 1000)
         self._longest = int(seconds * 1000)
-        self._breaker = Breaker("the cache store is not asked for a moment: it did not answer")
+        self._breaker = CircuitBreaker("the cache store is not asked for a moment: it did not answer")
 
     def keep(self, owner: str, data: bytes) -> str:
         """Keep bytes and return the reference to them; StoreDown where they cannot be kept now."""

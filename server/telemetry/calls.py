@@ -31,7 +31,7 @@ LAST_SECONDS = 3.0  # that the last spans have to leave; a collector that hangs 
 trace_log = logging.getLogger("tieout")
 
 
-def collects(environment: Mapping[str, str]) -> bool:
+def exports_spans(environment: Mapping[str, str]) -> bool:
     """Tell whether spans are to be exported; BadSetting where in a way that this server does not know."""
     disabled = environment.get("OTEL_SDK_DISABLED", "").lower() == "true"
     if disabled or environment.get("OTEL_TRACES_EXPORTER") == "none":
@@ -45,9 +45,9 @@ def collects(environment: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def traced() -> Iterator[None]:
+def export_spans() -> Iterator[None]:
     """Export the spans of the block, where a collector is named."""
-    if not collects(os.environ):
+    if not exports_spans(os.environ):
         yield
         return
     # these take as long to import as a small call takes a hundred times: only where they are wanted
@@ -109,18 +109,18 @@ class Telemetry:
         """Take note of whether this process counts calls by itself."""
         self._metrics.counting_alone.set(alone)
 
-    def call(self, tool: str, arguments: Json, subject: str, *, known: bool) -> "ToldCall":
+    def call(self, tool: str, arguments: Json, subject: str, *, known: bool) -> "CallRecord":
         """Return the block that a call runs in; it is told of once, when the block ends, however it does."""
-        return ToldCall(self._metrics, tool if known else UNKNOWN_TOOL, tool, arguments, subject)
+        return CallRecord(self._metrics, tool if known else UNKNOWN_TOOL, tool, arguments, subject)
 
 
-class ToldCall:
+class CallRecord:
     """One call while it runs."""
 
     def __init__(self, metrics: CallMetrics, label: str, tool: str, arguments: Json, subject: str) -> None:
         self._metrics = metrics
         self._label = label
-        self._fields: dict[str, Any] = {"subject": subject, "tool": readable(tool)}
+        self._fields: dict[str, Any] = {"subject": subject, "tool": safe_name(tool)}
         self._arguments = arguments
         self._result: Json | None = None
         self._bytes = 0
@@ -167,10 +167,10 @@ def scenarios_of(arguments: Json, result: Json) -> Sequence[str]:
     asked = arguments.get("scenarios") or ([arguments] if "scenario_id" in arguments else result.get("columns"))
     entries = [entry for entry in asked if isinstance(entry, Mapping)] if isinstance(asked, list) else []
     named = [entry.get("scenario", entry.get("scenario_id")) for entry in entries[:MOST_NAMED]]
-    return list(dict.fromkeys(readable(reference) for reference in named if reference is not None))
+    return list(dict.fromkeys(safe_name(reference) for reference in named if reference is not None))
 
 
-def readable(name: object) -> str:
+def safe_name(name: object) -> str:
     """Return a name or reference as it was written, where it has the shape of one."""
     text = name.replace(" ", "") if isinstance(name, str) else ""
     return text if REFERENCE.fullmatch(text) else UNREADABLE

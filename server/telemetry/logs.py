@@ -14,7 +14,7 @@ from structlog.contextvars import merge_contextvars
 from structlog.processors import TimeStamper, format_exc_info
 from structlog.stdlib import ExtraAdder, ProcessorFormatter, add_log_level, add_logger_name
 
-from server.base.credentials import MARK, known_in, redacted, redacted_value
+from server.base.credentials import MARK, redact, redact_value, secrets_pattern
 
 # Redaction of the log: what no line ever holds, whoever wrote it.
 #
@@ -35,12 +35,12 @@ WEB = (
 HARMLESS = re.compile(r"(?!.*eyJ)[\w.,()@/+-]{0,200}")  # a name or a number, which nothing of such a shape is
 
 
-class Redaction:
+class RedactionProcessor:
     """Strikes secrets out of log events."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets = tuple(sorted(filter(str.strip, secrets)))
-        self._known = known_in(self._secrets)
+        self._known = secrets_pattern(self._secrets)
 
     def __call__(self, _: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         """Return an event without secrets, as a structlog processor."""
@@ -68,14 +68,14 @@ class Redaction:
         else:
             for shape in WEB:
                 said = shape.sub(rf"\g<kept>{MARK}", said)
-            said = redacted(said, self._secrets)
+            said = redact(said, self._secrets)
         return said if len(said) <= LONGEST else f"{said[:LONGEST]}… ({len(text)} characters)"
 
 
 @lru_cache(maxsize=1024)
 def is_secret(name: str) -> bool:
     """Tell whether a field is named after a secret."""
-    return bool(NEVER_SAID.search(name)) or redacted_value(name, "") == MARK
+    return bool(NEVER_SAID.search(name)) or redact_value(name, "") == MARK
 
 
 # Request ids: what ties the lines, the span and the answer of one request together.
@@ -95,7 +95,7 @@ def request_id_of(sent: str | None) -> str:
 log = logging.getLogger("tieout.security")
 
 
-def forbidden(subject: str, tool: str, what: str) -> None:
+def log_forbidden_script(subject: str, tool: str, what: str) -> None:
     """Tell of a script that was ended for what it tried."""
     log.warning("a script tried what none may", extra={"subject": subject, "tool": tool, "what": what})
 
@@ -129,7 +129,7 @@ def log_to(stream: TextIO, log_format: str, secrets: Collection[str] = ()) -> No
                 ProcessorFormatter.remove_processors_meta,
                 format_exc_info,
                 without_colour,
-                Redaction(secrets),
+                RedactionProcessor(secrets),
                 as_json if log_format == "json" else as_text,
             ],
         )
@@ -138,10 +138,10 @@ def log_to(stream: TextIO, log_format: str, secrets: Collection[str] = ()) -> No
     for name, level in QUIET.items():
         logging.getLogger(name).setLevel(level)
     logging.captureWarnings(capture=True)
-    threading.excepthook = thread_failed
+    threading.excepthook = log_thread_failure
 
 
-def thread_failed(failed: threading.ExceptHookArgs) -> None:
+def log_thread_failure(failed: threading.ExceptHookArgs) -> None:
     """Log what a thread of our own ended with."""
     name = failed.thread.name if failed.thread else "?"
     logging.getLogger("tieout").error("thread %s failed", name, exc_info=failed.exc_value)

@@ -23,7 +23,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
 from engine.model.feeds import LoadStatus
-from server.base.interfaces import LoadTally
+from server.base.interfaces import LoadCount
 
 # Metrics that several processes count in files of one folder, each in its own, and one process adds up.
 #
@@ -35,18 +35,18 @@ FOLDER = "counts"
 GONE = "gone"  # stands in file names where others have a process id
 
 
-def environment(run_folder: Path) -> Mapping[str, str]:
+def counter_environment(run_folder: Path) -> Mapping[str, str]:
     """Return the environment of a process that counts in a folder."""
     folder = run_folder / FOLDER
     folder.mkdir(exist_ok=True)
     return {"PROMETHEUS_MULTIPROC_DIR": str(folder)}
 
 
-class Added:
+class CounterFiles:
     """What the processes of a folder counted, added up."""
 
     def __init__(self, run_folder: Path, registry: CollectorRegistry) -> None:
-        self._folder = Path(environment(run_folder)["PROMETHEUS_MULTIPROC_DIR"])
+        self._folder = Path(counter_environment(run_folder)["PROMETHEUS_MULTIPROC_DIR"])
         self._files = MultiProcessCollector(None, path=str(self._folder))
         self._adding = Lock()
         registry.register(self)
@@ -62,11 +62,11 @@ class Added:
             for path in self._folder.glob(f"*_{process}.db"):
                 kind = path.name.removesuffix(f"_{process}.db")
                 if not kind.startswith("gauge"):
-                    add(path, path.with_name(f"{kind}_{GONE}.db"))
+                    merge_counts(path, path.with_name(f"{kind}_{GONE}.db"))
                 path.unlink()
 
 
-def add(counted: Path, to: Path) -> None:
+def merge_counts(counted: Path, to: Path) -> None:
     """Add the values of one file to those of another."""
     if not counted.stat().st_size:  # it was killed before it could begin
         return
@@ -127,7 +127,7 @@ class Metrics(CallMetrics):
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=registry)
         super().__init__(registry if folder is None else None)
-        self._added = None if folder is None else Added(folder, registry)
+        self._added = None if folder is None else CounterFiles(folder, registry)
         self.workers = Gauge("tieout_workers", "Processes that answer calls.", registry=registry)
         self.workers_bytes = Gauge("tieout_workers_resident_memory_bytes", "Memory that they hold.", registry=registry)
         self.workers_ended = Counter("tieout_workers_ended", "Processes of them that are gone.", registry=registry)
@@ -161,7 +161,7 @@ class Metrics(CallMetrics):
     def watch(self, workers: Callable[[], Collection[int]]) -> None:
         """Look at some processes whenever the metrics are read."""
         self.workers.set_function(lambda: len(workers()))
-        self.workers_bytes.set_function(lambda: sum(map(resident, workers())))
+        self.workers_bytes.set_function(lambda: sum(map(resident_bytes, workers())))
 
     def ended(self, worker: int) -> None:
         """Take note of a process that is gone; what it counted stays."""
@@ -169,7 +169,7 @@ class Metrics(CallMetrics):
         if self._added is not None:
             self._added.ended(worker)
 
-    def loads(self, tallies: Iterable[LoadTally], bindings: Collection[str]) -> None:
+    def loads(self, tallies: Iterable[LoadCount], bindings: Collection[str]) -> None:
         """Take note of the history of loads; a feed that never succeeded did so at the beginning of time."""
         # those of zero as well: otherwise the first failure of a feed would be no rise
         attempts = {(binding, status): 0 for binding in bindings for status in LoadStatus}
@@ -194,7 +194,7 @@ class Metrics(CallMetrics):
         self.books_published.set(published_at.timestamp() if published_at else 0)
 
 
-def resident(process: int) -> int:
+def resident_bytes(process: int) -> int:
     """Return how much memory a process holds; none where it is gone."""
     try:
         pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])

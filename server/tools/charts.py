@@ -6,7 +6,7 @@ from engine.model.requests import ChartRequest, ChartSpec
 from engine.present.charts.charts import Chart, chart
 from engine.report.transform import Made, Transform, transformed
 from sandbox.job import MOST_FRAMES
-from sandbox.render import RenderFailed
+from sandbox.render import RenderError
 from server.caller.caller import Caller
 from server.tools.tool import Effect, Tool
 from server.wire.answers import Answer, Picture, charted, spec_json
@@ -47,7 +47,7 @@ def picture_of(caller: Caller, spec: ChartSpec, drawn: Chart, transform: Transfo
         return Picture()
     try:
         return Picture(caller.files.picture(transform, spec.format, caller.scripts.draw(drawn.vega_lite, spec.format)))
-    except RenderFailed as failed:
+    except RenderError as failed:
         return Picture(note=Note.of("not_drawn", reason=str(failed)))
     except (QuotaExceeded, Unavailable) as refused:
         return Picture(note=Note.of("not_drawn", reason=refused.error.rstrip(".")))

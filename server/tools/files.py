@@ -1,7 +1,7 @@
 """Files: kept results as downloads, and files that callers upload or import."""
 
 from engine.model.requests import CompleteRequest, ExportRequest, FileRequest, ImportRequest, UploadRequest
-from server.base.links import read_hosts
+from server.base.links import parse_hosts
 from server.caller.caller import Caller
 from server.tools.tool import Deployment, Effect, Tool
 from server.wire.answers import Answer, file_json, given_json, reserved_json
@@ -82,7 +82,7 @@ def no_uploads(deployment: Deployment) -> str | None:
 
 def no_imports(deployment: Deployment) -> str | None:
     """Return why nothing is imported, None where callers may."""
-    hosts = read_hosts(deployment.settings.import_hosts)
+    hosts = parse_hosts(deployment.settings.import_hosts)
     return no_uploads(deployment) or (None if hosts else "SVC_FILE_IMPORT_HOSTS names no host")
 
 

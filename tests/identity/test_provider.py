@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from server.auth.authority import CannotVerify
-from server.auth.bearer import Bearer
-from server.auth.checks import Expected
-from server.auth.keys import KeyCache, Provider, Times
+from server.auth.authority import VerificationUnavailable
+from server.auth.bearer import AccessTokenVerifier
+from server.auth.checks import TokenPolicy
+from server.auth.keys import KeyCache, OidcProvider, RefreshTimes
 from tests.identity.providing import HERE, SECRET, IdentityProvider, LoggedIn, by_hand, providing
 from tests.support.issuing import RESOURCE, Issuer, ec_key, rsa_key
 from tests.support.many import Asking, result, serving_many
@@ -133,18 +133,18 @@ def token_of_another_key() -> str:
 
 
 def test_an_outage_ends_the_use_of_old_keys_in_the_end(provider: IdentityProvider) -> None:
-    expected = Expected(
+    expected = TokenPolicy(
         issuer=provider.url, audience=RESOURCE, types=frozenset(["at+jwt"]), scopes=frozenset(["mcp:read"])
     )
-    keys = Provider(provider.url, f"{provider.url}/.well-known/openid-configuration").keys
+    keys = OidcProvider(provider.url, f"{provider.url}/.well-known/openid-configuration").keys
     token = provider.service_token()
 
     async def scene() -> None:
-        bearer = Bearer(KeyCache(keys, Times(every=0.1, longest=4.0, pause=0.1)), expected)
+        bearer = AccessTokenVerifier(KeyCache(keys, RefreshTimes(every=0.1, longest=4.0, pause=0.1)), expected)
         assert (await bearer.principal(token)).subject == "accountant"
         provider.stop()
         assert (await bearer.principal(token)).subject == "accountant"
-        with pytest.raises(CannotVerify):
+        with pytest.raises(VerificationUnavailable):
             while True:
                 await bearer.principal(token)
                 await asyncio.sleep(0.05)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from engine.instance.read import read_instance
-from server.base.interfaces import Loads
-from server.ingest.folder import Place
-from server.ingest.load import Loaded, load
+from server.base.interfaces import LoadHistory
+from server.ingest.folder import BooksFolder
+from server.ingest.load import LoadResult, load
 from tests.support.memory import MemoryLoads
 
 ROOT = Path(__file__).parents[2]
@@ -30,11 +30,13 @@ def needs(folder: Path) -> None:
         pytest.skip(f"{ABSENT}: {folder.name}")
 
 
-def load_feeds(folder: Path, state: Path, *feeds: str, loads: Loads | None = None, periods: str = "") -> list[Loaded]:
+def load_feeds(
+    folder: Path, state: Path, *feeds: str, loads: LoadHistory | None = None, periods: str = ""
+) -> list[LoadResult]:
     """Load some feeds of an instance, or all, or their periods from one code to another."""
     instance = read_instance(folder)
     chosen = [instance.bindings[key] for key in feeds or instance.bindings]
-    place = Place(catalogue=instance.catalogue, folder=folder, state=state)
+    place = BooksFolder(catalogue=instance.catalogue, folder=folder, state=state)
     start, _, end = periods.partition("..")
     asked = instance.catalogue.calendar.range(start, end or start) if periods else None
     return load(chosen, place, loads or MemoryLoads(), lambda *_: None, periods=asked)

@@ -13,11 +13,11 @@ from engine.instance.read import Instance, read_instance
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus
 from engine.model.profiles import Assignment, Profile, Profiles
-from server.base.interfaces import Loads, Principal
+from server.base.interfaces import LoadHistory, Principal
 from server.base.settings import Settings
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
-from server.http.dispatch import Dispatch
+from server.http.dispatch import Dispatcher
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
@@ -101,7 +101,7 @@ class Fed:
         folder: Path,
         state: Path,
         *profiles: Profile,
-        loads: Loads | None = None,
+        loads: LoadHistory | None = None,
         environment: Mapping[str, str] | None = None,
         answer_tokens: int = 10_000,
     ) -> None:
@@ -112,7 +112,7 @@ class Fed:
         feeds = Feeds.of(self.instance.bindings, self.loads, environment or {})
         callers = Callers(self.instance, shelf, feeds, keeping_in(state / "files"), answer_tokens, 10_000)
         known = Settings(instance=folder, state=state)
-        self.dispatch = Dispatch(callers, known, Telemetry(Metrics()), MemoryLeases(16, 64))
+        self.dispatch = Dispatcher(callers, known, Telemetry(Metrics()), MemoryLeases(16, 64))
 
     def call(self, tool: str, /, **arguments: Any) -> tuple[bool, dict[str, Any], str]:
         """Call a tool; return whether it refused, the JSON object, and its text."""

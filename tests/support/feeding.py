@@ -15,12 +15,12 @@ from typing import Any
 
 from engine.instance.read import read_instance
 from engine.model.feeds import LoadAttempt
-from server.base.interfaces import Loads, LoadsAsked
+from server.base.interfaces import LoadHistory, LoadQuery
 from server.base.settings import read_settings
-from server.ingest.daemon import Daemon, History, Order
-from server.ingest.folder import Place, Watched
-from server.ingest.load import settle
-from server.ingest.schedule import Backoff
+from server.ingest.daemon import Daemon, DaemonCommand, FeedHistory
+from server.ingest.folder import BooksFolder, InstanceWatcher
+from server.ingest.load import settle_attempts
+from server.ingest.schedule import RetryPolicy
 from server.run.embedded.platform import Platform, platform
 from tests.support.serving import DEADLINE, wait_for
 from tests.support.small import write_instance
@@ -98,16 +98,16 @@ def platform_of(instance: Path, state: Path) -> Iterator[Platform]:
         yield opened
 
 
-SOON = Backoff(first=timedelta(seconds=0.2), longest=timedelta(seconds=1))
+SOON = RetryPolicy(first=timedelta(seconds=0.2), longest=timedelta(seconds=1))
 
 
-def daemon_of(instance: Path, state: Path, loads: Loads, *command: str, backoff: Backoff = SOON) -> Daemon:
+def daemon_of(instance: Path, state: Path, loads: LoadHistory, *command: str, backoff: RetryPolicy = SOON) -> Daemon:
     """Return a daemon of some books that does not wait long; `command` is that of a load."""
-    place = Place(catalogue=read_instance(instance).catalogue, folder=instance, state=state)
+    place = BooksFolder(catalogue=read_instance(instance).catalogue, folder=instance, state=state)
     known = ("env", f"SVC_STATE_DIR={state}", sys.executable, "-P", "-m", "server", "load", "--instance", str(instance))
     return Daemon(
-        watched=Watched(instance),
-        history=History(loads, lambda: settle(place, loads)),
+        watched=InstanceWatcher(instance),
+        history=FeedHistory(loads, lambda: settle_attempts(place, loads)),
         command=command or known,
         at_once=2,
         inbox=SimpleQueue(),
@@ -123,11 +123,11 @@ def at_work(daemon: Daemon) -> Iterator[Daemon]:
     try:
         yield daemon
     finally:
-        daemon.inbox.put(Order.STOP)
+        daemon.inbox.put(DaemonCommand.STOP)
         thread.join()
 
 
 def attempts(instance: Path, state: Path) -> list[LoadAttempt]:
     """Return every attempt to load some books, the latest first."""
     with platform_of(instance, state) as opened:
-        return list(opened.loads.find(LoadsAsked(bindings=list(read_instance(instance).bindings), limit=1000)))
+        return list(opened.loads.find(LoadQuery(bindings=list(read_instance(instance).bindings), limit=1000)))

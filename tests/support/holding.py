@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from server.base.links import Links
+from server.base.links import LinkSigner
 from server.caller.caller import Keeping, Recorder
 from server.caller.files import Archive, Terms
 from server.caller.importer import Importer
@@ -22,7 +22,7 @@ def archive_in(folder: Path, terms: Terms = TERMS) -> Archive:
         uploads=MemoryUploads(held),
         principals=MemoryPrincipals(),
         volume=Volume(folder, 1),
-        links=Links("http://127.0.0.1:8768", SIGNING_KEY),
+        links=LinkSigner("http://127.0.0.1:8768", SIGNING_KEY),
         terms=terms,
     )
 

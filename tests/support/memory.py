@@ -7,7 +7,7 @@ from threading import Lock
 
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadStatus
-from server.base.interfaces import Arrived, File, LoadsAsked, LoadTally, Seen, Upload
+from server.base.interfaces import ClaimsRecord, File, LoadCount, LoadQuery, Upload, UploadState
 
 
 class MemoryLoads:
@@ -29,7 +29,7 @@ class MemoryLoads:
             if known is not None and known.status is LoadStatus.RUNNING:
                 self._attempts[attempt.load_id] = attempt
 
-    def find(self, asked: LoadsAsked) -> Sequence[LoadAttempt]:
+    def find(self, asked: LoadQuery) -> Sequence[LoadAttempt]:
         """Return attempts, the latest first."""
         found = [attempt for attempt in reversed(self._attempts.values()) if holds(asked, attempt)]
         return found[: asked.limit]
@@ -47,13 +47,13 @@ class MemoryLoads:
         """Return the attempts that have not ended."""
         return [attempt for attempt in self._attempts.values() if attempt.status is LoadStatus.RUNNING]
 
-    def tally(self) -> Sequence[LoadTally]:
+    def tally(self) -> Sequence[LoadCount]:
         """Return the attempts of every feed, counted by status."""
         ended: dict[tuple[str, LoadStatus], list[datetime | None]] = {}
         for attempt in self._attempts.values():
             ended.setdefault((attempt.binding, attempt.status), []).append(attempt.finished_at)
         return [
-            LoadTally(binding=binding, status=status, attempts=len(ends), latest=max(filter(None, ends), default=None))
+            LoadCount(binding=binding, status=status, attempts=len(ends), latest=max(filter(None, ends), default=None))
             for (binding, status), ends in ended.items()
         ]
 
@@ -63,7 +63,7 @@ class MemoryLoads:
         return max((slot for slot in slots if slot), default=None)
 
 
-def holds(asked: LoadsAsked, attempt: LoadAttempt) -> bool:
+def holds(asked: LoadQuery, attempt: LoadAttempt) -> bool:
     """Tell whether an attempt is one of those asked for."""
     return (
         attempt.binding in asked.bindings
@@ -73,7 +73,7 @@ def holds(asked: LoadsAsked, attempt: LoadAttempt) -> bool:
     )
 
 
-def told_days(asked: LoadsAsked, attempt: LoadAttempt) -> Span | None:
+def told_days(asked: LoadQuery, attempt: LoadAttempt) -> Span | None:
     """Return the days of an attempt as far as they are told, None where they are not."""
     return None if attempt.periods is None and attempt.binding in asked.cut else attempt.span
 
@@ -94,7 +94,7 @@ class Held:
     def bytes_of(self, owner: str, now: datetime) -> int:
         """Return how many bytes an owner has, and has reserved."""
         files = [file.size_bytes for file in self.files.values() if file.owner == owner]
-        open_ = [known for known in self.uploads.values() if known.arrived is not Arrived.FILED]
+        open_ = [known for known in self.uploads.values() if known.arrived is not UploadState.FILED]
         return sum(files) + sum(known.size_bytes for known in open_ if known.owner == owner and known.expires_at > now)
 
 
@@ -147,17 +147,17 @@ class MemoryUploads:
     def get(self, upload_id: str, now: datetime) -> Upload | None:
         """Return an upload that is filed or has not expired, None where there is none."""
         upload = self._held.uploads.get(upload_id)
-        is_there = upload is not None and (upload.arrived is Arrived.FILED or upload.expires_at > now)
+        is_there = upload is not None and (upload.arrived is UploadState.FILED or upload.expires_at > now)
         return upload if is_there else None
 
     def receive(self, upload_id: str, size_bytes: int, sha256: str, now: datetime, expires_at: datetime) -> bool:
         """Take note of bytes that came; False where none are awaited (any more)."""
         with self._held.lock:
             upload = self.get(upload_id, now)
-            if upload is None or upload.arrived is not Arrived.NO:
+            if upload is None or upload.arrived is not UploadState.NO:
                 return False
             self._held.uploads[upload_id] = replace(
-                upload, arrived=Arrived.WHOLE, size_bytes=size_bytes, sha256=sha256, expires_at=expires_at
+                upload, arrived=UploadState.WHOLE, size_bytes=size_bytes, sha256=sha256, expires_at=expires_at
             )
         return True
 
@@ -165,9 +165,9 @@ class MemoryUploads:
         """Make what was received a file, once; False where nothing is to be made one."""
         with self._held.lock:
             upload = self.get(upload_id, now)
-            if upload is None or upload.sha256 is None or upload.arrived is not Arrived.WHOLE:
+            if upload is None or upload.sha256 is None or upload.arrived is not UploadState.WHOLE:
                 return False
-            self._held.uploads[upload_id] = replace(upload, arrived=Arrived.FILED)
+            self._held.uploads[upload_id] = replace(upload, arrived=UploadState.FILED)
             self._held.files[upload_id] = File(
                 file_id=upload_id,
                 owner=upload.owner,
@@ -186,7 +186,7 @@ class MemoryUploads:
         """Give the room of an upload back, unless it is filed or gone."""
         with self._held.lock:
             upload = self._held.uploads.get(upload_id)
-            if upload is None or upload.arrived is Arrived.FILED:
+            if upload is None or upload.arrived is UploadState.FILED:
                 return False
             del self._held.uploads[upload_id]
         return True
@@ -195,7 +195,7 @@ class MemoryUploads:
         """Take note of which uploads have expired and return their ids, each once."""
         with self._held.lock:
             known = self._held.uploads.items()
-            over = [key for key, held in known if held.arrived is not Arrived.FILED and held.expires_at <= now]
+            over = [key for key, held in known if held.arrived is not UploadState.FILED and held.expires_at <= now]
             for upload_id in over:
                 del self._held.uploads[upload_id]
         return over
@@ -203,22 +203,22 @@ class MemoryUploads:
     def known(self, upload_ids: Collection[str]) -> Collection[str]:
         """Return those of some ids that are reserved or received."""
         held = self._held.uploads
-        return [key for key in upload_ids if key in held and held[key].arrived is not Arrived.FILED]
+        return [key for key in upload_ids if key in held and held[key].arrived is not UploadState.FILED]
 
 
 class MemoryPrincipals:
     """What each caller's token said last, as long as this process lives."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, ClaimsRecord] = {}
         self._lock = Lock()
 
-    def record(self, subject: str, seen: Seen) -> None:
+    def record(self, subject: str, seen: ClaimsRecord) -> None:
         """Take note of what a token said, unless another said something later."""
         with self._lock:
             if subject not in self._seen or self._seen[subject].at <= seen.at:
                 self._seen[subject] = seen
 
-    def last(self, subject: str) -> Seen | None:
+    def last(self, subject: str) -> ClaimsRecord | None:
         """Return what a caller's token said last, None where none was seen."""
         return self._seen.get(subject)

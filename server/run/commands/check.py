@@ -48,7 +48,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         claims: dict[str, list[str]] = {}
         for name, value in asked.claim:
             claims.setdefault(name, []).append(value)
-        for line in told(profiles, asked.subject or "", claims, Shelf(catalogue, settings.store).current()):
+        for line in describe_access(profiles, asked.subject or "", claims, Shelf(catalogue, settings.store).current()):
             out.print(line, markup=False)
         return FAULTY if profiles.faults else DONE
     if asked.data:
@@ -81,7 +81,7 @@ def profiles_in_use(instance: Instance, settings: Settings) -> Profiles:
         return profiles_of(PostgresProfiles(opened.database).read(), instance.catalogue)
 
 
-def told(profiles: Profiles, subject: str, claims: Claims, books: Books) -> Iterator[str]:
+def describe_access(profiles: Profiles, subject: str, claims: Claims, books: Books) -> Iterator[str]:
     """Yield which profiles somebody holds, and what they see of each scenario and domain, or why nothing."""
     assigned = profiles.assigned_to(subject, claims)
     yield f"profiles: {', '.join(assigned) or 'none is assigned to this subject with these claims'}"

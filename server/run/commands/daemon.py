@@ -8,9 +8,9 @@ from queue import Empty, SimpleQueue
 
 from server.base.settings import Settings
 from server.base.signals import on_hangup
-from server.ingest.daemon import TICK, Daemon, History, Inbox, Order
-from server.ingest.folder import Lead, Place, Watched
-from server.ingest.load import settle
+from server.ingest.daemon import TICK, Daemon, DaemonCommand, FeedHistory, Inbox
+from server.ingest.folder import BooksFolder, DaemonLock, InstanceWatcher
+from server.ingest.load import settle_attempts
 from server.run.commands.console import DONE, FAULTY, takes_instance
 from server.run.embedded.platform import platform
 from server.telemetry.logs import log_to
@@ -29,18 +29,20 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     log_to(sys.stderr, settings.log_format, [settings.database_url or ""])
     inbox: Inbox = SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: inbox.put(Order.STOP))
-    on_hangup(lambda: inbox.put(Order.REREAD))
-    watched = Watched(settings.instance)
-    with Lead(settings.state_folder) as lead:
+        signal.signal(number, lambda *_: inbox.put(DaemonCommand.STOP))
+    on_hangup(lambda: inbox.put(DaemonCommand.REREAD))
+    watched = InstanceWatcher(settings.instance)
+    with DaemonLock(settings.state_folder) as lead:
         if not leads(lead, inbox, waits=not asked.once):
             return FAULTY if asked.once else DONE
         log.info("%s: %s", watched.instance.catalogue.name, scheduled(watched))
         with platform(settings) as opened:
-            place = Place(catalogue=watched.instance.catalogue, folder=settings.instance, state=settings.state_folder)
+            place = BooksFolder(
+                catalogue=watched.instance.catalogue, folder=settings.instance, state=settings.state_folder
+            )
             daemon = Daemon(
                 watched=watched,
-                history=History(opened.loads, lambda: settle(place, opened.loads)),
+                history=FeedHistory(opened.loads, lambda: settle_attempts(place, opened.loads)),
                 command=[sys.executable, "-P", "-m", "server", "load", "--instance", str(settings.instance)],
                 at_once=settings.loads_at_once,
                 inbox=inbox,
@@ -49,14 +51,14 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     return DONE if done or not asked.once else FAULTY
 
 
-def leads(lead: Lead, inbox: Inbox, *, waits: bool) -> bool:
+def leads(lead: DaemonLock, inbox: Inbox, *, waits: bool) -> bool:
     """Tell whether this daemon is the one that loads, as soon as it is; a second one stands by until told to stop."""
     if lead.taken():
         return True
     log.info("another daemon (process %s) loads these books; %s", lead.holder(), "stands by" if waits else "ends")
     while waits:
         try:
-            if inbox.get(timeout=TICK) is Order.STOP:
+            if inbox.get(timeout=TICK) is DaemonCommand.STOP:
                 return False
         except Empty:
             if lead.taken():
@@ -65,7 +67,7 @@ def leads(lead: Lead, inbox: Inbox, *, waits: bool) -> bool:
     return False
 
 
-def scheduled(watched: Watched) -> str:
+def scheduled(watched: InstanceWatcher) -> str:
     """Return how many feeds the daemon loads, and how many it does not."""
     feeds = watched.instance.bindings.values()
     without = [binding.key for binding in feeds if binding.schedule is None]

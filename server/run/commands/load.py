@@ -15,8 +15,8 @@ from engine.model.errors import BadPeriod, MixedGrains
 from engine.model.feeds import Binding, LoadMode, LoadStatus
 from server.base.settings import Settings
 from server.base.signals import interrupt_on_sigterm
-from server.ingest.columns import lines, report_file
-from server.ingest.folder import Place, TargetBusy
+from server.ingest.columns import format_rejects, report_file
+from server.ingest.folder import BooksFolder, TargetBusy
 from server.ingest.load import BindingFailed, load
 from server.run.commands.console import DONE, FAULTY, err, out, takes_instance
 from server.run.embedded.platform import platform
@@ -63,7 +63,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     except BadCommand as refused:
         err.print(str(refused), markup=False)
         return FAULTY
-    place = Place(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
+    place = BooksFolder(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
     interrupt_on_sigterm()
     try:
         with platform(settings) as opened, showing() as show:
@@ -122,9 +122,9 @@ def showing() -> Iterator[Callable[[str, str, int], None]]:
         yield show
 
 
-def tell_rejects(place: Place, load_id: str, rejects: pl.DataFrame) -> None:
+def tell_rejects(place: BooksFolder, load_id: str, rejects: pl.DataFrame) -> None:
     """Print the first rejected rows and where all of them are."""
-    for line in lines(rejects):
+    for line in format_rejects(rejects):
         err.print(f"  {line}", markup=False)
     if not rejects.is_empty():
         err.print(f"  all of them: {report_file(place.rejects, load_id)}", markup=False)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from engine.instance.read import read_instance
 from engine.model.feeds import LoadAttempt, LoadStatus
-from server.base.interfaces import LoadsAsked
+from server.base.interfaces import LoadQuery
 from server.base.settings import Settings
-from server.ingest.folder import Place
+from server.ingest.folder import BooksFolder
 from server.run.commands.console import DONE, FAULTY, err, out, takes_instance, whole_number
 from server.run.embedded.platform import platform
 
@@ -36,7 +36,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     if asked.binding and asked.binding not in instance.bindings:
         err.print(f"There is no feed {asked.binding}; known: {', '.join(instance.bindings)}", markup=False)
         return FAULTY
-    wanted = LoadsAsked(
+    wanted = LoadQuery(
         bindings=[asked.binding] if asked.binding else list(instance.bindings),
         statuses=statuses_of(asked.status),
         limit=asked.limit,
@@ -44,8 +44,8 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     with platform(settings) as opened:
         opened.wait()
         found = opened.loads.find(wanted)
-    place = Place(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
-    for line in told(found, place.rejects) if found else ["No such load is on record."]:
+    place = BooksFolder(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
+    for line in format_table(found, place.rejects) if found else ["No such load is on record."]:
         out.print(line, markup=False)
     return DONE
 
@@ -57,7 +57,7 @@ def statuses_of(asked: str | None) -> Sequence[LoadStatus]:
     return [status for status in LoadStatus if asked in (None, status.value)]
 
 
-def told(found: Sequence[LoadAttempt], rejects: Path) -> Iterator[str]:
+def format_table(found: Sequence[LoadAttempt], rejects: Path) -> Iterator[str]:
     """Yield the lines of a table of attempts; below an attempt stand its message and its report of rejected rows."""
     rows = [HEADINGS, *map(cells, found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

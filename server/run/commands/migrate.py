@@ -5,10 +5,10 @@ import argparse
 from server.base.settings import Settings
 from server.run.commands.console import DONE, out, takes_instance
 from server.run.embedded.platform import platform
-from server.stores.migrations import SCOPE, Standing, hold, migrate, read_migrations, standings
+from server.stores.migrations import SCOPE, MigrationState, migrate, pending_names, read_migrations, read_statuses
 
 PENDING = 2
-WIDEST = max(len(known.value) for known in Standing)
+WIDEST = max(len(known.value) for known in MigrationState)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
             migrate(uri, read_migrations(), lambda name: out.print(f"applied {name}", markup=False))
             out.print("The platform database is up to date.")
             return DONE
-        found = standings(uri)
+        found = read_statuses(uri)
     for known in found:
         out.print(f"{known.standing.value:<{WIDEST}}  {known.name}", markup=False)
-    return PENDING if asked.check and hold(found) else DONE
+    return PENDING if asked.check and pending_names(found) else DONE

@@ -5,8 +5,8 @@ import argparse
 from engine.books.books import Shelf
 from engine.instance.read import read_instance
 from server.base.settings import Settings
-from server.ingest.folder import Place
-from server.ingest.provision import Held, provision
+from server.ingest.folder import BooksFolder
+from server.ingest.provision import DomainSummary, provision
 from server.run.commands.console import DONE, FAULTY, err, out, takes_instance, tell_data_faults
 from server.run.embedded.platform import platform
 
@@ -22,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Check the files, hold them against what is loaded, and tell what there is."""
     instance = read_instance(settings.instance)
-    place = Place(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
+    place = BooksFolder(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
     if asked.forget in instance.bindings:
         err.print(f"{asked.forget} is a feed of integrations.yaml: remove it there first", markup=False)
         return FAULTY
@@ -32,7 +32,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     if asked.forget is not None:
         out.print(f"{asked.forget}: {done.forgotten:,} rows taken out", markup=False)
     for held in done.held:
-        out.print(words(held), markup=False)
+        out.print(format_summary(held), markup=False)
     out.print(
         f"interrupted loads settled: {done.settled}; rollups built: {done.built}; "
         f"files swept that nothing names: {done.swept}"
@@ -45,7 +45,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     return DONE
 
 
-def words(held: Held) -> str:
+def format_summary(held: DomainSummary) -> str:
     """Return what the books hold of a domain, as a line."""
     if not held.rows:
         return f"{held.domain}: nothing is loaded"

@@ -10,11 +10,11 @@ from time import time
 from engine.instance.read import read_instance
 from engine.model.errors import quoted
 from engine.model.profiles import Profiles
-from server.auth.authority import LONGEST, Json, TokenRefused, json_object, take_apart
-from server.auth.bearer import KEY_FILE, DevKey, kept_key
-from server.auth.checks import Claims, Expected, claims_of
-from server.auth.findings import Finding, findings
-from server.auth.keys import Keys, Provider, ProviderDown
+from server.auth.authority import LONGEST, InvalidToken, Json, parse_object, split_token
+from server.auth.bearer import KEY_FILE, DevKey, read_dev_key
+from server.auth.checks import Claims, TokenPolicy, claims_of
+from server.auth.findings import TokenFinding, examine_token
+from server.auth.keys import Keys, OidcProvider, ProviderUnavailable
 from server.base.interfaces import DEVELOPER
 from server.base.settings import Settings
 from server.run.commands.check import profiles_in_use
@@ -33,36 +33,38 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(_: argparse.Namespace, settings: Settings) -> int:
     """Say what is wanted, or what a token is found to be; status 1 where it would be refused."""
-    token = given()
+    token = read_token()
     if not token:
-        tell(wanted(settings))
+        print_lines(describe_server(settings))
         return DONE
     found = list(by_provider(token, settings) if settings.many_users else by_key(token, settings))
-    tell(f"{'ok    ' if each.fault is None else 'FAILED'}  {each.check:<10} {said(each)}" for each in found)
+    print_lines(
+        f"{'ok    ' if each.fault is None else 'FAILED'}  {each.check:<10} {describe_finding(each)}" for each in found
+    )
     failed = {each.check for each in found if each.fault}
     if failed.isdisjoint(TELL_WHOSE):
-        claims = told_claims(token) if settings.many_users else {}
+        claims = read_claims(token) if settings.many_users else {}
         subject = claims["sub"][0] if claims else DEVELOPER
-        tell(standing(subject, claims, profiles_in_use(read_instance(settings.instance), settings)))
+        print_lines(describe_profiles(subject, claims, profiles_in_use(read_instance(settings.instance), settings)))
     return FAULTY if failed else DONE
 
 
-def given() -> str:
+def read_token() -> str:
     """Return the token to judge, nothing where there is none."""
     token = os.environ.get(VARIABLE, "") or ("" if sys.stdin.isatty() else sys.stdin.readline(2 * LONGEST))
     return token.strip()
 
 
-def tell(lines: Iterator[str]) -> None:
+def print_lines(lines: Iterator[str]) -> None:
     """Print lines, and nothing that a terminal would obey."""
     for line in lines:
         out.print(printable(line), markup=False)
 
 
-def wanted(settings: Settings) -> Iterator[str]:
+def describe_server(settings: Settings) -> Iterator[str]:
     """Yield which kind of server this is, and where its tokens come from."""
     if settings.many_users:
-        expected = Expected.by(settings)
+        expected = TokenPolicy.by(settings)
         yield f"A server of many users: {settings.resource}"
         yield f"issuer    {expected.issuer}, read at {settings.discovery}"
         yield f"audience  {expected.audience}"
@@ -84,42 +86,42 @@ def place_of_key(settings: Settings) -> str:
     return f"in {path}" if path.exists() else f"none yet: tieout serve makes it in {path}"
 
 
-def by_key(token: str, settings: Settings) -> Iterator[Finding]:
+def by_key(token: str, settings: Settings) -> Iterator[TokenFinding]:
     """Yield what the server of one user makes of a token."""
     path = settings.state_folder / KEY_FILE
     if settings.dev_key is None and not path.exists():
-        yield Finding("key", f"There is {place_of_key(settings)}.")
+        yield TokenFinding("key", f"There is {place_of_key(settings)}.")
         return
-    key = kept_key(path) if settings.dev_key is None else DevKey(settings.dev_key)
+    key = read_dev_key(path) if settings.dev_key is None else DevKey(settings.dev_key)
     try:
         asyncio.run(key.principal(token))
-        yield Finding("key", remark=place_of_key(settings))
-    except TokenRefused:
-        yield Finding("key", f"It is another one than the server's. Send the one {place_of_key(settings)}.")
+        yield TokenFinding("key", remark=place_of_key(settings))
+    except InvalidToken:
+        yield TokenFinding("key", f"It is another one than the server's. Send the one {place_of_key(settings)}.")
 
 
-def by_provider(token: str, settings: Settings) -> Iterator[Finding]:
+def by_provider(token: str, settings: Settings) -> Iterator[TokenFinding]:
     """Yield what the server of many users makes of a token."""
-    provider = Provider(f"{settings.oidc_issuer}", settings.discovery)
+    provider = OidcProvider(f"{settings.oidc_issuer}", settings.discovery)
     try:
         keys: Keys | str = asyncio.run(provider.keys())
-    except ProviderDown as down:
+    except ProviderUnavailable as down:
         keys = str(down)
-    yield from findings(token, keys, Expected.by(settings), time())
+    yield from examine_token(token, keys, TokenPolicy.by(settings), time())
 
 
-def said(finding: Finding) -> str:
+def describe_finding(finding: TokenFinding) -> str:
     """Return what is said of a finding: what to do first."""
     return " ".join(part for part in (finding.fault, finding.remark and f"({finding.remark})") if part)
 
 
-def told_claims(token: str) -> Claims:
+def read_claims(token: str) -> Claims:
     """Return the claims of a token that every check found good."""
-    payload: Json = json_object(take_apart(token).payload)
+    payload: Json = parse_object(split_token(token).payload)
     return claims_of(payload)
 
 
-def standing(subject: str, claims: Claims, profiles: Profiles) -> Iterator[str]:
+def describe_profiles(subject: str, claims: Claims, profiles: Profiles) -> Iterator[str]:
     """Yield whose a token is, what profiles ask of it, and which it holds."""
     yield f"subject   {subject}"
     for name in profiles.claims_asked:

@@ -26,7 +26,7 @@ MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
 
 
-class CannotStart(Exception):
+class StartFailure(Exception):
     """An embedded server that cannot be started on this machine; says what to do instead."""
 
 
@@ -48,14 +48,14 @@ def postgres_binaries(settings: Settings) -> PostgresBinaries:
     if configured is not None:
         found = version_in(configured)
         if found is None or found.major < OLDEST:
-            raise CannotStart(
+            raise StartFailure(
                 f"{variable_of('postgres_binaries')} is {configured}, which has no PostgreSQL {OLDEST} or newer; "
                 "name the folder of its programs, or leave it out"
             )
         return found
     for found in known_binaries():
         return found
-    raise CannotStart(
+    raise StartFailure(
         f"there is no PostgreSQL {OLDEST} or newer to embed on this machine; set {variable_of('database_url')} to a "
         f"database, or {variable_of('postgres_binaries')} to the folder of its programs"
     )
@@ -68,7 +68,7 @@ def postgres_tools(settings: Settings, major: int) -> PostgresBinaries:
     found += known_binaries(DUMP)
     fitting = [tools for tools in found if tools is not None and tools.major >= major]
     if not fitting:
-        raise CannotStart(
+        raise StartFailure(
             f"there is no pg_dump of PostgreSQL {major} or newer on this machine; install its client programs, "
             f"or set {variable_of('postgres_binaries')} to their folder"
         )
@@ -99,7 +99,7 @@ def valkey_binary() -> Path:
     """Return the Valkey to embed."""
     binary = valkey_of_the_wheel()
     if binary is None:
-        raise CannotStart(
+        raise StartFailure(
             f"there is no Valkey to embed on this machine; set {variable_of('cache_host')} to the address of one"
         )
     return binary
@@ -133,10 +133,10 @@ def private_folder(folder: Path) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
     except (FileExistsError, NotADirectoryError, PermissionError) as fault:
-        raise CannotStart(f"{folder} cannot be made ({fault.strerror}); choose another SVC_STATE_DIR") from fault
+        raise StartFailure(f"{folder} cannot be made ({fault.strerror}); choose another SVC_STATE_DIR") from fault
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise CannotStart(f"{folder} is not a folder of this user; remove it, or choose another SVC_STATE_DIR")
+        raise StartFailure(f"{folder} is not a folder of this user; remove it, or choose another SVC_STATE_DIR")
     if found.st_mode & 0o077:
         folder.chmod(0o700)
     return folder
@@ -154,7 +154,7 @@ def socket_folder(folder: Path, name: str) -> Path:
     return Path("/tmp") / f"tieout-{os.geteuid()}-{digest}"  # noqa: S108 - private_folder holds it to this user
 
 
-def answers(path: Path, question: bytes = b"", answer: bytes = b"") -> bool:
+def is_answering(path: Path, question: bytes = b"", answer: bytes = b"") -> bool:
     """Tell whether somebody listens on a socket, and answers a question if there is one."""
     with socket.socket(socket.AF_UNIX) as asking:
         asking.settimeout(BRIEFLY)

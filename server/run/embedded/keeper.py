@@ -27,7 +27,7 @@ from typing import IO, Protocol
 from server.base.interfaces import StoreDown
 from server.base.settings import variable_of
 from server.run.embedded import launch
-from server.run.embedded.binaries import CannotStart, private_folder
+from server.run.embedded.binaries import StartFailure, private_folder
 
 LOCK, LOG, LAST_LOG = "keeper.lock", "server.log", "server.log.1"
 ASKING, QUEUEING = 0.02, 0.1  # seconds between two looks at a server, at a lock
@@ -38,7 +38,7 @@ ROOM = 1 << 20  # bytes: with less a server does not start
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}  # nothing of ours: it may hold secrets
 
 
-class Program(Protocol):
+class ServerProgram(Protocol):
     """A server that can be embedded."""
 
     @property
@@ -75,7 +75,7 @@ class Program(Protocol):
 class Keeper:
     """Keeps one server running, or waits for one that its parent keeps."""
 
-    def __init__(self, program: Program, *, keeps: bool = True) -> None:
+    def __init__(self, program: ServerProgram, *, keeps: bool = True) -> None:
         self._program = program
         self._keeps = keeps
         self._thread: Thread | None = None
@@ -96,7 +96,7 @@ class Keeper:
         deadline = monotonic() + seconds
         try:
             private_folder(self._program.sockets)  # before whoever listens there is believed
-        except (CannotStart, OSError) as failure:
+        except (StartFailure, OSError) as failure:
             raise StoreDown(f"the embedded {self._program.name} cannot be started: {failure}") from failure
         while not self._program.answers():
             if monotonic() > deadline or (self._keeps and not (self._thread and self._thread.is_alive())):
@@ -129,7 +129,7 @@ class Keeper:
         while not self._stop.is_set():
             try:
                 self._keep_once()
-            except CannotStart as failure:
+            except StartFailure as failure:
                 self._failure = f"cannot be started: {failure}"
                 return
             except OSError as failure:
@@ -164,19 +164,19 @@ class Keeper:
                 return
             began = monotonic()
             with log_of(folder) as log:
-                self._server = started(self._program, command, log, lock)
+                self._server = spawn_server(self._program, command, log, lock)
                 if self._stop.is_set():
                     self._tell(self._program.ending)
                 status = self._server.wait()
             if status == launch.REFUSED:
-                raise refused(last_words(folder))
-            self._failure = f"ended: {why_ended(self._program, status)}"
+                raise start_failure(last_words(folder))
+            self._failure = f"ended: {describe_exit(self._program, status)}"
             pause = 0.0 if monotonic() - began > STEADY else min(max(SOONEST, 2 * pause), LATEST)
             first = False
 
 
-def started(
-    program: Program, command: Sequence[str | Path], output: IO[bytes] | int, lock: int
+def spawn_server(
+    program: ServerProgram, command: Sequence[str | Path], output: IO[bytes] | int, lock: int
 ) -> subprocess.Popen[bytes]:
     """Start a program that ends with this thread, in a session of its own so that Ctrl-C does not reach it."""
     how = [str(os.getpid()), str(int(program.ending)), "1" if program.unprivileged and os.geteuid() == 0 else "0"]
@@ -201,7 +201,7 @@ def log_of(folder: Path) -> Iterator[IO[bytes]]:
         yield log
 
 
-def why_ended(program: Program, status: int) -> str:
+def describe_exit(program: ServerProgram, status: int) -> str:
     """Return why a server ended."""
     said = program.complaint.findall((program.folder / LOG).read_text(encoding="utf-8", errors="replace"))
     if said:
@@ -217,8 +217,8 @@ def last_words(folder: Path) -> str:
     return next((line for line in reversed(lines) if line), "it said nothing")
 
 
-def refused(why: str) -> CannotStart:
+def start_failure(why: str) -> StartFailure:
     """Return the failure of a machine that does not let a server be started from this process."""
-    return CannotStart(
+    return StartFailure(
         f"{why}; run Tieout as another user than root, or set {variable_of('database_url')} to a database"
     )

@@ -13,12 +13,12 @@ from functools import partial
 from threading import Lock, Thread
 from time import monotonic, sleep
 
-from server.base.interfaces import Loads, Snapshots, StoreDown
+from server.base.interfaces import LoadHistory, Snapshots, StoreDown
 from server.base.settings import BadSetting, Settings, variable_of
 from server.run.embedded.binaries import postgres_binaries, valkey_binary, valkey_of_the_wheel
 from server.run.embedded.keeper import Keeper
 from server.run.embedded.servers import EmbeddedPostgres, EmbeddedValkey
-from server.stores.loads import PostgresLoads
+from server.stores.loads import PostgresLoadHistory
 from server.stores.memory import MemorySnapshots
 from server.stores.migrations import MigrationFault, check, migrate, read_migrations
 from server.stores.postgres import Database
@@ -47,7 +47,7 @@ class Platform:
         self._checking = Lock()
         self._checked = self._cached = self._closed = False  # what needs no second look
         self.database = Database(uri, self._prepare_database, self._trouble)
-        self.loads: Loads = PostgresLoads(self.database)
+        self.loads: LoadHistory = PostgresLoadHistory(self.database)
         self.cache_address = address
         self.cache = self._blobs = None  # where there is no cache store, this process keeps results in its memory
         terms = settings.snapshot_idle_seconds, settings.snapshot_seconds

@@ -10,8 +10,8 @@ from subprocess import PIPE
 from typing import ClassVar
 
 from server.run.embedded import launch
-from server.run.embedded.binaries import CannotStart, PostgresBinaries, answers, socket_folder
-from server.run.embedded.keeper import refused, started
+from server.run.embedded.binaries import PostgresBinaries, StartFailure, is_answering, socket_folder
+from server.run.embedded.keeper import spawn_server, start_failure
 
 # The embedded PostgreSQL: one user, one socket that nobody else can reach, durable, small.
 
@@ -69,7 +69,7 @@ class EmbeddedPostgres:
             self._initialise(binaries, lock)
         made_by = (data / VERSION).read_text(encoding="ascii").strip()
         if made_by != str(binaries.major):
-            raise CannotStart(
+            raise StartFailure(
                 f"its data in {data} are of PostgreSQL {made_by} and {binaries.folder} has {binaries.major}; "
                 f"set PG_BIN_DIR to the programs of PostgreSQL {made_by}, or restore a backup into a new state folder"
             )
@@ -85,10 +85,10 @@ class EmbeddedPostgres:
         """Make the data aside and give them their name when they are whole."""
         unfinished = self.folder / UNFINISHED
         shutil.rmtree(unfinished, ignore_errors=True)
-        with started(self, [binaries.program("initdb"), f"--pgdata={unfinished}", *INITIAL], PIPE, lock) as initdb:
+        with spawn_server(self, [binaries.program("initdb"), f"--pgdata={unfinished}", *INITIAL], PIPE, lock) as initdb:
             said = initdb.communicate()[0].decode(errors="replace").strip()
         if initdb.returncode == launch.REFUSED:
-            raise refused(said)
+            raise start_failure(said)
         if initdb.returncode != 0:
             why = FAULT.findall(said)
             raise OSError(f"initdb: {why[-1] if why else f'exit status {initdb.returncode}'}")
@@ -100,7 +100,7 @@ class EmbeddedPostgres:
             lines = (self.folder / DATA / PID_FILE).read_text(encoding="utf-8").splitlines()
         except OSError:
             return False
-        return len(lines) > STATUS and lines[STATUS].strip() == READY and answers(self.sockets / POSTGRES_SOCKET)
+        return len(lines) > STATUS and lines[STATUS].strip() == READY and is_answering(self.sockets / POSTGRES_SOCKET)
 
 
 # The embedded Valkey: a cache in memory on one socket that nobody else can reach.
@@ -144,4 +144,4 @@ class EmbeddedValkey:
 
     def answers(self) -> bool:
         """Tell whether it takes connections."""
-        return answers(self.socket, b"PING\r\n", b"+PONG\r\n")
+        return is_answering(self.socket, b"PING\r\n", b"+PONG\r\n")

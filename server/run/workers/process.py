@@ -24,7 +24,7 @@ from engine.instance.documents import InstanceFaults, read_document
 from engine.instance.profiles import FILE as PROFILES
 from engine.instance.read import FILES, Instance, read_instance
 from server.base.settings import Settings
-from server.telemetry.metrics import environment
+from server.telemetry.metrics import counter_environment
 
 # The files of an instance as they were read: copied, so that workers started later read the same.
 
@@ -34,14 +34,14 @@ TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class InstanceCopy:
     """An instance, and the copy of its files."""
 
     instance: Instance
     files: Path
 
 
-def taken(folder: Path, into: Path) -> Taken:
+def copy_instance(folder: Path, into: Path) -> InstanceCopy:
     """Read an instance and copy what was read; InstanceFaults where it cannot be taken."""
     for _ in range(TRIES):
         instance = read_instance(folder)
@@ -51,7 +51,7 @@ def taken(folder: Path, into: Path) -> Taken:
             shutil.copyfile(folder / file, into / file)
         try:
             if read_instance(into).catalogue.version == instance.catalogue.version:
-                return Taken(instance, into)
+                return InstanceCopy(instance, into)
         except InstanceFaults:  # the files changed since they were read
             continue
     raise OSError(errno.EBUSY, "its files change all the time", str(folder))
@@ -79,7 +79,7 @@ def run_folder() -> Iterator[Path]:
     """Lend a folder of this process; one that was left by a process that was killed is removed."""
     for path in Path(gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):
-            if is_left(path):
+            if is_abandoned(path):
                 shutil.rmtree(path, ignore_errors=True)
     with (
         TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
@@ -89,7 +89,7 @@ def run_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def is_left(folder: Path) -> bool:
+def is_abandoned(folder: Path) -> bool:
     """Tell whether a run folder is of this user and nobody's any more."""
     found = folder.lstat()
     if found.st_uid != geteuid() or time() - found.st_mtime < SETTLING:
@@ -106,7 +106,7 @@ def is_left(folder: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
+class WorkerBrief:
     """What a worker goes by; the first that it is told."""
 
     settings: Settings
@@ -130,21 +130,21 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Overrun:
+class CallOverrun:
     """A call computes on although its deadline is long past; nothing but the end of the worker ends it."""
 
     tool: str
 
 
 @dataclass(frozen=True, slots=True)
-class CountsAlone:
+class LocalCounting:
     """Whether the worker counts calls by itself, against its share of the caps, for the cache store does not."""
 
     alone: bool
 
 
 @dataclass(frozen=True, slots=True)
-class NoScripts:
+class ScriptsUnavailable:
     """The worker runs no scripts of charts, for its jail does not hold."""
 
     reason: str
@@ -153,7 +153,7 @@ class NoScripts:
 # One worker as its parent sees it: a process that ends with its parent, and the pipe between the two.
 
 
-class Phase(Enum):
+class WorkerPhase(Enum):
     """How far a worker is."""
 
     STARTING = "starting"
@@ -162,7 +162,7 @@ class Phase(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class WorkerExit:
     """The process of a worker is gone."""
 
     status: int
@@ -172,15 +172,15 @@ class Ended:
         return f"by {Signals(-self.status).name}" if self.status < 0 else f"with status {self.status}"
 
 
-Told = Ready | Overrun | CountsAlone | NoScripts | Ended
-Tell = Callable[["Worker", Told], None]
+WorkerMessage = Ready | CallOverrun | LocalCounting | ScriptsUnavailable | WorkerExit
+MessageHandler = Callable[["WorkerProcess", WorkerMessage], None]
 
 
-class Worker:
+class WorkerProcess:
     """A worker, from its start to its end; what it says is told from a thread of its own."""
 
-    def __init__(self, program: str, listening: socket.socket, folder: Path, tell: Tell) -> None:
-        self.phase = Phase.STARTING
+    def __init__(self, program: str, listening: socket.socket, folder: Path, tell: MessageHandler) -> None:
+        self.phase = WorkerPhase.STARTING
         self.since = monotonic()  # when the phase began
         self.limit = float("inf")  # when the phase has to be over
         self.outdated = False  # there is something newer to go by
@@ -195,7 +195,7 @@ class Worker:
                 stdin=subprocess.DEVNULL,
                 pass_fds=given,
                 start_new_session=True,
-                env={**os.environ, **environment(folder)},
+                env={**os.environ, **counter_environment(folder)},
             )
         Thread(target=self._listen, args=(self._control, tell), name=f"worker {self.pid}", daemon=True).start()
 
@@ -204,7 +204,7 @@ class Worker:
         """The id of its process."""
         return self._process.pid
 
-    def enter(self, phase: Phase, seconds: float) -> None:
+    def enter(self, phase: WorkerPhase, seconds: float) -> None:
         """Begin a phase that may last so long."""
         self.phase, self.since = phase, monotonic()
         self.limit = self.since + seconds
@@ -216,7 +216,7 @@ class Worker:
 
     def leave(self, seconds: float, *, patiently: bool) -> None:
         """Let it answer what is under way and end, within some seconds."""
-        self.enter(Phase.LEAVING, seconds)
+        self.enter(WorkerPhase.LEAVING, seconds)
         self.tell(Leave(patiently))
 
     def kill(self) -> None:
@@ -224,8 +224,8 @@ class Worker:
         self.limit = float("inf")
         self._process.kill()
 
-    def _listen(self, control: Connection, tell: Tell) -> None:
+    def _listen(self, control: Connection, tell: MessageHandler) -> None:
         with control, suppress(EOFError, OSError):
             while True:
                 tell(self, control.recv())
-        tell(self, Ended(self._process.wait()))
+        tell(self, WorkerExit(self._process.wait()))

@@ -22,7 +22,17 @@ from typing import Self
 
 from server.base.settings import Settings
 from server.base.signals import on_hangup
-from server.run.workers.process import Brief, CountsAlone, Ended, NoScripts, Overrun, Phase, Ready, Told, Worker
+from server.run.workers.process import (
+    CallOverrun,
+    LocalCounting,
+    Ready,
+    ScriptsUnavailable,
+    WorkerBrief,
+    WorkerExit,
+    WorkerMessage,
+    WorkerPhase,
+    WorkerProcess,
+)
 
 GRACE = 5.0  # seconds that calls may take beyond their deadline
 STARTING = 60.0  # that a worker may take to start, on a slow machine
@@ -33,16 +43,16 @@ SOONEST, LATEST = 0.1, 10.0  # until one is that did not
 TICK = 0.5
 WORKERS = "server.run.workers"
 STATUS = {signal.SIGTERM: 143, signal.SIGINT: 130}
-Heard = signal.Signals | tuple[Worker, Told]
+Heard = signal.Signals | tuple[WorkerProcess, WorkerMessage]
 log = logging.getLogger("tieout.workers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Duties:
+class SupervisorHooks:
     """What the parent does beside keeping workers."""
 
-    brief: Brief
-    reread: Callable[[], Brief | None]  # None where the files were not taken
+    brief: WorkerBrief
+    reread: Callable[[], WorkerBrief | None]  # None where the files were not taken
     serving: Callable[[], None]  # whenever a worker is ready
     ended: Callable[[int], None]  # with the process id of each worker that is gone
 
@@ -57,8 +67,8 @@ class Supervisor:
         self._folder = folder
         self._program = program
         self._inbox: SimpleQueue[Heard] = SimpleQueue()
-        self._workers: list[Worker] = []
-        self._brief: Brief | None = None
+        self._workers: list[WorkerProcess] = []
+        self._brief: WorkerBrief | None = None
         self._next_start = self._pause = 0.0
         self._status: int | None = None  # to exit with, once told to stop
 
@@ -86,13 +96,13 @@ class Supervisor:
 
     def begin(self) -> None:
         """Start a worker; before there is a brief, it waits for one."""
-        worker = Worker(self._program, self._listening, self._folder, lambda *told: self._inbox.put(told))
-        worker.enter(Phase.STARTING, STARTING)
+        worker = WorkerProcess(self._program, self._listening, self._folder, lambda *told: self._inbox.put(told))
+        worker.enter(WorkerPhase.STARTING, STARTING)
         self._workers.append(worker)
         if self._brief is not None:
             worker.tell(self._brief)
 
-    def run(self, duties: Duties) -> int:
+    def run(self, duties: SupervisorHooks) -> int:
         """Keep workers until told to stop, and return the exit status when the last is gone."""
         for number in STATUS:
             signal.signal(number, lambda told, _: self._inbox.put(signal.Signals(told)))
@@ -115,8 +125,8 @@ class Supervisor:
                 worker.kill()
         if self._status is not None:
             return
-        serving = [worker for worker in self._workers if worker.phase is Phase.SERVING]
-        starting = any(worker.phase is Phase.STARTING for worker in self._workers)
+        serving = [worker for worker in self._workers if worker.phase is WorkerPhase.SERVING]
+        starting = any(worker.phase is WorkerPhase.STARTING for worker in self._workers)
         fresh = sum(not worker.outdated for worker in serving)
         room = len(self._workers) <= 2 * self._wanted  # those that leave slowly must not pile up
         if fresh < self._wanted and room and not starting and now >= self._next_start:
@@ -125,7 +135,7 @@ class Supervisor:
         if outdated and len(serving) > self._wanted:
             outdated[0].leave(self._answering + RESTING, patiently=True)
 
-    def _heed(self, heard: Heard, duties: Duties) -> None:
+    def _heed(self, heard: Heard, duties: SupervisorHooks) -> None:
         match heard:
             case worker, told:
                 self._hear(worker, told, duties)
@@ -142,34 +152,34 @@ class Supervisor:
                 for worker in self._workers:
                     worker.kill()
 
-    def _hear(self, worker: Worker, told: Told, duties: Duties) -> None:
+    def _hear(self, worker: WorkerProcess, told: WorkerMessage, duties: SupervisorHooks) -> None:
         match told:
             case Ready():
                 self._serves(worker)
                 duties.serving()
-            case CountsAlone(alone):
+            case LocalCounting(alone):
                 worker.counts_alone = alone
-            case NoScripts(reason):
+            case ScriptsUnavailable(reason):
                 worker.no_scripts = reason
-            case Overrun(tool):
+            case CallOverrun(tool):
                 log.error("a call of %s does not end; worker %d is replaced", tool, worker.pid)
                 worker.outdated = True
-            case Ended():
+            case WorkerExit():
                 self._workers.remove(worker)
                 duties.ended(worker.pid)
                 self._gone(worker, told)
 
-    def _serves(self, worker: Worker) -> None:
+    def _serves(self, worker: WorkerProcess) -> None:
         log.info("worker %d serves", worker.pid)
         if self._status is None:
-            worker.enter(Phase.SERVING, float("inf"))
+            worker.enter(WorkerPhase.SERVING, float("inf"))
 
-    def _gone(self, worker: Worker, ended: Ended) -> None:
-        if worker.phase is Phase.LEAVING:
+    def _gone(self, worker: WorkerProcess, ended: WorkerExit) -> None:
+        if worker.phase is WorkerPhase.LEAVING:
             log.info("worker %d left", worker.pid)
             return
         log.error("worker %d ended while it was %s, %s", worker.pid, worker.phase.value, ended)
-        steady = worker.phase is Phase.SERVING and monotonic() - worker.since > STEADY
+        steady = worker.phase is WorkerPhase.SERVING and monotonic() - worker.since > STEADY
         self._pause = 0.0 if steady else min(max(SOONEST, 2 * self._pause), LATEST)
         self._next_start = monotonic() + self._pause
 
@@ -178,6 +188,6 @@ class Supervisor:
         self._status = status
         self._listening.close()
         for worker in self._workers:
-            if worker.phase is Phase.STARTING:
+            if worker.phase is WorkerPhase.STARTING:
                 worker.kill()
             worker.leave(self._answering, patiently=False)

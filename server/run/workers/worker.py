@@ -16,10 +16,10 @@ from threading import Thread
 from engine.books.books import Shelf
 from engine.instance.read import Instance, read_instance
 from sandbox.pool import WORKER, Pool
-from server.auth.bearer import authority_of, secrets_of
-from server.base.interfaces import Loads
+from server.auth.bearer import secrets_of, verifier_of
+from server.base.interfaces import LoadHistory
 from server.base.settings import Settings
-from server.base.signals import end_with
+from server.base.signals import die_with_parent
 from server.caller.caller import Callers, Keeping, Recorder, recorded
 from server.caller.feeds import Feeds
 from server.caller.files import archive_of, swept
@@ -27,18 +27,18 @@ from server.caller.importer import importer_of
 from server.caller.profiles import LiveProfiles, followed
 from server.caller.scripts import Workshop
 from server.http.app import HttpServer, application
-from server.http.dispatch import Dispatch
+from server.http.dispatch import Dispatcher
 from server.http.playground import playground
 from server.http.transfers import transfer_routes
-from server.ops.readiness import HealthBoard
+from server.ops.readiness import HealthFile
 from server.run.embedded.platform import Platform, platform
-from server.run.workers.process import Brief, CountsAlone, Leave, NoScripts, Overrun, Ready
+from server.run.workers.process import CallOverrun, Leave, LocalCounting, Ready, ScriptsUnavailable, WorkerBrief
 from server.stores.leases import CacheLeases, SharedLeases
-from server.stores.loads import PostgresLoads
+from server.stores.loads import PostgresLoadHistory
 from server.stores.memory import MemoryLeases
-from server.stores.postgres import Spared
+from server.stores.postgres import CircuitBreakingDatabase
 from server.stores.profiles import source_of
-from server.telemetry.calls import Telemetry, traced
+from server.telemetry.calls import Telemetry, export_spans
 from server.telemetry.logs import log_to
 from server.telemetry.metrics import CallMetrics
 from server.tools.tool import Tool
@@ -60,28 +60,28 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-    if not end_with(parent):
+    if not die_with_parent(parent):
         return
     sys.setswitchinterval(TURN)
     told = Connection(control)
     with suppress(EOFError):
-        brief: Brief = told.recv()
+        brief: WorkerBrief = told.recv()
         settings = brief.settings
         log_to(sys.stderr, settings.log_format, secrets_of(settings))
         instance, metrics = read_instance(brief.files), CallMetrics()
-        with traced(), platform(settings, keeps=False) as opened:
+        with export_spans(), platform(settings, keeps=False) as opened:
             telemetry = Telemetry(metrics)
             profiles = LiveProfiles(source_of(settings, opened.database), instance.catalogue)
-            spared = Spared(opened.database)
+            spared = CircuitBreakingDatabase(opened.database)
             archive = archive_of(settings, spared)
             recorder = Recorder(archive.principals)
             keeping = Keeping(opened.snapshots, archive, recorder, importer_of(settings))
             workshop = Workshop(Pool(settings.scripts_at_once, scripts))
-            Thread(target=try_scripts, args=(workshop, told), name="first look at the jail", daemon=True).start()
-            callers = callers_of(settings, instance, PostgresLoads(spared), keeping, profiles, workshop)
-            leases = leases_of(settings, opened, partial(counts_alone, told, telemetry))
-            dispatch = Dispatch(callers, settings, telemetry, leases, tools, partial(overran, told))
-            health, authority = HealthBoard(brief.health), authority_of(settings)
+            Thread(target=check_scripts, args=(workshop, told), name="first look at the jail", daemon=True).start()
+            callers = callers_of(settings, instance, PostgresLoadHistory(spared), keeping, profiles, workshop)
+            leases = leases_of(settings, opened, partial(report_local_counting, told, telemetry))
+            dispatch = Dispatcher(callers, settings, telemetry, leases, tools, partial(report_overrun, told))
+            health, authority = HealthFile(brief.health), verifier_of(settings)
             beside = [*transfer_routes(callers, archive, settings), *playground(settings)]
             app = application(dispatch, authority, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
@@ -93,7 +93,7 @@ async def serve(
     server: HttpServer, leases: SharedLeases | MemoryLeases, told: Connection, listening: socket.socket
 ) -> None:
     """Answer calls until told to leave."""
-    Thread(target=heed, args=(told, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
+    Thread(target=obey_parent, args=(told, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
     keeping = asyncio.create_task(leases.keep())
     keeping.add_done_callback(lambda _: server.leave(patiently=True))  # without them caps would not hold
     await server.serve(sockets=[listening])
@@ -115,7 +115,7 @@ def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]
 def callers_of(
     settings: Settings,
     instance: Instance,
-    loads: Loads,
+    loads: LoadHistory,
     keeping: Keeping,
     profiles: LiveProfiles,
     workshop: Workshop,
@@ -127,26 +127,26 @@ def callers_of(
     return Callers(instance, shelf, feeds, keeping, settings.answer_tokens, settings.row_cap, profiles, workshop)
 
 
-def try_scripts(workshop: Workshop, told: Connection) -> None:
+def check_scripts(workshop: Workshop, told: Connection) -> None:
     """Start what runs scripts, and tell the log and the parent where none can run."""
     trouble = workshop.pool.trouble()
     if trouble is not None:
         log.warning("eval_chart_transform is not offered, scripts cannot run here: %s", trouble)
-        told.send(NoScripts(trouble))
+        told.send(ScriptsUnavailable(trouble))
 
 
-def counts_alone(told: Connection, telemetry: Telemetry, alone: bool) -> None:
+def report_local_counting(told: Connection, telemetry: Telemetry, alone: bool) -> None:
     """Tell the parent and the metrics whether this worker counts calls by itself."""
-    told.send(CountsAlone(alone))
+    told.send(LocalCounting(alone))
     telemetry.counts_alone(alone=alone)
 
 
-def overran(told: Connection, tool: str) -> None:
+def report_overrun(told: Connection, tool: str) -> None:
     """Tell the parent that this worker has to be replaced."""
-    told.send(Overrun(tool))
+    told.send(CallOverrun(tool))
 
 
-def heed(told: Connection, loop: asyncio.AbstractEventLoop, server: HttpServer) -> None:
+def obey_parent(told: Connection, loop: asyncio.AbstractEventLoop, server: HttpServer) -> None:
     """Do what the parent says; end at once where it is gone."""
     try:
         while True:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.door import open_books
-from server.base.interfaces import LoadsAsked
+from server.base.interfaces import LoadQuery
 from server.base.settings import Settings
 from server.run.embedded.platform import platform
 from tests.support.clocks import sweep
@@ -41,7 +41,7 @@ def test_the_load_after_the_clock_moved_back_is_the_latest(tmp_path: Path) -> No
         for amount, run in ((1, command), (2, moved), (3, moved)):
             ledger.write_text(f"date,scenario,account,amount\n2021-01-05,actual,A,{amount}\n")
             subprocess.run(run, env={**environment, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}, check=True)
-            latest, *before = keeper.loads.find(LoadsAsked(bindings={"gl"}))
+            latest, *before = keeper.loads.find(LoadQuery(bindings={"gl"}))
             assert [attempt.load_id for attempt in before] == loads
             loads.insert(0, latest.load_id)
             report = open_books(instance, state=state).metric("revenue", scenarios={"A": "actual"}, period="2021")

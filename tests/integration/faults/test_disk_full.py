@@ -10,7 +10,7 @@ import pytest
 from engine.door import open_books
 from engine.facts.manifest import current_version
 from engine.model.feeds import LoadStatus
-from server.base.interfaces import LoadsAsked
+from server.base.interfaces import LoadQuery
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.memory import MemoryLoads
@@ -56,7 +56,7 @@ def test_a_full_disk_fails_the_load_and_harms_nothing(tmp_path: Path, small_disk
     with pytest.raises(BindingFailed, match=r"the disk that holds the books is full.* free some space") as failed:
         load_feeds(instance, small_disk, loads=loads)
     assert failed.value.status is LoadStatus.FAILED_STAGE
-    attempt = loads.find(LoadsAsked(bindings={"gl"}))[0]
+    attempt = loads.find(LoadQuery(bindings={"gl"}))[0]
     assert (attempt.status, attempt.message) == (LoadStatus.FAILED_STAGE, failed.value.message)
     assert current_version(small_disk / "store") == 1
     books = open_books(instance, state=small_disk)

@@ -12,10 +12,10 @@ from pathlib import Path
 from engine.door import open_books
 from engine.instance.read import read_instance
 from engine.model.feeds import LoadStatus
-from server.base.interfaces import LoadsAsked
+from server.base.interfaces import LoadQuery
 from server.base.settings import Settings
-from server.ingest.folder import Place
-from server.ingest.load import settle
+from server.ingest.folder import BooksFolder
+from server.ingest.load import settle_attempts
 from server.run.embedded.platform import platform
 from tests.support.serving import wait_for
 from tests.support.small import figure, write_instance
@@ -53,7 +53,7 @@ def test_ten_random_kills_of_the_loader(tmp_path: Path) -> None:
     environment = {**os.environ, "SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state)}
     command = [Path(sys.executable).with_name("tieout"), "load", "gl"]
     settings = Settings(instance=instance, state=state)
-    place = Place(catalogue=read_instance(instance).catalogue, folder=instance, state=state)
+    place = BooksFolder(catalogue=read_instance(instance).catalogue, folder=instance, state=state)
     moments = random.Random(69)
     with platform(settings) as keeper:  # the database outlives the loaders
         keeper.wait()
@@ -72,8 +72,8 @@ def test_ten_random_kills_of_the_loader(tmp_path: Path) -> None:
                 except subprocess.TimeoutExpired:
                     loader.send_signal(signal.SIGKILL)
                     loader.communicate()
-            settle(place, keeper.loads)
-            latest = keeper.loads.find(LoadsAsked(bindings={"gl"}, limit=1))[0]
+            settle_attempts(place, keeper.loads)
+            latest = keeper.loads.find(LoadQuery(bindings={"gl"}, limit=1))[0]
             assert keeper.loads.running() == []
             found = revenue(instance, state)
             if found == amount:
@@ -83,7 +83,7 @@ def test_ten_random_kills_of_the_loader(tmp_path: Path) -> None:
                 assert found == shown
                 assert (latest.status, latest.rows_landed) == (LoadStatus.FAILED_INTERRUPTED, None)
             shown = found
-        statuses = {attempt.status for attempt in keeper.loads.find(LoadsAsked(bindings={"gl"}, limit=200))}
+        statuses = {attempt.status for attempt in keeper.loads.find(LoadQuery(bindings={"gl"}, limit=200))}
         assert statuses == {LoadStatus.SUCCESS, LoadStatus.FAILED_INTERRUPTED}
         subprocess.run(command, env=environment, check=True, capture_output=True)
         assert revenue(instance, state) == 1 + TIMES

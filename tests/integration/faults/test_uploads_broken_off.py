@@ -10,7 +10,7 @@ from signal import SIGKILL
 
 import pytest
 
-from server.base.interfaces import NoRoom
+from server.base.interfaces import VolumeFull
 from server.stores.disk import Volume
 from tests.integration.server.test_stores_down import paused, store_of
 from tests.integration.server.test_uploads import ON, put, sending, told
@@ -91,7 +91,7 @@ def test_an_upload_survives_whatever_breaks_it_off(server: Server, small_disk: P
 
 def test_a_disk_that_fills_while_a_file_arrives_is_told_as_such_and_left_clean(small_disk: Path) -> None:
     volume = Volume(small_disk, 0)
-    with pytest.raises(NoRoom), volume.arriving("u1", 1 << 20) as arrival:
+    with pytest.raises(VolumeFull), volume.arriving("u1", 1 << 20) as arrival:
         for _ in range(9):
             arrival.write(b"x" * (1 << 20))
         arrival.settle()

@@ -19,7 +19,7 @@ import pytest
 from engine.door import open_books
 from engine.model.feeds import LoadAttempt
 from server.auth.bearer import dev_key
-from server.base.interfaces import LoadsAsked, StoreDown
+from server.base.interfaces import LoadQuery, StoreDown
 from server.base.settings import Settings
 from server.run.backup import BundleFault, back_up, instance_files, restore
 from server.run.embedded.platform import platform
@@ -82,7 +82,7 @@ def history(settings: Settings) -> Sequence[LoadAttempt]:
     """Return the history of loads."""
     with platform(settings) as opened:
         opened.wait()
-        return list(opened.loads.find(LoadsAsked(bindings=("gl", "product"))))
+        return list(opened.loads.find(LoadQuery(bindings=("gl", "product"))))
 
 
 def figures(instance: Path, state: Path) -> object:

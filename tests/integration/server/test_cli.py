@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from server.auth.authority import TokenRefused
+from server.auth.authority import InvalidToken
 from server.auth.bearer import dev_key
 from server.base.interfaces import DEVELOPER, Principal
 from server.base.listening import listen
@@ -150,7 +150,7 @@ def test_the_dev_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> Non
     assert (tmp_path / "state" / "dev.key").stat().st_mode & 0o777 == 0o600
     assert asyncio.run(made.principal(made.key)) == Principal(DEVELOPER)
     for wrong in (made.key + "x", "\N{SNOWMAN}", ""):
-        with pytest.raises(TokenRefused, match="not known"):
+        with pytest.raises(InvalidToken, match="not known"):
             asyncio.run(made.principal(wrong))
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from engine.model.feeds import LoadMode, LoadStatus
 from engine.present.answers.budget import tokens
-from server.base.interfaces import Loads, StoreDown
+from server.base.interfaces import LoadHistory, StoreDown
 from server.base.settings import SHORTEST_ANSWER
 from server.ingest.load import BindingFailed
-from server.stores.loads import PostgresLoads
+from server.stores.loads import PostgresLoadHistory
 from server.stores.postgres import Database
 from server.tools.toolbox import TOOLS
 from tests.support.books import load_feeds
@@ -35,7 +35,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def load_all(folder: Path, state: Path, loads: Loads | None = None) -> None:
+def load_all(folder: Path, state: Path, loads: LoadHistory | None = None) -> None:
     """Load every feed that has something to read."""
     load_feeds(folder, state, *WHOLE, loads=loads)
     load_feeds(folder, state, "gl", loads=loads, periods="2021-01..2021-02")
@@ -333,7 +333,7 @@ def starting() -> None:
 
 
 def test_without_the_history_feeds_are_told_and_loads_refused_for_now(home: Path) -> None:
-    loads = PostgresLoads(Database("postgresql:///nowhere", starting))
+    loads = PostgresLoadHistory(Database("postgresql:///nowhere", starting))
     fed = Fed(home / "small", home / "state", loads=loads)
     for tool, asked in (("list_load_history", {}), ("get_load_status", {"load_id": "load-1"})):
         refused = fed.refused(tool, **asked)

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from server.base.interfaces import LoadsAsked, StoreDown
+from server.base.interfaces import LoadQuery, StoreDown
 from server.base.settings import Settings
 from server.run.embedded.platform import Platform, platform
 from server.stores.migrations import MigrationFault, migrate, read_migrations
@@ -21,7 +21,7 @@ from tests.support.postgres import SeparateServer, schema_of, separate_server
 from tests.support.serving import connected, serving, wait_for
 from tests.unit.server.stores.test_loads import attempt
 
-ASKED = LoadsAsked(bindings=("gl",))
+ASKED = LoadQuery(bindings=("gl",))
 
 
 @pytest.fixture(scope="module")

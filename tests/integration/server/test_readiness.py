@@ -19,7 +19,7 @@ import pytest
 from engine.instance.read import read_instance
 from server.base.interfaces import StoreDown
 from server.ops.checks import NO_BOOKS, StoredBooks
-from server.ops.readiness import STALE_SECONDS, Check, Finding, Readiness, Verdict, Watched
+from server.ops.readiness import STALE_SECONDS, CheckResult, CheckRunner, HealthCheck, Readiness, ReadinessReport
 from server.telemetry.metrics import Metrics
 from tests.integration.server.test_cli import tieout
 from tests.support.books import load_instance
@@ -223,10 +223,10 @@ class Door:
 
 def test_a_check_that_hangs_is_left_alone_and_not_waited_for_twice(lines: Lines) -> None:
     door, threads = Door(), active_count()
-    door_check = Check(name="door", run=door.use, limit=1.5)
+    door_check = HealthCheck(name="door", run=door.use, limit=1.5)
 
-    async def scene() -> list[Finding]:
-        watched = Watched(door_check)
+    async def scene() -> list[CheckResult]:
+        watched = CheckRunner(door_check)
         hung = [await watched.find() for _ in range(5)]
         assert door.runs == 1
         assert active_count() <= threads + 1
@@ -244,10 +244,10 @@ def test_a_check_that_hangs_is_left_alone_and_not_waited_for_twice(lines: Lines)
 def test_a_check_that_hangs_does_not_keep_the_others_or_the_end_of_the_process_waiting() -> None:
     program = """
 import asyncio, json, threading
-from server.ops.readiness import Check, Readiness
+from server.ops.readiness import HealthCheck, Readiness
 from server.telemetry.metrics import Metrics
-hung = Check(name="hung", run=threading.Event().wait, limit=0.1)
-quick = Check(name="quick", run=lambda: None)
+hung = HealthCheck(name="hung", run=threading.Event().wait, limit=0.1)
+quick = HealthCheck(name="quick", run=lambda: None)
 print(json.dumps(asyncio.run(Readiness([hung, quick], Metrics()).verdict()).as_data()))
 """
     command = [sys.executable, "-c", program]
@@ -264,7 +264,7 @@ def test_a_check_that_fails_in_a_way_nobody_thought_of_says_where_to_look(lines:
     def broken() -> None:
         raise ZeroDivisionError("postgresql://u:MARKER@h/db")
 
-    verdict = asyncio.run(Readiness([Check(name="broken", run=broken)], Metrics()).verdict())
+    verdict = asyncio.run(Readiness([HealthCheck(name="broken", run=broken)], Metrics()).verdict())
     assert verdict.findings["broken"].reason == "the check itself failed; the log of the server has the fault"
     fault, told = lines()
     assert "ZeroDivisionError" in fault
@@ -274,9 +274,9 @@ def test_a_check_that_fails_in_a_way_nobody_thought_of_says_where_to_look(lines:
 
 def test_many_who_ask_at_once_share_a_round() -> None:
     runs = []
-    readiness = Readiness([Check(name="counted", run=lambda: runs.append(1))], Metrics())
+    readiness = Readiness([HealthCheck(name="counted", run=lambda: runs.append(1))], Metrics())
 
-    async def scene() -> list[Verdict]:
+    async def scene() -> list[ReadinessReport]:
         return await asyncio.gather(*(readiness.verdict() for _ in range(50)))
 
     assert readiness.health() == {"status": "starting"}
@@ -289,7 +289,7 @@ def test_a_verdict_of_long_ago_is_none() -> None:
     readiness = Readiness([], Metrics())
     asyncio.run(readiness.verdict())
     assert readiness.health()["status"] == "ok"
-    readiness._latest = Verdict(findings={}, at=monotonic() - STALE_SECONDS - 1)
+    readiness._latest = ReadinessReport(findings={}, at=monotonic() - STALE_SECONDS - 1)
     assert readiness.health() == {"status": "unavailable"}
 
 

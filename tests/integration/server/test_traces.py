@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from server.base.settings import BadSetting
 from server.run.commands.console import TERMINATED
-from server.telemetry.calls import collects
+from server.telemetry.calls import exports_spans
 from tests.support.operating import until_ready
 from tests.support.serving import DEADLINE, ERAS, connected, serving
 from tests.unit.server.http.test_disconnect import HEADERS, body
@@ -119,9 +119,9 @@ def test_the_trace_that_a_call_names_is_continued(small_instance: tuple[Path, Pa
 def test_without_a_collector_nothing_of_it_is_even_imported() -> None:
     program = """
 import sys
-from server.telemetry.calls import traced
+from server.telemetry.calls import export_spans
 import server.run.cli
-with traced():
+with export_spans():
     assert not [name for name in sys.modules if name.startswith(("opentelemetry.sdk.trace", "opentelemetry.exporter"))]
 """
     quiet = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
@@ -155,10 +155,10 @@ def test_a_collector_that_hangs_or_is_gone_delays_neither_calls_nor_the_end(smal
     ],
 )
 def test_the_standard_variables_decide_whether_spans_are_exported(environment: dict[str, str], exports: bool) -> None:
-    assert collects(environment) is exports
+    assert exports_spans(environment) is exports
 
 
 def test_a_protocol_that_is_not_spoken_is_refused() -> None:
     asked = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
     with pytest.raises(BadSetting, match="PROTOCOL is 'grpc'; this server exports http/protobuf alone"):
-        collects(asked)
+        exports_spans(asked)

@@ -8,7 +8,7 @@ from typing import Any
 from engine.model.errors import Refusal
 from engine.model.feeds import LoadStatus
 from engine.model.requests import ChartRequest, ChartSpec, ExportRequest
-from server.base.interfaces import LoadsAsked
+from server.base.interfaces import LoadQuery
 from server.caller.caller import Caller
 from server.stores.memory import REFERENCE
 from server.tools.charts import eval_chart_transform
@@ -87,7 +87,7 @@ def refused(error: dict[str, Any]) -> dict[str, Any]:
 
 def load_names(opened: Opened) -> dict[str, str]:
     """Return the loads of books, each with the name that it has in all books."""
-    every = LoadsAsked(
+    every = LoadQuery(
         bindings=["gl", "people", "sales", "product", "customer", "tree"], statuses=tuple(LoadStatus), limit=99
     )
     return {attempt.load_id: f"load of {attempt.binding}" for attempt in opened.loads.find(every)}

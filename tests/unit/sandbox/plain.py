@@ -2,19 +2,19 @@
 
 import polars as pl
 
-from sandbox.job import Failure, Outcome
-from sandbox.table import table_of
+from sandbox.job import Failure, JobResult
+from sandbox.table import read_table
 from sandbox.worker import serve
 
 
-def run(code: str, frames: list[pl.DataFrame]) -> Outcome:
+def run(code: str, frames: list[pl.DataFrame]) -> JobResult:
     """Run anything."""
     names: dict[str, object] = {"pl": pl, "frames": frames, "df": frames[0] if frames else None}
     try:
         exec(code, names)  # noqa: S102 - an attack, in jail
-        return table_of(names.get("result"))
+        return read_table(names.get("result"))
     except BaseException as fault:  # noqa: BLE001 - an attack may raise anything
-        return Outcome(failure=Failure.of("failed", f"{type(fault).__name__}: {fault}"))
+        return JobResult(failure=Failure.of("failed", f"{type(fault).__name__}: {fault}"))
 
 
 def main() -> None:

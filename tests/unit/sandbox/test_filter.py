@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from sandbox.jail import ABSENT, ALLOW, CALLS, KILL, REFUSE, program
+from sandbox.jail import ABSENT, ALLOW, CALLS, KILL, REFUSE, filter_program
 
 PROCESS = 4711
 OPENAT = {"x86_64": 257, "aarch64": 56}
@@ -18,7 +18,7 @@ def decided(machine: str, number: int, *arguments: int, of: int | None = None) -
     """Return what the filter says of a system call."""
     given = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("=IIQ6Q", number, CALLS[machine].machine if of is None else of, 0, *given)
-    steps = list(struct.iter_unpack("=HBBI", program(CALLS[machine], PROCESS)))
+    steps = list(struct.iter_unpack("=HBBI", filter_program(CALLS[machine], PROCESS)))
     at = held = 0
     while True:
         code, true, false, constant = steps[at]

@@ -4,13 +4,13 @@ from types import ModuleType
 
 import pytest
 
-from sandbox.guards import SURFACE, found
-from sandbox.job import Failure, Outcome
+from sandbox.guards import SURFACE, resolve
+from sandbox.job import Failure, JobResult
 from sandbox.script import run
 from tests.unit.sandbox.legit import FRAMES, LEGIT, Script, as_told, frames_of, ordered, plainly
 
 
-def rows_of(outcome: Outcome) -> list[dict[str, object]]:
+def rows_of(outcome: JobResult) -> list[dict[str, object]]:
     """Return an outcome's rows by column."""
     names = [column.name for column in outcome.columns]
     return [dict(zip(names, row, strict=True)) for row in outcome.rows]
@@ -35,10 +35,10 @@ def test_every_public_name_of_polars_was_looked_at(place: str) -> None:
     reviewed = SURFACE[place]
     public = {
         name
-        for name in dir(found(place))
+        for name in dir(resolve(place))
         if not name.startswith("_")
         # who imports a module of polars' own adds it to polars
-        and not (isinstance(getattr(found(place), name), ModuleType) and name not in reviewed.denied)
+        and not (isinstance(getattr(resolve(place), name), ModuleType) and name not in reviewed.denied)
     }
     assert public == reviewed.allowed | set(reviewed.denied), "decide over the new names in sandbox/surface.json"
     assert not reviewed.allowed & set(reviewed.denied)

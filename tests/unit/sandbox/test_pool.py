@@ -11,22 +11,22 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sandbox.job import MOST_CODE, MOST_FRAME_BYTES, Job, Limits, Outcome
-from sandbox.pool import Busy, Pool
+from sandbox.job import MOST_CODE, MOST_FRAME_BYTES, Job, JobLimits, JobResult
+from sandbox.pool import Pool, PoolBusy
 from tests.support.books import ROOT
 from tests.support.serving import wait_for
 from tests.unit.sandbox.legit import FRAMES, LEGIT, Script, frames_of, ordered, plainly, streamed
 
 ONE = "result = [{'v': 1}]"
 ENDLESS = "while True: pass"
-FOREVER = Limits(wall=60, cpu=60)
+FOREVER = JobLimits(wall=60, cpu=60)
 SERVICE = f"""
-from sandbox.job import Job, Limits
+from sandbox.job import Job, JobLimits
 from sandbox.pool import Pool
 pool = Pool()
 assert pool.trouble() is None
 print(pool._server.process.pid, flush=True)
-pool.run(Job(code={ENDLESS!r}, limits=Limits(wall=60, cpu=60)))
+pool.run(Job(code={ENDLESS!r}, limits=JobLimits(wall=60, cpu=60)))
 """
 
 
@@ -42,7 +42,7 @@ def pool() -> Iterator[Pool]:
         yield opened
 
 
-def failed(pool: Pool, code: str, limits: Limits = Limits()) -> tuple[str, str]:  # noqa: B008 - a frozen value
+def failed(pool: Pool, code: str, limits: JobLimits = JobLimits()) -> tuple[str, str]:  # noqa: B008 - a frozen value
     """Run a job that must fail; return kind and message."""
     failure = pool.run(Job(code=code, limits=limits)).failure
     assert failure is not None
@@ -77,18 +77,18 @@ def test_a_transform_in_jail_gives_what_plain_python_gives(pool: Pool, case: Scr
 @pytest.mark.parametrize(
     ("code", "limits", "kind", "words"),
     [
-        (ENDLESS, Limits(wall=0.3), "limit", "took longer"),
-        (ENDLESS, Limits(wall=30, cpu=1), "limit", "processor time"),
-        ("x = []\nwhile True: x.append('x' * 10**6 + str(len(x)))", Limits(wall=60, cpu=60), "limit", "memory"),
-        ("result = pl.int_range(10**10, eager=True).to_frame('i')", Limits(wall=60, cpu=60), "limit", "memory"),
-        ("result = [{'v': 'x' * 1000, 'i': i} for i in range(4000)]", Limits(), "limit", "bytes: aggregate"),
-        ("e = pl.lit(1)\nfor i in range(10**6): e = e + 1\nresult = pl.select(e)", Limits(wall=2), "limit", ""),
-        ("#" * (MOST_CODE + 1), Limits(), "refused", "shorten"),
-        ("x = '\ud800'", Limits(), "refused", "half a character"),
-        ("größe = '\\ud800'.encode()", Limits(), "failed", "line 1"),
+        (ENDLESS, JobLimits(wall=0.3), "limit", "took longer"),
+        (ENDLESS, JobLimits(wall=30, cpu=1), "limit", "processor time"),
+        ("x = []\nwhile True: x.append('x' * 10**6 + str(len(x)))", JobLimits(wall=60, cpu=60), "limit", "memory"),
+        ("result = pl.int_range(10**10, eager=True).to_frame('i')", JobLimits(wall=60, cpu=60), "limit", "memory"),
+        ("result = [{'v': 'x' * 1000, 'i': i} for i in range(4000)]", JobLimits(), "limit", "bytes: aggregate"),
+        ("e = pl.lit(1)\nfor i in range(10**6): e = e + 1\nresult = pl.select(e)", JobLimits(wall=2), "limit", ""),
+        ("#" * (MOST_CODE + 1), JobLimits(), "refused", "shorten"),
+        ("x = '\ud800'", JobLimits(), "refused", "half a character"),
+        ("größe = '\\ud800'.encode()", JobLimits(), "failed", "line 1"),
     ],
 )
-def test_what_a_job_takes_is_bounded(pool: Pool, code: str, limits: Limits, kind: str, words: str) -> None:
+def test_what_a_job_takes_is_bounded(pool: Pool, code: str, limits: JobLimits, kind: str, words: str) -> None:
     found, message = failed(pool, code, limits)
     assert found == kind, message
     assert words in message
@@ -116,7 +116,7 @@ def test_a_place_is_free_or_the_pool_is_busy_at_once(pool: Pool) -> None:
     with ThreadPoolExecutor(2) as threads:
         running = [threads.submit(pool.run, Job(code=ENDLESS, limits=FOREVER)) for _ in range(2)]
         wait_for(lambda: len(children_of(server)) == 2)
-        with pytest.raises(Busy):
+        with pytest.raises(PoolBusy):
             pool.run(Job(code=ONE))
         for child in children_of(server):
             os.kill(child, signal.SIGKILL)
@@ -173,14 +173,14 @@ def test_a_dead_fork_server_costs_what_ran_and_is_started_again(pool: Pool) -> N
 def test_a_fork_server_that_hangs_is_replaced(pool: Pool) -> None:
     server = server_of(pool)
     os.kill(server, signal.SIGSTOP)
-    assert failed(pool, ONE, Limits(wall=0.2))[0] == "unavailable"
+    assert failed(pool, ONE, JobLimits(wall=0.2))[0] == "unavailable"
     assert server_of(pool) != server
 
 
 def test_a_stopped_child_is_late(pool: Pool) -> None:
     server = server_of(pool)
     with ThreadPoolExecutor(1) as threads:
-        running = threads.submit(failed, pool, ENDLESS, Limits(wall=2))
+        running = threads.submit(failed, pool, ENDLESS, JobLimits(wall=2))
         wait_for(lambda: len(children_of(server)) == 1)
         os.kill(children_of(server)[0], signal.SIGSTOP)
         assert running.result()[0] == "limit"
@@ -222,7 +222,7 @@ def test_the_fork_server_has_an_empty_environment_and_no_other_descriptor(pool: 
 
 
 def test_many_jobs_at_once_get_their_own_answers() -> None:
-    def ask(number: int) -> Outcome:
+    def ask(number: int) -> JobResult:
         return pool.run(Job(code=f"result = df.select(pl.col('v') + {number})", frames=streamed([frame])))
 
     frame = pl.DataFrame({"v": [0]})

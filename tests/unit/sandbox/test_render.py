@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from sandbox.jail import ASK_VERSION, NETWORK, Kernel
-from sandbox.render import MOST_SPEC, Gone, Renderer, RenderFailed
+from sandbox.render import MOST_SPEC, Renderer, RenderError, RenderWorkerLost
 from tests.support.charting import CASES
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -42,16 +42,16 @@ def test_every_kind_of_chart_is_drawn(
 def test_what_is_no_chart_is_said_and_the_worker_lives_on(renderer: Renderer) -> None:
     renderer.render(CHART, "svg")
     before = worker_of(renderer)
-    with pytest.raises(RenderFailed, match="conversion failed"):
+    with pytest.raises(RenderError, match="conversion failed"):
         renderer.render({**CHART, "layer": [{"mark": "bar"}, 7]}, "svg")
     renderer.render(CHART, "svg")
     assert worker_of(renderer) == before
 
 
 def test_a_chart_of_too_many_bytes_or_pixels_is_refused(renderer: Renderer) -> None:
-    with pytest.raises(RenderFailed, match="1,048,576 are the most"):
+    with pytest.raises(RenderError, match="1,048,576 are the most"):
         renderer.render({**CHART, "description": "x" * MOST_SPEC}, "svg")
-    with pytest.raises(RenderFailed, match="larger than 4000 pixels"):
+    with pytest.raises(RenderError, match="larger than 4000 pixels"):
         renderer.render({**CHART, "width": 9000}, "png")
 
 
@@ -70,7 +70,7 @@ def test_a_worker_that_hangs_is_ended_and_replaced() -> None:
         before, wall = worker_of(renderer), renderer._wall
         os.kill(before, signal.SIGSTOP)
         renderer._wall = 0.3
-        with pytest.raises(Gone, match="took too long"):
+        with pytest.raises(RenderWorkerLost, match="took too long"):
             renderer.render(CHART, "svg")
         assert renderer._worker is None
         assert not Path(f"/proc/{before}").exists()
@@ -98,14 +98,14 @@ def test_the_worker_sees_nothing_of_its_parent(tmp_path: Path, monkeypatch: pyte
 
 def test_an_address_in_a_chart_is_never_fetched(renderer: Renderer) -> None:
     asked: dict[str, Any] = {**CHART, "data": {"url": "http://127.0.0.1:9/figures.json"}}
-    with pytest.raises(RenderFailed):
+    with pytest.raises(RenderError):
         renderer.render(asked, "svg")
 
 
 def test_without_the_package_a_picture_is_refused_with_its_name() -> None:
     with Renderer(painter="tests.unit.sandbox.unpainted") as renderer:
         for _ in range(2):
-            with pytest.raises(RenderFailed, match=r"the chart itself is complete .*vl_convert"):
+            with pytest.raises(RenderError, match=r"the chart itself is complete .*vl_convert"):
                 renderer.render(CHART, "svg")
 
 
@@ -121,7 +121,7 @@ def test_without_the_package_a_picture_is_refused_with_its_name() -> None:
 def test_what_a_picture_does_not_need_is_taken_away(tried: str) -> None:
     with (
         Renderer(painter="tests.unit.sandbox.probing") as renderer,
-        pytest.raises(RenderFailed, match="PermissionError"),
+        pytest.raises(RenderError, match="PermissionError"),
     ):
         renderer.render({"tried": tried}, "svg")
 

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.job import MESSAGE, MOST_CHARACTERS, MOST_ROWS, WHOLE, Column, Failure, Outcome
+from sandbox.job import MESSAGE, MOST_CHARACTERS, MOST_ROWS, WHOLE, Failure, JobResult, OutputColumn
 from sandbox.reply import ForgedReply, decode, encode
 
-TABLE = Outcome(
+TABLE = JobResult(
     columns=(
-        Column("month", "date"),
-        Column("amount", "number"),
-        Column("count", "integer"),
-        Column("late", "boolean"),
-        Column("spark", "list"),
-        Column("__proto__", "text"),
+        OutputColumn("month", "date"),
+        OutputColumn("amount", "number"),
+        OutputColumn("count", "integer"),
+        OutputColumn("late", "boolean"),
+        OutputColumn("spark", "list"),
+        OutputColumn("__proto__", "text"),
     ),
     rows=(("2025-01-31", 1.5, WHOLE, True, (1, None, "x"), "größe"), (None, 2, -3, None, (), "")),
     printed="a\nb",
@@ -34,7 +34,7 @@ def test_an_outcome_survives_the_way() -> None:
 
 
 def test_a_failure_survives_the_way() -> None:
-    failed = Outcome(failure=Failure.of("failed", "line 1: nothing"), printed="so far")
+    failed = JobResult(failure=Failure.of("failed", "line 1: nothing"), printed="so far")
     assert decode(encode(failed)) == failed
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import rmtree
 from time import monotonic
 
-from sandbox.job import Job, Limits, Outcome
+from sandbox.job import Job, JobLimits, JobResult
 from sandbox.pool import Pool
 from tests.unit.sandbox.legit import CASES, FRAMES, streamed
 
@@ -35,7 +35,7 @@ class Attack:
 class Ending:
     """How an attack ended, and when."""
 
-    outcome: Outcome
+    outcome: JobResult
     seconds: float
 
     @property
@@ -65,7 +65,7 @@ class Trap:
         def attack(one: Attack) -> Ending:
             port = str(self.tcp.getsockname()[1])
             code = one.code.replace(FOLDER, str(self.folder)).replace(PORT, port)
-            limits = Limits(wall=BOUND) if one.expected == "bounded" else Limits()
+            limits = JobLimits(wall=BOUND) if one.expected == "bounded" else JobLimits()
             begun = monotonic()
             return Ending(pool.run(Job(code=code, frames=frames, limits=limits)), monotonic() - begun)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.auth.authority import AT_ONCE, EVERY_SECONDS, MOST_ADDRESSES, Attempts, place_of
+from server.auth.authority import AT_ONCE, EVERY_SECONDS, MOST_ADDRESSES, RefusalLimiter, network_of
 
 
 class Clock:
@@ -16,7 +16,7 @@ class Clock:
 
 def test_a_burst_is_answered_and_then_as_many_as_time_forgets() -> None:
     clock = Clock()
-    attempts = Attempts(clock)
+    attempts = RefusalLimiter(clock)
     assert [attempts.count("a").wait for _ in range(AT_ONCE)] == [0] * AT_ONCE
     first, second = attempts.count("a"), attempts.count("a")
     assert (first.wait, first.begins, second.begins) == (EVERY_SECONDS, True, False)
@@ -30,7 +30,7 @@ def test_a_burst_is_answered_and_then_as_many_as_time_forgets() -> None:
 
 
 def test_the_table_holds_those_who_came_last() -> None:
-    attempts = Attempts(Clock())
+    attempts = RefusalLimiter(Clock())
     for _ in range(AT_ONCE):
         attempts.count("first")
     for number in range(MOST_ADDRESSES - 1):
@@ -55,4 +55,4 @@ def test_the_table_holds_those_who_came_last() -> None:
     ],
 )
 def test_an_address_of_version_six_stands_for_its_network(host: str | None, place: str) -> None:
-    assert place_of(host) == place
+    assert network_of(host) == place

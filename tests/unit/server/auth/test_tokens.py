@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.auth.authority import CannotVerify, Reason, ScopeMissing, TokenRefused
-from server.auth.bearer import Bearer
-from server.auth.checks import Expected, claims_of
-from server.auth.keys import KeyCache, Provider, read_keys
+from server.auth.authority import InsufficientScope, InvalidToken, RefusalReason, VerificationUnavailable
+from server.auth.bearer import AccessTokenVerifier
+from server.auth.checks import TokenPolicy, claims_of
+from server.auth.keys import KeyCache, OidcProvider, read_keys
 from server.base.interfaces import Principal
 from tests.support.issuing import DISCOVERY, RESOURCE, Issuer, Json, ec_key, issuing, rsa_key
 
@@ -24,16 +24,18 @@ JSON = st.recursive(
 )
 
 
-def expected(issuer: Issuer, types: str = "at+jwt", scopes: str = "mcp:read") -> Expected:
+def expected(issuer: Issuer, types: str = "at+jwt", scopes: str = "mcp:read") -> TokenPolicy:
     """Return what our tokens are held against."""
-    return Expected(
+    return TokenPolicy(
         issuer=issuer.url, audience=RESOURCE, types=frozenset(types.split(",")), scopes=frozenset(scopes.split())
     )
 
 
-def bearer_of(issuer: Issuer, **more: str) -> Bearer:
+def bearer_of(issuer: Issuer, **more: str) -> AccessTokenVerifier:
     """Return what takes an issuer's tokens."""
-    return Bearer(KeyCache(Provider(issuer.url, issuer.url + DISCOVERY).keys), expected(issuer, **more))
+    return AccessTokenVerifier(
+        KeyCache(OidcProvider(issuer.url, issuer.url + DISCOVERY).keys), expected(issuer, **more)
+    )
 
 
 def principal_of(token: str, issuer: Issuer, **more: str) -> Principal:
@@ -41,9 +43,9 @@ def principal_of(token: str, issuer: Issuer, **more: str) -> Principal:
     return asyncio.run(bearer_of(issuer, **more).principal(token))
 
 
-def refused(token: str, issuer: Issuer, **more: str) -> TokenRefused:
+def refused(token: str, issuer: Issuer, **more: str) -> InvalidToken:
     """Return why a token is refused."""
-    with pytest.raises(TokenRefused) as caught:
+    with pytest.raises(InvalidToken) as caught:
         principal_of(token, issuer, **more)
     assert ". " in str(caught.value), "it says what to do, too"
     return caught.value
@@ -61,64 +63,64 @@ def test_a_token_says_whose_it_is(issuer: Issuer, key: Any) -> None:
 @pytest.mark.parametrize(
     ("claims", "reason"),
     [
-        ({"iss": "https://other.example"}, Reason.ISSUER),
-        ({"iss": ["x"]}, Reason.ISSUER),
-        ({"iss": None}, Reason.ISSUER),
-        ({"aud": "https://other.example/mcp"}, Reason.AUDIENCE),
-        ({"aud": RESOURCE + "/"}, Reason.AUDIENCE),
-        ({"aud": RESOURCE.upper()}, Reason.AUDIENCE),
-        ({"aud": [RESOURCE[:-1], {}]}, Reason.AUDIENCE),
-        ({"aud": {RESOURCE: RESOURCE}}, Reason.AUDIENCE),
-        ({"aud": None}, Reason.AUDIENCE),
-        ({"exp": 1}, Reason.EXPIRED),
-        ({"exp": None}, Reason.CLAIMS),
-        ({"exp": "9999999999"}, Reason.CLAIMS),
-        ({"exp": True}, Reason.CLAIMS),
-        ({"exp": 1e300}, Reason.CLAIMS),
-        ({"exp": -1}, Reason.CLAIMS),
-        ({"exp": [9999999999]}, Reason.CLAIMS),
-        ({"iat": None}, Reason.CLAIMS),
-        ({"iat": 9999999999}, Reason.EARLY),
-        ({"iat": 9999999999, "nbf": 5}, Reason.EARLY),
-        ({"level": float("nan")}, Reason.MALFORMED),
-        ({"nbf": 9999999999}, Reason.EARLY),
-        ({"nbf": "soon"}, Reason.CLAIMS),
-        ({"sub": None}, Reason.SUBJECT),
-        ({"sub": ""}, Reason.SUBJECT),
-        ({"sub": 7}, Reason.SUBJECT),
-        ({"sub": ["ann"]}, Reason.SUBJECT),
-        ({"sub": "a" * 256}, Reason.SUBJECT),
-        ({"sub": "ann\n"}, Reason.SUBJECT),
-        ({"sub": "ann\u202e"}, Reason.SUBJECT),
-        ({"sub": "dev"}, Reason.SUBJECT),
-        ({"scope": None}, Reason.SCOPE),
-        ({"scope": "mcp:reader other"}, Reason.SCOPE),
-        ({"scope": 5}, Reason.SCOPE),
-        ({"scope": None, "scp": ["other", 5]}, Reason.SCOPE),
-        ({"groups": [str(number) for number in range(1001)]}, Reason.CLAIMS),
-        ({f"claim{number}": 1 for number in range(200)}, Reason.CLAIMS),
-        ({"a": {"b.c": 1}, "a.b": {"c": 2}}, Reason.CLAIMS),
+        ({"iss": "https://other.example"}, RefusalReason.ISSUER),
+        ({"iss": ["x"]}, RefusalReason.ISSUER),
+        ({"iss": None}, RefusalReason.ISSUER),
+        ({"aud": "https://other.example/mcp"}, RefusalReason.AUDIENCE),
+        ({"aud": RESOURCE + "/"}, RefusalReason.AUDIENCE),
+        ({"aud": RESOURCE.upper()}, RefusalReason.AUDIENCE),
+        ({"aud": [RESOURCE[:-1], {}]}, RefusalReason.AUDIENCE),
+        ({"aud": {RESOURCE: RESOURCE}}, RefusalReason.AUDIENCE),
+        ({"aud": None}, RefusalReason.AUDIENCE),
+        ({"exp": 1}, RefusalReason.EXPIRED),
+        ({"exp": None}, RefusalReason.CLAIMS),
+        ({"exp": "9999999999"}, RefusalReason.CLAIMS),
+        ({"exp": True}, RefusalReason.CLAIMS),
+        ({"exp": 1e300}, RefusalReason.CLAIMS),
+        ({"exp": -1}, RefusalReason.CLAIMS),
+        ({"exp": [9999999999]}, RefusalReason.CLAIMS),
+        ({"iat": None}, RefusalReason.CLAIMS),
+        ({"iat": 9999999999}, RefusalReason.EARLY),
+        ({"iat": 9999999999, "nbf": 5}, RefusalReason.EARLY),
+        ({"level": float("nan")}, RefusalReason.MALFORMED),
+        ({"nbf": 9999999999}, RefusalReason.EARLY),
+        ({"nbf": "soon"}, RefusalReason.CLAIMS),
+        ({"sub": None}, RefusalReason.SUBJECT),
+        ({"sub": ""}, RefusalReason.SUBJECT),
+        ({"sub": 7}, RefusalReason.SUBJECT),
+        ({"sub": ["ann"]}, RefusalReason.SUBJECT),
+        ({"sub": "a" * 256}, RefusalReason.SUBJECT),
+        ({"sub": "ann\n"}, RefusalReason.SUBJECT),
+        ({"sub": "ann\u202e"}, RefusalReason.SUBJECT),
+        ({"sub": "dev"}, RefusalReason.SUBJECT),
+        ({"scope": None}, RefusalReason.SCOPE),
+        ({"scope": "mcp:reader other"}, RefusalReason.SCOPE),
+        ({"scope": 5}, RefusalReason.SCOPE),
+        ({"scope": None, "scp": ["other", 5]}, RefusalReason.SCOPE),
+        ({"groups": [str(number) for number in range(1001)]}, RefusalReason.CLAIMS),
+        ({f"claim{number}": 1 for number in range(200)}, RefusalReason.CLAIMS),
+        ({"a": {"b.c": 1}, "a.b": {"c": 2}}, RefusalReason.CLAIMS),
     ],
 )
-def test_a_token_that_says_something_else_is_refused(issuer: Issuer, claims: Json, reason: Reason) -> None:
+def test_a_token_that_says_something_else_is_refused(issuer: Issuer, claims: Json, reason: RefusalReason) -> None:
     why = refused(issuer.token(**claims), issuer)
     assert why.reason is reason
-    assert isinstance(why, ScopeMissing) is (reason is Reason.SCOPE)
+    assert isinstance(why, InsufficientScope) is (reason is RefusalReason.SCOPE)
 
 
 def test_clocks_may_differ_by_half_a_minute(issuer: Issuer) -> None:
     now = int(time.time())
     assert principal_of(issuer.token(exp=now - 20, iat=now - 60), issuer).subject == "ann"
     assert principal_of(issuer.token(iat=now + 20, nbf=now + 20), issuer).subject == "ann"
-    assert refused(issuer.token(exp=now - 40), issuer).reason is Reason.EXPIRED
-    assert refused(issuer.token(iat=now + 60), issuer).reason is Reason.EARLY
+    assert refused(issuer.token(exp=now - 40), issuer).reason is RefusalReason.EXPIRED
+    assert refused(issuer.token(iat=now + 60), issuer).reason is RefusalReason.EARLY
 
 
 def test_the_audience_may_be_one_of_several_and_the_scope_be_in_a_list(issuer: Issuer) -> None:
     claims = {"aud": ["account", RESOURCE], "scope": None, "scp": ["openid", "mcp:read"]}
     assert principal_of(issuer.token(**claims), issuer).subject == "ann"
     assert principal_of(issuer.token(scope=None, scp="openid mcp:read"), issuer).subject == "ann"
-    assert refused(issuer.token(), issuer, scopes="mcp:read reports").reason is Reason.SCOPE
+    assert refused(issuer.token(), issuer, scopes="mcp:read reports").reason is RefusalReason.SCOPE
 
 
 @pytest.mark.parametrize("written", ["at+jwt", "AT+JWT", "application/at+jwt", "Application/At+Jwt"])
@@ -130,15 +132,15 @@ def test_a_type_may_be_written_in_several_ways(issuer: Issuer, written: str) -> 
     "kind", [5, None, "", "JWT", "id_token+jwt", ["at+jwt"], {"at+jwt": 1}, "at+jwt\u0000", "dpop+jwt"]
 )
 def test_another_type_is_refused(issuer: Issuer, kind: Any) -> None:
-    assert refused(issuer.token(header={"typ": kind}), issuer).reason is Reason.TYPE
+    assert refused(issuer.token(header={"typ": kind}), issuer).reason is RefusalReason.TYPE
 
 
-@pytest.mark.parametrize("inner", ["ID", "Refresh", "Logout", "Offline", "", 5, ["Bearer"], "bearer "])
+@pytest.mark.parametrize("inner", ["ID", "Refresh", "Logout", "Offline", "", 5, ["AccessTokenVerifier"], "bearer "])
 def test_where_the_header_says_but_jwt_the_payload_tells_access_tokens_from_others(issuer: Issuer, inner: Any) -> None:
     header, types = {"typ": "JWT"}, "at+jwt,jwt"
     assert principal_of(issuer.token(header=header, typ="Bearer"), issuer, types=types).subject == "ann"
     assert principal_of(issuer.token(header=header), issuer, types=types).subject == "ann"
-    assert refused(issuer.token(header=header, typ=inner), issuer, types=types).reason is Reason.TYPE
+    assert refused(issuer.token(header=header, typ=inner), issuer, types=types).reason is RefusalReason.TYPE
 
 
 def test_an_expired_token_is_told_to_be_refreshed(issuer: Issuer) -> None:
@@ -185,7 +187,7 @@ def test_claims_have_the_names_and_texts_that_profiles_ask_for() -> None:
 def test_whatever_a_signed_token_holds_it_is_taken_or_refused(issuer: Issuer, payload: Json, header: Json) -> None:
     bearer = bearer_of(issuer)
     for claims, members in ((payload, {}), (issuer.claims() | payload, {}), (issuer.claims(), header)):
-        with suppress(TokenRefused):
+        with suppress(InvalidToken):
             asyncio.run(bearer.principal(issuer.signed(json.dumps(claims).encode(), header=members)))
 
 
@@ -237,5 +239,5 @@ def test_of_two_keys_of_a_name_neither_is_taken() -> None:
 def test_a_provider_without_a_key_that_we_take_verifies_nothing() -> None:
     with issuing() as other:
         other.keys[:] = [rsa_key("weak", 1024).published()]
-        with pytest.raises(CannotVerify):
+        with pytest.raises(VerificationUnavailable):
             principal_of(other.token(rsa_key("weak", 1024)), other)

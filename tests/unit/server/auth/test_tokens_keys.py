@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from server.auth.authority import CannotVerify
-from server.auth.keys import MOST_BYTES, Key, KeyCache, Provider, ProviderDown, Times
+from server.auth.authority import VerificationUnavailable
+from server.auth.keys import MOST_BYTES, KeyCache, OidcProvider, ProviderUnavailable, RefreshTimes, SigningKey
 from tests.support.issuing import DISCOVERY, KEYS, Issuer, ec_key, issuing, rsa_key
 
 ONE, NEW = ("one", "RS256"), ("new", "RS256")
@@ -22,16 +22,16 @@ def issuer() -> Iterator[Issuer]:
         yield running
 
 
-def provider_of(issuer: Issuer, discovery: str | None = None) -> Provider:
+def provider_of(issuer: Issuer, discovery: str | None = None) -> OidcProvider:
     """Return an issuer as a provider."""
-    return Provider(issuer.url, discovery or issuer.url + DISCOVERY)
+    return OidcProvider(issuer.url, discovery or issuer.url + DISCOVERY)
 
 
 def in_cache(issuer: Issuer, scene: Callable[[KeyCache], Awaitable[Any]], **times: float) -> Any:
     """Return what a scene with a cache of an issuer's keys ends with."""
 
     async def run() -> Any:
-        return await scene(KeyCache(provider_of(issuer).keys, Times(**times)))
+        return await scene(KeyCache(provider_of(issuer).keys, RefreshTimes(**times)))
 
     return asyncio.run(run())
 
@@ -45,7 +45,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 def test_known_keys_are_read_once(issuer: Issuer) -> None:
-    async def scene(cache: KeyCache) -> list[Key | None]:
+    async def scene(cache: KeyCache) -> list[SigningKey | None]:
         return [await cache.key(*ONE) for _ in range(100)]
 
     assert {key and key.kid for key in in_cache(issuer, scene)} == {"one"}
@@ -55,7 +55,7 @@ def test_known_keys_are_read_once(issuer: Issuer) -> None:
 def test_many_who_need_keys_share_one_look(issuer: Issuer) -> None:
     issuer.open.clear()
 
-    async def scene(cache: KeyCache) -> list[Key | None]:
+    async def scene(cache: KeyCache) -> list[SigningKey | None]:
         waiting = asyncio.gather(*(cache.key(*ONE) for _ in range(200)))
         await asyncio.sleep(0.1)
         issuer.open.set()
@@ -66,7 +66,7 @@ def test_many_who_need_keys_share_one_look(issuer: Issuer) -> None:
 
 
 def test_a_thousand_unknown_keys_cost_one_look(issuer: Issuer) -> None:
-    async def scene(cache: KeyCache) -> list[Key | None]:
+    async def scene(cache: KeyCache) -> list[SigningKey | None]:
         await cache.key(*ONE)
         return [await cache.key(f"unknown{number}", "RS256") for number in range(1000)]
 
@@ -82,7 +82,7 @@ def test_a_thousand_unknown_keys_cost_one_look_while_the_provider_fails_too(issu
         for number in range(1000):
             try:
                 await cache.key(f"unknown{number}", "RS256")
-            except CannotVerify:
+            except VerificationUnavailable:
                 failed += 1
         return failed
 
@@ -91,7 +91,7 @@ def test_a_thousand_unknown_keys_cost_one_look_while_the_provider_fails_too(issu
 
 
 def test_a_new_key_is_found_at_once_and_a_removed_one_is_gone_after_the_look(issuer: Issuer) -> None:
-    async def scene(cache: KeyCache) -> tuple[Key | None, Key | None]:
+    async def scene(cache: KeyCache) -> tuple[SigningKey | None, SigningKey | None]:
         assert await cache.key(*ONE)
         issuer.keys[:] = [rsa_key("new").published()]
         return await cache.key(*NEW), await cache.key(*ONE)
@@ -126,7 +126,7 @@ def test_a_provider_that_hangs_delays_no_known_key(issuer: Issuer) -> None:
             assert await cache.key(*ONE)
         assert not any(task.done() for task in hanging), "the known ones came while these waited"
         outcomes = await asyncio.gather(*hanging, return_exceptions=True)
-        assert all(isinstance(outcome, CannotVerify) for outcome in outcomes)
+        assert all(isinstance(outcome, VerificationUnavailable) for outcome in outcomes)
 
     in_cache(issuer, scene, pause=0)
 
@@ -143,7 +143,7 @@ def test_keys_serve_through_an_outage_until_they_are_too_old(issuer: Issuer) -> 
         async def is_too_old() -> bool:
             try:
                 return await cache.key(*ONE) is None
-            except CannotVerify:
+            except VerificationUnavailable:
                 return True
 
         await until(is_too_old)
@@ -161,7 +161,7 @@ def test_keys_serve_through_an_outage_until_they_are_too_old(issuer: Issuer) -> 
 def test_who_leaves_while_waiting_does_not_end_the_look_for_others(issuer: Issuer) -> None:
     issuer.open.clear()
 
-    async def scene(cache: KeyCache) -> Key | None:
+    async def scene(cache: KeyCache) -> SigningKey | None:
         leaving, staying = (asyncio.create_task(cache.key(*ONE)) for _ in range(2))
         await until(lambda: asyncio.sleep(0, len(issuer.asked) == 1))
         leaving.cancel()
@@ -172,9 +172,9 @@ def test_who_leaves_while_waiting_does_not_end_the_look_for_others(issuer: Issue
     assert in_cache(issuer, scene) is not None
 
 
-def fault_of(provider: Provider) -> str:
+def fault_of(provider: OidcProvider) -> str:
     """Return why a provider's keys cannot be had."""
-    with pytest.raises(ProviderDown) as caught:
+    with pytest.raises(ProviderUnavailable) as caught:
         asyncio.run(provider.keys())
     return str(caught.value)
 
@@ -221,11 +221,11 @@ def test_keys_are_read_nowhere_but_at_the_provider(issuer: Issuer, address: Any)
 
 
 def test_keys_are_read_in_the_clear_beside_metadata_in_the_clear_alone() -> None:
-    inside = Provider("https://idp.example", "http://identity:8080/.well-known/openid-configuration")
+    inside = OidcProvider("https://idp.example", "http://identity:8080/.well-known/openid-configuration")
     assert inside.leads_to("http://identity:8080/keys")
     assert inside.leads_to("https://elsewhere.example/keys")
     assert not inside.leads_to("http://elsewhere.example/keys")
-    assert not Provider("https://idp.example", "https://idp.example/x").leads_to("http://idp.example/keys")
+    assert not OidcProvider("https://idp.example", "https://idp.example/x").leads_to("http://idp.example/keys")
 
 
 def test_nobody_answers(issuer: Issuer) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from engine.model.errors import Refusal
 from engine.model.requests import HostFile
-from server.base.interfaces import Pace, Principal
-from server.base.links import Host, read_hosts
+from server.base.interfaces import MinimumRate, Principal
+from server.base.links import Host, parse_hosts
 from server.base.settings import BadSetting, read_settings
 from server.caller.importer import AT_ONCE, NOT_PUBLIC, Address, Importer, is_in
 from server.caller.uploads import CallerImports, CallerUploads
@@ -28,7 +28,7 @@ CLOSED = (
     *ip_network("127.0.0.0/8").address_exclude(ip_network(HERE)),
 )
 MOST = 2 << 20
-PATIENT, QUICK = Pace(at_first=30.0), Pace(bytes_a_second=1 << 20, at_first=1.0)
+PATIENT, QUICK = MinimumRate(at_first=30.0), MinimumRate(bytes_a_second=1 << 20, at_first=1.0)
 BODY = b"month,amount\n2026-01,100\n"
 CHUNKED = "Transfer-Encoding: chunked"
 Resolved = dict[str, Sequence[str]]
@@ -50,7 +50,7 @@ class Scene:
         self.asked: list[str] = []  # names that were looked up
 
     def importer(
-        self, *hosts: Host, at: Callable[[str], Sequence[str]] = lambda _: [HERE], pace: Pace = PATIENT
+        self, *hosts: Host, at: Callable[[str], Sequence[str]] = lambda _: [HERE], pace: MinimumRate = PATIENT
     ) -> Importer:
         """Return an importer that finds names where a test says."""
 
@@ -98,7 +98,9 @@ def taken(scene: Scene, answers: Answers, **told: str) -> Hosted:
     return host
 
 
-def refused(scene: Scene, answers: Answers, shows: str = "files.test", pace: Pace = PATIENT) -> dict[str, object]:
+def refused(
+    scene: Scene, answers: Answers, shows: str = "files.test", pace: MinimumRate = PATIENT
+) -> dict[str, object]:
     """Return what a caller is told whose host answers so."""
     with hosting(answers, scene.authority.shows(shows)) as host:
         importer = scene.importer(Host("files.test", host.port), pace=pace)
@@ -469,7 +471,7 @@ def test_hosts_are_read_as_the_network_has_them() -> None:
         {"SVC_FILE_IMPORT_HOSTS": " Files.Example.COM ,bücher.example:8443,", "SVC_MCP_UPLOADS_ENABLED": "True"}
     )
     assert read.uploads_enabled is True
-    assert read_hosts(read.import_hosts) == (Host("files.example.com"), Host("xn--bcher-kva.example", 8443))
+    assert parse_hosts(read.import_hosts) == (Host("files.example.com"), Host("xn--bcher-kva.example", 8443))
 
 
 @given(st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)))

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from engine.model.errors import Busy, Refusal, TransformForbidden, TransformLimit, Unavailable
-from sandbox.job import Column, Outcome
+from sandbox.job import JobResult, OutputColumn
 from sandbox.pool import Pool
 from sandbox.render import Renderer
 from server.base.interfaces import Principal
@@ -84,11 +84,13 @@ def test_a_frame_comes_through_as_it_is(workshop: Workshop) -> None:
 
 def test_an_outcome_that_was_forged_makes_a_table_or_none_but_never_a_fault() -> None:
     odd = ((1, "x", None, True), None, (), (1.5, 2))
-    forged = Outcome(columns=(Column("l", "list"), Column("n", "number")), rows=tuple((cell, 1) for cell in odd))
+    forged = JobResult(
+        columns=(OutputColumn("l", "list"), OutputColumn("n", "number")), rows=tuple((cell, 1) for cell in odd)
+    )
     assert frame_of(forged)["l"].to_list() == [["1", "x", None, "true"], None, [], ["1.5", "2"]]
-    zoned = Outcome(columns=(Column("t", "datetime"),), rows=(("2026-01-01T01:00:00+02:00",),))
+    zoned = JobResult(columns=(OutputColumn("t", "datetime"),), rows=(("2026-01-01T01:00:00+02:00",),))
     assert frame_of(zoned)["t"].to_list() == [datetime(2025, 12, 31, 23, tzinfo=UTC).replace(tzinfo=None)]
-    assert frame_of(Outcome(rows=((), ()))).shape == (0, 0)
+    assert frame_of(JobResult(rows=((), ()))).shape == (0, 0)
 
 
 def test_what_no_script_may_is_told_to_operators_without_the_script(caplog: pytest.LogCaptureFixture) -> None:

@@ -13,14 +13,14 @@ import pytest
 
 from engine.model.requests import NothingAsked
 from server.caller.caller import Caller
-from server.http.limits import Bounds
+from server.http.limits import ConnectionLimits
 from server.tools.toolbox import TOOLS
 from server.wire.answers import Answer
 from tests.support.serving import DEADLINE, wait_for
 from tests.unit.server.http.test_disconnect import HEADERS, body, served
 from tests.unit.server.http.test_dispatch import Gate, dispatch_of, tool
 
-QUICK = Bounds(seconds=1.0, connections=20)
+QUICK = ConnectionLimits(seconds=1.0, connections=20)
 LARGE = "x" * (8 << 20)
 Small = tuple[Path, Path]
 
@@ -174,7 +174,7 @@ def test_who_reads_an_answer_slowly_gets_all_of_it(url: str) -> None:
 def test_a_call_that_computes_for_longer_is_waited_for(small_instance: Small) -> None:
     gate = Gate()
     dispatch = dispatch_of(small_instance, {"gate": tool(gate.run)})
-    with served(dispatch, Bounds(seconds=0.2)) as url, connection(url) as opened:
+    with served(dispatch, ConnectionLimits(seconds=0.2)) as url, connection(url) as opened:
         opened.sendall(request(url, "gate"))
         assert gate.entered.wait(DEADLINE)
         with connection(url) as silent:

@@ -23,8 +23,8 @@ from server.base.interfaces import Principal
 from server.base.listening import listen
 from server.base.settings import Settings
 from server.http.app import BOUNDS, HttpServer, application
-from server.http.dispatch import Dispatch
-from server.http.limits import Bounds
+from server.http.dispatch import Dispatcher
+from server.http.limits import ConnectionLimits
 from server.ops.readiness import Readiness
 from server.stores.disk import STAGED
 from server.telemetry.metrics import Metrics
@@ -50,7 +50,7 @@ def body(name: str, **arguments: object) -> dict[str, object]:
 
 
 @contextmanager
-def served(dispatch: Dispatch, bounds: Bounds = BOUNDS) -> Iterator[str]:
+def served(dispatch: Dispatcher, bounds: ConnectionLimits = BOUNDS) -> Iterator[str]:
     """Serve a dispatch from a thread of this process."""
     settings = Settings(port=free_port())
     with listen(settings) as listening:

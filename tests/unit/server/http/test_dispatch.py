@@ -19,7 +19,7 @@ from server.base.settings import Settings
 from server.caller.caller import Caller, Callers, Keeping
 from server.caller.feeds import Feeds
 from server.caller.scripts import Workshop
-from server.http.dispatch import CallerGone, Dispatch, Outcome
+from server.http.dispatch import CallAbandoned, CallResult, Dispatcher
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
@@ -44,7 +44,7 @@ class Gate:
         try:
             while not self.open.wait(0.01):
                 caller.stop()
-        except (CallerGone, DeadlineExceeded):
+        except (CallAbandoned, DeadlineExceeded):
             self.stopped.set()
             raise
         return Answer({"through": True})
@@ -64,7 +64,7 @@ def dispatch_of(
     keeping: Keeping | None = None,
     workshop: Workshop | None = None,
     **settings: Any,
-) -> Dispatch:
+) -> Dispatcher:
     """Return a dispatch over the small books."""
     folder, state = small
     instance = read_instance(folder)
@@ -73,7 +73,7 @@ def dispatch_of(
     callers = Callers(instance, shelf, feeds, keeping, 10_000, 10_000, workshop=workshop or Workshop())
     known = replace(Settings(instance=folder, state=state), **settings)
     leases = MemoryLeases(known.calls_per_caller, known.calls)
-    return Dispatch(callers, known, Telemetry(metrics or Metrics()), leases, tools)
+    return Dispatcher(callers, known, Telemetry(metrics or Metrics()), leases, tools)
 
 
 async def until(event: Event) -> None:
@@ -87,7 +87,7 @@ def test_over_the_cap_a_call_is_answered_busy_at_once_and_others_still_come_in(
     gate = Gate()
     dispatch = dispatch_of(small_instance, {"gate": tool(gate.run), **TOOLS}, calls_per_caller=1, calls=2)
 
-    async def scene() -> list[Outcome]:
+    async def scene() -> list[CallResult]:
         first = asyncio.create_task(dispatch.call("gate", {}, ANN))
         await until(gate.entered)
         busy = await dispatch.call("list_kpis", {}, ANN)
@@ -108,7 +108,7 @@ def test_the_cap_of_all_callers(small_instance: tuple[Path, Path]) -> None:
     gate = Gate()
     dispatch = dispatch_of(small_instance, {"gate": tool(gate.run), **TOOLS}, calls_per_caller=5, calls=1)
 
-    async def scene() -> Outcome:
+    async def scene() -> CallResult:
         first = asyncio.create_task(dispatch.call("gate", {}, ANN))
         await until(gate.entered)
         busy = await dispatch.call("list_kpis", {}, BOB)
@@ -123,7 +123,7 @@ def test_a_call_past_its_deadline_is_told_so_and_stops(small_instance: tuple[Pat
     gate = Gate()
     dispatch = dispatch_of(small_instance, {"gate": tool(gate.run)}, deadline_seconds=2)
 
-    async def scene() -> Outcome:
+    async def scene() -> CallResult:
         outcome = await dispatch.call("gate", {}, ANN)
         await until(gate.stopped)
         return outcome
@@ -137,7 +137,7 @@ def test_a_call_whose_caller_left_stops_and_gives_its_slot_back(small_instance: 
     gate = Gate()
     dispatch = dispatch_of(small_instance, {"gate": tool(gate.run, lane="heavy"), **TOOLS}, calls_per_caller=1)
 
-    async def scene() -> Outcome:
+    async def scene() -> CallResult:
         first = asyncio.create_task(dispatch.call("gate", {}, ANN))
         await until(gate.entered)
         first.cancel()
@@ -216,7 +216,7 @@ def test_a_call_that_is_late_or_left_while_it_waits_never_runs_and_holds_no_plac
     tools = {"gate": tool(lambda *_: wait(gate), lane="heavy"), "note": tool(note, lane="heavy"), **TOOLS}
     dispatch = dispatch_of(small_instance, tools, workers=1000, deadline_seconds=2, calls_per_caller=2)
 
-    async def scene() -> list[Outcome]:
+    async def scene() -> list[CallResult]:
         held = asyncio.create_task(dispatch.call("gate", {}, ANN))
         await until(gate.entered)
         left = asyncio.create_task(dispatch.call("note", {}, ANN))
@@ -250,7 +250,7 @@ def test_a_tool_that_is_turned_off_is_neither_listed_nor_run(small_instance: tup
     withheld = replace(tool(lambda *_: ran.append(1)), withheld=lambda _: "MACHINE-WORDS", name="turned_off")
     dispatch = dispatch_of(small_instance, {"turned_off": withheld, **TOOLS})
 
-    async def scene() -> tuple[list[str], Outcome, Outcome]:
+    async def scene() -> tuple[list[str], CallResult, CallResult]:
         listed = list(await dispatch.offered())
         direct = await dispatch.call("turned_off", {"what": "ever"}, ANN)
         return listed, direct, await dispatch.call("turned_of", {}, ANN)

@@ -14,12 +14,12 @@ from starlette.applications import Starlette
 
 from engine.model.errors import UploadIncomplete
 from engine.model.requests import UploadRequest
-from server.base.interfaces import Pace, Principal
+from server.base.interfaces import MinimumRate, Principal
 from server.base.settings import Settings
 from server.caller.files import Archive, now
 from server.caller.uploads import CallerUploads, Reserved
 from server.http.app import HttpServer
-from server.http.transfers import Receiving
+from server.http.transfers import UploadRoutes
 from tests.integration.server.test_uploads import put, sending
 from tests.support.holding import TERMS, archive_in
 from tests.support.serving import DEADLINE, free_port, wait_for
@@ -57,7 +57,7 @@ def receiving(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Open]:
     """A server that receives files at a pace of 100 bytes a second, after two seconds."""
     archive = archive_in(tmp_path, replace(TERMS, **getattr(request, "param", {})))
     settings = Settings(port=free_port())
-    app = Starlette(routes=Receiving(archive, Pace(bytes_a_second=100, at_first=2.0)).routes())
+    app = Starlette(routes=UploadRoutes(archive, MinimumRate(bytes_a_second=100, at_first=2.0)).routes())
     server = HttpServer(app, settings)
     with socket.create_server((settings.host, settings.port)) as listening:
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -81,7 +81,7 @@ def test_a_client_that_sends_too_slowly_is_cut(receiving: Open) -> None:
 
 
 def test_a_pace_is_held_on_the_whole(receiving: Open) -> None:
-    pace = Pace(bytes_a_second=100, at_first=2.0)
+    pace = MinimumRate(bytes_a_second=100, at_first=2.0)
     assert [pace.due(10.0, size) for size in (0, 50, 1000)] == [12.0, 12.5, 22.0]
     upload = receiving.begun()
     with sending(upload.url, BODY[:10], len(BODY)) as opened:

@@ -12,8 +12,8 @@ from engine.door import open_books
 from engine.facts.manifest import current_version
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
-from server.ingest.columns import lines
-from server.ingest.load import BindingFailed, Loaded
+from server.ingest.columns import format_rejects
+from server.ingest.load import BindingFailed, LoadResult
 from tests.support.books import load_feeds
 from tests.support.small import csv, figures, write_instance
 
@@ -53,7 +53,7 @@ def instance_of(
     )
 
 
-def run(instance: Path, *bindings: str) -> dict[str, Loaded]:
+def run(instance: Path, *bindings: str) -> dict[str, LoadResult]:
     """Load some feeds of an instance, or all."""
     return {loaded.binding: loaded for loaded in load_feeds(instance, instance.parent / "state", *bindings)}
 
@@ -70,7 +70,7 @@ def rejected(instance: Path, *bindings: str) -> list[str]:
     with pytest.raises(BindingFailed, match="rows rejected") as failed:
         run(instance, *bindings)
     assert current_version(instance.parent / "state" / "store") == before
-    return list(lines(failed.value.rejects.sort("row", maintain_order=True), 100))
+    return list(format_rejects(failed.value.rejects.sort("row", maintain_order=True), 100))
 
 
 def test_a_rate_holds_for_its_very_days_and_no_other(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from engine.facts.manifest import current_version, pin_current
 from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
 from engine.model.feeds import LoadStatus
-from server.ingest.columns import lines
-from server.ingest.load import BindingFailed, Loaded
+from server.ingest.columns import format_rejects
+from server.ingest.load import BindingFailed, LoadResult
 from tests.support.books import load_feeds
 from tests.support.postgres import postgres
 from tests.support.small import csv, figures, write_instance
@@ -47,7 +47,7 @@ def instance_of(folder: Path, facts: str = "date scenario account amount text", 
     return write_instance(folder / "small", facts={"gl": facts}, domains={"gl": DOMAIN}, **parts)
 
 
-def run(instance: Path, state: Path, *bindings: str) -> list[Loaded]:
+def run(instance: Path, state: Path, *bindings: str) -> list[LoadResult]:
     """Load some feeds of an instance, or all."""
     return load_feeds(instance, state, *bindings)
 
@@ -104,7 +104,7 @@ def test_lines_without_any_value_are_no_rows_and_keep_the_numbers_of_the_others(
         file.write("\n,,,,\n2021-01-06,actual,0010,none,y\n\n")
     loaded = {done.binding: done for done in run(instance, tmp_path / "state")}
     assert (loaded["gl"].rows_read, loaded["gl"].rows_landed) == (2, 1)
-    assert list(lines(loaded["gl"].rejects)) == ["gl.csv row 4, amount: 'none' is no number"]
+    assert list(format_rejects(loaded["gl"].rejects)) == ["gl.csv row 4, amount: 'none' is no number"]
 
 
 def test_a_database_brings_the_same_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_rejected_rows_are_named_and_nothing_is_published(tmp_path: Path) -> Non
     instance = instance_of(tmp_path, BAD, bindings={"gl": {"unknown_members": "reject"}})
     with pytest.raises(BindingFailed, match="12 of 13 rows rejected, 0 allowed") as failed:
         run(instance, tmp_path / "state")
-    said = sorted(lines(failed.value.rejects, 100), key=lambda line: int(line.split(" row ")[1].split(",")[0]))
+    said = sorted(format_rejects(failed.value.rejects, 100), key=lambda line: int(line.split(" row ")[1].split(",")[0]))
     assert said == [f"gl.csv row {row}, {column}: {reason}" for row, column, reason in REASONS]
     assert failed.value.status is LoadStatus.FAILED_VALIDATE
     assert current_version(tmp_path / "state" / "store") == 0

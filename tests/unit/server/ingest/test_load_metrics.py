@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.utils import floatToGoString
 
 from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus
-from server.base.interfaces import Loads, LoadTally
+from server.base.interfaces import LoadCount, LoadHistory
 from server.base.settings import Settings
 from server.run.embedded.platform import platform
 from server.telemetry.metrics import Metrics
@@ -18,7 +18,7 @@ BEGAN = datetime(2026, 11, 1, 6, tzinfo=UTC)
 
 
 @pytest.fixture(params=["memory", "postgresql"])
-def loads(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Loads]:
+def loads(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LoadHistory]:
     """A history of loads, in each store."""
     if request.param == "memory":
         yield MemoryLoads()
@@ -42,7 +42,7 @@ def attempt(number: int, binding: str, status: LoadStatus, hours: int | None) ->
     )
 
 
-def test_attempts_are_counted_by_feed_and_status(loads: Loads) -> None:
+def test_attempts_are_counted_by_feed_and_status(loads: LoadHistory) -> None:
     assert loads.tally() == []
     ended = [
         attempt(1, "gl", LoadStatus.SUCCESS, 1),
@@ -65,8 +65,8 @@ def test_a_feed_that_never_succeeded_did_so_at_the_beginning_of_time() -> None:
     metrics = Metrics()
     metrics.loads(
         [
-            LoadTally(binding="gl", status=LoadStatus.SUCCESS, attempts=2, latest=BEGAN),
-            LoadTally(binding="people", status=LoadStatus.FAILED_VALIDATE, attempts=1, latest=BEGAN),
+            LoadCount(binding="gl", status=LoadStatus.SUCCESS, attempts=2, latest=BEGAN),
+            LoadCount(binding="people", status=LoadStatus.FAILED_VALIDATE, attempts=1, latest=BEGAN),
         ],
         ["gl", "people", "rates"],
     )

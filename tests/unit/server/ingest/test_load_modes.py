@@ -12,8 +12,8 @@ from engine.door import open_books
 from engine.facts.manifest import current_version
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadStatus
-from server.base.interfaces import LoadsAsked
-from server.ingest.folder import TargetBusy, holding
+from server.base.interfaces import LoadQuery
+from server.ingest.folder import TargetBusy, lock_targets
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.memory import MemoryLoads
@@ -60,7 +60,7 @@ def months(instance: Path, folder: Path) -> dict[Any, Decimal | None]:
 
 def history(loads: MemoryLoads) -> list[LoadAttempt]:
     """Return the attempts, the latest first."""
-    return list(loads.find(LoadsAsked(bindings={"gl"})))
+    return list(loads.find(LoadQuery(bindings={"gl"})))
 
 
 def test_periods_come_from_a_file_each_and_replace_themselves_alone(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_feeds_that_were_loaded_together_fail_together(tmp_path: Path) -> None:
     write(instance, gl=JANUARY)
     with pytest.raises(BindingFailed, match=r"no file of source files matches rest\.csv"):
         load_feeds(instance, state, loads=loads)
-    found = {attempt.binding: attempt for attempt in loads.find(LoadsAsked(bindings={"gl", "rest"}))}
+    found = {attempt.binding: attempt for attempt in loads.find(LoadQuery(bindings={"gl", "rest"}))}
     assert found["rest"].status is LoadStatus.FAILED_EXTRACT
     assert (found["gl"].status, found["gl"].message) == (
         LoadStatus.FAILED_PUBLISH,
@@ -193,12 +193,12 @@ def test_one_load_of_a_table_at_a_time(tmp_path: Path) -> None:
     instance, state, loads = ledger(tmp_path, file="gl.csv"), tmp_path / "state", MemoryLoads()
     write(instance, gl=JANUARY)
     with (
-        holding(state, {"live.gl"}),
+        lock_targets(state, {"live.gl"}),
         pytest.raises(TargetBusy, match=r"another load of live\.gl is under way \(process \d+\)"),
     ):
         load_feeds(instance, state, loads=loads)
     assert history(loads) == []  # it never began
-    with holding(state, {"live.other"}):
+    with lock_targets(state, {"live.other"}):
         load_feeds(instance, state, loads=loads)
     assert not (state / "spool" / "live.gl").exists()
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
 from engine.model.calendar.periods import PeriodRange
 from engine.model.feeds import Binding, LoadAttempt, LoadMode, LoadStatus, Schedule, Source, SourceKind
-from server.ingest.schedule import RETRIED, Backoff, latest_slot, next_slot, periods_of, slots, turn_of
+from server.ingest.schedule import RETRIED, RetryPolicy, latest_slot, next_load, next_slot, periods_of, slots
 
-BACKOFF = Backoff()
+BACKOFF = RetryPolicy()
 CALENDAR = fiscal_calendar(FiscalYear())
 DAILY = Schedule(cron="15 5 * * *", timezone="UTC")
 FAILED = LoadStatus.FAILED_CONNECT
@@ -162,31 +162,31 @@ def test_the_latest_slot_of_a_rare_schedule_is_found_at_once() -> None:
 
 
 def test_a_feed_without_a_schedule_is_left_alone() -> None:
-    assert turn_of(feed(None), [], utc("2026-11-21T09:00"), BACKOFF) is None
+    assert next_load(feed(None), [], utc("2026-11-21T09:00"), BACKOFF) is None
 
 
 def test_a_feed_that_never_answered_a_slot_answers_the_latest_at_once() -> None:
-    turn = turn_of(feed(), [], utc("2026-11-21T09:00"), BACKOFF)
+    turn = next_load(feed(), [], utc("2026-11-21T09:00"), BACKOFF)
     assert turn is not None
     assert turn.at == turn.slot == utc("2026-11-21T05:15")
 
 
 def test_of_the_slots_that_were_missed_only_the_latest_is_made_up_for() -> None:
-    turn = turn_of(feed(), [attempt("2026-08-20T05:15", SUCCESS)], utc("2026-11-21T09:00"), BACKOFF)
+    turn = next_load(feed(), [attempt("2026-08-20T05:15", SUCCESS)], utc("2026-11-21T09:00"), BACKOFF)
     assert turn is not None
     assert (turn.slot, turn.failures) == (utc("2026-11-21T05:15"), 0)
 
 
 @pytest.mark.parametrize("status", [SUCCESS, LoadStatus.FAILED_VALIDATE, LoadStatus.RUNNING])
 def test_an_answered_slot_waits_for_the_next(status: LoadStatus) -> None:
-    turn = turn_of(feed(), [attempt("2026-11-21T05:15", status)], utc("2026-11-21T09:00"), BACKOFF)
+    turn = next_load(feed(), [attempt("2026-11-21T05:15", status)], utc("2026-11-21T09:00"), BACKOFF)
     assert turn is not None
     assert turn.at == turn.slot == utc("2026-11-22T05:15")
 
 
 def test_a_load_that_somebody_started_answers_no_slot() -> None:
     by_hand = attempt(None, SUCCESS, utc("2026-11-21T08:00"))
-    turn = turn_of(feed(), [by_hand], utc("2026-11-21T09:00"), BACKOFF)
+    turn = next_load(feed(), [by_hand], utc("2026-11-21T09:00"), BACKOFF)
     assert turn is not None
     assert turn.slot == utc("2026-11-21T05:15")
 
@@ -198,7 +198,7 @@ def test_failures_that_may_pass_are_tried_again_ever_later(status: LoadStatus) -
     now, waits = slot, []
     for _ in range(8):
         tries.insert(0, attempt(slot, status, now))
-        turn = turn_of(feed(), tries, now, BACKOFF)
+        turn = next_load(feed(), tries, now, BACKOFF)
         assert turn is not None
         assert (turn.slot, turn.failures) == (slot, len(tries))
         waits.append((turn.at - now).total_seconds())
@@ -210,7 +210,7 @@ def test_failures_that_may_pass_are_tried_again_ever_later(status: LoadStatus) -
 def test_the_last_failure_decides_when_it_is_tried_again_in_whatever_order_they_are_known() -> None:
     slot = utc("2026-11-21T05:15")
     tries = [attempt(slot, FAILED, slot), attempt(slot, FAILED, slot + timedelta(minutes=5))]
-    turns = [turn_of(feed(), known, slot + timedelta(minutes=5), BACKOFF) for known in (tries, tries[::-1])]
+    turns = [next_load(feed(), known, slot + timedelta(minutes=5), BACKOFF) for known in (tries, tries[::-1])]
     assert turns[0] == turns[1]
     assert turns[0] is not None
     assert turns[0].at > slot + timedelta(minutes=5)
@@ -219,7 +219,7 @@ def test_the_last_failure_decides_when_it_is_tried_again_in_whatever_order_they_
 def test_the_next_slot_puts_an_end_to_trying_again() -> None:
     hourly = feed(Schedule(cron="0 * * * *", timezone="UTC"))
     last = attempt("2026-11-21T05:00", FAILED, utc("2026-11-21T05:59:50"))
-    turn = turn_of(hourly, [last], utc("2026-11-21T05:59:55"), BACKOFF)
+    turn = next_load(hourly, [last], utc("2026-11-21T05:59:55"), BACKOFF)
     assert turn is not None
     assert (turn.at, turn.slot, turn.failures) == (utc("2026-11-21T06:00"), utc("2026-11-21T06:00"), 0)
 
@@ -234,20 +234,20 @@ def test_no_slot_is_answered_twice_when_the_clock_is_set_back() -> None:
     hourly = feed(Schedule(cron="0 * * * *", timezone="UTC"))
     done = [attempt("2026-11-21T05:00", SUCCESS), attempt("2026-11-21T04:00", SUCCESS)]
     for now in ("2026-11-21T04:10", "2026-11-21T04:59", "2026-11-21T05:00", "2026-11-21T05:59"):
-        turn = turn_of(hourly, done, utc(now), BACKOFF)
+        turn = next_load(hourly, done, utc(now), BACKOFF)
         assert turn is not None
         assert turn.at > utc(now)
 
 
 def test_a_slot_of_a_clock_that_ran_far_ahead_does_not_stop_a_feed() -> None:
-    turn = turn_of(feed(), [attempt("2099-01-01T05:15", SUCCESS)], utc("2026-11-21T09:00"), BACKOFF)
+    turn = next_load(feed(), [attempt("2099-01-01T05:15", SUCCESS)], utc("2026-11-21T09:00"), BACKOFF)
     assert turn is not None
     assert turn.slot == utc("2026-11-21T05:15")
 
 
 def test_a_schedule_moved_to_a_later_hour_waits_for_it() -> None:
     later = feed(Schedule(cron="0 23 * * *", timezone="UTC"))
-    turn = turn_of(later, [attempt("2026-11-21T05:15", SUCCESS)], utc("2026-11-21T09:00"), BACKOFF)
+    turn = next_load(later, [attempt("2026-11-21T05:15", SUCCESS)], utc("2026-11-21T09:00"), BACKOFF)
     assert turn is not None
     assert turn.slot == utc("2026-11-21T23:00")
 
@@ -306,7 +306,7 @@ class Simulated:
 
     def look(self, now: datetime, ends: LoadStatus) -> None:
         """Load the feed where it is its turn, and let the load end somehow."""
-        turn = turn_of(self.binding, self.attempts, now, BACKOFF)
+        turn = next_load(self.binding, self.attempts, now, BACKOFF)
         if turn is None or turn.at > now:
             return
         made = replace(attempt(turn.slot, ends, now), load_id=f"{len(self.attempts)}")

@@ -10,8 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from server.base.interfaces import Arrived, File, Files, NoRoom, Principals, Seen, StoreDown, Upload, Uploads
-from server.stores.disk import FORGOTTEN, Taken, Volume
+from server.base.interfaces import (
+    ClaimsRecord,
+    File,
+    Files,
+    Principals,
+    StoreDown,
+    Upload,
+    Uploads,
+    UploadState,
+    VolumeFull,
+)
+from server.stores.disk import FORGOTTEN, UploadInProgress, Volume
 from server.stores.files import PostgresFiles, PostgresPrincipals, PostgresUploads
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
@@ -116,7 +126,7 @@ def test_an_upload_is_reserved_then_received_then_a_file_each_once(stores: Store
     assert not uploads.file("u1", "upload", NOW, ends)
     assert received(uploads, UPLOAD)
     assert not received(uploads, UPLOAD)
-    came = replace(UPLOAD, arrived=Arrived.WHOLE, sha256=DIGEST, expires_at=RECEIVED + timedelta(minutes=15))
+    came = replace(UPLOAD, arrived=UploadState.WHOLE, sha256=DIGEST, expires_at=RECEIVED + timedelta(minutes=15))
     assert uploads.get("u1", RECEIVED) == came
     assert files.get("u1", RECEIVED) is None
     assert uploads.file("u1", "upload", RECEIVED, ends)
@@ -128,7 +138,7 @@ def test_an_upload_is_reserved_then_received_then_a_file_each_once(stores: Store
     assert files.get("u1", RECEIVED) == replace(made, created_at=RECEIVED, expires_at=ends)
     filed = uploads.get("u1", ends)
     assert filed is not None
-    assert filed.arrived is Arrived.FILED
+    assert filed.arrived is UploadState.FILED
     assert list(uploads.known(["u1"])) == []
     assert list(uploads.expire(ends)) == []
     assert list(files.known(["u1"])) == ["u1"]
@@ -213,8 +223,8 @@ def test_an_upload_that_expired_is_none_and_is_swept_once(stores: Stores) -> Non
 
 def test_what_a_token_said_last_is_what_counts(stores: Stores) -> None:
     _, _, principals = stores
-    first = Seen(claims={"groups": ("finance", "board"), "sub": ("ann",)}, at=NOW)
-    later = Seen(claims={"groups": ("finance",)}, at=NOW + timedelta(seconds=1))
+    first = ClaimsRecord(claims={"groups": ("finance", "board"), "sub": ("ann",)}, at=NOW)
+    later = ClaimsRecord(claims={"groups": ("finance",)}, at=NOW + timedelta(seconds=1))
     assert principals.last("ann") is None
     principals.record("ann", first)
     assert principals.last("ann") == first
@@ -245,12 +255,12 @@ def test_a_file_arrives_whole_or_not_at_all_and_from_one_at_a_time(tmp_path: Pat
     volume = Volume(tmp_path, 1)
     with volume.arriving("u1", 3) as arrival:
         arrival.write(b"ab")
-        with pytest.raises(Taken), volume.arriving("u1", 3):
+        with pytest.raises(UploadInProgress), volume.arriving("u1", 3):
             pass
         arrival.write(b"c")
         assert not volume.path("u1").exists()
         assert arrival.settle() == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        with pytest.raises(Taken), volume.arriving("u1", 3):  # before it is written down that it came
+        with pytest.raises(UploadInProgress), volume.arriving("u1", 3):  # before it is written down that it came
             pass
     assert volume.path("u1").read_bytes() == b"abc"
     with pytest.raises(ConnectionError), volume.arriving("u2", 3) as arrival:
@@ -265,7 +275,7 @@ def test_a_file_arrives_whole_or_not_at_all_and_from_one_at_a_time(tmp_path: Pat
 
 
 def test_a_file_that_would_leave_too_little_free_does_not_arrive(tmp_path: Path) -> None:
-    with pytest.raises(NoRoom, match="no room left"), Volume(tmp_path, 1).arriving("u1", 1 << 60):
+    with pytest.raises(VolumeFull, match="no room left"), Volume(tmp_path, 1).arriving("u1", 1 << 60):
         pass
     assert list(tmp_path.iterdir()) == []
 

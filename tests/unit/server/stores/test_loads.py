@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus
-from server.base.interfaces import Loads, LoadsAsked
-from server.stores.loads import PostgresLoads
+from server.base.interfaces import LoadHistory, LoadQuery
+from server.stores.loads import PostgresLoadHistory
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
 from tests.support.memory import MemoryLoads
@@ -24,7 +24,7 @@ KINDS = ("memory", "embedded", "server")
 
 
 @pytest.fixture(params=KINDS)
-def loads(request: pytest.FixtureRequest) -> Iterator[Loads]:
+def loads(request: pytest.FixtureRequest) -> Iterator[LoadHistory]:
     """An empty history in each store."""
     if request.param == "memory":
         yield MemoryLoads()
@@ -37,7 +37,7 @@ def loads(request: pytest.FixtureRequest) -> Iterator[Loads]:
     with schema_of(uri) as schema:
         migrate(schema, read_migrations(), lambda _: None)
         with closing(Database(schema)) as database:
-            yield PostgresLoads(database)
+            yield PostgresLoadHistory(database)
 
 
 def attempt(load_id: str, binding: str = "gl", **other: object) -> LoadAttempt:
@@ -54,9 +54,9 @@ def attempt(load_id: str, binding: str = "gl", **other: object) -> LoadAttempt:
     return replace(begun, **other)
 
 
-def asked(*bindings: str, **other: object) -> LoadsAsked:
+def asked(*bindings: str, **other: object) -> LoadQuery:
     """Return a question about some feeds, about gl where none is named."""
-    return replace(LoadsAsked(bindings=bindings or ("gl",)), **other)
+    return replace(LoadQuery(bindings=bindings or ("gl",)), **other)
 
 
 def ids(found: object) -> list[str]:
@@ -64,7 +64,7 @@ def ids(found: object) -> list[str]:
     return [one.load_id for one in found]
 
 
-def test_an_attempt_comes_back_as_it_was_recorded(loads: Loads) -> None:
+def test_an_attempt_comes_back_as_it_was_recorded(loads: LoadHistory) -> None:
     begun = attempt("1", due_at=NOON - timedelta(minutes=3), periods="2025-09")
     loads.begin(begun)
     assert loads.get("1") == begun
@@ -87,7 +87,7 @@ def test_an_attempt_comes_back_as_it_was_recorded(loads: Loads) -> None:
     assert loads.get("2") is None
 
 
-def test_an_attempt_begins_once_and_ends_once(loads: Loads) -> None:
+def test_an_attempt_begins_once_and_ends_once(loads: LoadHistory) -> None:
     loads.begin(attempt("1"))
     loads.begin(attempt("1", binding="people"))
     ended = attempt("1", status=LoadStatus.SUCCESS, finished_at=NOON)
@@ -99,7 +99,7 @@ def test_an_attempt_begins_once_and_ends_once(loads: Loads) -> None:
     assert loads.get("never begun") is None
 
 
-def test_the_latest_to_begin_comes_first_whatever_the_clock_says(loads: Loads) -> None:
+def test_the_latest_to_begin_comes_first_whatever_the_clock_says(loads: LoadHistory) -> None:
     for number, hours in enumerate([0, -9, 5, -2]):  # a clock that is moved back, and forth
         loads.begin(attempt(str(number), started_at=NOON + timedelta(hours=hours)))
     loads.finish(attempt("0", status=LoadStatus.SUCCESS, finished_at=NOON + timedelta(days=1)))
@@ -108,7 +108,7 @@ def test_the_latest_to_begin_comes_first_whatever_the_clock_says(loads: Loads) -
     assert ids(loads.running()) == ["1", "2", "3"]
 
 
-def test_filters_hold_together(loads: Loads) -> None:
+def test_filters_hold_together(loads: LoadHistory) -> None:
     september, october = (Span(date(2025, month, 1), date(2025, month, 30)) for month in (9, 10))
     failed = tuple(status for status in LoadStatus if status.failed)
     for number, (binding, target, status, span) in enumerate(
@@ -133,10 +133,10 @@ def test_filters_hold_together(loads: Loads) -> None:
     assert ids(loads.find(asked("gl", span=edge))) == ["3", "2", "1", "0"]
     assert ids(loads.find(asked("gl", "gl", "nothing"))) == ["3", "2", "1", "0"]
     assert ids(loads.find(asked("gl", statuses=()))) == []
-    assert ids(loads.find(LoadsAsked(bindings=()))) == []
+    assert ids(loads.find(LoadQuery(bindings=()))) == []
 
 
-def test_of_a_feed_that_is_cut_only_the_days_asked_for_are_told(loads: Loads) -> None:
+def test_of_a_feed_that_is_cut_only_the_days_asked_for_are_told(loads: LoadHistory) -> None:
     september, october = (Span(date(2025, month, 1), date(2025, month, 30)) for month in (9, 10))
     loads.begin(attempt("1", span=september, periods="2025-09"))
     loads.begin(attempt("2", span=september))  # the days of the rows that came
@@ -147,7 +147,7 @@ def test_of_a_feed_that_is_cut_only_the_days_asked_for_are_told(loads: Loads) ->
     assert ids(loads.find(asked(*feeds, span=september, cut=feeds))) == ["3", "2", "1"]
 
 
-def test_the_last_attempt_of_each_feed(loads: Loads) -> None:
+def test_the_last_attempt_of_each_feed(loads: LoadHistory) -> None:
     for number, (binding, status) in enumerate(
         [
             ("gl", LoadStatus.SUCCESS),
@@ -165,7 +165,7 @@ def test_the_last_attempt_of_each_feed(loads: Loads) -> None:
     assert ids(loads.latest((), tuple(LoadStatus))) == ids(loads.latest(feeds, ())) == []
 
 
-def test_the_last_slot_that_a_feed_answered(loads: Loads) -> None:
+def test_the_last_slot_that_a_feed_answered(loads: LoadHistory) -> None:
     assert loads.last_due("gl") is None
     in_paris = NOON.astimezone(timezone(timedelta(hours=2)))
     loads.begin(attempt("1", due_at=in_paris))
@@ -175,7 +175,7 @@ def test_the_last_slot_that_a_feed_answered(loads: Loads) -> None:
     assert loads.last_due("gl") == NOON
 
 
-def test_texts_of_any_bytes_are_kept_as_well_as_can_be(loads: Loads) -> None:
+def test_texts_of_any_bytes_are_kept_as_well_as_can_be(loads: LoadHistory) -> None:
     loads.begin(attempt("1"))
     loads.finish(
         attempt("1", status=LoadStatus.FAILED_EXTRACT, message="'a\x00b\udcff' is no number", finished_at=NOON)
@@ -186,10 +186,10 @@ def test_texts_of_any_bytes_are_kept_as_well_as_can_be(loads: Loads) -> None:
     for strange in ("\x00", "\ud800"):
         assert loads.get(strange) is None
         assert loads.last_due(strange) is None
-        assert list(loads.find(LoadsAsked(bindings=(strange,), target=strange))) == []
+        assert list(loads.find(LoadQuery(bindings=(strange,), target=strange))) == []
 
 
-def test_attempts_that_begin_at_once_are_all_kept(loads: Loads) -> None:
+def test_attempts_that_begin_at_once_are_all_kept(loads: LoadHistory) -> None:
     def begin(worker: int) -> None:
         for number in range(10):
             loads.begin(attempt(f"{worker}-{number}", f"feed {worker}"))
@@ -222,7 +222,7 @@ ATTEMPTS = st.builds(
 )
 STEPS = st.lists(st.tuples(ATTEMPTS, st.sampled_from(LoadStatus)), max_size=12)
 QUESTIONS = st.builds(
-    LoadsAsked,
+    LoadQuery,
     bindings=st.sets(FEEDS),
     cut=st.sets(FEEDS),
     target=st.none() | TARGETS,
@@ -233,23 +233,23 @@ QUESTIONS = st.builds(
 
 
 @pytest.fixture(scope="module")
-def emptied(embedded_server: str) -> Iterator[Callable[[], Loads]]:
+def emptied(embedded_server: str) -> Iterator[Callable[[], LoadHistory]]:
     """A history in a database, and how to empty it."""
     with schema_of(embedded_server) as schema:
         migrate(schema, read_migrations(), lambda _: None)
         with closing(Database(schema)) as database:
 
-            def empty() -> Loads:
+            def empty() -> LoadHistory:
                 with database.transaction() as connection:
                     connection.execute("truncate load_attempts restart identity")
-                return PostgresLoads(database)
+                return PostgresLoadHistory(database)
 
             yield empty
 
 
 @given(steps=STEPS, questions=st.lists(QUESTIONS, min_size=1, max_size=3))
 def test_the_database_answers_as_the_memory_does(
-    emptied: Callable[[], Loads], steps: list[tuple[LoadAttempt, LoadStatus]], questions: list[LoadsAsked]
+    emptied: Callable[[], LoadHistory], steps: list[tuple[LoadAttempt, LoadStatus]], questions: list[LoadQuery]
 ) -> None:
     kept, remembered = emptied(), MemoryLoads()
     for begun, status in steps:

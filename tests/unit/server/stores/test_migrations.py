@@ -17,11 +17,11 @@ from server.base.settings import BadSetting
 from server.stores.migrations import (
     MIGRATIONS,
     MigrationFault,
-    Standing,
+    MigrationState,
     check,
     migrate,
     read_migrations,
-    standings,
+    read_statuses,
 )
 from tests.support.books import ROOT
 from tests.support.postgres import SeparateServer, schema_of
@@ -190,7 +190,9 @@ def test_a_database_that_is_ahead_is_left_alone(empty_database: str) -> None:
             refused(empty_database)
         assert "009_later.sql was applied by a newer version than 0.3.0; install that version" in str(ahead.value)
         assert "restore the backup made before the upgrade" in str(ahead.value)
-    assert [known.name for known in standings(empty_database) if known.standing is Standing.AHEAD] == ["009_later.sql"]
+    assert [known.name for known in read_statuses(empty_database) if known.standing is MigrationState.AHEAD] == [
+        "009_later.sql"
+    ]
 
 
 def test_a_file_that_comes_late_is_told(empty_database: str, files: Path) -> None:
@@ -219,7 +221,9 @@ def test_a_table_of_files_that_is_not_ours_is_told_and_left_as_it_is(empty_datab
     assert f"008_artifacts.sql: nothing of it was applied: there is a table {name} already" in told
     assert "with the columns id, path; it is left as it is. Keep what you need of it, rename it" in told
     assert rows(empty_database, f"table {name}") == [(1, "kept")]
-    assert [known.name for known in standings(empty_database) if known.standing is Standing.PENDING] == EIGHT[7:]
+    assert [known.name for known in read_statuses(empty_database) if known.standing is MigrationState.PENDING] == EIGHT[
+        7:
+    ]
     execute(empty_database, f"alter table {name} rename to kept_{name}")
     assert apply(empty_database) == ["008_artifacts.sql"]
 
@@ -304,7 +308,7 @@ def test_what_an_upgrade_finds_pending_is_told_with_what_to_run(empty_database: 
     assert "run scripts/migrate.py --scope open" in str(pending.value)
     apply(empty_database)
     check(empty_database)
-    assert {known.standing.value for known in standings(empty_database)} == {"applied"}
+    assert {known.standing.value for known in read_statuses(empty_database)} == {"applied"}
 
 
 def test_a_change_of_a_permission_is_recorded_with_who_made_it(empty_database: str) -> None:

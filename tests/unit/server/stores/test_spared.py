@@ -11,7 +11,7 @@ import pytest
 
 from server.base.interfaces import StoreDown
 from server.stores.circuit_breaker import FAILURES
-from server.stores.postgres import LARGEST, Database, Spared
+from server.stores.postgres import LARGEST, CircuitBreakingDatabase, Database
 from tests.integration.server.test_platform import paused, why
 from tests.support.postgres import SeparateServer, separate_server
 from tests.support.serving import wait_for
@@ -57,18 +57,18 @@ def database(server: SeparateServer) -> Iterator[Counted]:
 
 
 @pytest.fixture
-def spared(database: Counted) -> Spared:
+def spared(database: Counted) -> CircuitBreakingDatabase:
     """It, as callers ask it."""
-    return Spared(database)
+    return CircuitBreakingDatabase(database)
 
 
-def ask(spared: Spared, statement: str = "select 1") -> None:
+def ask(spared: CircuitBreakingDatabase, statement: str = "select 1") -> None:
     """Ask something."""
     with spared.transaction() as connection:
         connection.execute(statement.encode())
 
 
-def answers(spared: Spared) -> bool:
+def answers(spared: CircuitBreakingDatabase) -> bool:
     """Tell whether it answers."""
     with suppress(StoreDown):
         ask(spared)
@@ -83,7 +83,7 @@ def at_once(times: int, does: Callable[[], object]) -> set[str]:
 
 
 def test_a_database_that_is_stopped_is_asked_no_more_until_it_is_there_again(
-    server: SeparateServer, database: Counted, spared: Spared
+    server: SeparateServer, database: Counted, spared: CircuitBreakingDatabase
 ) -> None:
     for _ in range(2):
         server.stop()
@@ -98,7 +98,7 @@ def test_a_database_that_is_stopped_is_asked_no_more_until_it_is_there_again(
 
 
 def test_a_database_that_is_paused_holds_nobody_up_and_is_looked_at_by_one_at_a_time(
-    server: SeparateServer, database: Counted, spared: Spared
+    server: SeparateServer, database: Counted, spared: CircuitBreakingDatabase
 ) -> None:
     ask(spared)
     with paused(server):
@@ -110,7 +110,7 @@ def test_a_database_that_is_paused_holds_nobody_up_and_is_looked_at_by_one_at_a_
 
 
 def test_a_database_that_stops_answering_in_the_middle_is_spared_as_well(
-    server: SeparateServer, database: Counted, spared: Spared
+    server: SeparateServer, database: Counted, spared: CircuitBreakingDatabase
 ) -> None:
     lent, silent = Barrier(FAILURES + 1), Barrier(FAILURES + 1)
 
@@ -137,7 +137,9 @@ def test_a_database_that_stops_answering_in_the_middle_is_spared_as_well(
     ["57014", "42501", "53100", "42P01", "25006", "55P03", "40P01"],
     ids=["cancelled", "grants", "disk full", "no table", "read only", "locked", "deadlock"],
 )
-def test_a_database_that_answers_with_a_fault_is_asked_as_ever(database: Counted, spared: Spared, code: str) -> None:
+def test_a_database_that_answers_with_a_fault_is_asked_as_ever(
+    database: Counted, spared: CircuitBreakingDatabase, code: str
+) -> None:
     statement = f"do $$ begin raise exception using errcode = '{code}'; end $$"
     for _ in range(2 * FAILURES):
         why(partial(ask, spared, statement))
@@ -145,7 +147,9 @@ def test_a_database_that_answers_with_a_fault_is_asked_as_ever(database: Counted
     assert database.asked == 2 * FAILURES + 1
 
 
-def test_a_database_whose_connections_are_all_in_use_is_asked_as_ever(database: Counted, spared: Spared) -> None:
+def test_a_database_whose_connections_are_all_in_use_is_asked_as_ever(
+    database: Counted, spared: CircuitBreakingDatabase
+) -> None:
     with ExitStack() as stack:
         for _ in range(LARGEST):
             stack.enter_context(spared.transaction())
@@ -159,7 +163,7 @@ def test_a_server_that_has_no_connection_left_is_asked_as_ever(server: SeparateS
     with closing(psycopg.connect(server.uri(), autocommit=True)) as operator:
         operator.execute(f"create role {LIMITED} login connection limit 0 password '{server.password}'".encode())
         with closing(Counted(server.uri().replace("//platform:", f"//{LIMITED}:"))) as database:
-            spared = Spared(database)
+            spared = CircuitBreakingDatabase(database)
             assert at_once(2 * FAILURES, partial(ask, spared)) == CROWDED
             operator.execute(f"alter role {LIMITED} connection limit -1".encode())
             wait_for(lambda: answers(spared))
@@ -168,14 +172,16 @@ def test_a_server_that_has_no_connection_left_is_asked_as_ever(server: SeparateS
 
 def test_waiting_for_one_that_starts_is_no_reason_to_spare_it(server: SeparateServer) -> None:
     with closing(Counted(server.uri(), StoreDown("the embedded PostgreSQL is not up yet"))) as database:
-        spared = Spared(database)
+        spared = CircuitBreakingDatabase(database)
         for _ in range(2 * FAILURES):
             assert why(partial(ask, spared)) == "the embedded PostgreSQL is not up yet"
         database.fault = None
         ask(spared)
 
 
-def test_what_runs_beside_calls_asks_it_all_the_same(server: SeparateServer, database: Counted, spared: Spared) -> None:
+def test_what_runs_beside_calls_asks_it_all_the_same(
+    server: SeparateServer, database: Counted, spared: CircuitBreakingDatabase
+) -> None:
     server.stop()
     at_once(FAILURES, partial(ask, spared))
     server.start()

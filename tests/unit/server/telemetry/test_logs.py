@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from server.base.credentials import MARK
-from server.telemetry.logs import LONGEST, Redaction, bound
+from server.telemetry.logs import LONGEST, RedactionProcessor, bound
 from tests.support.fixtures import LOGGED_KEY as KEY
 from tests.support.fixtures import LOGGED_PASSWORD as PASSWORD
 from tests.support.fixtures import Lines
@@ -160,7 +160,7 @@ def test_fields_named_after_secrets_are_never_said(lines: Lines) -> None:
     ["there is no token", "basic checks", "key=revenue", "http://127.0.0.1:8768/mcp", "var(actual,budget)", "a@py"],
 )
 def test_what_is_no_secret_stays(said: str) -> None:
-    redaction = Redaction([KEY, "", "short"])
+    redaction = RedactionProcessor([KEY, "", "short"])
     fields = {"key": said, "rows": 3, "ok": True, "none": None}
     assert redaction.value(fields) == fields
 
@@ -182,7 +182,7 @@ def test_no_text_takes_long_to_look_through(hostile: str) -> None:
 
 
 def test_the_password_of_a_uri_that_is_known_is_struck_out_however_it_is_written() -> None:
-    redaction = Redaction(["postgresql://tieout:a%20b-c@h/db", ""])
+    redaction = RedactionProcessor(["postgresql://tieout:a%20b-c@h/db", ""])
     assert redaction.text("it refused 'a b-c', that is a%20b-c") == f"it refused '{MARK}', that is {MARK}"
     assert redaction.text("a-plain-name") == "a-plain-name"
 
