@@ -35,7 +35,7 @@ WEB = (
 HARMLESS = re.compile(r"(?!.*eyJ)[\w.,()@/+-]{0,200}")  # a name or a number, which nothing of such a shape is
 
 
-class RedactionProcessor:
+class LogRedactor:
     """Strikes secrets out of log events."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -129,7 +129,7 @@ def log_to(stream: TextIO, log_format: str, secrets: Collection[str] = ()) -> No
                 ProcessorFormatter.remove_processors_meta,
                 format_exc_info,
                 without_colour,
-                RedactionProcessor(secrets),
+                LogRedactor(secrets),
                 as_json if log_format == "json" else as_text,
             ],
         )

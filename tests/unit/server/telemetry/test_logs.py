@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from server.base.credentials import MARK
-from server.telemetry.logs import LONGEST, RedactionProcessor, bound
+from server.telemetry.logs import LONGEST, LogRedactor, bound
 from tests.support.fixtures import LOGGED_KEY as KEY
 from tests.support.fixtures import LOGGED_PASSWORD as PASSWORD
 from tests.support.fixtures import Lines
@@ -160,7 +160,7 @@ def test_fields_named_after_secrets_are_never_said(lines: Lines) -> None:
     ["there is no token", "basic checks", "key=revenue", "http://127.0.0.1:8768/mcp", "var(actual,budget)", "a@py"],
 )
 def test_what_is_no_secret_stays(said: str) -> None:
-    redaction = RedactionProcessor([KEY, "", "short"])
+    redaction = LogRedactor([KEY, "", "short"])
     fields = {"key": said, "rows": 3, "ok": True, "none": None}
     assert redaction.value(fields) == fields
 
@@ -177,12 +177,12 @@ def test_a_value_that_would_not_fit_a_line_is_cut(lines: Lines) -> None:
     ["a." * 10**6, "x://" * 10**6, "-eyJ" + "a" * 10**6, "-eyJaaaaaaa" * 10**5, "password=" * 10**5, 'token="' * 10**5],
 )
 def test_no_text_takes_long_to_look_through(hostile: str) -> None:
-    program = "import sys; from server.telemetry.logs import Redaction; Redaction().text(sys.stdin.read())"
+    program = "import sys; from server.telemetry.logs import LogRedactor; LogRedactor().text(sys.stdin.read())"
     subprocess.run([sys.executable, "-c", program], input=hostile, text=True, check=True, timeout=20)
 
 
 def test_the_password_of_a_uri_that_is_known_is_struck_out_however_it_is_written() -> None:
-    redaction = RedactionProcessor(["postgresql://tieout:a%20b-c@h/db", ""])
+    redaction = LogRedactor(["postgresql://tieout:a%20b-c@h/db", ""])
     assert redaction.text("it refused 'a b-c', that is a%20b-c") == f"it refused '{MARK}', that is {MARK}"
     assert redaction.text("a-plain-name") == "a-plain-name"
 
