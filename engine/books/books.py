@@ -5,8 +5,7 @@ nothing is ever invalidated.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -14,52 +13,40 @@ from typing import TypeVar
 
 import polars as pl
 
-from engine.facts.arrow import ArrowFacts
-from engine.facts.manifest import Pin, current_version, pin_current
+from engine.facts.backend import ArrowVersions
 from engine.model.catalogue import Catalogue, Dimension, DimensionKind
 from engine.model.errors import Unavailable
-from engine.model.fact_store import FactStore
+from engine.model.fact_store import Backend, FactLoad, FactStore, Versions
 from engine.model.members.member_sets import DerivedMembers, LeafMembers, MemberSet
 from engine.model.members.trees import leaf_members, ragged_nodes
-from engine.model.scope import CodeSet, Cut
+from engine.model.scope import UNASSIGNED, CodeSet, Cut
 
 Value = TypeVar("Value")
 Size = int | Callable[[Value], int]  # about how many members something holds, or how to tell once it is made
 KEPT = 4_000_000  # size of all memos of one Books together, in members; past it the longest unused go
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
-    """A load behind a scenario of a domain, and the days that hold its rows."""
-
-    load: str
-    at: datetime
-    days: frozenset[date]
-
-
 class Books:
-    """One version of the books."""
+    """One version of the books: a catalogue and the data of a backend."""
 
-    def __init__(self, catalogue: Catalogue, root: Path, pin: Pin) -> None:
+    def __init__(self, catalogue: Catalogue, backend: Backend) -> None:
         self.catalogue = catalogue
-        self.version = pin.manifest.version
-        self._root = root
-        self._pin = pin
+        self.version = backend.version
+        self.facts: FactStore = backend.facts
+        self._backend = backend
         self._memos: dict[Hashable, tuple[object, int]] = {}
         self._kept = 0
         self._lock = Lock()
-        self.facts: FactStore = ArrowFacts(root, pin.manifest, catalogue.domains)
 
     @property
     def files(self) -> Sequence[Path]:
         """The files that this version needs."""
-        return [self._root / file for file in self._pin.manifest.files()]
+        return self._backend.files
 
     @property
     def published_at(self) -> datetime | None:
         """When the latest load of this version was made, None where there is none."""
-        loads = self._pin.manifest.loads.values()
-        return max(loads, key=lambda load: load.sequence).loaded_at if loads else None
+        return self._backend.published_at
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
         """Return what was made under a key before, or make and keep it."""
@@ -85,8 +72,8 @@ class Books:
 
     def leaf(self, key: str) -> LeafMembers:
         """Return the members of a leaf dimension."""
-        codes = self._pin.manifest.codes.get(key)
-        return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]), codes.count if codes else 1)
+        count = self._backend.leaf_count(key)
+        return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]), count)
 
     def codes(self, cut: Cut) -> CodeSet | None:
         """Return the leaf codes a cut selects; None of a deny that names what does not exist, or of no members at all.
@@ -108,59 +95,43 @@ class Books:
 
     def holds(self, domain: str) -> bool:
         """Tell whether a domain has facts."""
-        return bool(self._pin.manifest.facts.get(domain))
+        return bool(self._backend.feeds(domain))
 
     def feeds(self, domain: str) -> set[str]:
         """Return the feeds that brought the facts of a domain."""
-        manifest = self._pin.manifest
-        return {manifest.loads[part.load].binding for part in manifest.facts.get(domain, ())}
+        return self._backend.feeds(domain)
 
     def places(self, domain: str) -> Mapping[str, set[int]]:
         """Return the decimal places that the amounts of each measure of a domain were loaded to."""
-        found: dict[str, set[int]] = {}
-        for part in self._pin.manifest.facts.get(domain, ()):
-            for key, places in part.places.items():
-                found.setdefault(key, set()).add(places)
-        return found
+        return self._backend.places(domain)
 
     def columns(self, domain: str) -> Mapping[str, set[str]]:
         """Return the columns that each load of a domain brought."""
-        firsts = {part.load: part for part in reversed(self._pin.manifest.facts.get(domain, ()))}
-        return {load: set(part.columns or pl.read_ipc_schema(self._root / part.file)) for load, part in firsts.items()}
+        return self._backend.columns(domain)
 
-    def loaded(self, domain: str, scenario: str) -> Sequence[Loaded]:
-        """Return the loads behind a scenario of a domain, the one published first first."""
-        return self.memo(("loaded", domain, scenario), lambda: self._loaded(domain, scenario))
-
-    def _loaded(self, domain: str, scenario: str) -> Sequence[Loaded]:
-        days: dict[str, set[date]] = {}
-        for part in self._pin.manifest.facts.get(domain, ()):
-            if part.scenario == scenario:
-                days.setdefault(part.load, set()).update(part.dates)
-        loads = sorted((self._pin.manifest.loads[load] for load in days), key=lambda load: (load.sequence, load.id))
-        return [Loaded(load=load.id, at=load.loaded_at, days=frozenset(days[load.id])) for load in loads]
+    def loads(self, domain: str, scenario: str) -> Sequence[FactLoad]:
+        """Return the loads behind a scenario of a domain in the order in which they were published."""
+        return self.memo(("loads", domain, scenario), lambda: self._backend.loads(domain, scenario))
 
     def load_of(self, table: str) -> str | None:
         """Return the load behind a table of members, nodes or rates."""
-        stored = self._pin.manifest.tables.get(table)
-        return stored.load if stored else None
+        return self._backend.load_of(table)
 
     def data_version(self, domain: str, scenario: str) -> str:
         """Return a digest of the facts of a scenario and of the members behind its dimensions."""
         return self.memo(("version", domain, scenario), lambda: self._data_version(domain, scenario))
 
     def _data_version(self, domain: str, scenario: str) -> str:
-        manifest = self._pin.manifest
-        ids = [part.id for part in manifest.facts.get(domain, ()) if part.scenario == scenario]
         leaves = self.catalogue.domains[domain].dimensions
         tables = {
             name
             for dim in self.catalogue.dimensions.values()
             if dim.leaf in leaves
             for name in (dim.members, dim.nodes)
+            if name
         }
-        ids += [stored.file for name, stored in manifest.tables.items() if name in tables]
-        return sha256("\n".join(sorted(ids)).encode()).hexdigest()
+        identities = self._backend.identities(domain, scenario, tables)
+        return sha256("\n".join(sorted(identities)).encode()).hexdigest()
 
     def _members(self, dimension: Dimension) -> MemberSet:
         of = self.leaf(dimension.leaf)
@@ -176,31 +147,30 @@ class Books:
         return of
 
     def _leaf(self, dimension: Dimension) -> LeafMembers:
-        codes = self._pin.manifest.codes.get(dimension.key)
-        ids = pl.Series(["(unassigned)"]) if codes is None else pl.read_ipc(self._root / codes.file)["id"]
+        ids = self._backend.leaf_ids(dimension.key)
+        ids = pl.Series([UNASSIGNED]) if ids is None else ids
         return leaf_members(dimension.key, ids, self._table(dimension.members))
 
     def _table(self, name: str | None) -> pl.DataFrame | None:
-        stored = self._pin.manifest.tables.get(name) if name else None
-        return None if stored is None else pl.read_ipc(self._root / stored.file)
+        return self._backend.table(name) if name else None
 
 
 class Shelf:
-    """Where the current Books stand."""
+    """Opens the current version of the books and keeps it until the next is published."""
 
-    def __init__(self, catalogue: Catalogue, root: Path) -> None:
+    def __init__(self, catalogue: Catalogue, root: Path, versions: Callable[[Path], Versions] = ArrowVersions) -> None:
         self._catalogue = catalogue
-        self._root = root
+        self._versions = versions(root)
         self._books = self._open()
         self._lock = Lock()
 
     def current(self) -> Books:
         """Return the current Books; a newly published version is seen by the next call."""
-        if current_version(self._root) != self._books.version:
+        if self._versions.current() != self._books.version:
             with self._lock:
-                if current_version(self._root) != self._books.version:
+                if self._versions.current() != self._books.version:
                     self._books = self._open()
         return self._books
 
     def _open(self) -> Books:
-        return Books(self._catalogue, self._root, pin_current(self._root))
+        return Books(self._catalogue, self._versions.open(self._catalogue.domains))

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from engine.books.books import Books, Loaded, Size
+from engine.books.books import Books, Size
 from engine.model.catalogue import (
     Base,
     Catalogue,
@@ -24,7 +24,7 @@ from engine.model.catalogue import (
     Statement,
 )
 from engine.model.exact import ONE
-from engine.model.fact_store import Presence, RowSlice, Slice
+from engine.model.fact_store import FactLoad, Presence, RowSlice, Slice
 from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet
 from engine.model.profiles import Profile, permission
 from engine.model.scenarios import Scenario
@@ -69,9 +69,9 @@ class Reader:
         codes = self._books.codes(cut)
         return NOTHING if codes is None else Cell.where(dimension.leaf, codes)
 
-    def loaded(self, domain: str, scenario: str) -> Sequence[Loaded]:
-        """Return the loads behind a scenario of a domain, the one published first first."""
-        return self._books.loaded(domain, scenario)
+    def loads(self, domain: str, scenario: str) -> Sequence[FactLoad]:
+        """Return the loads behind a scenario of a domain in the order in which they were published."""
+        return self._books.loads(domain, scenario)
 
     def load_of(self, table: str) -> str | None:
         """Return the load behind a table of members, nodes or rates."""

@@ -113,6 +113,6 @@ def is_served(attempt: LoadAttempt, reader: Reader) -> bool:
     brought = [
         scenario
         for scenario in reader.scenarios
-        if any(load.load == attempt.load_id for load in reader.loaded(domain.key, scenario))
+        if any(load.load == attempt.load_id for load in reader.loads(domain.key, scenario))
     ]
     return any(reader.presence(domain.key, key, EVERYTHING).brought_by(attempt.load_id) for key in brought)

@@ -1,14 +1,16 @@
-"""The FactStore protocol: the questions every store of facts answers, each within a cell."""
+"""The protocols of the store: the questions it answers within a cell, and one version of the books behind it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from enum import Enum
+from pathlib import Path
 from typing import Protocol
 
 import polars as pl
 
 from engine.model.calendar.periods import Span
+from engine.model.catalogue import Domain
 from engine.model.scope import Cell
 
 # Slices: what a plan asks of the facts.
@@ -111,3 +113,75 @@ class FactStore(Protocol):
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """Return on which days rows are held."""
+
+
+# Backends: what the books take from a store besides the facts.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactLoad:
+    """A load behind a scenario of a domain, and the days that hold its rows."""
+
+    load: str
+    at: datetime
+    days: frozenset[date]
+
+
+class Backend(Protocol):
+    """One version of the books as a store holds it; the store keeps the version for as long as this object lives."""
+
+    @property
+    def version(self) -> int:
+        """The number of the version, 0 where nothing was published yet."""
+
+    @property
+    def facts(self) -> FactStore:
+        """The facts."""
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The files on this machine that the version needs."""
+
+    @property
+    def published_at(self) -> datetime | None:
+        """When the latest load was made, None where there is none."""
+
+    def leaf_count(self, dimension: str) -> int:
+        """Return how many codes a leaf dimension has, the null member's included."""
+
+    def leaf_ids(self, dimension: str) -> pl.Series | None:
+        """Return the ids of a leaf dimension in code order, the null member's first; None where none was loaded."""
+
+    def table(self, name: str) -> pl.DataFrame | None:
+        """Return a table of members, nodes or rates, None where it was never loaded."""
+
+    def load_of(self, table: str) -> str | None:
+        """Return the load behind a table of members, nodes or rates."""
+
+    def loads(self, domain: str, scenario: str) -> Sequence[FactLoad]:
+        """Return the loads behind a scenario of a domain in the order in which they were published."""
+
+    def feeds(self, domain: str) -> set[str]:
+        """Return the feeds that brought the facts of a domain; none where it has no facts."""
+
+    def places(self, domain: str) -> Mapping[str, set[int]]:
+        """Return the decimal places that the amounts of each measure of a domain were loaded to."""
+
+    def columns(self, domain: str) -> Mapping[str, set[str]]:
+        """Return the columns that each load of a domain brought."""
+
+    def identities(self, domain: str, scenario: str, tables: Collection[str]) -> list[str]:
+        """Return what identifies the facts of a scenario of a domain and some tables, in no order.
+
+        Two versions with the same identities hold the same data.
+        """
+
+
+class Versions(Protocol):
+    """The versions of the books that a store publishes one after the other."""
+
+    def current(self) -> int:
+        """Return the number of the current version, 0 where nothing was published yet."""
+
+    def open(self, domains: Mapping[str, Domain]) -> Backend:
+        """Open the current version; its facts are read as some domains declare them."""

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from engine.books.books import Loaded
 from engine.books.reader import Reader
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
+from engine.model.fact_store import FactLoad
 from engine.model.scenarios import Part, Portion
 from engine.plans.figures import FigurePlan, Reading
 from engine.plans.presence import Presences
@@ -75,7 +75,7 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
     )
 
 
-def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[Loaded]:
+def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[FactLoad]:
     """Return the loads that brought the days that a plan reads of a scenario of a domain, first published first.
 
     Where no row is seen on them, the latest load of all; none where no row is seen at all.
@@ -83,7 +83,7 @@ def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[Loaded]
     seen = plan.presences.of(View(domain, (Portion(Part(plan.reader.catalogue.scenarios[scenario])),)))
     if seen.through() is None and not seen.undated():
         return []
-    loads = plan.reader.loaded(domain, scenario)
+    loads = plan.reader.loads(domain, scenario)
     if len(loads) <= 1:
         return loads
     days = {day for reading in readings(plan) for day in days_read(plan, reading, domain, scenario)}

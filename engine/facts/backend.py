@@ -1,0 +1,103 @@
+"""The Arrow store as a backend of the books: one pinned version of its facts, members and loads."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+
+import polars as pl
+
+from engine.facts.arrow import ArrowFacts
+from engine.facts.manifest import Partition, Pin, current_version, pin_current
+from engine.model.catalogue import Domain
+from engine.model.fact_store import FactLoad, FactStore
+
+
+class ArrowVersions:
+    """The versions of the books in a folder; see Versions."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def current(self) -> int:
+        """Return the number of the current version, 0 where nothing was published yet."""
+        return current_version(self._root)
+
+    def open(self, domains: Mapping[str, Domain]) -> "ArrowBackend":
+        """Open the current version; NewerFormat where a newer release of Tieout wrote it."""
+        return ArrowBackend(self._root, pin_current(self._root), domains)
+
+
+class ArrowBackend:
+    """One version of the books in a folder, held open; see Backend."""
+
+    def __init__(self, root: Path, pin: Pin, domains: Mapping[str, Domain]) -> None:
+        self._root = root
+        self._pin = pin
+        self._manifest = pin.manifest
+        self.version: int = pin.manifest.version
+        self.facts: FactStore = ArrowFacts(root, pin.manifest, domains)
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The files that this version needs."""
+        return [self._root / file for file in self._manifest.files()]
+
+    @property
+    def published_at(self) -> datetime | None:
+        """When the latest load of this version was made, None where there is none."""
+        loads = self._manifest.loads.values()
+        return max(loads, key=lambda load: load.sequence).loaded_at if loads else None
+
+    def leaf_count(self, dimension: str) -> int:
+        """Return how many codes a leaf dimension has, the null member's included."""
+        codes = self._manifest.codes.get(dimension)
+        return codes.count if codes else 1
+
+    def leaf_ids(self, dimension: str) -> pl.Series | None:
+        """Return the ids of a leaf dimension in code order, the null member's first; None where none was loaded."""
+        codes = self._manifest.codes.get(dimension)
+        return pl.read_ipc(self._root / codes.file)["id"] if codes else None
+
+    def table(self, name: str) -> pl.DataFrame | None:
+        """Return a table of members, nodes or rates, None where it was never loaded."""
+        stored = self._manifest.tables.get(name)
+        return pl.read_ipc(self._root / stored.file) if stored else None
+
+    def load_of(self, table: str) -> str | None:
+        """Return the load behind a table of members, nodes or rates."""
+        stored = self._manifest.tables.get(table)
+        return stored.load if stored else None
+
+    def loads(self, domain: str, scenario: str) -> Sequence[FactLoad]:
+        """Return the loads behind a scenario of a domain in the order in which they were published."""
+        days: dict[str, set[date]] = {}
+        for part in self._partitions(domain, scenario):
+            days.setdefault(part.load, set()).update(part.dates)
+        loads = sorted((self._manifest.loads[load] for load in days), key=lambda load: (load.sequence, load.id))
+        return [FactLoad(load=load.id, at=load.loaded_at, days=frozenset(days[load.id])) for load in loads]
+
+    def feeds(self, domain: str) -> set[str]:
+        """Return the feeds that brought the facts of a domain."""
+        return {self._manifest.loads[part.load].binding for part in self._partitions(domain)}
+
+    def places(self, domain: str) -> Mapping[str, set[int]]:
+        """Return the decimal places that the amounts of each measure of a domain were loaded to."""
+        found: dict[str, set[int]] = {}
+        for part in self._partitions(domain):
+            for key, places in part.places.items():
+                found.setdefault(key, set()).add(places)
+        return found
+
+    def columns(self, domain: str) -> Mapping[str, set[str]]:
+        """Return the columns that each load of a domain brought; those of release 0.3.0 are read from its files."""
+        firsts = {part.load: part for part in reversed(self._partitions(domain))}
+        return {load: set(part.columns or pl.read_ipc_schema(self._root / part.file)) for load, part in firsts.items()}
+
+    def identities(self, domain: str, scenario: str, tables: Collection[str]) -> list[str]:
+        """Return what identifies the facts of a scenario of a domain and some tables, in no order."""
+        stored = [table.file for name, table in self._manifest.tables.items() if name in tables]
+        return [part.id for part in self._partitions(domain, scenario)] + stored
+
+    def _partitions(self, domain: str, scenario: str | None = None) -> Sequence[Partition]:
+        partitions = self._manifest.facts.get(domain, ())
+        return [part for part in partitions if scenario is None or part.scenario == scenario]
