@@ -7,7 +7,9 @@ import pytest
 
 from engine.report.report import Report
 from server.tools.toolbox import TOOLS
+from tests.mutations.__main__ import RULES, read_mutations
 from tests.support.books import ROOT
+from tests.support.worked import tables
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -38,3 +40,16 @@ def test_the_commands_of_the_readme_are_targets() -> None:
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))
 def test_the_links_of_the_readme_lead_somewhere(link: str) -> None:
     assert (ROOT / link).exists()
+
+
+def test_the_readme_claims_no_more_proofs_than_there_are() -> None:
+    claimed = {command: int(number) for number, command in re.findall(r"\| (\d+) \| `([^`]+)`", README)}
+    spec = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "spec").glob("test_*.py"))
+    laws = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "laws").glob("test_*.py"))
+    there = {
+        "pytest tests/spec/test_figures_page.py": sum(cell.asked for table in tables() for cell in table.cells()),
+        "pytest tests/spec": len(set(re.findall(r"def test_(t\d+)_", spec))),
+        "pytest tests/laws": laws.count("def test_"),
+        "make test-mutations": len(read_mutations(RULES)),
+    }
+    assert {command: claimed[command] <= number for command, number in there.items()} == dict.fromkeys(there, True)
