@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := instances/demo
 ROWS ?= 150000
+MINUTES ?= 30
 NPM := $(shell command -v npm 2>/dev/null)
 SUITES := tests/conformance tests/identity
 
@@ -18,8 +19,8 @@ serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo boo
 test: lint $(SUITES:=/node.done) widgets  ## lint, types, architecture and every test
 	$(BIN)/python -m pytest -n 3 --dist loadfile --durations=25
 
-test-deep: $(VENV)/dev.done  ## the laws on 2,000 random books each, not the same ones twice
-	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/laws
+test-deep: $(VENV)/dev.done $(SUITES:=/node.done) widgets  ## each part of the deep tests for MINUTES; PARTS="laws kills" chooses
+	$(BIN)/python -m tests.deep $(MINUTES) $(PARTS)
 
 test-mutations: $(VENV)/dev.done  ## break each rule of the figures on its own: a test must fail every time
 	$(BIN)/python -m tests.mutations

@@ -14,7 +14,7 @@ from server.run.embedded.platform import platform
 from tests.support.books import ABSENT, ADVENTUREWORKS, ROOT, edited_copy, load_feeds, load_instance, needs
 from tests.support.demo import DEMO, ROWS, generate
 from tests.support.programs import mark
-from tests.support.serving import ERAS, McpBooks, Server, connected, serving
+from tests.support.serving import McpBooks, Server, connected, serving
 
 pytest_plugins = ["tests.support.fixtures"]
 
@@ -22,8 +22,9 @@ UNCUT = "1000000"  # an answer budget that nothing in these tests exceeds
 AW = ROOT / "instances" / "adventureworks"
 
 SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck), "report_multiple_bugs": False}
-settings.register_profile("short", max_examples=100, derandomize=True, **SLOW)
-settings.register_profile("deep", max_examples=2000, **SLOW)
+settings.register_profile("short", max_examples=25, derandomize=True, **SLOW)
+settings.register_profile("thorough", max_examples=100, derandomize=True, **SLOW)  # of the mutations
+settings.register_profile("deep", max_examples=100, **SLOW)  # of each round of `make test-deep`
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 SKIPPED: list[str] = []
@@ -81,10 +82,10 @@ def demo_server(demo_folder: Path) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(scope="session", params=ERAS)
-def demo(request: pytest.FixtureRequest, demo_server: Server) -> Iterator[McpBooks]:
-    """A client of the demo, in each era."""
-    with connected(demo_server.url, request.param) as books:
+@pytest.fixture(scope="session")
+def demo(demo_server: Server) -> Iterator[McpBooks]:
+    """A client of the demo; conformance and the audit test both protocol eras."""
+    with connected(demo_server.url, "auto") as books:
         yield books
 
 
@@ -105,10 +106,10 @@ def adventureworks_server(adventureworks_state: Path) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(scope="session", params=ERAS)
-def adventureworks(request: pytest.FixtureRequest, adventureworks_server: Server) -> Iterator[McpBooks]:
-    """A client of AdventureWorks, in each era."""
-    with connected(adventureworks_server.url, request.param) as books:
+@pytest.fixture(scope="session")
+def adventureworks(adventureworks_server: Server) -> Iterator[McpBooks]:
+    """A client of AdventureWorks."""
+    with connected(adventureworks_server.url, "auto") as books:
         yield books
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import product, takewhile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.door import Door
@@ -53,7 +53,6 @@ def by_cell(report: Report) -> dict[Where, Told]:
 REQUESTS = (4, 6)  # of each book: loading it is the cost
 ACTUAL = Side((Part("actual"),))
 DRILLED = 10  # cells of each report
-FEWER = settings(max_examples=settings().max_examples * 2 // 5)  # of laws that the first implies in part
 
 
 @given(data=st.data(), books=random_books())
@@ -85,7 +84,6 @@ def compare(books: Books, request: Request, found: Mapping[Where, Told]) -> None
     assert shown <= expected_places, request
 
 
-@FEWER
 @given(data=st.data(), books=random_books())
 def test_a_range_of_quarters_or_years_is_that_of_its_months(data: st.DataObject, books: Books) -> None:
     with loaded(books) as door:
@@ -108,7 +106,6 @@ def at_grain(asked: Range, grain: str, books: Books) -> Range:
     return Range(period_of(first, grain, books.fiscal), period_of(last, grain, books.fiscal))
 
 
-@FEWER
 @given(data=st.data(), books=random_books())
 def test_a_breakdown_is_the_queries_by_its_members_and_periods(data: st.DataObject, books: Books) -> None:
     with loaded(books) as door:
@@ -125,7 +122,6 @@ def test_a_breakdown_is_the_queries_by_its_members_and_periods(data: st.DataObje
                         assert told.figure == (other.figure if other else MISSING), (request, line, column, place)
 
 
-@FEWER
 @given(data=st.data(), books=random_books())
 def test_a_rollup_foots_at_every_depth(data: st.DataObject, books: Books) -> None:
     edges = books.trees["tree"]
@@ -170,7 +166,6 @@ def fraction(weight: Exact | None) -> Fraction:
     return Fraction(weight.numerator, weight.denominator)
 
 
-@FEWER
 @given(data=st.data(), books=random_books())
 def test_the_rows_behind_a_cell_make_it(data: st.DataObject, books: Books) -> None:
     with loaded(books) as door:
@@ -199,7 +194,6 @@ def drill(books: Books, door: Door, known: Behind, reference: Reference, cell: C
             assert abs(made - amount(expected)) <= abs(amount(expected)) / 10**14, (known, operand, expected)
 
 
-@FEWER
 @given(data=st.data(), books=random_books())
 def test_the_order_of_rows_files_and_filters_changes_nothing(data: st.DataObject, books: Books) -> None:
     shuffled = replace(books, rows=tuple(data.draw(st.randoms()).sample(books.rows, len(books.rows))))

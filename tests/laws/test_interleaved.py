@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from server.base.interfaces import Principal
@@ -42,7 +42,6 @@ def answer_alone(opened: Opened, call: Call, who: Principal) -> str:
     return answer(opened, call, who)
 
 
-@settings(max_examples=settings().max_examples // 4)
 @given(known=shared_books(), random_calls=st.lists(calls(), min_size=6, max_size=12))
 def test_callers_of_the_same_books_never_change_what_another_is_answered(
     known: Any, random_calls: Sequence[Call]

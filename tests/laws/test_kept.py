@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.door import open_books
@@ -32,7 +32,6 @@ def visible(books: Books, profile: ProfileAsked) -> list[Row]:
     return [row for row in books.rows if row.domain == GL and sight.sees(row, [row.scenario])]
 
 
-@settings(max_examples=60)
 @given(known=changed_profiles())
 def test_a_kept_report_opens_only_for_whoever_sees_every_row_behind_it(
     known: tuple[Books, ProfileAsked, ProfileAsked],

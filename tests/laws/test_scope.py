@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.laws.scoped.answering import asked, compared_alike
@@ -67,7 +67,6 @@ def test_an_answer_through_profiles_is_that_of_books_cut_to_them(known: Any, ran
             assert compares(call, sight) or same(call, seen, whole), (call, asked(call, seen), asked(call, whole))
 
 
-@settings(max_examples=settings().max_examples // 2)
 @given(known=compared_books())
 def test_scenarios_are_compared_inside_what_is_seen_of_both(known: Any) -> None:
     books, profiles, pair, asked_calls = known

@@ -135,7 +135,12 @@ def write(copy: Path, texts: Mapping[str, str]) -> None:
 
 def tested(copy: Path, tests: Iterable[str]) -> Verdict:
     """Run some tests of a copy against the engine of that copy."""
-    known = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "400"}
+    known = {
+        "PYTHONPATH": str(copy),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "COLUMNS": "400",
+        "HYPOTHESIS_PROFILE": "thorough",
+    }
     command = [sys.executable, "-m", "pytest", *PYTEST, *tests]
     environment = {**os.environ, **known}
     try:

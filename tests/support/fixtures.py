@@ -14,7 +14,7 @@ from server.telemetry.logs import log_to
 from tests.support.books import load_instance
 from tests.support.issuing import Issuer, issuing
 from tests.support.postgres import SeparateServer, postgres, schema_of, separate_server
-from tests.support.serving import ERAS, McpBooks, Server, connected, serving
+from tests.support.serving import McpBooks, Server, connected, serving
 from tests.support.small import write_instance
 
 Lines = Callable[[], list[str]]
@@ -86,10 +86,10 @@ def small_server(small_instance: tuple[Path, Path]) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(scope="session", params=ERAS)
-def books(request: pytest.FixtureRequest, small_server: Server) -> Iterator[McpBooks]:
-    """A client of the small books, in each era."""
-    with connected(small_server.url, request.param) as client:
+@pytest.fixture(scope="session")
+def books(small_server: Server) -> Iterator[McpBooks]:
+    """A client of the small books."""
+    with connected(small_server.url, "auto") as client:
         yield client
 
 

@@ -1,0 +1,77 @@
+"""The deep tests: `python -m tests.deep MINUTES [PART …]` runs each named part for so many minutes.
+
+    laws        every law on random books, round after round, each round with a fresh seed that is printed
+    large-load  a load of ten million rows
+    kills       a loader killed at ten random moments
+    leaks       a thousand calls searched for hidden words, also in exports
+    attacks     every attack on the jail, with the language of scripts and with the jail alone
+    mutations   each rule of the figures broken on its own; a test must fail
+
+A round that has begun is finished. A failing round prints the command that repeats it; turn the book that it found into
+a test with a name.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+
+from tests.mutations.__main__ import RULES, read_mutations
+
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
+PARTS: Mapping[str, Sequence[str]] = {
+    "laws": ("tests/laws",),
+    "large-load": ("tests/integration/faults/test_large_load.py",),
+    "kills": ("tests/integration/faults/test_killed_loader.py",),
+    "leaks": ("tests/integration/server/test_leaks.py",),
+    "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
+}
+MUTATIONS = "mutations"
+AT_ONCE = 10  # mutations of a round
+
+
+def rounds(part: str) -> list[list[str]]:
+    """Return the commands of one pass over a part, in random order."""
+    if part == MUTATIONS:
+        rules = [mutation.rule for mutation in read_mutations(RULES)]
+        random.shuffle(rules)
+        batches = [rules[begin : begin + AT_ONCE] for begin in range(0, len(rules), AT_ONCE)]
+        return [[sys.executable, "-m", "tests.mutations", *batch] for batch in batches]
+    seed = random.SystemRandom().randrange(2**32)
+    return [[*PYTEST, f"--hypothesis-seed={seed}", *PARTS[part]]]
+
+
+def run(part: str, minutes: float) -> bool:
+    """Run rounds of a part until its minutes are over; return whether all passed."""
+    ends = time.monotonic() + 60 * minutes
+    passed, number = True, 0
+    while number == 0 or time.monotonic() < ends:
+        for command in rounds(part):
+            number += 1
+            sys.stdout.write(f"{part}, round {number}: HYPOTHESIS_PROFILE=deep {' '.join(command[1:])}\n")
+            sys.stdout.flush()
+            done = subprocess.run(command, env={**os.environ, "HYPOTHESIS_PROFILE": "deep"}, check=False)
+            passed = passed and done.returncode == 0
+            if not passed or time.monotonic() >= ends:
+                break
+        if not passed:
+            break
+    sys.stdout.write(f"{part}: {number} rounds, {'all passed' if passed else 'FAILED'}\n")
+    return passed
+
+
+def main() -> int:
+    """Run the parts that are asked for, all of them where none is; 1 where one fails."""
+    parser = ArgumentParser(prog="python -m tests.deep")
+    parser.add_argument("minutes", type=float)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, MUTATIONS, []])
+    asked = parser.parse_args()
+    passed = [run(part, asked.minutes) for part in asked.parts or [*PARTS, MUTATIONS]]
+    return 0 if all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
