@@ -1,20 +1,17 @@
 """The folder of some books: where its files are, its locks, and its files watched for changes."""
 
-import fcntl
 import logging
-import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self, TypeVar
+from typing import TypeVar
 
 from engine.door import STORE
-from engine.facts.writer import locked
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import FILES, read_instance
 from engine.model.catalogue import Catalogue
+from server.base.locks import FileLock
 
 # The place of some books: their catalogue, where their files are, and where what is loaded is kept.
 
@@ -45,7 +42,6 @@ class BooksFolder:
 
 # Locks: one load of a live table at a time, over all processes that share a state folder.
 #
-# A lock is that of an open file, so it ends with the process that holds it, however that ends.
 
 
 FOLDER = "loading"
@@ -66,67 +62,22 @@ def lock_targets(state: Path, targets: Collection[str]) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
         for target in sorted(targets):
-            file = held.enter_context((folder / f"{target}.lock").open("a+", encoding="ascii"))
-            if not locked(file.fileno()):
-                file.seek(0)
-                raise TargetBusy(target, file.read().strip())
-            file.truncate(0)
-            file.write(str(os.getpid()))
-            file.flush()
+            lock = held.enter_context(FileLock(folder / f"{target}.lock", names_owner=True))
+            if not lock.acquire():
+                raise TargetBusy(target, lock.owner())
         yield
 
 
 def is_free(state: Path, target: str) -> bool:
-    """Tell whether no load of a live table is under way."""
+    """Tell whether no load fills a live table."""
     try:
-        with (state / FOLDER / f"{target}.lock").open("a+") as file:
-            return locked(file.fileno())
+        with FileLock(state / FOLDER / f"{target}.lock") as lock:
+            return lock.acquire()
     except FileNotFoundError:
         return True
 
 
-# The one daemon of some books: whoever holds the lock of their state folder.
-
-
-LOCK = "daemon.lock"
-
-
-class DaemonLock:
-    """The lock that makes a daemon the one that loads; it ends with the process, however that ends.
-
-    with Lead(state) as lead:
-        while not lead.taken():
-            …
-    """
-
-    def __init__(self, state: Path) -> None:
-        self._path = state / LOCK
-        self._file: IO[str] | None = None
-
-    def __enter__(self) -> Self:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self._path.open("a+", encoding="ascii")
-        return self
-
-    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def taken(self) -> bool:
-        """Take the lead if nobody has it; tell whether it is ours."""
-        assert self._file is not None  # noqa: S101 - entered
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
-        self._file.flush()
-        return True
-
-    def holder(self) -> str:
-        """Return the id of the process that has the lead, as far as it has said so."""
-        return self._path.read_text(encoding="ascii").strip() or "unknown"
+DAEMON_LOCK = "daemon.lock"  # in the state folder: whoever holds it loads
 
 
 # The files of an instance while somebody edits them: read anew once they rest, kept as they were while faulty.

@@ -1,11 +1,10 @@
 """The volume of files: their bytes, complete or not there, with room to spare."""
 
 import errno
-import fcntl
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
@@ -13,6 +12,7 @@ from time import time
 from typing import BinaryIO
 
 from server.base.interfaces import StoreDown, VolumeFull
+from server.base.locks import FileLock
 
 MEGABYTE = 1 << 20
 STAGED = ".part"
@@ -104,10 +104,10 @@ class Volume:
     def _alone(self, file_id: str) -> Iterator[None]:
         """Keep others from a file while the block runs; Taken where one of them does, StoreDown."""
         path = self._beside(file_id, LOCK)
-        with store_errors():
-            lock = path.open("ab")
-        with lock:
-            if not locked(lock) or not is_same_file(path, lock):  # whose block may have ended since it was opened
+        with ExitStack() as held:
+            with store_errors():
+                lock = held.enter_context(FileLock(path))
+            if not lock.acquire() or not lock.is_current():
                 raise UploadInProgress
             try:
                 yield
@@ -138,23 +138,6 @@ def store_errors() -> Iterator[None]:
     except OSError as fault:
         kind = VolumeFull if fault.errno in FULL else StoreDown
         raise kind(f"the volume of files cannot be written: {fault.strerror}") from fault
-
-
-def locked(file: BinaryIO) -> bool:
-    """Lock a file where nobody else has; the lock ends with its process, however that ends."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def is_same_file(path: Path, file: BinaryIO) -> bool:
-    """Tell whether a file is the one at a path."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
-    except FileNotFoundError:
-        return False
 
 
 def sync_file(path: Path) -> tuple[int, str]:

@@ -6,10 +6,11 @@ import signal
 import sys
 from queue import Empty, SimpleQueue
 
+from server.base.locks import FileLock
 from server.base.settings import Settings
 from server.base.signals import on_hangup
 from server.ingest.daemon import TICK, Daemon, DaemonCommand, FeedHistory, Inbox
-from server.ingest.folder import BooksFolder, DaemonLock, InstanceWatcher
+from server.ingest.folder import DAEMON_LOCK, BooksFolder, InstanceWatcher
 from server.ingest.load import settle_attempts
 from server.run.commands.console import DONE, FAULTY, takes_instance
 from server.run.embedded.platform import platform
@@ -32,8 +33,9 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         signal.signal(number, lambda *_: inbox.put(DaemonCommand.STOP))
     on_hangup(lambda: inbox.put(DaemonCommand.REREAD))
     watched = InstanceWatcher(settings.instance)
-    with DaemonLock(settings.state_folder) as lead:
-        if not leads(lead, inbox, waits=not asked.once):
+    settings.state_folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(settings.state_folder / DAEMON_LOCK, names_owner=True) as lock:
+        if not leads(lock, inbox, waits=not asked.once):
             return FAULTY if asked.once else DONE
         log.info("%s: %s", watched.instance.catalogue.name, scheduled(watched))
         with platform(settings) as opened:
@@ -51,17 +53,19 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     return DONE if done or not asked.once else FAULTY
 
 
-def leads(lead: DaemonLock, inbox: Inbox, *, waits: bool) -> bool:
+def leads(lock: FileLock, inbox: Inbox, *, waits: bool) -> bool:
     """Tell whether this daemon is the one that loads, as soon as it is; a second one stands by until told to stop."""
-    if lead.taken():
+    if lock.acquire():
         return True
-    log.info("another daemon (process %s) loads these books; %s", lead.holder(), "stands by" if waits else "ends")
+    log.info(
+        "another daemon (process %s) loads these books; %s", lock.owner() or "unknown", "stands by" if waits else "ends"
+    )
     while waits:
         try:
             if inbox.get(timeout=TICK) is DaemonCommand.STOP:
                 return False
         except Empty:
-            if lead.taken():
+            if lock.acquire():
                 log.info("the other daemon is gone; takes over")
                 return True
     return False

@@ -10,7 +10,6 @@ ends. The server inherits the lock, so that whoever takes over knows that nothin
 child of that thread and ends with it, even where the process is killed.
 """
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -24,7 +23,9 @@ from threading import Event, Lock, Thread
 from time import monotonic
 from typing import IO, Protocol
 
+from server.base.backoff import Backoff
 from server.base.interfaces import StoreDown
+from server.base.locks import FileLock
 from server.base.settings import variable_of
 from server.run.embedded import launch
 from server.run.embedded.binaries import StartFailure, private_folder
@@ -138,26 +139,23 @@ class Keeper:
 
     def _keep_once(self) -> None:
         folder = private_folder(self._program.folder)
-        with (folder / LOCK).open("a") as lock:
+        with FileLock(folder / LOCK) as lock:
             if not self._acquire(lock):
                 return
-            self._run(lock.fileno())
+            self._run(lock.descriptor)
             if self._program.sockets != folder:
                 shutil.rmtree(self._program.sockets, ignore_errors=True)
 
-    def _acquire(self, lock: IO[str]) -> bool:
+    def _acquire(self, lock: FileLock) -> bool:
         while not self._stop.is_set():
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self._stop.wait(QUEUEING)
-            else:
+            if lock.acquire():
                 return True
+            self._stop.wait(QUEUEING)
         return False
 
     def _run(self, lock: int) -> None:
-        pause, first, folder = 0.0, True, self._program.folder
-        while not self._stop.wait(pause):
+        backoff, first, folder = Backoff(SOONEST, LATEST), True, self._program.folder
+        while not self._stop.wait(backoff.delay):
             private_folder(self._program.sockets)
             command = self._program.prepare(lock, first=first)
             if self._stop.is_set():
@@ -171,7 +169,10 @@ class Keeper:
             if status == launch.REFUSED:
                 raise start_failure(last_words(folder))
             self._failure = f"ended: {describe_exit(self._program, status)}"
-            pause = 0.0 if monotonic() - began > STEADY else min(max(SOONEST, 2 * pause), LATEST)
+            if monotonic() - began > STEADY:
+                backoff.reset()
+            else:
+                backoff.fail()
             first = False
 
 

@@ -1,7 +1,6 @@
 """One worker as its parent sees it: its process, their pipe, and the folder that all processes of a server share."""
 
 import errno
-import fcntl
 import os
 import shutil
 import socket
@@ -23,6 +22,7 @@ from time import monotonic, time
 from engine.instance.documents import InstanceFaults, read_document
 from engine.instance.profiles import FILE as PROFILES
 from engine.instance.read import FILES, Instance, read_instance
+from server.base.locks import FileLock
 from server.base.settings import Settings
 from server.telemetry.metrics import counter_environment
 
@@ -83,9 +83,9 @@ def run_folder() -> Iterator[Path]:
                 shutil.rmtree(path, ignore_errors=True)
     with (
         TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
-        (Path(name) / LOCK).open("w") as lock,
+        FileLock(Path(name) / LOCK) as lock,
     ):
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.acquire()  # nobody else takes a folder this young
         yield Path(name)
 
 
@@ -94,12 +94,8 @@ def is_abandoned(folder: Path) -> bool:
     found = folder.lstat()
     if found.st_uid != geteuid() or time() - found.st_mtime < SETTLING:
         return False
-    with (folder / LOCK).open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
+    with FileLock(folder / LOCK) as lock:
+        return lock.acquire()
 
 
 # Messages: what a parent and each of its workers tell each other, over a pipe of the two alone.

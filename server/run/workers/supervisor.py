@@ -20,6 +20,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
+from server.base.backoff import Backoff
 from server.base.settings import Settings
 from server.base.signals import on_hangup
 from server.run.workers.process import (
@@ -69,7 +70,7 @@ class Supervisor:
         self._inbox: SimpleQueue[Heard] = SimpleQueue()
         self._workers: list[WorkerProcess] = []
         self._brief: WorkerBrief | None = None
-        self._next_start = self._pause = 0.0
+        self._backoff, self._next_start = Backoff(SOONEST, LATEST), 0.0
         self._status: int | None = None  # to exit with, once told to stop
 
     def __enter__(self) -> Self:
@@ -180,8 +181,11 @@ class Supervisor:
             return
         log.error("worker %d ended while it was %s, %s", worker.pid, worker.phase.value, ended)
         steady = worker.phase is WorkerPhase.SERVING and monotonic() - worker.since > STEADY
-        self._pause = 0.0 if steady else min(max(SOONEST, 2 * self._pause), LATEST)
-        self._next_start = monotonic() + self._pause
+        if steady:
+            self._backoff.reset()
+        else:
+            self._backoff.fail()
+        self._next_start = monotonic() + self._backoff.delay
 
     def _stop(self, status: int) -> None:
         log.info("stops; calls in flight are answered first")
