@@ -1,6 +1,7 @@
 """Report size: refuses a report of too many figures from counts, before any figure is read or made."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import prod
 
 from engine.model.errors import BadArguments
@@ -14,15 +15,33 @@ MOST_FIGURES = 1_000_000
 def refuse_too_many(plan: FigurePlan) -> None:
     """Refuse a report of more figures than anybody reads.
 
-    A report shows the combinations of members that hold rows. All combinations together are an upper bound; the rows
-    are only asked where that bound is too high, and only until the combinations they hold are too many.
+    A report shows the combinations of members that hold rows. All combinations are an upper bound. Where it is too
+    high, the combinations that hold rows are counted, until they are too many.
     """
     places = MOST_FIGURES // max(len(plan.rows) * len(plan.query.columns), 1)  # as many fit, the total included
     periods = len(plan.times) if plan.query.time else min(len(plan.axes), 1)
     most = (places - 1) // max(periods, 1)  # combinations of members; below 0: there is no room for the total
     bound = prod(len(axis.ids) for axis in plan.axes) if periods else 0
-    if bound > most and not (plan.axes and most >= 0 and combinations_held(plan, most) <= most):
+    if bound > most and (not plan.axes or most < 0 or holds_more(plan, most)):
         raise too_many(plan)
+
+
+def holds_more(plan: FigurePlan, most: int) -> bool:
+    """Tell whether more combinations of members than `most` hold rows; one column often tells, and costs little."""
+    return any(combinations_held(counted, most) > most for counted in (*one_column(plan), plan))
+
+
+def one_column(plan: FigurePlan) -> Iterator[FigurePlan]:
+    """Yield the plan of one column over the whole range: the plan of all columns and periods reads its days as well.
+
+    A window that replaces the range depends on the last period of the breakdown, so that such columns do not qualify.
+    """
+    columns = plan.query.columns
+    chosen = [column for column in columns if not any(side.has_window for side in column.reference.sides)]
+    breakdown = tuple(dimension for dimension in plan.query.breakdown if not dimension.grain)
+    if chosen and (plan.query.time or len(columns) > 1):
+        query = replace(plan.query, columns=tuple(chosen[:1]), breakdown=breakdown, time=None)
+        yield FigurePlan(plan.rows, query, plan.reader, plan.stop)
 
 
 def combinations_held(plan: FigurePlan, most: int) -> int:

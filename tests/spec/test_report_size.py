@@ -97,6 +97,25 @@ def test_too_large_a_report_is_refused_before_any_amount_is_read(
     assert not any("amount" in columns for columns in collected)
 
 
+def test_one_column_tells_that_a_report_of_many_is_too_large(callers: Callers) -> None:
+    years = [{"scenario": f"actual@py{year}", "alias": str(year)} for year in range(1, 31)]
+    asked = {
+        "metrics": ["sales_amount"],
+        "period_start": "2024",
+        "period_end": "2026",
+        "dimensions": ["customer", "date"],
+    }
+    looks = 0
+
+    def count() -> None:
+        nonlocal looks
+        looks += 1
+
+    with pytest.raises(BadArguments):
+        call(callers, "run_metric", count, scenarios=[*COLUMNS[:1], *years], **asked)
+    assert looks < len(years)  # each column that is planned is a look
+
+
 def test_a_report_by_time_alone_is_refused_without_reading_anything(books: Door, collected: list[set[str]]) -> None:
     shifts = {
         f"{scenario}{years}": f"{scenario}@py{years}" for scenario in ("actual", "budget") for years in range(1, 9)
