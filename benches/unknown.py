@@ -11,7 +11,7 @@ from typing import Any
 from benches.books import Books, demo_books
 from benches.timing import Work, in_turns
 from engine.instance.read import read_instance
-from engine.model.profiles import Grant, Names, Profile
+from engine.model.profiles import Grant, NameSet, Profile
 from engine.model.scope import Cut
 from tests.support.fed import Fed, attempt_of
 
@@ -21,7 +21,7 @@ SEEN = Profile(
     grants=(
         (
             "actual",
-            Grant(domains=Names(("gl", "people"), deny=False), dimensions=(Cut("entity", ("DE02",), deny=True),)),
+            Grant(domains=NameSet(("gl", "people"), deny=False), dimensions=(Cut("entity", ("DE02",), deny=True),)),
         ),
     ),
 )

@@ -15,7 +15,7 @@ from engine.books.reader import Reader
 from engine.instance.read import read_instance
 from engine.model.errors import UnknownName
 from engine.model.profiles import EVERYONE, Profile
-from engine.model.requests import MetricRequest, RowsRequest, ScenarioAsked, StatementRequest
+from engine.model.requests import ColumnRequest, MetricRequest, RowsRequest, StatementRequest
 from engine.plans.figures import plan_metrics, plan_statement
 from engine.queries.reports import metric_query, statement_query
 from engine.queries.rows import row_query
@@ -49,7 +49,7 @@ class Asked(TypedDict, total=False):
 class Fields(TypedDict):
     """The same as the fields of a request."""
 
-    scenarios: tuple[ScenarioAsked, ...] | None
+    scenarios: tuple[ColumnRequest, ...] | None
     period_start: str | None
     period_end: str | None
     filters: dict[str, str | tuple[str, ...]]
@@ -136,7 +136,7 @@ def fields(asked: Asked) -> Fields:
     return {
         "scenarios": None
         if scenarios is None
-        else tuple(ScenarioAsked(scenario=reference, alias=heading) for heading, reference in scenarios.items()),
+        else tuple(ColumnRequest(scenario=reference, alias=heading) for heading, reference in scenarios.items()),
         "period_start": start,
         "period_end": end,
         "filters": listed(asked.get("filters")),

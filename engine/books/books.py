@@ -91,7 +91,7 @@ class Books:
             return CodeSet(named)
         if len(known) < len(cut.ids):
             return None
-        return CodeSet(named | members.loose(), complement=True)
+        return CodeSet(named | members.unassigned(), complement=True)
 
     def holds(self, domain: str) -> bool:
         """Tell whether a domain has facts."""

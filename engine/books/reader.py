@@ -324,5 +324,5 @@ def path_of(dimension: str, member: str, reader: Reader) -> tuple[str, ...]:
 
 def sees_lender(members: MemberSet, member: str, reader: Reader) -> bool:
     """Tell whether whatever an id takes its name and code from may be seen."""
-    lender = members.lender(member)
+    lender = members.posting_leaf(member)
     return lender is None or reader.sees(members.leaf, lender)

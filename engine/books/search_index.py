@@ -175,7 +175,7 @@ class Index:
             begin = len(ids)
             for member in (*members.ids(), UNASSIGNED):
                 known = (member, members.code(member), members.label(member))
-                if members.lender(member) is not None:
+                if members.posting_leaf(member) is not None:
                     lent |= {len(ids): False, len(ids) + 1: True}
                     ids.append(member)
                     entry_of.append(entries.setdefault((member, None, members.bare_label(member)), len(entries)))

@@ -15,8 +15,8 @@ from engine.facts.manifest import INT64_LIMIT, UNDATED, Manifest, Partition, ans
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
-from engine.model.fact_store import DATE, ROWS, SPAN, Aggregate, How, Presence, RowSlice, Slice
-from engine.model.scope import Allowed, Cell, CodeSet
+from engine.model.fact_store import DATE, ROWS, SPAN, Aggregate, AggregateFunction, Presence, RowSlice, Slice
+from engine.model.scope import Cell, CodeSet, Conjunction
 
 # Presence in Arrow partitions: from the manifest where nothing is cut off, else read month by month.
 
@@ -174,9 +174,9 @@ class ArrowFacts:
     def aggregated(self, asked: Slice, aggregate: Aggregate, touched: Sequence[Partition]) -> pl.Expr:
         """Return the expression of one aggregate, in 128 bits where the rows touched could sum past 63."""
         amounts = pl.col(aggregate.measure)
-        if aggregate.how is How.MIN:
+        if aggregate.how is AggregateFunction.MIN:
             return amounts.min().alias(aggregate.column)
-        if aggregate.how is How.MAX:
+        if aggregate.how is AggregateFunction.MAX:
             return amounts.max().alias(aggregate.column)
         magnitude = sum(part.magnitudes[aggregate.measure] for part in touched)
         if magnitude >= INT128_LIMIT:
@@ -299,7 +299,7 @@ class ArrowFacts:
             return None
         return reduce(or_, (self.allowed(part) for part in within), pl.lit(value=False))
 
-    def allowed(self, part: Allowed) -> pl.Expr:
+    def allowed(self, part: Conjunction) -> pl.Expr:
         """Return what a row must hold to lie inside one part of a cell."""
         return reduce(and_, (self.among(dimension, codes) for dimension, codes in part.by_dimension))
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
-from engine.model.fact_store import ROWS, How, Slice
+from engine.model.fact_store import ROWS, AggregateFunction, Slice
 from engine.model.scope import Cell
 
 # The manifest: which files hold which facts at one version, and where.
@@ -256,7 +256,7 @@ def rolled_up(part: Partition, dimensions: Sequence[str], rows: pl.DataFrame) ->
 
 def needed(asked: Slice, within: Cell) -> frozenset[str] | None:
     """Return the dimensions that a rollup must have to answer; None where none can."""
-    if any(aggregate.how is not How.SUM for aggregate in asked.aggregates):
+    if any(aggregate.how is not AggregateFunction.SUM for aggregate in asked.aggregates):
         return None
     return frozenset(asked.keys) | within.dimensions
 

@@ -87,20 +87,20 @@ def parse_document(file: str, content: bytes) -> Document:
     """Return what a file holds as a document; what is no YAML, or says a key twice, becomes a fault of it."""
     document = Document(file)
     try:
-        document.tree = Growing(document, yaml.parse(content.decode(), Loader=yaml.CSafeLoader)).whole()
+        document.tree = TreeBuilder(document, yaml.parse(content.decode(), Loader=yaml.CSafeLoader)).whole()
     except UnicodeDecodeError as fault:
         document.faults.append(Fault(file, 1, f"is no UTF-8 text at byte {fault.start}"))
     except yaml.MarkedYAMLError as fault:
         line = fault.problem_mark.line + 1 if fault.problem_mark else 1
         document.faults.append(Fault(file, line, f"is no YAML: {fault.problem or fault}"))
-    except Misread as fault:
+    except UnreadableYaml as fault:
         document.faults.append(Fault(file, fault.line, f"is no YAML that can be read: {fault}"))
     except yaml.YAMLError as fault:
         document.faults.append(Fault(file, 1, f"is no YAML: {fault}"))
     return document
 
 
-class Misread(ValueError):
+class UnreadableYaml(ValueError):
     """What the parser takes and a document does not."""
 
     def __init__(self, problem: str, event: yaml.Event) -> None:
@@ -109,7 +109,7 @@ class Misread(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Anchored:
+class YamlAnchor:
     """A part that aliases may repeat, where it stands and how many parts it has."""
 
     tree: Tree
@@ -118,12 +118,12 @@ class Anchored:
 
 
 @dataclass(slots=True)
-class Growing:
+class TreeBuilder:
     """A document whose tree grows out of the parser's events, each part with its line."""
 
     document: Document
     events: Iterator[yaml.Event]
-    anchored: dict[str, Anchored] = field(default_factory=dict)
+    anchored: dict[str, YamlAnchor] = field(default_factory=dict)
     parts: int = 0
 
     def whole(self) -> Tree:
@@ -131,7 +131,7 @@ class Growing:
         tree: Tree = None
         for number, event in enumerate(event for event in self.events if not isinstance(event, FRAME)):
             if number:
-                raise Misread("has a second document", event)
+                raise UnreadableYaml("has a second document", event)
             tree = self.part(event, ())
         return tree
 
@@ -140,11 +140,11 @@ class Growing:
         before, anchor = self.parts, event.anchor if isinstance(event, yaml.NodeEvent) else None
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchored:
-                raise Misread(f"has no '&{event.anchor}' that is whole above its '*{event.anchor}'", event)
+                raise UnreadableYaml(f"has no '&{event.anchor}' that is whole above its '*{event.anchor}'", event)
             tree = self.again(self.anchored[event.anchor], at)
         self.parts += 1
         if len(at) > DEEPEST or self.parts > MOST_PARTS:
-            raise Misread("has too many parts, or too many in each other", event)
+            raise UnreadableYaml("has too many parts, or too many in each other", event)
         self.document.lines.setdefault(at, line_of(event))
         if isinstance(event, yaml.MappingStartEvent):
             tree = self.branch(at)
@@ -153,10 +153,10 @@ class Growing:
         elif isinstance(event, yaml.ScalarEvent):
             tree = str(event.value)
         if anchor:
-            self.anchored[anchor] = Anchored(tree, at, self.parts - before)
+            self.anchored[anchor] = YamlAnchor(tree, at, self.parts - before)
         return tree
 
-    def again(self, anchored: Anchored, at: tuple[str | int, ...]) -> Tree:
+    def again(self, anchored: YamlAnchor, at: tuple[str | int, ...]) -> Tree:
         """Return a part that an alias repeats, with its faults."""
         self.parts += anchored.parts
         depth = len(anchored.at)

@@ -8,7 +8,7 @@ from engine.instance.documents import Document, known, parse_document
 from engine.instance.schema.registry import AllowPart, AssignPart, GrantPart, ProfilePart, ProfilesFile
 from engine.instance.validation import fit
 from engine.model.catalogue import Catalogue, Dimension, Domain
-from engine.model.profiles import Assignment, Grant, Names, Profile, Profiles
+from engine.model.profiles import Assignment, Grant, NameSet, Profile, Profiles
 from engine.model.scenarios import Scenario
 from engine.model.scope import ALL, Cut
 
@@ -135,7 +135,7 @@ def build_profile(document: Document, name: str, part: ProfilePart) -> Profile:
 def build_grant(document: Document, at: list[str], part: GrantPart) -> Grant:
     """Return one grant."""
     return Grant(
-        domains=names_of(part.domains) if part.domains else Names((), deny=True),
+        domains=names_of(part.domains) if part.domains else NameSet((), deny=True),
         dimensions=tuple(
             Cut(key, restriction.names, deny=restriction.deny, location=document.place([*at, "dimensions", key]))
             for key, restriction in ((key, names_of(allow)) for key, allow in part.dimensions.items())
@@ -144,9 +144,9 @@ def build_grant(document: Document, at: list[str], part: GrantPart) -> Grant:
     )
 
 
-def names_of(part: AllowPart) -> Names:
+def names_of(part: AllowPart) -> NameSet:
     """Return a list of names, or of all but some."""
-    return Names(tuple(part.allow or part.deny or ()), deny=part.allow is None)
+    return NameSet(tuple(part.allow or part.deny or ()), deny=part.allow is None)
 
 
 def build_assignment(part: AssignPart) -> Assignment:

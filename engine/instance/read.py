@@ -51,7 +51,7 @@ class Instance:
 
 
 @dataclass
-class Reading:
+class InstanceDocuments:
     """The documents read so far, in the order of their files; that of the profiles stands beside."""
 
     folder: Path
@@ -108,7 +108,7 @@ def read_instance(folder: Path) -> Instance:
     """
     if not folder.is_dir():
         raise InstanceFaults([Fault(str(folder), 0, "there is no such folder", "name the folder of an instance")])
-    reading = Reading(folder, [], read_profiles(folder))
+    reading = InstanceDocuments(folder, [], read_profiles(folder))
     instance_doc, instance = reading.one("instance.yaml", InstanceFile)
     dimensions_doc, dimensions_file = reading.one("dimensions.yaml", DimensionsFile)
     scenarios_doc, scenarios_file = reading.one("scenarios.yaml", ScenariosFile)

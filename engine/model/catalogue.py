@@ -4,10 +4,10 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 
-from engine.model.aggregation import FLOW, OverMembers, OverTime, Rule
+from engine.model.aggregation import FLOW, MemberAggregation, TimeAggregation, TimeRule
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
-from engine.model.formulas import FigureType, Formula, Kind
+from engine.model.formulas import FigureKind, FigureType, Formula
 from engine.model.scenarios import Scenario
 from engine.model.scope import Cut, Cuts
 
@@ -82,12 +82,12 @@ class Measure:
 
     key: str
     column: str
-    kind: Kind
+    kind: FigureKind
     places: int
     currency: str | None = None  # leaf dimension or axis of its currency; None: amounts are in that of the books
 
 
-ROW_COUNT = Measure(key="rows", column="", kind=Kind.NUMBER, places=0)  # what metrics measure that count
+ROW_COUNT = Measure(key="rows", column="", kind=FigureKind.NUMBER, places=0)  # what metrics measure that count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,9 +143,9 @@ class Base:
     measure: Measure
     where: Cuts = ()
     negated: bool = False
-    over_members: OverMembers = OverMembers.SUM
+    over_members: MemberAggregation = MemberAggregation.SUM
     counted: str | None = None  # of count_distinct: the leaf dimension whose members are counted
-    over_time: OverTime = FLOW
+    over_time: TimeAggregation = FLOW
     stock_group: str | None = None  # of a balance
 
     @property
@@ -154,7 +154,7 @@ class Base:
         return FigureType(
             kind=self.measure.kind,
             additive=self.over_members.is_additive,
-            quotient=self.over_members is OverMembers.AVERAGE or self.over_time.rule is Rule.AVERAGE,
+            quotient=self.over_members is MemberAggregation.AVERAGE or self.over_time.rule is TimeRule.AVERAGE,
         )
 
     @property

@@ -21,7 +21,7 @@ SPAN = "span"  # column of a sums frame: position of the span among those asked 
 ROWS = "rows"  # column of a sums frame: how many rows were added up
 
 
-class How(Enum):
+class AggregateFunction(Enum):
     """What is made of the amounts of a group of rows."""
 
     SUM = "sum"
@@ -34,12 +34,12 @@ class Aggregate:
     """A measure of a group of rows."""
 
     measure: str
-    how: How = How.SUM
+    how: AggregateFunction = AggregateFunction.SUM
 
     @property
     def column(self) -> str:
         """The column of a sums frame that holds it."""
-        return self.measure if self.how is How.SUM else f"{self.measure}.{self.how.value}"
+        return self.measure if self.how is AggregateFunction.SUM else f"{self.measure}.{self.how.value}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

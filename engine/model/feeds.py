@@ -43,7 +43,7 @@ class ParameterQuery:
     numbers: tuple[str, ...]  # $1 and the like that the query as written has itself
 
 
-def numbered(query: str) -> ParameterQuery:
+def number_parameters(query: str) -> ParameterQuery:
     """Return a query of PostgreSQL with its named parameters numbered, each name once.
 
     What stands in text, quoted identifiers and comments is no parameter, nor is a cast.
@@ -90,7 +90,7 @@ class SourceKind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class FeedSource:
     """Where data comes from. It names the environment variable that holds its credential or path, never a secret."""
 
     key: str
@@ -100,7 +100,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filling:
+class ColumnMapping:
     """How one column of a live table is filled: from a column of the extract, or with a constant."""
 
     column: str | None = None
@@ -142,12 +142,12 @@ class Binding:
     """One feed: an extract of a source into a live table."""
 
     key: str
-    source: Source
+    source: FeedSource
     target: str
     extract: str  # a file pattern of a folder, or a query of a database
     sheet: str | None
     scenario: str | None
-    fillings: Mapping[str, Filling]
+    fillings: Mapping[str, ColumnMapping]
     rejects_allowed: int
     extends_members: bool
     allows_empty: bool  # whether an extract without a row empties what the feed brought before

@@ -23,7 +23,7 @@ class Nothing(Enum):
 Figure = Exact | Nothing
 
 
-class Kind(Enum):
+class FigureKind(Enum):
     """What a figure is an amount of."""
 
     MONEY = "money"
@@ -36,7 +36,7 @@ class Kind(Enum):
 class FigureType:
     """What a figure is, whether parts add up to the whole, and whether it was divided."""
 
-    kind: Kind
+    kind: FigureKind
     additive: bool
     quotient: bool = False
 
@@ -45,21 +45,21 @@ class FormulaFault(ValueError):
     """A formula that cannot be read, or whose parts do not go together; says so to whoever wrote it."""
 
 
-PRODUCTS: dict[tuple[Kind, Kind], Kind] = {
-    (Kind.NUMBER, Kind.NUMBER): Kind.NUMBER,
-    (Kind.MONEY, Kind.NUMBER): Kind.MONEY,
-    (Kind.PRICE, Kind.NUMBER): Kind.MONEY,
-    **{(kind, Kind.RATIO): kind for kind in Kind},
+PRODUCTS: dict[tuple[FigureKind, FigureKind], FigureKind] = {
+    (FigureKind.NUMBER, FigureKind.NUMBER): FigureKind.NUMBER,
+    (FigureKind.MONEY, FigureKind.NUMBER): FigureKind.MONEY,
+    (FigureKind.PRICE, FigureKind.NUMBER): FigureKind.MONEY,
+    **{(kind, FigureKind.RATIO): kind for kind in FigureKind},
 }
-QUOTIENTS: dict[tuple[Kind, Kind], Kind] = {
-    (Kind.MONEY, Kind.NUMBER): Kind.PRICE,
-    (Kind.MONEY, Kind.PRICE): Kind.NUMBER,
-    (Kind.NUMBER, Kind.MONEY): Kind.NUMBER,
-    (Kind.NUMBER, Kind.PRICE): Kind.NUMBER,
-    (Kind.PRICE, Kind.NUMBER): Kind.PRICE,
-    (Kind.RATIO, Kind.NUMBER): Kind.RATIO,
-    **{(kind, Kind.RATIO): kind for kind in Kind},
-    **{(kind, kind): Kind.RATIO for kind in Kind},
+QUOTIENTS: dict[tuple[FigureKind, FigureKind], FigureKind] = {
+    (FigureKind.MONEY, FigureKind.NUMBER): FigureKind.PRICE,
+    (FigureKind.MONEY, FigureKind.PRICE): FigureKind.NUMBER,
+    (FigureKind.NUMBER, FigureKind.MONEY): FigureKind.NUMBER,
+    (FigureKind.NUMBER, FigureKind.PRICE): FigureKind.NUMBER,
+    (FigureKind.PRICE, FigureKind.NUMBER): FigureKind.PRICE,
+    (FigureKind.RATIO, FigureKind.NUMBER): FigureKind.RATIO,
+    **{(kind, FigureKind.RATIO): kind for kind in FigureKind},
+    **{(kind, kind): FigureKind.RATIO for kind in FigureKind},
 }
 
 

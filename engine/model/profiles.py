@@ -13,12 +13,12 @@ from engine.model.catalogue import Domain
 from engine.model.scenarios import Scenario
 from engine.model.scope import EVERYTHING, NOTHING, Cell, Cut, Cuts
 
-Claimed = tuple[str, str]  # a claim and one value of it
+Claim = tuple[str, str]  # a claim and one value of it
 Resolve = Callable[[Cut, Domain], Cell | None]  # the cell of a cut; None where the domain lacks the dimension
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NameSet:
     """Some names, or all but some."""
 
     names: tuple[str, ...]
@@ -33,7 +33,7 @@ class Names:
 class Grant:
     """What a profile shows of the scenarios under one key."""
 
-    domains: Names = field(default=Names((), deny=True))
+    domains: NameSet = field(default=NameSet((), deny=True))
     dimensions: Cuts = ()
     open_domains: tuple[str, ...] = ()
 
@@ -81,7 +81,7 @@ class Assignment:
 
     profile: str
     subject: str | None = None
-    claims: tuple[Claimed, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
     def holds(self, subject: str, claims: Mapping[str, Sequence[str]]) -> bool:
         """Tell whether a caller has the profile."""
@@ -99,7 +99,7 @@ class Profiles:
     """
 
     by_key: Mapping[str, Profile]
-    assigned: Mapping[str | Claimed, Sequence[Assignment]] = field(repr=False)  # by subject, or by one claim of each
+    assigned: Mapping[str | Claim, Sequence[Assignment]] = field(repr=False)  # by subject, or by one claim of each
     shut: bool = False  # to everybody: who holds what cannot be told
     faults: tuple[str, ...] = ()
 
@@ -114,7 +114,7 @@ class Profiles:
     ) -> "Profiles":
         """Return profiles as they are assigned."""
         carried = Counter(claim for known in assignments for claim in known.claims)
-        assigned = defaultdict[str | Claimed, list[Assignment]](list)
+        assigned = defaultdict[str | Claim, list[Assignment]](list)
         for known in assignments:
             if known.subject is not None:
                 assigned[known.subject].append(known)
@@ -138,7 +138,7 @@ class Profiles:
     def assigned_to(self, subject: str, claims: Mapping[str, Sequence[str]]) -> Sequence[str]:
         """Return the names of what is assigned to a caller, whether there are such profiles or not."""
         carried = {(name, value) for name, values in claims.items() for value in values}
-        keys: Iterable[str | Claimed] = (subject, *carried)
+        keys: Iterable[str | Claim] = (subject, *carried)
         candidates = (known for key in keys for known in self.assigned.get(key, ()))
         return sorted({known.profile for known in candidates if known.holds(subject, claims)})
 

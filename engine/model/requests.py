@@ -28,7 +28,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioAsked(Request):
+class ColumnRequest(Request):
     """One column to show."""
 
     scenario: str
@@ -42,7 +42,7 @@ class ScenarioAsked(Request):
 class ReportRequest(Request):
     """What statements and metrics have in common."""
 
-    scenarios: tuple[ScenarioAsked, ...] | None = None
+    scenarios: tuple[ColumnRequest, ...] | None = None
     """The columns, in order. Left out: the deployment's default."""
     period_start: str | None = None
     """First period: YYYY-MM, YYYY-Qn (fiscal), YYYY (fiscal year), YYYY-Wnn (week) or YYYY-MM-DD; svc_orientation
@@ -295,5 +295,5 @@ class BindingRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NothingAsked(Request):
+class EmptyRequest(Request):
     """A call without parameters."""

@@ -20,7 +20,7 @@ from engine.model.calendar.calendar import (
     year_to_date,
     years_earlier,
 )
-from engine.model.calendar.periods import Bounds, Grain, Period, PeriodRange, Span
+from engine.model.calendar.periods import Grain, Period, PeriodBounds, PeriodRange, Span
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.scope import Cuts
@@ -77,7 +77,9 @@ class Shift:
 
     key: str
     heading: str = field(compare=False)
-    move: Callable[[Calendar, Bounds, Grain], Bounds | None] = field(compare=False)  # the grain is the request's
+    move: Callable[[Calendar, PeriodBounds, Grain], PeriodBounds | None] = field(
+        compare=False
+    )  # the grain is the request's
     is_window: bool = field(default=False, compare=False)
     years: int = field(default=0, compare=False)  # how many it goes back
 
@@ -101,7 +103,7 @@ def periods_back(count: int) -> Shift:
     )
 
 
-def window(key: str, heading: str, days: Callable[[Calendar, Bounds], Bounds | None]) -> Shift:
+def window(key: str, heading: str, days: Callable[[Calendar, PeriodBounds], PeriodBounds | None]) -> Shift:
     """Return the shift that replaces a range by a window."""
     return Shift(key=key, heading=heading, move=lambda calendar, bounds, _: days(calendar, bounds), is_window=True)
 
@@ -122,7 +124,7 @@ WINDOWS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScenarioTerm:
     """A base scenario, or a variant of one."""
 
     scenario: Scenario
@@ -140,10 +142,10 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class TermSpan:
     """The days that one part of a side is read on."""
 
-    part: Part
+    term: ScenarioTerm
     days: Span = ALL_DAYS
 
 
@@ -151,32 +153,32 @@ class Portion:
 class Side:
     """A part or a blend of two, shifted or not: what one column of plain figures shows."""
 
-    parts: tuple[Part, ...]
+    terms: tuple[ScenarioTerm, ...]
     shifts: tuple[Shift, ...] = ()
 
     @property
     def key(self) -> str:
         """The reference as text."""
-        name = "+".join(part.key for part in self.parts)
+        name = "+".join(term.key for term in self.terms)
         return "@".join((name, *(shift.key for shift in self.shifts)))
 
     @property
     def heading(self) -> str:
         """A heading for the ready-made comparisons."""
-        name = " + ".join(part.heading for part in self.parts)
+        name = " + ".join(term.heading for term in self.terms)
         return ", ".join(shift.heading for shift in self.shifts) or name
 
     def boundary(self, domain: str) -> date | None:
         """Return the last day on which a blend reads its first part; None of no blend, or where none is closed."""
-        return self.parts[0].scenario.open_after(domain) if len(self.parts) > 1 else None
+        return self.terms[0].scenario.open_after(domain) if len(self.terms) > 1 else None
 
-    def portions(self, domain: str) -> tuple[Portion, ...]:
+    def term_spans(self, domain: str) -> tuple[TermSpan, ...]:
         """Return the days of each part: of a blend, the first through what is closed of it, the second after."""
         closed = self.boundary(domain)
         if closed is None:
-            return tuple(Portion(part) for part in self.parts[:1])
-        first, second = self.parts
-        return (Portion(first, Span(date.min, closed)), Portion(second, Span(closed + DAY, date.max)))
+            return tuple(TermSpan(term) for term in self.terms[:1])
+        first, second = self.terms
+        return (TermSpan(first, Span(date.min, closed)), TermSpan(second, Span(closed + DAY, date.max)))
 
     @property
     def sides(self) -> tuple["Side", ...]:
@@ -193,14 +195,14 @@ class Side:
 
         It is of the grain asked for, or of the coarsest that fits.
         """
-        bounds: Bounds | None = Bounds(asked.start, asked.end)
+        bounds: PeriodBounds | None = PeriodBounds(asked.start, asked.end)
         for shift in self.shifts:
             bounds = bounds and shift.move(calendar, bounds, asked.grain)
         return calendar.fitted(bounds, asked.grain) if bounds else None
 
     def without_counterpart(self, calendar: Calendar, asked: PeriodRange) -> Iterator[Period]:
         """Yield the bounds that a shift by years finds no counterpart of."""
-        bounds: Bounds | None = Bounds(asked.start, asked.end)
+        bounds: PeriodBounds | None = PeriodBounds(asked.start, asked.end)
         for shift in self.shifts:
             if bounds and shift.years:
                 yield from without_counterpart(calendar, bounds, shift.years)
@@ -245,8 +247,8 @@ class Variance:
 
 Reference = Side | Variance
 
-PART = r"[^\s@(),+/]+(?:/[^\s@(),+/]+)?"
-SIDE = rf"{PART}(?:\+{PART})?(?:@[a-z]+\d*)*"
+TERM = r"[^\s@(),+/]+(?:/[^\s@(),+/]+)?"
+SIDE = rf"{TERM}(?:\+{TERM})?(?:@[a-z]+\d*)*"
 VARIANCE = re.compile(rf"(var|var_pct)\(\s*({SIDE})\s*,\s*({SIDE})\s*\)")
 
 
@@ -265,21 +267,21 @@ def resolve(text: str, scenarios: Mapping[str, Scenario]) -> Reference | None:
 def resolve_side(text: str, scenarios: Mapping[str, Scenario]) -> Side | None:
     """Return the side a reference without var( ) means, None where it means nothing."""
     name, *steps = text.split("@")
-    parts = [resolve_part(part, scenarios) for part in name.split("+")]
+    terms = [resolve_term(part, scenarios) for part in name.split("+")]
     shifts = [shift_of(step) for step in steps]
-    if len(parts) > 2 or None in parts or None in shifts:
+    if len(terms) > 2 or None in terms or None in shifts:
         return None
-    return Side(tuple(part for part in parts if part), tuple(shift for shift in shifts if shift))
+    return Side(tuple(term for term in terms if term), tuple(shift for shift in shifts if shift))
 
 
-def resolve_part(text: str, scenarios: Mapping[str, Scenario]) -> Part | None:
+def resolve_term(text: str, scenarios: Mapping[str, Scenario]) -> ScenarioTerm | None:
     """Return the scenario or variant a name means, None where it means nothing."""
     name, slash, wanted = text.partition("/")
     scenario = scenarios.get(name)
     if scenario is None:
         return None
     variant = next((variant for variant in scenario.variants if variant.key == wanted), None)
-    return None if slash and variant is None else Part(scenario, variant)
+    return None if slash and variant is None else ScenarioTerm(scenario, variant)
 
 
 def shift_of(step: str) -> Shift | None:

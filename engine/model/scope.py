@@ -89,13 +89,13 @@ ALL_CODES = CodeSet(frozenset(), complement=True)
 
 
 @dataclass(frozen=True)
-class Allowed:
+class Conjunction:
     """One AND of code sets: what a store translates into a predicate. A dimension not named is not restricted."""
 
     by_dimension: tuple[tuple[str, CodeSet], ...] = ()  # sorted by dimension
 
     @classmethod
-    def of(cls, codes: Mapping[str, CodeSet]) -> "Allowed":
+    def of(cls, codes: Mapping[str, CodeSet]) -> "Conjunction":
         """Make one of code sets by leaf dimension."""
         return cls(tuple(sorted((dimension, known) for dimension, known in codes.items() if not known.is_all)))
 
@@ -104,11 +104,11 @@ class Allowed:
         """The code set of each restricted dimension."""
         return dict(self.by_dimension)
 
-    def __and__(self, other: "Allowed") -> "Allowed":
+    def __and__(self, other: "Conjunction") -> "Conjunction":
         joined = dict(self.codes)
         for dimension, codes in other.by_dimension:
             joined[dimension] = joined.get(dimension, ALL_CODES) & codes
-        return Allowed.of(joined)
+        return Conjunction.of(joined)
 
     def sort_key(self) -> list[tuple[str, bool, list[int]]]:
         """Return a key that puts equal cells' parts in the same order."""
@@ -119,7 +119,7 @@ class Allowed:
         """Tell whether no leaf can be inside."""
         return any(codes.is_empty for _, codes in self.by_dimension)
 
-    def contains(self, other: "Allowed") -> bool:
+    def contains(self, other: "Conjunction") -> bool:
         """Tell whether every leaf of another is in this one."""
         return all(codes.contains(other.codes.get(dimension, ALL_CODES)) for dimension, codes in self.by_dimension)
 
@@ -128,21 +128,21 @@ class Allowed:
 class Cell:
     """A set of leaves: inside it lies what any one of its parts allows."""
 
-    parts: tuple[Allowed, ...]
+    parts: tuple[Conjunction, ...]
 
     @classmethod
-    def of(cls, parts: Iterable[Allowed]) -> "Cell":
+    def of(cls, parts: Iterable[Conjunction]) -> "Cell":
         """Make a cell of parts, leaving out the empty ones and those that another part holds."""
-        kept: list[Allowed] = []
+        kept: list[Conjunction] = []
         for part in parts:
             if not part.is_empty and not any(other.contains(part) for other in kept):
                 kept = [other for other in kept if not part.contains(other)] + [part]
-        return cls(tuple(sorted(kept, key=Allowed.sort_key)))
+        return cls(tuple(sorted(kept, key=Conjunction.sort_key)))
 
     @classmethod
     def where(cls, dimension: str, codes: CodeSet) -> "Cell":
         """Make the cell of one restriction."""
-        return cls.of([Allowed.of({dimension: codes})])
+        return cls.of([Conjunction.of({dimension: codes})])
 
     def __and__(self, other: "Cell") -> "Cell":
         if self is other or other.is_everything:
@@ -154,7 +154,7 @@ class Cell:
     def __or__(self, other: "Cell") -> "Cell":
         return Cell.of([*self.parts, *other.parts])
 
-    def __iter__(self) -> Iterator[Allowed]:
+    def __iter__(self) -> Iterator[Conjunction]:
         return iter(self.parts)
 
     @property
@@ -181,7 +181,7 @@ class Cell:
         return any(code in part.codes.get(dimension, ALL_CODES) for part in self.parts)
 
 
-EVERYTHING = Cell((Allowed(),))
+EVERYTHING = Cell((Conjunction(),))
 NOTHING = Cell(())
 
 

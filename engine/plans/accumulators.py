@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from operator import add
 from typing import Any
 
-from engine.model.aggregation import OverMembers
+from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
 from engine.model.exact import Exact
-from engine.model.fact_store import How
+from engine.model.fact_store import AggregateFunction
 from engine.model.formulas import Figure, Nothing
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.stopping import Stop, never, watched
 from engine.plans.weights import Members
-from engine.plans.windows import Pieces, Window
+from engine.plans.windows import DateWindow, IntervalSplits
 
 # Tallies: what is made of the rows of a base, and how what was made of several groups of rows goes together.
 #
@@ -24,27 +24,27 @@ Amount = Any  # an integer; of count_distinct, a set of codes
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Accumulator:
     """One thing that is made of the rows of a base; `how` None: their number."""
 
-    how: How | None
-    together: Callable[[Amount, Amount], Amount]
+    how: AggregateFunction | None
+    combine: Callable[[Amount, Amount], Amount]
 
-    def aggregate(self, weight: int) -> How | None:
+    def aggregate(self, weight: int) -> AggregateFunction | None:
         """Return what to make of rows that count with a weight: the least of negated amounts is that of the most."""
-        if weight >= 0 or self.how in (None, How.SUM):
+        if weight >= 0 or self.how in (None, AggregateFunction.SUM):
             return self.how
-        return How.MAX if self.how is How.MIN else How.MIN
+        return AggregateFunction.MAX if self.how is AggregateFunction.MIN else AggregateFunction.MIN
 
 
-SUMMED, COUNTED = Tally(How.SUM, add), Tally(None, add)
-TALLIES: Mapping[OverMembers, tuple[Tally, ...]] = {
-    OverMembers.SUM: (SUMMED,),
-    OverMembers.COUNT: (COUNTED,),
-    OverMembers.AVERAGE: (SUMMED, COUNTED),
-    OverMembers.MIN: (Tally(How.MIN, min),),
-    OverMembers.MAX: (Tally(How.MAX, max),),
-    OverMembers.COUNT_DISTINCT: (Tally(None, frozenset.union),),
+SUM_ACCUMULATOR, COUNT_ACCUMULATOR = Accumulator(AggregateFunction.SUM, add), Accumulator(None, add)
+ACCUMULATORS: Mapping[MemberAggregation, tuple[Accumulator, ...]] = {
+    MemberAggregation.SUM: (SUM_ACCUMULATOR,),
+    MemberAggregation.COUNT: (COUNT_ACCUMULATOR,),
+    MemberAggregation.AVERAGE: (SUM_ACCUMULATOR, COUNT_ACCUMULATOR),
+    MemberAggregation.MIN: (Accumulator(AggregateFunction.MIN, min),),
+    MemberAggregation.MAX: (Accumulator(AggregateFunction.MAX, max),),
+    MemberAggregation.COUNT_DISTINCT: (Accumulator(None, frozenset.union),),
 }
 
 
@@ -63,49 +63,52 @@ class Amounts:
 
     base: Base
     denominator: int
-    by_tally: Sequence[ByMember]
-    pieces: Pieces
+    by_accumulator: Sequence[ByMember]
+    splits: IntervalSplits
 
     def figures(
-        self, windows: Sequence[Window], cells: Iterable[tuple[Members, int]], stop: Stop = never
+        self, windows: Sequence[DateWindow], cells: Iterable[tuple[Members, int]], stop: Stop = never
     ) -> list[Figure]:
         """Return the figures of some members over one of the windows each."""
-        pieces = [self.pieces.of(window) for window in windows]
-        tallies = list(zip(self.by_tally, TALLIES[self.base.over_members], strict=True))
+        splits = [self.splits.of(window) for window in windows]
+        accumulators = list(zip(self.by_accumulator, ACCUMULATORS[self.base.over_members], strict=True))
         figures: list[Figure] = []
         for members, time in watched(cells, stop):
-            found = [joined(by_member.get(members, ()), pieces[time], tally.together) for by_member, tally in tallies]
+            found = [
+                combine_amounts(by_member.get(members, ()), splits[time], accumulator.combine)
+                for by_member, accumulator in accumulators
+            ]
             figures.append(Nothing.MISSING if found[0] is None else self.figure(found, windows[time].divisor))
         return figures
 
     def figure(self, found: Sequence[Amount], divisor: int) -> Exact:
         """Return the figure that the tallies make."""
         match self.base.over_members:
-            case OverMembers.COUNT_DISTINCT:
+            case MemberAggregation.COUNT_DISTINCT:
                 return Exact(len(found[0] - {NULL_CODE}))
-            case OverMembers.AVERAGE:
+            case MemberAggregation.AVERAGE:
                 return Exact(found[0], self.denominator * found[1])
         return Exact(found[0], self.denominator * divisor)
 
-    def divisor(self, window: Window) -> int:
+    def divisor(self, window: DateWindow) -> int:
         """Return what a figure without breakdown is divided by: how many rows or closings it is the mean of."""
-        if self.base.over_members is not OverMembers.AVERAGE:
+        if self.base.over_members is not MemberAggregation.AVERAGE:
             return window.divisor
-        return int(joined(self.by_tally[1].get((), ()), self.pieces.of(window), add) or 1)
+        return int(combine_amounts(self.by_accumulator[1].get((), ()), self.splits.of(window), add) or 1)
 
     @property
     def members(self) -> Iterable[Members]:
         """The combinations of members that hold anything."""
-        return self.by_tally[0].keys()
+        return self.by_accumulator[0].keys()
 
 
-def joined(
-    by_piece: Sequence[Amount | None], pieces: Sequence[int], together: Callable[[Amount, Amount], Amount]
+def combine_amounts(
+    by_interval: Sequence[Amount | None], splits: Sequence[int], combine: Callable[[Amount, Amount], Amount]
 ) -> Amount | None:
     """Return the amounts of some pieces together, None where none holds any."""
     total = None
-    for piece in pieces if by_piece else ():
-        amount = by_piece[piece]
+    for interval in splits if by_interval else ():
+        amount = by_interval[interval]
         if amount is not None:
-            total = amount if total is None else together(total, amount)
+            total = amount if total is None else combine(total, amount)
     return total

@@ -6,9 +6,9 @@ from functools import cached_property
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Base, Catalogue
-from engine.plans.rows import Computed, Expression, Measured
+from engine.plans.rows import Expression, FormulaExpression, MeasureExpression
 from engine.plans.weights import Members
-from engine.plans.windows import Window
+from engine.plans.windows import DateWindow
 from engine.queries.values import Filter, Query
 
 
@@ -70,7 +70,10 @@ class Availability:
 
     def why_not_by_member(self, expression: Expression) -> str | None:
         """Return why only totals show a formula: parts that are broken down beside parts that are not."""
-        if isinstance(expression, Measured) or len({self.across[base.domain] for base in expression.bases}) == 1:
+        if (
+            isinstance(expression, MeasureExpression)
+            or len({self.across[base.domain] for base in expression.bases}) == 1
+        ):
             return None
         domains = dict.fromkeys(base.domain for base in expression.bases)
         short = [domain for domain in domains if not all(self.across[domain])]
@@ -87,11 +90,11 @@ class Availability:
                 return f"{domain.key} is held by {domain.grain.value}, not by {self.query.time.grain.value}"
         return None
 
-    def carries(self, domain: str, window: Window) -> bool:
+    def carries(self, domain: str, window: DateWindow) -> bool:
         """Tell whether a domain has the grain that bounds a window."""
         return all(map(self.catalogue.domains[domain].carries, window.grains))
 
-    def operand(self, expression: Computed) -> str:
+    def operand(self, expression: FormulaExpression) -> str:
         """Return the part of a formula that makes it unavailable."""
         for name, part in expression.parts.items():
             if self.why_not(part) or self.why_not_by_member(part) or self.why_not_by_time(part):
@@ -105,12 +108,12 @@ def why_not_weighed(base: Base, filters: Sequence[Filter], breakdown: Sequence[s
     if base.over_members.is_additive:
         return None
     own = {cut.dimension for cut in base.where}
-    weighing = [cut.dimension for cut in base.where if reader.weighs(cut.dimension, reader.cut_leaves(cut))]
+    weighted = [cut.dimension for cut in base.where if reader.weighs(cut.dimension, reader.cut_leaves(cut))]
     others = {known.dimension.key: known.leaves for known in filters if known.dimension.key not in own}
-    weighing += [key for key, leaves in others.items() if reader.weighs(key, leaves)]
-    weighing += [key for key in breakdown if key not in own and breaks_down_weighing(key, reader)]
+    weighted += [key for key, leaves in others.items() if reader.weighs(key, leaves)]
+    weighted += [key for key in breakdown if key not in own and breaks_down_weighing(key, reader)]
     how = base.over_members.value.replace("_", " ")
-    return f"a {how} cannot be weighed, and {' and '.join(dict.fromkeys(weighing))} weighs" if weighing else None
+    return f"a {how} cannot be weighed, and {' and '.join(dict.fromkeys(weighted))} weighs" if weighted else None
 
 
 def breaks_down_weighing(dimension: str, reader: Reader) -> bool:

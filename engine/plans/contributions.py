@@ -6,14 +6,14 @@ from operator import and_, or_
 
 import polars as pl
 
-from engine.model.aggregation import OverMembers
+from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
 from engine.model.exact import ONE, ZERO, Exact
 from engine.model.fact_store import DATE
 from engine.model.formulas import Figure, Nothing
 from engine.model.members.member_sets import NULL_CODE
 from engine.plans.accumulators import Amounts
-from engine.plans.row_plan import Counting, RowPlan
+from engine.plans.row_plan import RowPlan, WeightedTerm
 
 Row = Mapping[str, int]
 
@@ -24,33 +24,33 @@ def contributions(plan: RowPlan, rows: pl.DataFrame, figure: Figure) -> list[Exa
     Of the rows of a least or greatest amount only the deciding one does, of a count of members the first of each.
     """
     found = [ZERO] * rows.height
-    for counting in plan.counting:
-        for at, row in counted_rows(counting, rows):
-            found[at] = found[at] + amount_of(counting, row)
-    decide = DECIDERS.get(plan.counting[0].base.over_members)
-    return decide(plan.counting[0], rows, found, figure) if decide else found
+    for weighted_term in plan.weighted_terms:
+        for at, row in counted_rows(weighted_term, rows):
+            found[at] = found[at] + amount_of(weighted_term, row)
+    decide = DECIDERS.get(plan.weighted_terms[0].base.over_members)
+    return decide(plan.weighted_terms[0], rows, found, figure) if decide else found
 
 
-def counted_rows(counting: Counting, rows: pl.DataFrame) -> Iterator[tuple[int, Row]]:
+def counted_rows(weighted_term: WeightedTerm, rows: pl.DataFrame) -> Iterator[tuple[int, Row]]:
     """Yield the place and the codes and amount of every row that a term counts."""
     inside = [
         pl.col(leaf).is_in(pl.Series(sorted(codes), dtype=rows.schema[leaf], strict=False).implode())
-        for leaf, codes in counting.weights.by_leaf.items()
+        for leaf, codes in weighted_term.weights.by_leaf.items()
     ]
-    spans = (pl.col(DATE).is_between(span.first, span.last) for span in counting.window.spans)
+    spans = (pl.col(DATE).is_between(span.first, span.last) for span in weighted_term.window.spans)
     days = reduce(or_, spans, pl.lit(value=False))
-    factors = (leaf for factor in counting.weights.factors for leaf in factor.leaves)
-    measure = () if counting.base.over_members.counts else (counting.base.measure.key,)
-    needed = dict.fromkeys((*counting.weights.by_leaf, *factors, *measure))
+    factors = (leaf for factor in weighted_term.weights.factors for leaf in factor.leaves)
+    measure = () if weighted_term.base.over_members.counts else (weighted_term.base.measure.key,)
+    needed = dict.fromkeys((*weighted_term.weights.by_leaf, *factors, *measure))
     kept = rows.with_row_index("at").filter(reduce(and_, inside, days)).select("at", *needed)
     for row in kept.iter_rows(named=True):
         yield row["at"], row
 
 
-def amount_of(counting: Counting, row: Row) -> Exact:
+def amount_of(weighted_term: WeightedTerm, row: Row) -> Exact:
     """Return a row's amount times everything that a sum multiplies it by."""
-    base, weights = counting.base, counting.weights
-    amount = counting.term.coefficient
+    base, weights = weighted_term.base, weighted_term.weights
+    amount = weighted_term.term.coefficient
     for leaf, codes in weights.by_leaf.items():
         amount *= codes[row[leaf]]
     for factor in weights.factors:
@@ -62,23 +62,25 @@ def amount_of(counting: Counting, row: Row) -> Exact:
     return -amount if base.negated else amount
 
 
-def deciding(_counting: Counting, _rows: pl.DataFrame, found: Sequence[Exact], figure: Figure) -> list[Exact]:
+def deciding(_counting: WeightedTerm, _rows: pl.DataFrame, found: Sequence[Exact], figure: Figure) -> list[Exact]:
     """Return the contributions of a least or greatest amount: the figure by the first row that has it."""
     first = next((at for at, amount in enumerate(found) if amount == figure), None)
     return [amount if at == first else ZERO for at, amount in enumerate(found)]
 
 
-def first_of_each(counting: Counting, rows: pl.DataFrame, _found: Sequence[Exact], _figure: Figure) -> list[Exact]:
+def first_of_each(
+    weighted_term: WeightedTerm, rows: pl.DataFrame, _found: Sequence[Exact], _figure: Figure
+) -> list[Exact]:
     """Return the contributions of a count of members: 1 by the first row of each."""
-    codes = rows[str(counting.base.counted)]
+    codes = rows[str(weighted_term.base.counted)]
     firsts = zip(codes, codes.is_first_distinct(), strict=True)
     return [ONE if is_first and code != NULL_CODE else ZERO for code, is_first in firsts]
 
 
-DECIDERS: Mapping[OverMembers, Callable[[Counting, pl.DataFrame, Sequence[Exact], Figure], list[Exact]]] = {
-    OverMembers.MIN: deciding,
-    OverMembers.MAX: deciding,
-    OverMembers.COUNT_DISTINCT: first_of_each,
+DECIDERS: Mapping[MemberAggregation, Callable[[WeightedTerm, pl.DataFrame, Sequence[Exact], Figure], list[Exact]]] = {
+    MemberAggregation.MIN: deciding,
+    MemberAggregation.MAX: deciding,
+    MemberAggregation.COUNT_DISTINCT: first_of_each,
 }
 
 
@@ -89,12 +91,12 @@ def total_of(plan: RowPlan, sums: Sequence[Sequence[pl.DataFrame]]) -> tuple[Fig
         found |= batch.collected(frames)
     total: Figure = Nothing.MISSING
     divisor = ONE
-    for counting in plan.counting:
-        amounts = found[counting.base]
-        (figure,) = amounts.figures([counting.window], [((), 0)])
+    for weighted_term in plan.weighted_terms:
+        amounts = found[weighted_term.base]
+        (figure,) = amounts.figures([weighted_term.window], [((), 0)])
         if not isinstance(figure, Exact):
             continue
-        divisor = Exact(amounts.divisor(counting.window))
-        part = figure * divisor * counting.term.coefficient
+        divisor = Exact(amounts.divisor(weighted_term.window))
+        part = figure * divisor * weighted_term.term.coefficient
         total = total + part if isinstance(total, Exact) else part
     return total, divisor

@@ -9,7 +9,7 @@ from itertools import groupby
 import polars as pl
 
 from engine.books.reader import Reader
-from engine.model.aggregation import FLOW, OverTime
+from engine.model.aggregation import FLOW, TimeAggregation
 from engine.model.calendar.periods import Period
 from engine.model.catalogue import Base
 from engine.model.exact import ZERO, Exact
@@ -20,17 +20,17 @@ from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import Amounts
 from engine.plans.availability import Availability
 from engine.plans.measure import Batch, batches
-from engine.plans.presence import Presences, Reads
-from engine.plans.rows import Computed, Expression, Measured, Row, metric_row, statement_rows
+from engine.plans.presence import Presences, WindowResolver
+from engine.plans.rows import Expression, FormulaExpression, MeasureExpression, Row, metric_row, statement_rows
 from engine.plans.weights import Axis, Members, axis_of
-from engine.plans.windows import View, Window, time_columns, windows_of
+from engine.plans.windows import DateWindow, DomainRead, time_columns, windows_of
 from engine.queries.values import MetricQuery, Query, StatementQuery
 
 # Figures: a plan of everything a report reads, and the figures once it is read.
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ColumnRead:
     """One side of a column: its windows (that of the total last), inside what may be seen of all sides compared.
 
     Compared by identity: a plan makes each of its readings once.
@@ -38,11 +38,11 @@ class Reading:
 
     side: Side
     shared: frozenset[str]
-    windows: tuple[Window, ...]
+    windows: tuple[DateWindow, ...]
 
-    def view(self, domain: str) -> View:
+    def domain_read(self, domain: str) -> DomainRead:
         """Return what is read of a domain."""
-        return View(domain, self.side.portions(domain), self.shared)
+        return DomainRead(domain, self.side.term_spans(domain), self.shared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +55,12 @@ class FigurePlan:
     stop: Stop = never
     availability: Availability = field(init=False)
     presences: Presences = field(init=False)
-    reads: Reads = field(init=False)
+    window_resolver: WindowResolver = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "availability", Availability(self.query, self.reader))
         object.__setattr__(self, "presences", Presences(self.reader))
-        object.__setattr__(self, "reads", Reads(self.presences))
+        object.__setattr__(self, "window_resolver", WindowResolver(self.presences))
 
     @cached_property
     def times(self) -> tuple[Period, ...]:
@@ -81,93 +81,95 @@ class FigurePlan:
             for place, key in enumerate(self.availability.dimensions)
         )
 
-    def readings(self, reference: Reference) -> tuple[Reading, ...]:
+    def column_reads(self, reference: Reference) -> tuple[ColumnRead, ...]:
         """Return the reading of each side of a column; those of a variance see what all its sides may see."""
-        return tuple(self.reading(side, self.shared_with(side, reference.sides)) for side in reference.sides)
+        return tuple(self.column_read(side, self.shared_with(side, reference.sides)) for side in reference.sides)
 
-    def reading(self, side: Side, shared: frozenset[str]) -> Reading:
+    def column_read(self, side: Side, shared: frozenset[str]) -> ColumnRead:
         """Return one reading, made once."""
-        known = self._readings.get((side, shared))
+        known = self._column_reads.get((side, shared))
         if known is None:
             self.stop()
             windows = windows_of(side, self.query, self.times, self.reader.catalogue.calendar)
-            known = self._readings[side, shared] = Reading(side, shared, windows)
+            known = self._column_reads[side, shared] = ColumnRead(side, shared, windows)
         return known
 
     @cached_property
-    def _readings(self) -> dict[tuple[Side, frozenset[str]], Reading]:
+    def _column_reads(self) -> dict[tuple[Side, frozenset[str]], ColumnRead]:
         return {}
 
     def shared_with(self, side: Side, sides: Sequence[Side]) -> frozenset[str]:
         """Return the scenarios that narrow what is read of one side; none where they narrow nothing."""
-        compared = {part.scenario.id for other in sides if other != side for part in other.parts}
+        compared = {term.scenario.id for other in sides if other != side for term in other.terms}
         narrows = any(
-            self.reader.shared_cell([part.scenario.id, *compared], domain) != self.reader.cell(part.scenario.id, domain)
+            self.reader.shared_cell([term.scenario.id, *compared], domain) != self.reader.cell(term.scenario.id, domain)
             for domain in {base.domain for base in self.bases}
-            for part in side.parts
+            for term in side.terms
         )
         return frozenset(compared) if narrows else frozenset()
 
     @cached_property
-    def columns(self) -> tuple[tuple[Reading, ...], ...]:
+    def columns(self) -> tuple[tuple[ColumnRead, ...], ...]:
         """The readings of every column."""
-        return tuple(self.readings(column.reference) for column in self.query.columns)
+        return tuple(self.column_reads(column.reference) for column in self.query.columns)
 
     @cached_property
     def batches(self) -> tuple[Batch, ...]:
         """The sums to make."""
-        by_view: dict[View, dict[Reading, None]] = defaultdict(dict)
-        for reading in dict.fromkeys(reading for column in self.columns for reading in column):
+        by_domain_read: dict[DomainRead, dict[ColumnRead, None]] = defaultdict(dict)
+        for column_read in dict.fromkeys(column_read for column in self.columns for column_read in column):
             for domain in dict.fromkeys(base.domain for base in self.bases):
-                by_view[reading.view(domain)][reading] = None
+                by_domain_read[column_read.domain_read(domain)][column_read] = None
         return tuple(
             batch
-            for view, readings in by_view.items()
+            for domain_read, column_reads in by_domain_read.items()
             for batch in batches(
-                view,
-                self.windows(view, list(readings)),
-                [axis for axis in self.axes if self.availability.across[view.domain][axis.place]],
+                domain_read,
+                self.windows(domain_read, list(column_reads)),
+                [axis for axis in self.axes if self.availability.across[domain_read.domain][axis.place]],
                 len(self.axes),
                 self.query.filters,
                 self.reader,
             )
         )
 
-    def windows(self, view: View, readings: Sequence[Reading]) -> dict[Base, Sequence[Window]]:
+    def windows(self, domain_read: DomainRead, column_reads: Sequence[ColumnRead]) -> dict[Base, Sequence[DateWindow]]:
         """Return the windows that each base of a view reads.
 
         By members, a closing balance reads the days before its close as well: they tell which members have rows in the
         range and none at the close.
         """
-        whole = [window for reading in readings for window in reading.windows]
-        known: dict[tuple[OverTime, str | None], Sequence[Window]] = {(FLOW, None): whole}
-        bases = [base for base in self.bases if base.domain == view.domain]
+        whole = [window for column_read in column_reads for window in column_read.windows]
+        known: dict[tuple[TimeAggregation, str | None], Sequence[DateWindow]] = {(FLOW, None): whole}
+        bases = [base for base in self.bases if base.domain == domain_read.domain]
         for base in bases:
             key = (base.over_time, base.stock_group)
             if key not in known:
-                own = [window for reading in readings for window in self.read(base, reading)]
+                own = [window for column_read in column_reads for window in self.base_windows(base, column_read)]
                 known[key] = own + whole if self.axes and base.over_time.closes else own
         return {base: known[base.over_time, base.stock_group] for base in bases}
 
-    def read(self, base: Base, reading: Reading) -> tuple[Window, ...]:
+    def base_windows(self, base: Base, column_read: ColumnRead) -> tuple[DateWindow, ...]:
         """Return the days that a base reads for each window of a reading."""
         if base.over_time.is_flow:
-            return reading.windows
-        key = (base.domain, base.over_time, base.stock_group, reading)
-        if key not in self._read:
+            return column_read.windows
+        key = (base.domain, base.over_time, base.stock_group, column_read)
+        if key not in self._base_windows:
             self.stop()
-            view = reading.view(base.domain)
-            self._read[key] = tuple(self.reads.window(view, base, window) for window in reading.windows)
-        return self._read[key]
+            domain_read = column_read.domain_read(base.domain)
+            self._base_windows[key] = tuple(
+                self.window_resolver.window(domain_read, base, window) for window in column_read.windows
+            )
+        return self._base_windows[key]
 
     @cached_property
-    def _read(self) -> dict[tuple[str, OverTime, str | None, Reading], tuple[Window, ...]]:
+    def _base_windows(self) -> dict[tuple[str, TimeAggregation, str | None, ColumnRead], tuple[DateWindow, ...]]:
         return {}
 
     def finish(self, sums: Sequence[Sequence[pl.DataFrame]]) -> "Figures":
         """Return the figures from the collected frames of the batches."""
         amounts = {
-            (batch.view, base): found
+            (batch.domain_read, base): found
             for batch, frames in zip(self.batches, sums, strict=True)
             for base, found in batch.collected(frames, self.stop).items()
         }
@@ -175,7 +177,7 @@ class FigurePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Coordinates:
     """One cell of every row and reading: some members (none: all) at one time column (the last is the total)."""
 
     members: Members
@@ -188,16 +190,16 @@ class Figures:
     """The figures of a plan, by expression, reading and place."""
 
     plan: FigurePlan
-    amounts: Mapping[tuple[View, Base], Amounts]
+    amounts: Mapping[tuple[DomainRead, Base], Amounts]
 
     @cached_property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[Coordinates, ...]:
         """Every place in the order of the breakdown, the total last.
 
         The periods stand below each combination of the members named before them.
         """
         plan, everyone = self.plan, (None,) * len(self.plan.axes)
-        total = Place(everyone, len(plan.times), is_total=True)
+        total = Coordinates(everyone, len(plan.times), is_total=True)
         if not plan.query.breakdown:
             return (total,)
         members = self.members if plan.axes else (everyone,)
@@ -206,7 +208,7 @@ class Figures:
         before = keys.index(plan.query.time.dimension.key) if plan.query.time else len(keys)
         groups = (list(group) for _, group in groupby(members, lambda found: found[:before]))
         ordered = ((found, time) for group in groups for time in times for found in group)
-        return (*(Place(found, time, is_total=False) for found, time in watched(ordered, plan.stop)), total)
+        return (*(Coordinates(found, time, is_total=False) for found, time in watched(ordered, plan.stop)), total)
 
     @cached_property
     def orders(self) -> list[dict[str, int]]:
@@ -225,23 +227,23 @@ class Figures:
             )
         )
 
-    def of(self, expression: Expression, reading: Reading) -> Sequence[Figure]:
+    def of(self, expression: Expression, column_read: ColumnRead) -> Sequence[Figure]:
         """Return the figures of an expression in one reading, by place."""
-        key = (expression, reading)
+        key = (expression, column_read)
         if key not in self._known:
             self.plan.stop()
-            if isinstance(expression, Measured):
-                self._known[key] = self._measure(expression, reading)
+            if isinstance(expression, MeasureExpression):
+                self._known[key] = self._measure(expression, column_read)
             else:
-                self._known[key] = self._compute(expression, reading)
+                self._known[key] = self._compute(expression, column_read)
         return self._known[key]
 
     @cached_property
-    def _known(self) -> dict[tuple[Expression, Reading], Sequence[Figure]]:
+    def _known(self) -> dict[tuple[Expression, ColumnRead], Sequence[Figure]]:
         return {}
 
-    def _compute(self, expression: Computed, reading: Reading) -> Sequence[Figure]:
-        parts = {name: self.of(part, reading) for name, part in expression.parts.items()}
+    def _compute(self, expression: FormulaExpression, column_read: ColumnRead) -> Sequence[Figure]:
+        parts = {name: self.of(part, column_read) for name, part in expression.parts.items()}
         figures = evaluate(expression.formula, expression.types, parts, self.plan.stop)
         if self.plan.availability.why_not_by_member(expression):
             return [
@@ -250,13 +252,13 @@ class Figures:
             ]
         return figures
 
-    def _measure(self, expression: Measured, reading: Reading) -> Sequence[Figure]:
+    def _measure(self, expression: MeasureExpression, column_read: ColumnRead) -> Sequence[Figure]:
         availability, base = self.plan.availability, expression.base
         if availability.why_not_base(base):
             return [Nothing.UNAVAILABLE] * len(self.places)
-        amounts = self.amounts[reading.view(base.domain), base]
-        figures = amounts.figures(self.plan.read(base, reading), self.cells(base.domain), self.plan.stop)
-        carried = [availability.carries(base.domain, window) for window in reading.windows]
+        amounts = self.amounts[column_read.domain_read(base.domain), base]
+        figures = amounts.figures(self.plan.base_windows(base, column_read), self.cells(base.domain), self.plan.stop)
+        carried = [availability.carries(base.domain, window) for window in column_read.windows]
         if all(carried):
             return figures
         return [
@@ -324,7 +326,7 @@ class Variances:
     figures: Figures
     notes: dict[Note, None] = field(default_factory=dict)
 
-    def of(self, variance: Variance, expression: Expression, a: Reading, b: Reading) -> list[Figure]:
+    def of(self, variance: Variance, expression: Expression, a: ColumnRead, b: ColumnRead) -> list[Figure]:
         """Return the variance of an expression between two readings, by place.
 
         A missing side of an additive figure counts as 0 where its scenario holds rows of every domain concerned in its
@@ -340,31 +342,31 @@ class Variances:
         ]
 
     def sides(
-        self, expression: Expression, readings: Sequence[Reading], pair: tuple[Figure, Figure], time: int
+        self, expression: Expression, column_reads: Sequence[ColumnRead], pair: tuple[Figure, Figure], time: int
     ) -> tuple[Figure, Figure]:
         """Return two figures, a missing one as 0 where it counts as 0 beside the other."""
         if not expression.type.additive or not any(isinstance(figure, Exact) for figure in pair):
             return pair
         first, second = (
-            ZERO if figure is Nothing.MISSING and self.counts_as_zero(expression, reading, time) else figure
-            for figure, reading in zip(pair, readings, strict=True)
+            ZERO if figure is Nothing.MISSING and self.counts_as_zero(expression, column_read, time) else figure
+            for figure, column_read in zip(pair, column_reads, strict=True)
         )
         return first, second
 
-    def counts_as_zero(self, expression: Expression, reading: Reading, time: int) -> bool:
+    def counts_as_zero(self, expression: Expression, column_read: ColumnRead, time: int) -> bool:
         """Tell whether no rows of a figure mean 0 in a window: others are there, and no more will come."""
-        window = reading.windows[time]
-        reads = self.figures.plan.reads
+        window = column_read.windows[time]
+        window_resolver = self.figures.plan.window_resolver
         for base in expression.bases:
-            view = reading.view(base.domain)
-            if not reads.holds(view, base, window):
+            domain_read = column_read.domain_read(base.domain)
+            if not window_resolver.holds(domain_read, base, window):
                 return False
-            if not reads.is_complete(view, base, window, self.figures.plan.query.asked.grain):
-                self.note_open(view, reading, window)
+            if not window_resolver.is_complete(domain_read, base, window, self.figures.plan.query.asked.grain):
+                self.note_open(domain_read, column_read, window)
                 return False
         return True
 
-    def note_open(self, view: View, reading: Reading, window: Window) -> None:
+    def note_open(self, domain_read: DomainRead, column_read: ColumnRead, window: DateWindow) -> None:
         """Note that a missing figure is unknown because its window is open or not loaded."""
-        note = Note.of("open_period", scenario=reading.side.key, window=window.label, domain=view.domain)
+        note = Note.of("open_period", scenario=column_read.side.key, window=window.label, domain=domain_read.domain)
         self.notes[note] = None

@@ -8,10 +8,10 @@ from engine.books.reader import Reader
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactLoad
-from engine.model.scenarios import Part, Portion
-from engine.plans.figures import FigurePlan, Reading
+from engine.model.scenarios import ScenarioTerm, TermSpan
+from engine.plans.figures import ColumnRead, FigurePlan
 from engine.plans.presence import Presences
-from engine.plans.windows import View
+from engine.plans.windows import DomainRead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,23 +28,23 @@ class Freshness:
 
 def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
     """Return the freshness of every domain and base scenario that a plan reads."""
-    scenarios = dict.fromkeys(part.scenario.id for reading in readings(plan) for part in reading.side.parts)
+    scenarios = dict.fromkeys(term.scenario.id for column_read in column_reads(plan) for term in column_read.side.terms)
     return {
         domain.key: {scenario: freshness_of(plan, domain, scenario) for scenario in scenarios}
         for domain in plan.query.domains
     }
 
 
-def readings(plan: FigurePlan) -> Sequence[Reading]:
+def column_reads(plan: FigurePlan) -> Sequence[ColumnRead]:
     """Return every reading of a plan, each once."""
-    return list(dict.fromkeys(reading for column in plan.columns for reading in column))
+    return list(dict.fromkeys(column_read for column in plan.columns for column_read in column))
 
 
 def loaded_through(reader: Reader, domain: Domain) -> dict[str, str]:
     """Return the last period of a domain that holds rows, for each scenario that has any, at the domain's grain."""
     codes = {}
     for scenario in reader.scenarios.values():
-        through = Presences(reader).of(View(domain.key, (Portion(Part(scenario)),))).through()
+        through = Presences(reader).of(DomainRead(domain.key, (TermSpan(ScenarioTerm(scenario)),))).through()
         if through is not None:
             codes[scenario.id] = reader.catalogue.calendar.code_at(through, domain.grain)
     return codes
@@ -53,13 +53,16 @@ def loaded_through(reader: Reader, domain: Domain) -> dict[str, str]:
 def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
     """Return the freshness of one scenario of a domain, in the windows read of it."""
     calendar = plan.reader.catalogue.calendar
-    view = View(domain.key, (Portion(Part(plan.reader.catalogue.scenarios[scenario])),))
-    presence = plan.presences.of(view)
+    domain_read = DomainRead(domain.key, (TermSpan(ScenarioTerm(plan.reader.catalogue.scenarios[scenario])),))
+    presence = plan.presences.of(domain_read)
     through, loads = presence.through(), loads_read(plan, domain.key, scenario)
     windows = [
-        reading.windows[-1] for reading in readings(plan) for part in reading.side.parts if part.scenario.id == scenario
+        column_read.windows[-1]
+        for column_read in column_reads(plan)
+        for term in column_read.side.terms
+        if term.scenario.id == scenario
     ]
-    opened = [span for window in windows if (span := plan.presences.open_span(view, window))]
+    opened = [span for window in windows if (span := plan.presences.open_span(domain_read, window))]
     codes = ""
     if opened:
         bounds = (min(span.first for span in opened), max(span.last for span in opened))
@@ -80,28 +83,28 @@ def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[FactLoa
 
     Where no row is seen on them, the latest load of all; none where no row is seen at all.
     """
-    seen = plan.presences.of(View(domain, (Portion(Part(plan.reader.catalogue.scenarios[scenario])),)))
+    seen = plan.presences.of(DomainRead(domain, (TermSpan(ScenarioTerm(plan.reader.catalogue.scenarios[scenario])),)))
     if seen.through() is None and not seen.undated():
         return []
     loads = plan.reader.loads(domain, scenario)
     if len(loads) <= 1:
         return loads
-    days = {day for reading in readings(plan) for day in days_read(plan, reading, domain, scenario)}
+    days = {day for column_read in column_reads(plan) for day in days_read(plan, column_read, domain, scenario)}
     return [load for load in loads if not days.isdisjoint(load.days)] or loads[-1:]
 
 
-def days_read(plan: FigurePlan, reading: Reading, domain: str, scenario: str) -> Iterator[date]:
+def days_read(plan: FigurePlan, column_read: ColumnRead, domain: str, scenario: str) -> Iterator[date]:
     """Yield the days with rows, inside what may be seen, that the figures of a reading are made of."""
-    read = {plan.read(base, reading) for base in plan.bases if base.domain == domain}
-    spans = joined(span for windows in read for window in windows for span in window.spans)
-    for portion in reading.side.portions(domain):
-        if portion.part.scenario.id == scenario:
-            presence = plan.presences.of(View(domain, (portion,), reading.shared))
-            for inside in filter(None, (span.overlap(portion.days) for span in spans)):
+    read = {plan.base_windows(base, column_read) for base in plan.bases if base.domain == domain}
+    spans = merge_spans(span for windows in read for window in windows for span in window.spans)
+    for term_span in column_read.side.term_spans(domain):
+        if term_span.term.scenario.id == scenario:
+            presence = plan.presences.of(DomainRead(domain, (term_span,), column_read.shared))
+            for inside in filter(None, (span.overlap(term_span.days) for span in spans)):
                 yield from presence.days(inside)
 
 
-def joined(spans: Iterable[Span]) -> list[Span]:
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Return the days of some spans as spans that do not overlap, ascending."""
     found: list[Span] = []
     for span in sorted(set(spans), key=lambda span: span.first):

@@ -9,18 +9,18 @@ from datetime import date
 import polars as pl
 
 from engine.books.reader import Reader
-from engine.model.aggregation import Rule
+from engine.model.aggregation import TimeRule
 from engine.model.calendar.periods import Period, Span
 from engine.model.catalogue import Base
 from engine.model.fact_store import ROWS, SPAN, Aggregate, Slice
-from engine.model.scenarios import Portion
+from engine.model.scenarios import TermSpan
 from engine.model.scope import Cell
 from engine.model.stopping import Stop, never, watched
-from engine.plans.accumulators import TALLIES, Amount, Amounts
+from engine.plans.accumulators import ACCUMULATORS, Amount, Amounts
+from engine.plans.base_groups import VALUE, AccumulatorTarget, BaseGroup, base_groups
 from engine.plans.presence import Presences
-from engine.plans.weighing import VALUE, Counted, Weighing, weighings
 from engine.plans.weights import Axis, Members
-from engine.plans.windows import Pieces, View, Window, atoms
+from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, split_intervals
 from engine.queries.values import Filter
 
 # Last known values: for each leaf cell, the rows of the last period that has any, window by window.
@@ -28,43 +28,51 @@ from engine.queries.values import Filter
 # A leaf cell is a combination of members of all leaf dimensions of a domain; axes do not tell cells apart.
 
 
-PERIOD, PORTION = "last_period", "portion"
+PERIOD, TERM = "last_period", "term"
 
 
-class LastPieces(Pieces):
+class LastKnownSplits(IntervalSplits):
     """Pieces that each lie in one period; what is kept of them is one amount for each window."""
 
-    def __init__(self, pieces: Pieces, windows: Sequence[Window], periods: Sequence[Period]) -> None:
-        super().__init__(pieces.spans)
+    def __init__(self, splits: IntervalSplits, windows: Sequence[DateWindow], periods: Sequence[Period]) -> None:
+        super().__init__(splits.spans)
         self.windows = windows
         starts = [period.first for period in periods]
-        self.periods = pl.Series([bisect_right(starts, piece.first) for piece in pieces.spans], dtype=pl.UInt32)
-        self.read = [pieces.of(window) for window in windows]
+        self.periods = pl.Series([bisect_right(starts, interval.first) for interval in splits.spans], dtype=pl.UInt32)
+        self.read = [splits.of(window) for window in windows]
 
     @classmethod
-    def cut(cls, windows: Sequence[Window], boundaries: Sequence[date], periods: Sequence[Period]) -> "LastPieces":
+    def cut(
+        cls, windows: Sequence[DateWindow], boundaries: Sequence[date], periods: Sequence[Period]
+    ) -> "LastKnownSplits":
         """Cut the days of some windows that lie in some periods, ascending."""
         inside = [
-            Window(
+            DateWindow(
                 tuple(days for period in periods for span in window.spans if (days := span.overlap(period.span))), ""
             )
             for window in windows
         ]
-        return cls(Pieces(atoms(inside, [*boundaries, *(period.first for period in periods)])), windows, periods)
+        return cls(
+            IntervalSplits(split_intervals(inside, [*boundaries, *(period.first for period in periods)])),
+            windows,
+            periods,
+        )
 
     @property
     def count(self) -> int:
         """How many amounts there are of each base and member: one for each window."""
         return len(self.windows)
 
-    def of(self, window: Window) -> Sequence[int]:
+    def of(self, window: DateWindow) -> Sequence[int]:
         """Return the position of a window's amount."""
         return [self.windows.index(window)]
 
 
-def held_periods(view: View, base: Base, windows: Sequence[Window], reader: Reader) -> list[Period]:
+def periods_with_rows(
+    domain_read: DomainRead, base: Base, windows: Sequence[DateWindow], reader: Reader
+) -> list[Period]:
     """Return the periods, at the grain of a balance's stock group, in which a view holds rows of some windows."""
-    presence = Presences(reader).of(view)
+    presence = Presences(reader).of(domain_read)
     grain = reader.catalogue.domains[base.domain].stock_groups[str(base.stock_group)].grain
     spans = {span for window in windows for span in window.spans}
     days = sorted({day for span in spans for day in presence.days(span)})
@@ -72,26 +80,26 @@ def held_periods(view: View, base: Base, windows: Sequence[Window], reader: Read
     return list(dict.fromkeys(period for period in periods if period))
 
 
-def last_of_each_leaf(
-    portions: Sequence[pl.LazyFrame], leaves: Sequence[str], pieces: LastPieces
+def last_known_sums(
+    term_spans: Sequence[pl.LazyFrame], leaves: Sequence[str], splits: LastKnownSplits
 ) -> list[pl.LazyFrame]:
     """Return what each portion has of the last sums of every leaf cell.
 
     They come with their period and, for a span, the position of their window.
     """
     sums = pl.concat(
-        [frame.with_columns(pl.lit(place, pl.UInt8).alias(PORTION)) for place, frame in enumerate(portions)],
+        [frame.with_columns(pl.lit(place, pl.UInt8).alias(TERM)) for place, frame in enumerate(term_spans)],
         how="vertical_relaxed",  # the sums of one portion may need 128 bits where those of another do not
-    ).with_columns(pl.lit(pieces.periods).gather(pl.col(SPAN)).alias(PERIOD))
+    ).with_columns(pl.lit(splits.periods).gather(pl.col(SPAN)).alias(PERIOD))
     last = pl.col(PERIOD).max()
     by_window = [
         sums.filter(pl.col(SPAN).is_in(list(read)))
         .filter(pl.col(PERIOD) == (last.over(leaves) if leaves else last))
         .with_columns(pl.lit(place, pl.UInt32).alias(SPAN))
-        for place, read in enumerate(pieces.read)
+        for place, read in enumerate(splits.read)
     ]
     found = pl.concat(by_window)
-    return [found.filter(pl.col(PORTION) == place).drop(PORTION) for place in range(len(portions))]
+    return [found.filter(pl.col(TERM) == place).drop(TERM) for place in range(len(term_spans))]
 
 
 # Measures: the sums that a view's figures are made of, planned together.
@@ -102,10 +110,10 @@ def last_of_each_leaf(
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
+class TermSums:
     """What one portion of a view brings to a batch: its weighing, and which of the pieces are its own."""
 
-    weighing: Weighing
+    group: BaseGroup
     sums: pl.LazyFrame  # by piece and class of every key
 
 
@@ -113,70 +121,70 @@ class Share:
 class Batch:
     """Bases of a view that are read alike."""
 
-    view: View
+    domain_read: DomainRead
     bases: tuple[Base, ...]
-    pieces: Pieces
-    shares: tuple[Share, ...]
+    splits: IntervalSplits
+    term_sums: tuple[TermSums, ...]
 
     @property
     def frames(self) -> tuple[pl.LazyFrame, ...]:
         """What must be collected."""
-        return tuple(share.sums for share in self.shares)
+        return tuple(of_term.sums for of_term in self.term_sums)
 
-    def only(self, portion: int) -> "Batch":
+    def only(self, index: int) -> "Batch":
         """Return what one portion of the view brings."""
-        return Batch(self.view, self.bases, self.pieces, self.shares[portion : portion + 1])
+        return Batch(self.domain_read, self.bases, self.splits, self.term_sums[index : index + 1])
 
     def collected(self, frames: Sequence[pl.DataFrame], stop: Stop = never) -> dict[Base, Amounts]:
         """Return the amounts of every base from the collected frames."""
-        weighing = self.shares[0].weighing
-        found = Tallying(self.pieces.count)
-        for share, frame in zip(self.shares, frames, strict=True):
-            found.add(share.weighing, frame, stop)
+        group = self.term_sums[0].group
+        found = AmountTable(self.splits.count)
+        for of_term, frame in zip(self.term_sums, frames, strict=True):
+            found.add(of_term.group, frame, stop)
         return {
             base: Amounts(
                 base,
-                10**base.measure.places * weighing.denominators[position],
-                [found.amounts[position, tally] for tally in range(len(TALLIES[base.over_members]))],
-                self.pieces,
+                10**base.measure.places * group.denominators[position],
+                [found.amounts[position, accumulator] for accumulator in range(len(ACCUMULATORS[base.over_members]))],
+                self.splits,
             )
             for position, base in enumerate(self.bases)
         }
 
 
-class Tallying:
+class AmountTable:
     """Rows of piece, classes and aggregates on their way into amounts by base, tally, members and piece."""
 
-    def __init__(self, pieces: int) -> None:
-        self._pieces = pieces
+    def __init__(self, count: int) -> None:
+        self._count = count
         self.amounts: dict[tuple[int, int], dict[Members, list[Amount | None]]] = defaultdict(dict)
 
-    def add(self, weighing: Weighing, sums: pl.DataFrame, stop: Stop) -> None:
+    def add(self, group: BaseGroup, sums: pl.DataFrame, stop: Stop) -> None:
         """Add the rows of one frame."""
-        width = 1 + len(weighing.keys)
+        width = 1 + len(group.keys)
         columns = {name: place for place, name in enumerate(sums.columns)}
-        known: dict[tuple[int, ...], list[tuple[list[Amount | None], int, Counted]]] = {}
+        known: dict[tuple[int, ...], list[tuple[list[Amount | None], int, AccumulatorTarget]]] = {}
         for row in watched(sums.iter_rows(), stop):
             classes = row[1:width]
             counted = known.get(classes)
             if counted is None:
                 counted = known[classes] = [
-                    (self._by_piece(part), columns[part.column], part) for part in weighing.counted(classes)
+                    (self._by_interval(target), columns[target.column], target) for target in group.targets(classes)
                 ]
-            piece = row[0]
-            for by_piece, column, part in counted:
-                amount = row[column] * part.weight if part.weight is not None else frozenset(row[column])
-                so_far = by_piece[piece]
-                by_piece[piece] = amount if so_far is None else part.together(so_far, amount)
+            interval = row[0]
+            for by_interval, column, target in counted:
+                amount = row[column] * target.weight if target.weight is not None else frozenset(row[column])
+                so_far = by_interval[interval]
+                by_interval[interval] = amount if so_far is None else target.combine(so_far, amount)
 
-    def _by_piece(self, part: Counted) -> list[Amount | None]:
-        by_member = self.amounts[part.position, part.tally]
-        return by_member.setdefault(part.members, [None] * self._pieces)
+    def _by_interval(self, target: AccumulatorTarget) -> list[Amount | None]:
+        by_member = self.amounts[target.position, target.accumulator]
+        return by_member.setdefault(target.members, [None] * self._count)
 
 
 def batches(
-    view: View,
-    windows: Mapping[Base, Sequence[Window]],
+    domain_read: DomainRead,
+    windows: Mapping[Base, Sequence[DateWindow]],
     axes: Sequence[Axis],
     places: int,
     filters: Sequence[Filter],
@@ -184,82 +192,84 @@ def batches(
 ) -> list[Batch]:
     """Return the batches that answer some bases of a view, each over its windows."""
     bases = list(windows)
-    variants = [portion.part.variant for portion in view.portions]
+    variants = [term_span.term.variant for term_span in domain_read.term_spans]
     return [
-        batch_of(view, bases, alike, windows, reader)
-        for alike in weighings(bases, axes, places, filters, variants, reader)
+        batch_of(domain_read, bases, alike, windows, reader)
+        for alike in base_groups(bases, axes, places, filters, variants, reader)
     ]
 
 
 def batch_of(
-    view: View,
+    domain_read: DomainRead,
     bases: Sequence[Base],
-    alike: Sequence[Weighing],
-    windows: Mapping[Base, Sequence[Window]],
+    alike: Sequence[BaseGroup],
+    windows: Mapping[Base, Sequence[DateWindow]],
     reader: Reader,
 ) -> Batch:
     """Return one batch from the weighings of the same bases, one for each portion of a view."""
     own = tuple(bases[position] for position in alike[0].positions)
     read = {id(windows[base]): windows[base] for base in own}  # most bases share their list of windows
     distinct = list(dict.fromkeys(window for listed in read.values() for window in listed))
-    boundaries = [portion.days.first for portion in view.portions[1:]]
-    if own[0].over_time.rule is Rule.LAST_KNOWN:
-        pieces: Pieces = LastPieces.cut(distinct, boundaries, held_periods(view, own[0], distinct, reader))
+    boundaries = domain_read.boundaries
+    if own[0].over_time.rule is TimeRule.LAST_KNOWN:
+        splits: IntervalSplits = LastKnownSplits.cut(
+            distinct, boundaries, periods_with_rows(domain_read, own[0], distinct, reader)
+        )
     else:
-        pieces = Pieces(atoms(distinct, boundaries))
+        splits = IntervalSplits(split_intervals(distinct, boundaries))
     sums = [
-        portion_sums(view, portion, pieces.spans, weighing, reader)
-        for portion, weighing in zip(view.portions, alike, strict=True)
+        sums_of_term(domain_read, term_span, splits.spans, group, reader)
+        for term_span, group in zip(domain_read.term_spans, alike, strict=True)
     ]
-    if isinstance(pieces, LastPieces):
-        leaves = reader.catalogue.leaves_of(view.domain)
-        sums = last_of_each_leaf(sums, leaves, pieces)
-    shares = (Share(weighing, by_class(frame, weighing)) for frame, weighing in zip(sums, alike, strict=True))
-    return Batch(view, own, pieces, tuple(shares))
+    if isinstance(splits, LastKnownSplits):
+        leaves = reader.catalogue.leaves_of(domain_read.domain)
+        sums = last_known_sums(sums, leaves, splits)
+    by_class = (TermSums(group, sum_by_class(frame, group)) for frame, group in zip(sums, alike, strict=True))
+    return Batch(domain_read, own, splits, tuple(by_class))
 
 
-def portion_sums(
-    view: View, portion: Portion, pieces: Sequence[Span], weighing: Weighing, reader: Reader
+def sums_of_term(
+    domain_read: DomainRead, term_span: TermSpan, splits: Sequence[Span], group: BaseGroup, reader: Reader
 ) -> pl.LazyFrame:
     """Return the sums of one portion on its own pieces: by piece and by the codes its rows must be told apart by."""
-    keys = weighing.keys
-    if weighing.bases[0].counted:
-        keys = tuple(dict.fromkeys((*keys, weighing.bases[0].counted)))
-    if weighing.bases[0].over_time.rule is Rule.LAST_KNOWN:
-        keys = tuple(sorted({*keys, *reader.catalogue.leaves_of(view.domain)}))
-    return own_sums(view, portion, pieces, keys, weighing.aggregates, weighing.cut, reader)
+    keys = group.keys
+    if group.bases[0].counted:
+        keys = tuple(dict.fromkeys((*keys, group.bases[0].counted)))
+    if group.bases[0].over_time.rule is TimeRule.LAST_KNOWN:
+        keys = tuple(sorted({*keys, *reader.catalogue.leaves_of(domain_read.domain)}))
+    return term_aggregates(domain_read, term_span, splits, keys, group.aggregates, group.cut, reader)
 
 
-def own_sums(
-    view: View,
-    portion: Portion,
-    pieces: Sequence[Span],
+def term_aggregates(
+    domain_read: DomainRead,
+    term_span: TermSpan,
+    splits: Sequence[Span],
     keys: tuple[str, ...],
     aggregates: tuple[Aggregate, ...],
     cut: Cell,
     reader: Reader,
 ) -> pl.LazyFrame:
     """Return aggregates of one portion on its own pieces, numbered among all, by some keys inside a cut."""
-    own = [place for place, piece in enumerate(pieces) if portion.days.holds(piece.first)]
+    own = [place for place, interval in enumerate(splits) if term_span.days.holds(interval.first)]
     before = own[0] if own else 0
     asked = Slice(
-        domain=view.domain,
-        scenario=portion.part.scenario.id,
-        spans=tuple(pieces[place] for place in own),
+        domain=domain_read.domain,
+        scenario=term_span.term.scenario.id,
+        spans=tuple(splits[place] for place in own),
         keys=keys,
         aggregates=aggregates,
     )
-    sums = reader.sums(asked, cut, view.shared)
+    sums = reader.sums(asked, cut, domain_read.shared)
     return sums.with_columns(pl.col(SPAN) + before) if before else sums
 
 
-def by_class(sums: pl.LazyFrame, weighing: Weighing) -> pl.LazyFrame:
+def sum_by_class(sums: pl.LazyFrame, group: BaseGroup) -> pl.LazyFrame:
     """Return sums by the classes of their keys instead of their codes."""
-    counted = weighing.bases[0].counted
-    made = [getattr(pl.col(part.column), part.how.value)() for part in weighing.aggregates] + [pl.col(ROWS).sum()]
+    counted = group.bases[0].counted
+    made = [getattr(pl.col(part.column), part.how.value)() for part in group.aggregates] + [pl.col(ROWS).sum()]
     if counted:
         sums = sums.with_columns(pl.col(counted).alias(VALUE))
         made.append(pl.col(VALUE).unique())
-    if not weighing.keys and not counted and weighing.bases[0].over_time.rule is not Rule.LAST_KNOWN:
+    if not group.keys and not counted and group.bases[0].over_time.rule is not TimeRule.LAST_KNOWN:
         return sums
-    return sums.with_columns(weighing.class_columns).group_by(SPAN, *weighing.keys).agg(made)
+    return sums.with_columns(group.class_columns).group_by(SPAN, *group.keys).agg(made)

@@ -16,12 +16,12 @@ from engine.model.members.member_sets import NULL_CODE
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side, Variance
 from engine.model.scope import UNASSIGNED
-from engine.plans.figures import FigurePlan, Figures, Reading
-from engine.plans.measure import Batch, own_sums
+from engine.plans.figures import ColumnRead, FigurePlan, Figures
+from engine.plans.measure import Batch, term_aggregates
 from engine.plans.presence import Anchor
-from engine.plans.rows import Computed, Row
+from engine.plans.rows import FormulaExpression, Row
 from engine.plans.weights import BaseWeights, Members
-from engine.plans.windows import Pieces, atoms
+from engine.plans.windows import IntervalSplits, split_intervals
 
 # Noting: what should be said beside the figures of a plan.
 
@@ -29,16 +29,16 @@ from engine.plans.windows import Pieces, atoms
 def notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
     """Yield what should be said beside the figures of a plan."""
     yield from row_notes(plan)
-    for column, readings in zip(plan.query.columns, plan.columns, strict=True):
-        for reading in readings:
-            yield from side_notes(plan, reading)
-            yield from variant_notes(plan, reading.side)
-            yield from anchor_notes(plan, reading)
-            yield from close_notes(plan, figures, reading)
+    for column, column_reads in zip(plan.query.columns, plan.columns, strict=True):
+        for column_read in column_reads:
+            yield from window_notes(plan, column_read)
+            yield from variant_notes(plan, column_read.side)
+            yield from anchor_notes(plan, column_read)
+            yield from close_notes(plan, figures, column_read)
         if isinstance(column.reference, Variance):
-            yield from comparison_notes(plan, column.reference, *readings)
+            yield from comparison_notes(plan, column.reference, *column_reads)
         else:
-            yield from empty_notes(plan, readings[0])
+            yield from empty_notes(plan, column_reads[0])
 
 
 def row_notes(plan: FigurePlan) -> Iterator[Note]:
@@ -51,7 +51,7 @@ def row_notes(plan: FigurePlan) -> Iterator[Note]:
             continue
         why = availability.why_not(row.expression) or availability.why_not_by_time(row.expression)
         by_member = availability.why_not_by_member(row.expression)
-        if isinstance(row.expression, Computed) and (why or by_member):
+        if isinstance(row.expression, FormulaExpression) and (why or by_member):
             reasons["not_computable", why or by_member or "", availability.operand(row.expression)].append(row.key)
         elif why:
             reasons["unavailable", why, ""].append(row.key)
@@ -65,9 +65,9 @@ def row_notes(plan: FigurePlan) -> Iterator[Note]:
         yield Note.of("aggregate", domain=domain, dimensions=dimensions, lines=quoted(lines, NAMED))
 
 
-def side_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
+def window_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield what a shifted view does to the range, and what cannot be asked in its window."""
-    side, asked, calendar = reading.side, plan.query.asked, plan.reader.catalogue.calendar
+    side, asked, calendar = column_read.side, plan.query.asked, plan.reader.catalogue.calendar
     window = side.window(calendar, asked)
     if side.shifts and window is None:
         yield Note.of("no_window", scenario=side.key, period=asked.label)
@@ -79,9 +79,9 @@ def side_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
         yield Note.of("leap_period", scenario=side.key, periods=quoted(lost, NAMED))
     for domain in plan.query.domains:
         grains = {asked.grain, *(period.grain for period in plan.times[:1])}
-        if all(map(domain.carries, grains)) and not plan.availability.carries(domain.key, reading.windows[-1]):
+        if all(map(domain.carries, grains)) and not plan.availability.carries(domain.key, column_read.windows[-1]):
             lines = [row.key for row in plan.rows if domain.key in domains_of(row)]
-            reason = f"{domain.key} is held by {domain.grain.value}, and {side.key} is {reading.windows[-1].label}"
+            reason = f"{domain.key} is held by {domain.grain.value}, and {side.key} is {column_read.windows[-1].label}"
             yield Note.of("unavailable", lines=quoted(lines, NAMED), reason=reason)
 
 
@@ -93,7 +93,7 @@ def domains_of(row: Row) -> set[str]:
 def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
     """Yield the domains that an adjustment of a variant cannot touch."""
     dimensions = plan.reader.dimensions
-    for adjustment in (known for part in side.parts if part.variant for known in part.variant.adjustments):
+    for adjustment in (known for term in side.terms if term.variant for known in term.variant.adjustments):
         if not all(cut.dimension in dimensions for cut in adjustment.where):
             continue  # it touches nothing that may be seen
         for domain in plan.query.domains:
@@ -112,25 +112,25 @@ def balances(plan: FigurePlan) -> list[Base]:
     return list(closing.values())
 
 
-def anchors(plan: FigurePlan, reading: Reading) -> list[tuple[Base, Anchor]]:
+def anchors(plan: FigurePlan, column_read: ColumnRead) -> list[tuple[Base, Anchor]]:
     """Return where each stock group closes, for the total column of a reading."""
     found = []
     for base in balances(plan):
-        anchor = plan.reads.anchor(reading.view(base.domain), base, reading.windows[-1])
+        anchor = plan.window_resolver.anchor(column_read.domain_read(base.domain), base, column_read.windows[-1])
         if anchor is not None:
             found.append((base, anchor))
     return found
 
 
-def anchor_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
+def anchor_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield at which date the balances of a reading stand, and whether they stand at several."""
-    found = anchors(plan, reading)
+    found = anchors(plan, column_read)
     for base, anchor in found:
         yield Note.of(
             "anchor",
             domain=base.domain,
             group=anchor.group.key,
-            scenario=reading.side.key,
+            scenario=column_read.side.key,
             anchor=anchor.period.code,
         )
     closing = [(base, anchor) for base, anchor in found if not base.over_time.opening]
@@ -141,15 +141,17 @@ def anchor_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
         )
 
 
-def close_notes(plan: FigurePlan, figures: Figures, reading: Reading) -> Iterator[Note]:
+def close_notes(plan: FigurePlan, figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the members that have rows in the range and none at the close, of any balance that closes there."""
-    closing = [(base, anchor) for base, anchor in anchors(plan, reading) if plan.axes and not base.over_time.opening]
-    for known, anchor in closing:
+    closing = [
+        (base, anchor) for base, anchor in anchors(plan, column_read) if plan.axes and not base.over_time.opening
+    ]
+    for known, anchor in closing if plan.axes else ():
         across = plan.availability.across[known.domain]
         late: set[Members] = set()
         for base in plan.bases:
             if (base.domain, base.over_time, base.stock_group) == (known.domain, known.over_time, known.stock_group):
-                late |= late_members(figures, base, reading, anchor)
+                late |= late_members(figures, base, column_read, anchor)
         masked = (plan.availability.masked(known.domain, members) for members in figures.members)
         names = [
             "/".join(str(member) for member in members if member is not None)
@@ -163,23 +165,26 @@ def close_notes(plan: FigurePlan, figures: Figures, reading: Reading) -> Iterato
             )
 
 
-def late_members(figures: Figures, base: Base, reading: Reading, anchor: Anchor) -> set[Members]:
+def late_members(figures: Figures, base: Base, column_read: ColumnRead, anchor: Anchor) -> set[Members]:
     """Return the members, as a domain knows them, of which a balance has rows in the range and none at its close."""
-    held = figures.amounts[reading.view(base.domain), base]
+    held = figures.amounts[column_read.domain_read(base.domain), base]
     members = list(held.members)
-    found = held.figures((reading.windows[-1], anchor.window), [(known, at) for at in (0, 1) for known in members])
+    found = held.figures((column_read.windows[-1], anchor.window), [(known, at) for at in (0, 1) for known in members])
     by_member = zip(members, found[: len(members)], found[len(members) :], strict=True)
     return {known for known, ever, at_close in by_member if at_close is Nothing.MISSING and ever is not Nothing.MISSING}
 
 
-def comparison_notes(plan: FigurePlan, variance: Variance, a: Reading, b: Reading) -> Iterator[Note]:
+def comparison_notes(plan: FigurePlan, variance: Variance, a: ColumnRead, b: ColumnRead) -> Iterator[Note]:
     """Yield whether two sides cover and show the same."""
     grain = plan.query.asked.grain
     sides = f"{variance.a.key} and {variance.b.key}"
     if a.shared or b.shared:
         yield Note.of("scope_differs", sides=sides)
     for domain in dict.fromkeys(base.domain for base in plan.bases):
-        covered = [plan.presences.coverage(reading.view(domain), reading.windows[-1], grain) for reading in (a, b)]
+        covered = [
+            plan.presences.coverage(column_read.domain_read(domain), column_read.windows[-1], grain)
+            for column_read in (a, b)
+        ]
         if covered[0] != covered[1] and all(coverage.held for coverage in covered):
             first, second = covered
             yield Note.of(
@@ -192,28 +197,28 @@ def comparison_notes(plan: FigurePlan, variance: Variance, a: Reading, b: Readin
             )
     behind = [
         {
-            (base.domain, anchor.group.key): periods_behind(plan, reading, anchor)
-            for base, anchor in anchors(plan, reading)
+            (base.domain, anchor.group.key): periods_behind(plan, column_read, anchor)
+            for base, anchor in anchors(plan, column_read)
             if not base.over_time.opening
         }
-        for reading in (a, b)
+        for column_read in (a, b)
     ]
     for group, periods in behind[0].items():
         if behind[1].get(group, periods) != periods:
             yield Note.of("anchors_differ", anchors=f"{group[0]} ({group[1]}) of {sides}")
 
 
-def periods_behind(plan: FigurePlan, reading: Reading, anchor: Anchor) -> int:
+def periods_behind(plan: FigurePlan, column_read: ColumnRead, anchor: Anchor) -> int:
     """Return how many periods before the end of its window an anchor lies."""
-    last = plan.reader.catalogue.calendar.at(reading.windows[-1].last or anchor.period.last, anchor.group.grain)
+    last = plan.reader.catalogue.calendar.at(column_read.windows[-1].last or anchor.period.last, anchor.group.grain)
     return last.ordinal - anchor.period.ordinal if last else 0
 
 
-def empty_notes(plan: FigurePlan, reading: Reading) -> Iterator[Note]:
+def empty_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the domains that a scenario holds no rows of at all."""
-    ids = [part.scenario.id for part in reading.side.parts]
+    ids = [term.scenario.id for term in column_read.side.terms]
     for domain in plan.query.domains:
-        if plan.presences.of(reading.view(domain.key)).through() is None:
+        if plan.presences.of(column_read.domain_read(domain.key)).through() is None:
             yield Note.of("no_rows", scenario="+".join(ids), domain=domain.key)
 
 
@@ -230,13 +235,13 @@ class CurrencyRead:
     """Which currencies the rows of a batch have, by piece and by the codes that tell its bases apart."""
 
     batch: Batch
-    readings: tuple[Reading, ...]
-    pieces: Pieces
+    column_reads: tuple[ColumnRead, ...]
+    splits: IntervalSplits
     frames: tuple[pl.LazyFrame, ...]  # one for each portion of the view
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CurrencyUse:
     """The currencies behind a base in one reading, and whether some figure of it adds up several."""
 
     scenario: str
@@ -254,34 +259,40 @@ def currency_reads(plan: FigurePlan) -> tuple[CurrencyRead, ...]:
 
 def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
     """Return what must be read of one batch."""
-    view, weighing = batch.view, batch.shares[0].weighing
-    every = dict.fromkeys(reading for column in plan.columns for reading in column)
-    readings = tuple(reading for reading in every if reading.view(view.domain) == view)
-    bases = [base for base in batch.bases if base.measure.currency]
-    windows = dict.fromkeys(window for reading in readings for base in bases for window in plan.read(base, reading))
-    pieces = Pieces(atoms(windows, [portion.days.first for portion in view.portions[1:]]))
-    keys = tuple(dict.fromkeys((*(str(base.measure.currency) for base in bases), *weighing.keys)))
-    frames = (
-        own_sums(view, portion, pieces.spans, keys, (), share.weighing.cut, plan.reader).select(SPAN, *keys).unique()
-        for portion, share in zip(view.portions, batch.shares, strict=True)
+    domain_read, group = batch.domain_read, batch.term_sums[0].group
+    every = dict.fromkeys(column_read for column in plan.columns for column_read in column)
+    column_reads = tuple(
+        column_read for column_read in every if column_read.domain_read(domain_read.domain) == domain_read
     )
-    return CurrencyRead(batch, readings, pieces, tuple(frames))
+    bases = [base for base in batch.bases if base.measure.currency]
+    windows = dict.fromkeys(
+        window for column_read in column_reads for base in bases for window in plan.base_windows(base, column_read)
+    )
+    splits = IntervalSplits(split_intervals(windows, domain_read.boundaries))
+    keys = tuple(dict.fromkeys((*(str(base.measure.currency) for base in bases), *group.keys)))
+    frames = (
+        term_aggregates(domain_read, term_span, splits.spans, keys, (), of_term.group.cut, plan.reader)
+        .select(SPAN, *keys)
+        .unique()
+        for term_span, of_term in zip(domain_read.term_spans, batch.term_sums, strict=True)
+    )
+    return CurrencyRead(batch, column_reads, splits, tuple(frames))
 
 
 def currency_notes(
     plan: FigurePlan, reads: Sequence[CurrencyRead], collected: Sequence[Sequence[pl.DataFrame]]
 ) -> Iterator[Note]:
     """Yield which lines add up amounts in several currencies, or hold them in one that is not that of the books."""
-    found: dict[Base, list[Held]] = defaultdict(list)
+    found: dict[Base, list[CurrencyUse]] = defaultdict(list)
     for read, frames in zip(reads, collected, strict=True):
-        for base, held in held_by_base(plan, read, pl.concat(frames)):
+        for base, held in currencies_by_base(plan, read, pl.concat(frames)):
             found[base].append(held)
-    lines: dict[Held, dict[str, None]] = defaultdict(dict)
+    lines: dict[CurrencyUse, dict[str, None]] = defaultdict(dict)
     for row in plan.rows if found else ():
         for held in (held for base in row.expression.bases for held in found[base]) if row.expression else ():
             lines[held][row.key] = None
     for held, keys in lines.items():
-        currencies = named(held, plan.reader)
+        currencies = currency_ids(held, plan.reader)
         about = {
             "lines": first_of(list(keys), NAMED),
             "scenario": held.scenario,
@@ -289,31 +300,31 @@ def currency_notes(
         }
         if held.mixed:
             yield Note.of("mixed_currency", **about, dimension=held.dimension)
-        elif not all(is_own(held, member, plan.reader) for member in currencies):
+        elif not all(is_books_currency(held, member, plan.reader) for member in currencies):
             yield Note.of("foreign_currency", **about)
 
 
-def held_by_base(plan: FigurePlan, read: CurrencyRead, rows: pl.DataFrame) -> Iterator[tuple[Base, Held]]:
+def currencies_by_base(plan: FigurePlan, read: CurrencyRead, rows: pl.DataFrame) -> Iterator[tuple[Base, CurrencyUse]]:
     """Yield the currencies of each base and reading: of the last window that has several, else of all."""
-    weighing = read.batch.shares[0].weighing
-    for base, weights in zip(read.batch.bases, weighing.weights, strict=True):
+    group = read.batch.term_sums[0].group
+    for base, weights in zip(read.batch.bases, group.weights, strict=True):
         dimension = base.measure.currency
         if dimension is None:
             continue
-        by_piece: dict[int, set[int]] = defaultdict(set)
-        for piece, code in counted(rows, weights).select(SPAN, dimension).unique().iter_rows():
-            by_piece[piece].add(code)
-        for reading in read.readings:
+        by_interval: dict[int, set[int]] = defaultdict(set)
+        for interval, code in rows_of_base(rows, weights).select(SPAN, dimension).unique().iter_rows():
+            by_interval[interval].add(code)
+        for column_read in read.column_reads:
             by_window = [
-                Codes().union(*(by_piece.get(piece, ()) for piece in read.pieces.of(window)))
-                for window in plan.read(base, reading)
+                Codes().union(*(by_interval.get(interval, ()) for interval in read.splits.of(window)))
+                for window in plan.base_windows(base, column_read)
             ]
             several = next((codes for codes in reversed(by_window) if len(codes) > 1), None)
             if codes := several or Codes().union(*by_window):
-                yield base, Held(reading.side.key, dimension, codes, mixed=several is not None)
+                yield base, CurrencyUse(column_read.side.key, dimension, codes, mixed=several is not None)
 
 
-def counted(rows: pl.DataFrame, weights: BaseWeights) -> pl.DataFrame:
+def rows_of_base(rows: pl.DataFrame, weights: BaseWeights) -> pl.DataFrame:
     """Return the rows that count in a base; leaves that are no column count alike in every base, or nowhere."""
     inside = [
         pl.col(leaf).is_in(
@@ -325,13 +336,13 @@ def counted(rows: pl.DataFrame, weights: BaseWeights) -> pl.DataFrame:
     return rows.filter(inside) if inside else rows
 
 
-def named(held: Held, reader: Reader) -> list[str]:
+def currency_ids(held: CurrencyUse, reader: Reader) -> list[str]:
     """Return the ids of currencies, the unassigned last."""
     ids = list(reader.members(held.dimension).among(held.codes - {NULL_CODE}))
     return [*ids, UNASSIGNED] if NULL_CODE in held.codes else ids
 
 
-def is_own(held: Held, member: str, reader: Reader) -> bool:
+def is_books_currency(held: CurrencyUse, member: str, reader: Reader) -> bool:
     """Tell whether a currency is that of the books, by its id or by the code it is known by; or none at all."""
     code = None if member == UNASSIGNED else reader.members(held.dimension).code(member)
     return member == UNASSIGNED or reader.catalogue.currency in (member, code)

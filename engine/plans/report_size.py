@@ -56,15 +56,15 @@ def combinations_held(plan: FigurePlan, most: int) -> int:
 
 def combinations(plan: FigurePlan) -> Iterator[Members]:
     """Yield the combinations of members that hold rows, as often as they are met."""
-    shares = (share for batch in plan.batches for share in batch.shares)
-    for share in shares:
-        if len(share.weighing.axes) < len(plan.axes):
+    for term_sums in (of_term for batch in plan.batches for of_term in batch.term_sums):
+        group = term_sums.group
+        if len(group.axes) < len(plan.axes):
             continue  # its domain lacks a dimension, so that it holds no whole combination
         plan.stop()
-        held = share.sums.select(share.weighing.keys).unique().collect(engine="in-memory")
+        held = term_sums.sums.select(group.keys).unique().collect(engine="in-memory")
         for classes in watched(held.iter_rows(), plan.stop):
-            parts = share.weighing.counted(classes)
-            yield from (part.members for part in parts if None not in part.members)  # None: the total
+            targets = group.targets(classes)
+            yield from (target.members for target in targets if None not in target.members)  # None: the total
 
 
 def too_many(plan: FigurePlan) -> BadArguments:

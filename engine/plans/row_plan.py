@@ -8,56 +8,65 @@ from operator import or_
 import polars as pl
 
 from engine.books.reader import Reader
-from engine.model.aggregation import OverMembers, Rule
+from engine.model.aggregation import MemberAggregation, TimeRule
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import ROW_COUNT, Base, Metric
 from engine.model.errors import BadArguments, DimensionUnavailable, GrainUnavailable, UnknownName
 from engine.model.exact import ONE, Exact
 from engine.model.fact_store import DATE, RowSlice
 from engine.model.formulas import Constant, Formula, Operand, Product, Quotient, Sum
-from engine.model.scenarios import ALL_DAYS, Portion, Side
-from engine.model.scope import NOTHING, Allowed, Cell, CodeSet
+from engine.model.scenarios import ALL_DAYS, Side, TermSpan
+from engine.model.scope import NOTHING, Cell, CodeSet, Conjunction
 from engine.plans.availability import why_not_weighed
-from engine.plans.measure import PERIOD, Batch, LastPieces, batches, held_periods, last_of_each_leaf, portion_sums
-from engine.plans.presence import Presences, Reads
-from engine.plans.rows import Computed, Expression, Measured, of_metric, statement_rows
-from engine.plans.weighing import weighings
+from engine.plans.base_groups import base_groups
+from engine.plans.measure import (
+    PERIOD,
+    Batch,
+    LastKnownSplits,
+    batches,
+    last_known_sums,
+    periods_with_rows,
+    sums_of_term,
+)
+from engine.plans.presence import Presences, WindowResolver
+from engine.plans.rows import Expression, FormulaExpression, MeasureExpression, metric_expression, statement_rows
 from engine.plans.weights import BaseWeights, base_weights, factors_of
-from engine.plans.windows import View, Window, atoms, moved
+from engine.plans.windows import DateWindow, DomainRead, shifted_window, split_intervals
 from engine.queries.rows import LineReference, RowQuery
 
 # Linear figures: those whose rows each contribute an amount of their own, and the operands of those that are none.
 
 
-TOGETHER = (Rule.SUM, Rule.CLOSING, Rule.TO_DATE)  # rules whose rows can be told apart beside others'
+TOGETHER = (TimeRule.SUM, TimeRule.CLOSING, TimeRule.TO_DATE)  # rules whose rows can be told apart beside others'
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class LinearTerm:
     """A base and how often it counts."""
 
     coefficient: Exact
     base: Base
 
 
-def terms_of(expression: Expression) -> tuple[Term, ...] | None:
+def terms_of(expression: Expression) -> tuple[LinearTerm, ...] | None:
     """Return what rows of one domain make a figure; None where no row's own contribution does.
 
     A measured figure is one term, however it adds up. A formula is linear if it adds up sums of one domain.
     """
-    if isinstance(expression, Measured):
-        return (Term(ONE, expression.base),)
+    if isinstance(expression, MeasureExpression):
+        return (LinearTerm(ONE, expression.base),)
     found = linear(expression.formula, expression)
     if found is None or len({term.base.domain for term in found}) > 1:
         return None
     adds_up = (
-        term.base.over_members in (OverMembers.SUM, OverMembers.COUNT) and term.base.over_time.rule in TOGETHER
+        term.base.over_members in (MemberAggregation.SUM, MemberAggregation.COUNT)
+        and term.base.over_time.rule in TOGETHER
         for term in found
     )
     return tuple(found) if all(adds_up) else None
 
 
-def linear(formula: Formula, expression: Computed) -> list[Term] | None:
+def linear(formula: Formula, expression: FormulaExpression) -> list[LinearTerm] | None:
     """Return the terms that a formula adds up, None where it does more than that."""
     match formula:
         case Operand(name=name):
@@ -67,7 +76,7 @@ def linear(formula: Formula, expression: Computed) -> list[Term] | None:
             if any(part is None for _, part in found):
                 return None
             return [
-                Term(-term.coefficient if subtracted else term.coefficient, term.base)
+                LinearTerm(-term.coefficient if subtracted else term.coefficient, term.base)
                 for subtracted, part in found
                 for term in part or ()
             ]
@@ -82,18 +91,18 @@ def linear(formula: Formula, expression: Computed) -> list[Term] | None:
     return None
 
 
-def terms_within(expression: Expression) -> list[Term] | None:
+def terms_within(expression: Expression) -> list[LinearTerm] | None:
     """Return the terms of a part of a formula."""
-    if isinstance(expression, Measured):
-        return [Term(ONE, expression.base)]
+    if isinstance(expression, MeasureExpression):
+        return [LinearTerm(ONE, expression.base)]
     return linear(expression.formula, expression)
 
 
-def times(terms: list[Term] | None, factor: Exact | None) -> list[Term] | None:
+def times(terms: list[LinearTerm] | None, factor: Exact | None) -> list[LinearTerm] | None:
     """Return terms that count more often."""
     if terms is None or factor is None:
         return None
-    return [Term(term.coefficient * factor, term.base) for term in terms]
+    return [LinearTerm(term.coefficient * factor, term.base) for term in terms]
 
 
 def operands_of(expression: Expression) -> Iterator[Expression]:
@@ -107,7 +116,7 @@ def operands_of(expression: Expression) -> Iterator[Expression]:
 
 def parts_of(expression: Expression) -> Iterator[Expression]:
     """Yield the linear figures below a formula, as often as they stand there."""
-    for part in expression.parts.values() if isinstance(expression, Computed) else ():
+    for part in expression.parts.values() if isinstance(expression, FormulaExpression) else ():
         if terms_of(part) is not None:
             yield part
         else:
@@ -121,11 +130,11 @@ def parts_of(expression: Expression) -> Iterator[Expression]:
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class WeightedTerm:
     """A term of the figure: on which days it counts rows, and what their leaves weigh."""
 
-    term: Term
-    window: Window
+    term: LinearTerm
+    window: DateWindow
     weights: BaseWeights
 
     @property
@@ -136,7 +145,9 @@ class Counting:
     @property
     def cell(self) -> Cell:
         """The leaves it counts."""
-        return Cell.of([Allowed.of({leaf: CodeSet(frozenset(codes)) for leaf, codes in self.weights.by_leaf.items()})])
+        return Cell.of(
+            [Conjunction.of({leaf: CodeSet(frozenset(codes)) for leaf, codes in self.weights.by_leaf.items()})]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,35 +173,35 @@ class RowPlan:
         return self.named.expression if self.named else None
 
     @cached_property
-    def view(self) -> View:
+    def domain_read(self) -> DomainRead:
         """The view whose figure the rows make."""
-        return View(self.query.domain.key, self.side.portions(self.query.domain.key), self.query.compared)
+        return DomainRead(self.query.domain.key, self.side.term_spans(self.query.domain.key), self.query.compared)
 
     @property
-    def portion(self) -> Portion:
+    def term_span(self) -> TermSpan:
         """The days of the view that are read of this scenario."""
-        return self.view.portions[self.query.part]
+        return self.domain_read.term_spans[self.query.term_index]
 
     @cached_property
-    def window(self) -> Window:
+    def window(self) -> DateWindow:
         """The days asked for, as the view reads them."""
         if self.query.period is None:
-            return Window((ALL_DAYS,), "all periods")
-        return moved(self.side, self.query.selected, self.reader.catalogue.calendar)
+            return DateWindow((ALL_DAYS,), "all periods")
+        return shifted_window(self.side, self.query.selected, self.reader.catalogue.calendar)
 
     @cached_property
-    def counting(self) -> tuple[Counting, ...]:
+    def weighted_terms(self) -> tuple[WeightedTerm, ...]:
         """The terms of the figure; where none is named, every row once."""
         domain = self.query.domain
-        terms = [Term(ONE, Base(domain=domain.key, measure=ROW_COUNT))]
+        terms = [LinearTerm(ONE, Base(domain=domain.key, measure=ROW_COUNT))]
         if self.expression is not None:
             terms = list(terms_of(self.expression) or ())
-        factors = factors_of(self.portion.part.variant, domain, self.reader)
-        reads = Reads(Presences(self.reader))
+        factors = factors_of(self.term_span.term.variant, domain, self.reader)
+        resolver = WindowResolver(Presences(self.reader))
         return tuple(
-            Counting(
+            WeightedTerm(
                 term,
-                reads.window(self.view, term.base, self.window),
+                resolver.window(self.domain_read, term.base, self.window),
                 base_weights(term.base, self.reader, self.query.filters, (), factors),
             )
             for term in terms
@@ -206,67 +217,69 @@ class RowPlan:
 
     def frames(self) -> Iterator[pl.LazyFrame]:
         """Yield the rows, piece by piece, in order."""
-        if any(counting.base.over_time.rule is Rule.LAST_KNOWN for counting in self.counting):
-            yield from self.last_known_frames(self.counting[0])
+        if any(weighted_term.base.over_time.rule is TimeRule.LAST_KNOWN for weighted_term in self.weighted_terms):
+            yield from self.last_known_frames(self.weighted_terms[0])
             return
         if self.query.undated:
-            yield self.rows(None, self.counting).filter(pl.col(DATE).is_null())
+            yield self.rows(None, self.weighted_terms).filter(pl.col(DATE).is_null())
             return
         if self.query.period is None and self.expression is None:
-            yield self.rows(None, self.counting)
+            yield self.rows(None, self.weighted_terms)
             return
-        windows = [counting.window for counting in self.counting]
-        for piece in atoms(windows, [portion.days.first for portion in self.view.portions[1:]]):
+        windows = [weighted_term.window for weighted_term in self.weighted_terms]
+        for interval in split_intervals(windows, self.domain_read.boundaries):
             counted = [
-                counting for counting in self.counting if any(span.holds(piece.first) for span in counting.window.spans)
+                term for term in self.weighted_terms if any(span.holds(interval.first) for span in term.window.spans)
             ]
-            if self.portion.days.holds(piece.first):
-                yield self.rows(piece, counted)
+            if self.term_span.days.holds(interval.first):
+                yield self.rows(interval, counted)
 
-    def rows(self, span: Span | None, counted: Sequence[Counting]) -> pl.LazyFrame:
+    def rows(self, span: Span | None, counted: Sequence[WeightedTerm]) -> pl.LazyFrame:
         """Return the rows of some days that some terms count."""
         asked = RowSlice(
             domain=self.query.domain.key,
-            scenario=self.portion.part.scenario.id,
+            scenario=self.term_span.term.scenario.id,
             span=span,
             columns=self.columns,
             limit=None,
         )
-        cell = reduce(or_, (counting.cell for counting in counted), NOTHING)
+        cell = reduce(or_, (weighted_term.cell for weighted_term in counted), NOTHING)
         return self.reader.rows(asked, cell, self.query.compared)
 
-    def last_known_frames(self, counting: Counting) -> Iterator[pl.LazyFrame]:
+    def last_known_frames(self, weighted_term: WeightedTerm) -> Iterator[pl.LazyFrame]:
         """Yield the rows of the last period of each leaf cell."""
-        variants = [portion.part.variant for portion in self.view.portions]
-        (alike,) = weighings([counting.base], (), 0, self.query.filters, variants, self.reader)
-        windows = [counting.window]
-        boundaries = [portion.days.first for portion in self.view.portions[1:]]
-        pieces = LastPieces.cut(windows, boundaries, held_periods(self.view, counting.base, windows, self.reader))
+        variants = [term_span.term.variant for term_span in self.domain_read.term_spans]
+        (alike,) = base_groups([weighted_term.base], (), 0, self.query.filters, variants, self.reader)
+        windows = [weighted_term.window]
+        boundaries = self.domain_read.boundaries
+        splits = LastKnownSplits.cut(
+            windows, boundaries, periods_with_rows(self.domain_read, weighted_term.base, windows, self.reader)
+        )
         sums = [
-            portion_sums(self.view, portion, pieces.spans, weighing, self.reader)
-            for portion, weighing in zip(self.view.portions, alike, strict=True)
+            sums_of_term(self.domain_read, term_span, splits.spans, group, self.reader)
+            for term_span, group in zip(self.domain_read.term_spans, alike, strict=True)
         ]
         leaves = self.reader.catalogue.leaves_of(self.query.domain.key)
-        last = last_of_each_leaf(sums, leaves, pieces)[self.query.part]
-        for place, piece in enumerate(pieces.spans):
-            if self.portion.days.holds(piece.first):
-                period = pl.lit(pieces.periods[place], pl.UInt32).alias(PERIOD)
-                rows = self.rows(piece, [counting]).with_columns(period)
+        last = last_known_sums(sums, leaves, splits)[self.query.term_index]
+        for place, interval in enumerate(splits.spans):
+            if self.term_span.days.holds(interval.first):
+                period = pl.lit(splits.periods[place], pl.UInt32).alias(PERIOD)
+                rows = self.rows(interval, [weighted_term]).with_columns(period)
                 yield rows.join(last, on=[*leaves, PERIOD], how="semi", maintain_order="left").drop(PERIOD)
 
     @cached_property
     def batches(self) -> tuple[Batch, ...]:
         """The sums that the terms of the figure make, over all rows."""
-        windows = {counting.base: [counting.window] for counting in self.counting}
-        whole = batches(self.view, windows, (), 0, self.query.filters, self.reader)
-        return tuple(batch.only(self.query.part) for batch in whole)
+        windows = {weighted_term.base: [weighted_term.window] for weighted_term in self.weighted_terms}
+        whole = batches(self.domain_read, windows, (), 0, self.query.filters, self.reader)
+        return tuple(batch.only(self.query.term_index) for batch in whole)
 
 
 def plan_rows(query: RowQuery, reader: Reader) -> RowPlan | None:
     """Return the plan of a query, None of a scenario that is not there; refuse figures that no rows add up to."""
     named = None if query.figure is None else figure_named(query.figure, reader)
     if named is not None:
-        refuse_what_no_rows_make(named.expression, query, reader)
+        refuse_underivable(named.expression, query, reader)
     if query.side is None:
         return None
     plan = RowPlan(query, reader, query.side, named)
@@ -288,7 +301,7 @@ def refuse_finer_window(plan: RowPlan) -> None:
 def figure_named(figure: Metric | LineReference, reader: Reader) -> NamedFigure:
     """Return the figure that a metric or a line is."""
     if isinstance(figure, Metric):
-        return NamedFigure(figure.label, of_metric(figure, reader))
+        return NamedFigure(figure.label, metric_expression(figure, reader))
     statement, line = figure.statement, figure.line
     rows = statement_rows(statement, reader)
     lines = {row.key: NamedFigure(row.label, row.expression) for row in rows if row.expression}
@@ -299,7 +312,7 @@ def figure_named(figure: Metric | LineReference, reader: Reader) -> NamedFigure:
     return lines[line]
 
 
-def refuse_what_no_rows_make(expression: Expression, query: RowQuery, reader: Reader) -> None:
+def refuse_underivable(expression: Expression, query: RowQuery, reader: Reader) -> None:
     """Refuse a figure that is of another source, is computed from others, or cannot be weighed."""
     terms = terms_of(expression)
     if terms is None:

@@ -20,7 +20,7 @@ from engine.model.catalogue import (
 )
 from engine.model.errors import Unavailable
 from engine.model.exact import ONE, Exact
-from engine.model.formulas import FigureType, Formula, Kind
+from engine.model.formulas import FigureKind, FigureType, Formula
 from engine.model.members.trees import RaggedNodes
 from engine.model.scope import OWN
 
@@ -28,7 +28,7 @@ from engine.model.scope import OWN
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasureExpression:
     """A figure read from the facts."""
 
     base: Base
@@ -43,7 +43,7 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Computed:
+class FormulaExpression:
     """A figure made of others."""
 
     formula: Formula
@@ -63,41 +63,41 @@ class Computed:
         return tuple(dict.fromkeys(base for part in self.parts.values() for base in part.bases))
 
 
-Expression = Measured | Computed
+Expression = MeasureExpression | FormulaExpression
 
 
-def of_metric(metric: Metric, reader: Reader) -> Expression:
+def metric_expression(metric: Metric, reader: Reader) -> Expression:
     """Return the expression of a metric, made once for each version of the books."""
-    return reader.worked_out(("expression", metric.key), lambda: make_expression(metric, reader))
+    return reader.worked_out(("expression", metric.key), lambda: new_metric_expression(metric, reader))
 
 
-def make_expression(metric: Metric, reader: Reader) -> Expression:
+def new_metric_expression(metric: Metric, reader: Reader) -> Expression:
     """Return a new expression of a metric."""
     if isinstance(metric.body, Base):
-        return Measured(metric.body, metric.type, metric.key, metric.key)
-    parts = {name: of_metric(reader.catalogue.metrics[name], reader) for name in metric.body.names}
-    return Computed(metric.body, parts, metric.type, metric.key, metric.key)
+        return MeasureExpression(metric.body, metric.type, metric.key, metric.key)
+    parts = {name: metric_expression(reader.catalogue.metrics[name], reader) for name in metric.body.names}
+    return FormulaExpression(metric.body, parts, metric.type, metric.key, metric.key)
 
 
-def of_node(line: RollupLine, node: str, name: str, statement: str) -> Measured:
+def node_expression(line: RollupLine, node: str, name: str, statement: str) -> MeasureExpression:
     """Return the expression of a node of a rollup line."""
-    return Measured(line.base_of(node), line.base.type, name, f"{statement}.{name}")
+    return MeasureExpression(line.base_of(node), line.base.type, name, f"{statement}.{name}")
 
 
-def of_line(line: Line, statement: Statement, reader: Reader) -> Expression | None:
+def line_expression(line: Line, statement: Statement, reader: Reader) -> Expression | None:
     """Return the expression of a statement's line, None of a header."""
     lines = {other.key: other for other in statement.lines}
     match line:
         case MetricLine(metric=metric):
-            return of_metric(reader.catalogue.metrics[metric], reader)
+            return metric_expression(reader.catalogue.metrics[metric], reader)
         case RollupLine():
-            return of_node(line, line.node, line.key, statement.key)
+            return node_expression(line, line.node, line.key, statement.key)
         case FormulaLine(formula=formula, type=figure, key=key):
             parts = {}
             for name in formula.names:
-                part = of_line(lines[name], statement, reader) if name in lines else None
-                parts[name] = part or of_metric(reader.catalogue.metrics[name], reader)
-            return Computed(formula, parts, figure, key, f"{statement.key}.{key}")
+                part = line_expression(lines[name], statement, reader) if name in lines else None
+                parts[name] = part or metric_expression(reader.catalogue.metrics[name], reader)
+            return FormulaExpression(formula, parts, figure, key, f"{statement.key}.{key}")
     return None
 
 
@@ -150,7 +150,7 @@ def line_rows(line: Line, statement: Statement, reader: Reader) -> Iterator[Row]
                 style=style,
                 favourable=line.favourable,
                 format=line.format,
-                expression=of_line(line, statement, reader),
+                expression=line_expression(line, statement, reader),
             )
 
 
@@ -163,7 +163,7 @@ def metric_row(metric: Metric, reader: Reader, *, key: str, label: str, style: S
         style=style,
         favourable=metric.favourable,
         format=metric.format,
-        expression=of_metric(metric, reader),
+        expression=metric_expression(metric, reader),
     )
 
 
@@ -179,7 +179,7 @@ def rollup_rows(line: RollupLine, statement: str, reader: Reader) -> Iterator[Ro
 
     def node_rows(node: str, level: int, good: Favourable, edge: Exact | None) -> Iterator[Row]:
         key = line.key if level == 0 else f"{line.dimension}.{node}"
-        expression = of_node(line, node, key, statement)
+        expression = node_expression(line, node, key, statement)
         yield Row(
             key=key,
             label=(line.label if level == 0 else None) or label_of(line.dimension, node, reader),
@@ -187,20 +187,20 @@ def rollup_rows(line: RollupLine, statement: str, reader: Reader) -> Iterator[Ro
             kind="own" if node.endswith(OWN) else "node" if edge is None or edge else "memo",
             style=line.style if level == 0 else Style.PLAIN,
             favourable=good,
-            format=Format.CURRENCY if expression.type.kind is Kind.MONEY else Format.NUMBER,
+            format=Format.CURRENCY if expression.type.kind is FigureKind.MONEY else Format.NUMBER,
             expression=expression,
             into_parent=edge,
         )
         if level < line.depth:
             for child in tree.children(node, visible.__contains__):
                 weight = ONE if child.endswith(OWN) else dict(tree.nodes[node].children)[child]
-                yield from node_rows(child, level + 1, turned_by(good, weight), weight)
+                yield from node_rows(child, level + 1, child_favourable(good, weight), weight)
 
     if line.node in visible:
         yield from node_rows(line.node, 0, line.favourable, None)
 
 
-def turned_by(good: Favourable, weight: Exact) -> Favourable:
+def child_favourable(good: Favourable, weight: Exact) -> Favourable:
     """Return the good direction of a child that counts with a weight into a node with one."""
     if not weight:
         return Favourable.NONE

@@ -42,7 +42,7 @@ class Axis:
         return common_denominator([*self.members.values(), self.total or {}])
 
     @cached_property
-    def alone(self) -> dict[int, "Classes"]:
+    def unrestricted_classes(self) -> dict[int, "LeafClasses"]:
         """The classes of so many codes where nothing else tells leaves apart, once they have been asked for."""
         return {}
 
@@ -127,12 +127,12 @@ def base_weights(
     Ids of the catalogue that are not loaded match nothing, as ids that may not be seen do; `tieout check` names them.
     """
     weights: dict[str, Leaves] = {}
-    weighing = {cut.dimension: cut for cut in base.where}
+    last_cuts = {cut.dimension: cut for cut in base.where}
     for cut in base.where:
         members = reader.members(cut.dimension)
         leaves = joined_leaves(members, filter(members.has, cut.ids))
-        multiply(weights, members.leaf, leaves if weighing[cut.dimension] is cut else dict.fromkeys(leaves, ONE))
-    hierarchies = frozenset(weighing)
+        multiply(weights, members.leaf, leaves if last_cuts[cut.dimension] is cut else dict.fromkeys(leaves, ONE))
+    hierarchies = frozenset(last_cuts)
     broken_down = {axis.key for axis in axes}
     for known in filters:
         if known.dimension.key in hierarchies or known.dimension.key in broken_down:
@@ -167,7 +167,7 @@ class LeafClass:
 
 
 @dataclass(frozen=True)
-class Classes:
+class LeafClasses:
     """The classes of one leaf dimension; class 0 counts nowhere."""
 
     leaf: str
@@ -175,19 +175,19 @@ class Classes:
     classes: Sequence[LeafClass]
 
     @classmethod
-    def of(cls, leaf: str, count: int, bases: Sequence[BaseWeights], axes: Sequence[Axis]) -> "Classes":
+    def of(cls, leaf: str, count: int, bases: Sequence[BaseWeights], axes: Sequence[Axis]) -> "LeafClasses":
         """Sort `count` leaf codes into classes."""
         here = [axis for axis in axes if axis.leaf == leaf]
         restricts = any(leaf in base.by_leaf for base in bases)
         adjusts = any(leaf in factor.leaves for factor in factors_in(bases))
         if restricts or adjusts or len(here) != 1:
             return cls.sorted(leaf, count, bases, here)
-        if count not in here[0].alone:
-            here[0].alone[count] = cls.sorted(leaf, count, bases, here)
-        return here[0].alone[count]
+        if count not in here[0].unrestricted_classes:
+            here[0].unrestricted_classes[count] = cls.sorted(leaf, count, bases, here)
+        return here[0].unrestricted_classes[count]
 
     @classmethod
-    def sorted(cls, leaf: str, count: int, bases: Sequence[BaseWeights], here: Sequence[Axis]) -> "Classes":
+    def sorted(cls, leaf: str, count: int, bases: Sequence[BaseWeights], here: Sequence[Axis]) -> "LeafClasses":
         """Sort codes by what the bases, their factors and the axes of their dimension make of them."""
         in_bases: dict[int, list[tuple[int, Exact]]] = defaultdict(list)
         restricting = False
@@ -253,7 +253,7 @@ def memberships(axis: Axis) -> Mapping[int, list[tuple[str, Exact]]]:
     return found
 
 
-def contributions(
+def class_contributions(
     found: Mapping[str, LeafClass], bases: Sequence[BaseWeights], axes: Sequence[Axis], places: int
 ) -> Iterator[tuple[int, Members, Exact, Exact]]:
     """Yield what rows of one combination of classes count as: base, members, weight and factor, totals included.

@@ -9,26 +9,31 @@ from itertools import pairwise
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, Period, PeriodRange, Span
-from engine.model.scenarios import Portion, Side
+from engine.model.scenarios import Side, TermSpan
 from engine.queries.values import Query
 
 # Views: what one column reads of a domain.
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class DomainRead:
     """A scenario of a domain, or two that are blended, inside what may be seen of them and of those compared."""
 
     domain: str
-    portions: tuple[Portion, ...]
+    term_spans: tuple[TermSpan, ...]
     shared: frozenset[str] = frozenset()
+
+    @property
+    def boundaries(self) -> list[date]:
+        """The first day of each term after the first."""
+        return [term_span.days.first for term_span in self.term_spans[1:]]
 
 
 # Windows: which days each column of each side reads.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Window:
+class DateWindow:
     """The days that one figure covers, ascending; none where its side has no such periods.
 
     Compared by identity: a plan makes each of its windows once.
@@ -40,7 +45,7 @@ class Window:
     grains: frozenset[Grain] = frozenset()  # of the codes that bound it
 
     @classmethod
-    def of(cls, runs: Sequence[PeriodRange]) -> "Window":
+    def of(cls, runs: Sequence[PeriodRange]) -> "DateWindow":
         """Return the window of some runs of periods, those that touch joined."""
         joined: list[Span] = []
         for run in sorted((run.span for run in runs), key=lambda span: span.first):
@@ -56,7 +61,7 @@ class Window:
         return self.spans[-1].last if self.spans else None
 
 
-NO_DAYS = Window((), "")
+EMPTY_WINDOW = DateWindow((), "")
 
 
 def time_columns(query: Query, calendar: Calendar) -> tuple[Period, ...]:
@@ -67,27 +72,27 @@ def time_columns(query: Query, calendar: Calendar) -> tuple[Period, ...]:
     return tuple(period for run in runs if run for period in calendar.periods(run))
 
 
-def windows_of(side: Side, query: Query, columns: Sequence[Period], calendar: Calendar) -> tuple[Window, ...]:
+def windows_of(side: Side, query: Query, columns: Sequence[Period], calendar: Calendar) -> tuple[DateWindow, ...]:
     """Return the window of each time column of a side, that of the total last.
 
     A column moves by its own code. A window that depends on the last period only has that of the last column for its
     total; other shifts move the range by its bounds.
     """
-    single = [moved(side, [PeriodRange(period, period)], calendar) for period in columns]
-    total = single[-1] if single and side.has_window else moved(side, query.selected, calendar)
+    single = [shifted_window(side, [PeriodRange(period, period)], calendar) for period in columns]
+    total = single[-1] if single and side.has_window else shifted_window(side, query.selected, calendar)
     return (*single, total)
 
 
-def moved(side: Side, runs: Sequence[PeriodRange], calendar: Calendar) -> Window:
+def shifted_window(side: Side, runs: Sequence[PeriodRange], calendar: Calendar) -> DateWindow:
     """Return some runs as a side reads them; a window depends on the last one only."""
     runs = runs[-1:] if side.has_window else runs
-    return Window.of([run for asked in runs if (run := side.window(calendar, asked))])
+    return DateWindow.of([run for asked in runs if (run := side.window(calendar, asked))])
 
 
 # Pieces: the days of some windows cut so that each piece lies wholly inside or outside of every window.
 
 
-class Pieces:
+class IntervalSplits:
     """The pieces that the sums of some windows are made by, ascending."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
@@ -98,7 +103,7 @@ class Pieces:
         """How many amounts there are of each base and member."""
         return len(self.spans)
 
-    def of(self, window: Window) -> Sequence[int]:
+    def of(self, window: DateWindow) -> Sequence[int]:
         """Return the positions of the pieces a window is made of."""
         found = self._known.get(window)
         if found is None:
@@ -111,25 +116,25 @@ class Pieces:
 
     @cached_property
     def _starts(self) -> list[date]:
-        return [piece.first for piece in self.spans]
+        return [interval.first for interval in self.spans]
 
     @cached_property
-    def _known(self) -> dict[Window, Sequence[int]]:
+    def _known(self) -> dict[DateWindow, Sequence[int]]:
         return {}
 
 
-def atoms(windows: Iterable[Window], boundaries: Sequence[date] = ()) -> tuple[Span, ...]:
+def split_intervals(windows: Iterable[DateWindow], boundaries: Sequence[date] = ()) -> tuple[Span, ...]:
     """Return the days of some windows cut into pieces, at some first days as well."""
     spans = {span for window in windows for span in window.spans}
     ordered = sorted(spans, key=lambda span: span.first)
     ends = {span.first.toordinal() for span in spans} | {span.last.toordinal() + 1 for span in spans}
     cuts = sorted(ends | {day.toordinal() for day in boundaries})
-    pieces = []
+    splits = []
     reach = ahead = 0
     for first, after in pairwise(cuts):
         while ahead < len(ordered) and ordered[ahead].first.toordinal() <= first:
             reach = max(reach, ordered[ahead].last.toordinal())
             ahead += 1
         if first <= reach:
-            pieces.append(Span(date.fromordinal(first), date.fromordinal(after - 1)))
-    return tuple(pieces)
+            splits.append(Span(date.fromordinal(first), date.fromordinal(after - 1)))
+    return tuple(splits)

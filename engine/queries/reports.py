@@ -11,10 +11,10 @@ from engine.books.reader import Reader
 from engine.model.catalogue import Dimension, Domain, Metric, Statement
 from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
 from engine.model.notes import Note
-from engine.model.requests import MetricRequest, ReportRequest, ScenarioAsked, StatementRequest
+from engine.model.requests import ColumnRequest, MetricRequest, ReportRequest, StatementRequest
 from engine.model.scenarios import resolve
 from engine.queries.filters import resolve_filters, select_periods, usable_dimension
-from engine.queries.values import Column, MetricQuery, Query, StatementQuery, resolve_range, resolve_time_axis
+from engine.queries.values import MetricQuery, Query, ScenarioColumn, StatementQuery, resolve_range, resolve_time_axis
 
 SCALES = (0, 3, 6, 9)
 MOST_DECIMALS = 12
@@ -113,12 +113,14 @@ def resolve_metrics(keys: Sequence[str], reader: Reader) -> tuple[Metric, ...]:
     return tuple(metrics)
 
 
-def resolve_columns(asked: Sequence[ScenarioAsked] | None, reader: Reader) -> tuple[tuple[Column, ...], list[Note]]:
+def resolve_columns(
+    asked: Sequence[ColumnRequest] | None, reader: Reader
+) -> tuple[tuple[ScenarioColumn, ...], list[Note]]:
     """Return the columns asked for, or the default ones; note the scenarios that are not there."""
     if asked is None:
         defaults = reader.catalogue.default.scenarios
         meant = [(resolve(key, reader.scenarios), alias or key) for key, alias in defaults]
-        columns = tuple(Column(reference, heading) for reference, heading in meant if reference)
+        columns = tuple(ScenarioColumn(reference, heading) for reference, heading in meant if reference)
         if not columns:
             raise BadArguments(
                 "Name the scenarios to show; these books have no default. list_scenarios lists them.",
@@ -142,16 +144,16 @@ def resolve_columns(asked: Sequence[ScenarioAsked] | None, reader: Reader) -> tu
         if reference is None:
             notes.append(Note.of("unknown_scenario", scenario=column.scenario[:100]))
         else:
-            found.append(Column(reference, column.alias or column.scenario))
+            found.append(ScenarioColumn(reference, column.alias or column.scenario))
     return tuple(found), notes
 
 
-def refuse_endless_blends(columns: Sequence[Column], domains: Sequence[Domain]) -> None:
+def refuse_endless_blends(columns: Sequence[ScenarioColumn], domains: Sequence[Domain]) -> None:
     """Refuse blends whose first scenario does not say how far it is closed."""
-    for side in (side for column in columns for side in column.reference.sides if len(side.parts) > 1):
+    for side in (side for column in columns for side in column.reference.sides if len(side.terms) > 1):
         for domain in domains:
             if side.boundary(domain.key) is None:
-                first, second = (part.key for part in side.parts)
+                first, second = (term.key for term in side.terms)
                 raise BadArguments(
                     f"{first}+{second} shows {first} through its last closed period, and {first} has no "
                     f"closed_through for {domain.key}. Ask for {first} and {second} in two columns.",

@@ -13,7 +13,7 @@ from engine.model.scenarios import Side, resolve, resolve_side
 from engine.model.scope import UNASSIGNED
 from engine.queries.filters import resolve_filters, select_periods
 from engine.queries.reports import refuse_endless_blends
-from engine.queries.values import Column, Filter, resolve_range
+from engine.queries.values import Filter, ScenarioColumn, resolve_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class RowQuery:
     domain: Domain
     scenario: str  # as it was asked for
     side: Side | None
-    part: int
+    term_index: int
     compared: frozenset[str]
     figure: Metric | LineReference | None
     written: str | None  # the figure as it was asked for
@@ -57,11 +57,11 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     plain = {key: ids for key, ids in asked.filters.items() if key not in INSPECTION_KEYS}
     undated = take_undated(plain, special.get("metric"), reader)
     filters = resolve_filters(plain, reader, [domain], inspecting=True)
-    side, part = resolve_view(asked.scenario_id, special.get("scenario"), reader)
+    side, term_index = resolve_view(asked.scenario_id, special.get("scenario"), reader)
     if side is None:
         notes.append(Note.of("unknown_scenario", scenario=asked.scenario_id[:100]))
-    elif len(side.parts) > 1:
-        refuse_endless_blends([Column(side, side.key)], [domain])
+    elif len(side.terms) > 1:
+        refuse_endless_blends([ScenarioColumn(side, side.key)], [domain])
     compared = asked.filters.get("compared_with", ())
     named = [compared] if isinstance(compared, str) else list(compared)
     notes += [Note.of("unknown_scenario", scenario=key[:100]) for key in named if key not in reader.scenarios]
@@ -71,7 +71,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         domain=domain,
         scenario=asked.scenario_id[:100],
         side=side,
-        part=part,
+        term_index=term_index,
         compared=frozenset(named) & reader.scenarios.keys(),
         figure=resolve_figure(special["metric"], reader) if "metric" in special else None,
         written=special.get("metric"),
@@ -136,27 +136,27 @@ def one(key: str, ids: str | Sequence[str]) -> str:
 
 def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side | None, int]:
     """Return the view that rows are read for and the place of their scenario in it; None of one that is not there."""
-    part = resolve_side(scenario, reader.scenarios)
-    if part is not None and (part.shifts or len(part.parts) > 1):
+    asked = resolve_side(scenario, reader.scenarios)
+    if asked is not None and (asked.shifts or len(asked.terms) > 1):
         raise BadArguments(
             f"scenario_id takes a scenario or scenario/variant, and {quoted([scenario])} is a view of some. Name the "
             "scenario, and the view in filters.scenario.",
             field="scenario_id",
             got=scenario,
             valid=reader.scenarios,
-            example={"scenario_id": part.parts[0].key, "filters": {"scenario": scenario}},
+            example={"scenario_id": asked.terms[0].key, "filters": {"scenario": scenario}},
         )
-    if part is None and resolve(scenario, reader.scenarios) is not None:
+    if asked is None and resolve(scenario, reader.scenarios) is not None:
         raise BadArguments(
             f"{quoted([scenario])} is a variance; inspect each side in a call of its own.",
             field="scenario_id",
             got=scenario,
             valid=reader.scenarios,
         )
-    if part is None or view is None:
-        return part, 0
+    if asked is None or view is None:
+        return asked, 0
     side = resolve_side(view, reader.scenarios)
-    if side is None or part.parts[0] not in side.parts:
+    if side is None or asked.terms[0] not in side.terms:
         raise BadArguments(
             f"filters.scenario {quoted([view])} is no view of {echo(scenario)}: a shifted view or a blend of which it "
             "is a part.",
@@ -164,7 +164,7 @@ def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side 
             got=view,
             example={"scenario_id": scenario, "filters": {"scenario": f"{scenario}@py"}},
         )
-    return side, side.parts.index(part.parts[0])
+    return side, side.terms.index(asked.terms[0])
 
 
 def resolve_period(asked: RowsRequest, reader: Reader, domain: Domain) -> PeriodRange | None:

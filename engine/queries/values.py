@@ -15,7 +15,7 @@ from engine.model.scenarios import Reference
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ScenarioColumn:
     """A scenario to show and its heading."""
 
     reference: Reference
@@ -50,7 +50,7 @@ class Query:
     """
 
     domains: tuple[Domain, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[ScenarioColumn, ...]
     asked: PeriodRange
     selected: tuple[PeriodRange, ...]
     filters: tuple[Filter, ...]

@@ -8,7 +8,7 @@ from typing import Any
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Favourable, Format, Style
 from engine.model.exact import Exact
-from engine.model.formulas import Figure, FigureType, Kind
+from engine.model.formulas import Figure, FigureKind, FigureType
 from engine.model.notes import Note
 from engine.model.scenarios import Reference, Side
 from engine.plans.freshness import Freshness
@@ -45,7 +45,7 @@ def style_of(reference: Reference) -> ScenarioStyle:
 
 def style_of_side(side: Side) -> ScenarioStyle:
     """Return the style of a side; of a blend, that of what it ends with."""
-    style = BY_KIND.get(side.parts[-1].scenario.kind.casefold(), ScenarioStyle.OTHER)
+    style = BY_KIND.get(side.terms[-1].scenario.kind.casefold(), ScenarioStyle.OTHER)
     is_earlier = any(not shift.is_window for shift in side.shifts)
     return ScenarioStyle.PRIOR_YEAR if style is ScenarioStyle.ACTUAL and is_earlier else style
 
@@ -148,13 +148,13 @@ class ReportData:
         if comparison is Comparison.SHARE:
             return "fraction"
         match line.type.kind:
-            case Kind.MONEY:
+            case FigureKind.MONEY:
                 return self.currency + (SCALED[self.scale] if scaled and line.type.additive else "")
-            case Kind.PRICE:
+            case FigureKind.PRICE:
                 return self.currency + EACH
-            case Kind.NUMBER if line.format is not Format.PERCENT:
+            case FigureKind.NUMBER if line.format is not Format.PERCENT:
                 return "number"
-            case Kind.RATIO if line.format is not Format.PERCENT:
+            case FigureKind.RATIO if line.format is not Format.PERCENT:
                 return "ratio"
         return "pp" if comparison is Comparison.VARIANCE else "fraction"
 
@@ -164,7 +164,7 @@ class ReportData:
 
     def is_scaled(self, line: Line, comparison: Comparison) -> bool:
         """Tell whether a figure is shown in the report's scale."""
-        is_money = line.type is not None and line.type.kind is Kind.MONEY and line.type.additive
+        is_money = line.type is not None and line.type.kind is FigureKind.MONEY and line.type.additive
         return is_money and comparison is not Comparison.SHARE
 
     def is_quotient(self, line: Line, comparison: Comparison) -> bool:

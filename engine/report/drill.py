@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from engine.model.scenarios import Reference, Side
 from engine.model.scope import ALL
-from engine.plans.figures import FigurePlan, Reading
+from engine.plans.figures import ColumnRead, FigurePlan
 from engine.plans.row_plan import operands_of, terms_of
 from engine.plans.rows import Expression, Row
 from engine.report.data import Drill, Member
@@ -37,7 +37,7 @@ def figure_drill(expression: Expression, plan: FigurePlan) -> Drill:
     return {"source_key": expression.bases[0].domain, "filters": {**whole, "metric": expression.reference}}
 
 
-def column_drill(reference: Reference, readings: Sequence[Reading], plan: FigurePlan) -> Drill:
+def column_drill(reference: Reference, readings: Sequence[ColumnRead], plan: FigurePlan) -> Drill:
     """Return the part of a scenario."""
     sides = [side for sign, reading in zip(SIGNS, readings, strict=False) for side in side_drills(sign, reading)]
     shared = joined(period_drill(readings, plan), common_filters(plan))
@@ -46,13 +46,13 @@ def column_drill(reference: Reference, readings: Sequence[Reading], plan: Figure
     return {**shared, "sides": sides}
 
 
-def side_drills(sign: str, reading: Reading) -> Iterator[Drill]:
+def side_drills(sign: str, reading: ColumnRead) -> Iterator[Drill]:
     """Yield what each scenario of a side brings, with the sign it counts with."""
     side = reading.side
-    view = {"scenario": side.key} if side.shifts or len(side.parts) > 1 else {}
+    view = {"scenario": side.key} if side.shifts or len(side.terms) > 1 else {}
     compared = {"compared_with": sorted(reading.shared)} if reading.shared else {}
-    for part in side.parts:
-        yield joined({"sign": sign, "scenario_id": part.key}, {"filters": {**view, **compared}})
+    for term in side.terms:
+        yield joined({"sign": sign, "scenario_id": term.key}, {"filters": {**view, **compared}})
 
 
 def joined(*parts: Drill) -> Drill:
@@ -62,7 +62,7 @@ def joined(*parts: Drill) -> Drill:
     return {**whole, "filters": filters} if filters else {key: part for key, part in whole.items() if key != "filters"}
 
 
-def period_drill(readings: Sequence[Reading], plan: FigurePlan) -> Drill:
+def period_drill(readings: Sequence[ColumnRead], plan: FigurePlan) -> Drill:
     """Return the range: the one asked for, or the last period of a breakdown where that is all a window depends on."""
     start, end = plan.query.asked.start.code, plan.query.asked.end.code
     if plan.times and all(reading.side.has_window for reading in readings):

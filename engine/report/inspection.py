@@ -11,7 +11,7 @@ from engine.model.calendar.periods import PeriodRange, Span
 from engine.model.catalogue import CONTRIBUTION, Domain
 from engine.model.exact import Exact, decimal_places
 from engine.model.fact_store import DATE
-from engine.model.formulas import Figure, Kind, Nothing
+from engine.model.formulas import Figure, FigureKind, Nothing
 from engine.model.members.member_sets import LeafMembers
 from engine.model.notes import Note
 from engine.model.stopping import Stop, never
@@ -90,7 +90,7 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
     return Inspection(
         source=query.domain.key,
         source_label=query.domain.label,
-        scenario=query.side.parts[query.part].key if query.side else query.scenario,
+        scenario=query.side.terms[query.term_index].key if query.side else query.scenario,
         period=query.period,
         filters=query.asked,
         read=() if plan is None else read_by(plan),
@@ -113,7 +113,7 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
 def scenarios_of(query: RowQuery) -> Iterator[str]:
     """Yield the scenarios that rows are read of, or inside what may be seen of."""
     if query.side:
-        yield from (part.scenario.id for part in query.side.parts)
+        yield from (term.scenario.id for term in query.side.terms)
         yield from sorted(query.compared)
 
 
@@ -144,8 +144,8 @@ def figure_of(plan: RowPlan, stop: Stop) -> tuple[Figure, Exact]:
 
 def read_by(plan: RowPlan) -> tuple[Span, ...]:
     """Return the days whose rows count."""
-    spans = dict.fromkeys(span for counting in plan.counting for span in counting.window.spans)
-    inside = (span.overlap(plan.portion.days) for span in sorted(spans, key=lambda span: span.first))
+    spans = dict.fromkeys(span for term in plan.weighted_terms for span in term.window.spans)
+    inside = (span.overlap(plan.term_span.days) for span in sorted(spans, key=lambda span: span.first))
     return tuple(span for span in inside if span)
 
 
@@ -170,7 +170,7 @@ def column_of(name: str, domain: Domain, reader: Reader) -> RowColumn:
 def contribution_column(plan: RowPlan, contributed: Sequence[Exact]) -> RowColumn:
     """Return the column of contributions: as many decimal places as the amounts have, more where weights make more."""
     assert plan.expression is not None  # noqa: S101 - asked only where a figure is named
-    least = max(0 if counting.base.over_members.counts else counting.base.measure.places for counting in plan.counting)
+    least = max(0 if term.base.over_members.counts else term.base.measure.places for term in plan.weighted_terms)
     needed = (decimal_places(amount.reduced()[1]) or 0 for amount in contributed)
     places = min(max(least, *needed, 0), MOST_PLACES)
     return RowColumn(
@@ -178,9 +178,9 @@ def contribution_column(plan: RowPlan, contributed: Sequence[Exact]) -> RowColum
     )
 
 
-def unit_of(kind: Kind, reader: Reader) -> str:
+def unit_of(kind: FigureKind, reader: Reader) -> str:
     """Return the unit of amounts of a kind."""
-    return reader.catalogue.currency if kind is Kind.MONEY else "number"
+    return reader.catalogue.currency if kind is FigureKind.MONEY else "number"
 
 
 def worded(name: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engine.model.catalogue import Format
 from engine.model.exact import Exact
-from engine.model.formulas import Kind, Nothing
+from engine.model.formulas import FigureKind, Nothing
 from engine.report.data import Column, Comparison, Line, Place, ReportData
 
 # The layout of a report: what stands down and what across.
@@ -124,7 +124,9 @@ def places_shown(report: ReportData, line: Line, comparison: Comparison) -> int:
         return report.decimals
     if is_in_hundredths(line, comparison):
         return 1
-    return 2 if line.type is not None and line.type.kind in (Kind.PRICE, Kind.RATIO) else default(report, line)
+    return (
+        2 if line.type is not None and line.type.kind in (FigureKind.PRICE, FigureKind.RATIO) else default(report, line)
+    )
 
 
 def default(report: ReportData, line: Line) -> int:

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from engine.books.reader import Reader
 from engine.model.members.member_sets import LeafMembers
-from engine.model.scope import Allowed, Cell, Cut, Cuts
+from engine.model.scope import Cell, Conjunction, Cut, Cuts
 
 Counted = tuple[int, str]  # how many members there were, and a digest of their ids
 UNTOLD = ""  # the digest of no members
@@ -123,7 +123,7 @@ def cuts_of(cell: Cell, reader: Reader) -> tuple[Cuts, ...]:
     return reader.worked_out(("in ids", cell), lambda: tuple(cuts_of_part(part, reader) for part in cell), size)
 
 
-def cuts_of_part(part: Allowed, reader: Reader) -> Cuts:
+def cuts_of_part(part: Conjunction, reader: Reader) -> Cuts:
     """Return one part of a cell in ids."""
     cuts = []
     for leaf, known in part.by_dimension:

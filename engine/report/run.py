@@ -10,12 +10,12 @@ from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Reference, Side, Variance
 from engine.model.scope import Cuts
 from engine.model.stopping import Stop, watched
-from engine.plans.figures import FigurePlan, Figures, Place, Reading, ReportPlan, StatementPlan, Variances
+from engine.plans.figures import ColumnRead, Coordinates, FigurePlan, Figures, ReportPlan, StatementPlan, Variances
 from engine.plans.freshness import freshness
 from engine.plans.notes import currency_notes, currency_reads, notes
 from engine.plans.report_size import refuse_too_many
-from engine.plans.rows import Measured, Row
-from engine.queries.values import Column
+from engine.plans.rows import MeasureExpression, Row
+from engine.queries.values import ScenarioColumn
 from engine.report.data import Column as ReportColumn
 from engine.report.data import Comparison, Line, Member, style_of
 from engine.report.data import Place as ReportPlace
@@ -83,17 +83,17 @@ def collected(frames: Sequence[pl.LazyFrame], stop: Stop) -> list[pl.DataFrame]:
 def scenarios_of(plan: FigurePlan) -> Iterator[str]:
     """Yield the scenarios that the columns of a plan read."""
     for reading in (reading for column in plan.columns for reading in column):
-        yield from (part.scenario.id for part in reading.side.parts)
+        yield from (term.scenario.id for term in reading.side.terms)
 
 
 def nodes_of(rows: Iterable[Row]) -> Cuts:
     """Return the nodes that some rows show: of what such a row counts, the last cut."""
     shown = (row.expression for row in rows if row.kind in NODES)
-    return tuple(node.base.where[-1] for node in shown if isinstance(node, Measured))
+    return tuple(node.base.where[-1] for node in shown if isinstance(node, MeasureExpression))
 
 
 def line_figures(
-    row: Row, reference: Reference, readings: tuple[Reading, ...], figures: Figures, variances: Variances
+    row: Row, reference: Reference, readings: tuple[ColumnRead, ...], figures: Figures, variances: Variances
 ) -> Sequence[Figure]:
     """Return the figures of a row in one column, by place."""
     if row.expression is None:
@@ -125,7 +125,7 @@ def line_of(row: Row, plan: FigurePlan) -> Line:
     )
 
 
-def column_of(column: Column, readings: tuple[Reading, ...], plan: FigurePlan) -> ReportColumn:
+def column_of(column: ScenarioColumn, readings: tuple[ColumnRead, ...], plan: FigurePlan) -> ReportColumn:
     """Return a column as the report keeps it."""
     reference = column.reference
     window: PeriodRange | None = None
@@ -145,7 +145,7 @@ def column_of(column: Column, readings: tuple[Reading, ...], plan: FigurePlan) -
     )
 
 
-def place_of(place: Place, plan: FigurePlan) -> ReportPlace:
+def place_of(place: Coordinates, plan: FigurePlan) -> ReportPlace:
     """Return a place as the report keeps it, with the labels of its members."""
     if place.is_total:
         return ReportPlace((), is_total=True, drill=total_drill(plan))

@@ -13,7 +13,7 @@ from engine.model.errors import ExpiredReference
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.notes import Note
-from engine.model.scope import ALL_CODES, Allowed, Cell, CodeSet, Cut, Cuts
+from engine.model.scope import ALL_CODES, Cell, CodeSet, Conjunction, Cut, Cuts
 from engine.report.encoding import Decode, as_json, decoders, read, write
 from engine.report.inspection import Inspection
 from engine.report.permission import Permission, counted
@@ -65,7 +65,9 @@ def still_contains(permission: Permission, reader: Reader) -> bool:
 
 def present_cell(cell: Iterable[Cuts], permission: Permission, reader: Reader) -> Cell:
     """Return a cell that a report was cut to, on present members."""
-    return Cell.of(Allowed.of({cut.dimension: present_codes(cut, permission, reader) for cut in cuts}) for cuts in cell)
+    return Cell.of(
+        Conjunction.of({cut.dimension: present_codes(cut, permission, reader) for cut in cuts}) for cuts in cell
+    )
 
 
 def present_codes(cut: Cut, permission: Permission, reader: Reader) -> CodeSet:

@@ -9,7 +9,7 @@ from pathlib import Path
 from secrets import token_hex, token_urlsafe
 from urllib.parse import quote, unquote
 
-from engine.model.feeds import Source
+from engine.model.feeds import FeedSource
 
 # Kept keys: secrets that are made once, and kept for their owner alone.
 
@@ -62,7 +62,7 @@ CREDENTIALS = (
 URI = re.compile(r"[a-z][\w+.-]*://(?P<rest>.*)", FLAGS)
 
 
-def secrets_of(sources: Iterable[Source], environment: Mapping[str, str]) -> tuple[str, ...]:
+def secrets_of(sources: Iterable[FeedSource], environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return what the environment holds for some sources: connection URIs and paths."""
     held = {environment.get(source.environment, "") for source in sources if source.environment}
     return tuple(sorted(filter(str.strip, held)))

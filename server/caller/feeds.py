@@ -9,7 +9,7 @@ from engine.books.reader import Reader
 from engine.books.visible_feeds import FeedSeen, feeds_seen
 from engine.model.calendar.periods import Span
 from engine.model.errors import Unavailable
-from engine.model.feeds import Binding, Filling, LoadAttempt, LoadStatus
+from engine.model.feeds import Binding, ColumnMapping, LoadAttempt, LoadStatus
 from server.base.credentials import redact, redact_value, secrets_of
 from server.base.interfaces import LoadHistory, LoadQuery, StoreDown
 
@@ -40,7 +40,7 @@ class Feeds:
 def without_secrets(binding: Binding, secrets: Collection[str]) -> Binding:
     """Return a feed without secrets in what its file says."""
 
-    def plain(name: str, filling: Filling) -> Filling:
+    def plain(name: str, filling: ColumnMapping) -> ColumnMapping:
         values = {
             redact(found, secrets): redact_value(name, to, secrets) for found, to in (filling.values or {}).items()
         }

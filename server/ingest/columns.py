@@ -11,7 +11,7 @@ import polars as pl
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import SHAPES, Grain, PeriodRange
 from engine.model.errors import BadPeriod
-from engine.model.feeds import Binding, Filling, LoadStatus
+from engine.model.feeds import Binding, ColumnMapping, LoadStatus
 
 # Rejected rows: which row, which column, what was found, and why it cannot be kept.
 
@@ -312,7 +312,7 @@ class ExtractMapper:
             self.columns[name] = self._column(name, self.binding.fillings.get(name))
         return self.columns[name]
 
-    def _column(self, name: str, filling: Filling | None) -> pl.Series:
+    def _column(self, name: str, filling: ColumnMapping | None) -> pl.Series:
         if filling is not None and filling.constant is not None:
             return pl.Series(name, [filling.constant]).new_from_index(0, self.extract.height)
         return self._meant(name, self.extracted((filling.column if filling else None) or name), filling)
@@ -327,7 +327,7 @@ class ExtractMapper:
             raise LoadFailed(VALIDATE, says)
         return self.extract[name]
 
-    def _meant(self, name: str, column: pl.Series, filling: Filling | None) -> pl.Series:
+    def _meant(self, name: str, column: pl.Series, filling: ColumnMapping | None) -> pl.Series:
         if filling is None or filling.values is None:
             return column
         parsed = map_values(column, filling.values)

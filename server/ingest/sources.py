@@ -15,7 +15,7 @@ from adbc_driver_postgresql import dbapi
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import PeriodRange
-from engine.model.feeds import PERIOD, PERIOD_PLACE, Binding, LoadStatus, SourceKind, numbered
+from engine.model.feeds import PERIOD, PERIOD_PLACE, Binding, LoadStatus, SourceKind, number_parameters
 from server.base.credentials import redact
 from server.ingest.columns import CONNECT, EXTRACT, LoadFailed, RowSource, with_location
 
@@ -127,7 +127,7 @@ def part_of_database(binding: Binding, uri: str, parameters: Mapping[str, Parame
 
 def query_rows(binding: Binding, uri: str, parameters: Mapping[str, Parameter]) -> Generator[pl.DataFrame]:
     """Yield the located rows of a query; LoadFailed, without a secret, where it fails."""
-    query = numbered(binding.extract)
+    query = number_parameters(binding.extract)
     first = 0
     with driver_errors(CONNECT, f"source {binding.source.key} cannot be reached", uri):
         connection = dbapi.connect(with_timeout(uri), autocommit=True)
@@ -211,7 +211,7 @@ def extract(
 
 def query_ranges(query: str, calendar: Calendar, periods: PeriodRange | None) -> Iterator[PeriodRange | None]:
     """Yield what a query is run for: all periods asked for at once, each of them where it takes the period's code."""
-    if periods is None or PERIOD not in numbered(query).names:
+    if periods is None or PERIOD not in number_parameters(query).names:
         yield periods
     else:
         yield from (PeriodRange(period, period) for period in calendar.periods(periods))

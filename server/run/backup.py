@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from engine.facts.manifest import CURRENT, manifest_file, pin_current
 from engine.instance.read import FILES as YAML
-from engine.instance.read import Reading
+from engine.instance.read import InstanceDocuments
 from engine.instance.schema.books import InstanceFile
 from server.base.settings import Settings, variable_of
 from server.run.embedded.binaries import postgres_tools
@@ -244,7 +244,7 @@ def add_store(bundle: BundleWriter, root: Path) -> int:
 
 def instance_files(folder: Path) -> Iterator[str]:
     """Yield the files of an instance that people wrote; the data that its feeds bring are none of them."""
-    _, instance = Reading(folder, []).one("instance.yaml", InstanceFile)
+    _, instance = InstanceDocuments(folder, []).one("instance.yaml", InstanceFile)
     for pattern in (*YAML, PROSE):
         yield from (path.relative_to(folder).as_posix() for path in sorted(folder.glob(pattern)))
     if instance is not None and instance.calendar:

@@ -7,7 +7,7 @@ from engine.books.search import Hit, search
 from engine.model.catalogue import Base, Dimension, Domain, Metric
 from engine.model.errors import echo
 from engine.model.notes import Note
-from engine.model.requests import NothingAsked, SearchRequest, VariantsRequest
+from engine.model.requests import EmptyRequest, SearchRequest, VariantsRequest
 from engine.model.scenarios import GRAMMAR, Scenario, Variance, resolve
 from engine.plans.freshness import loaded_through
 from server.caller.caller import Caller
@@ -24,7 +24,7 @@ OTHER_METRICS = (
 AXES = ("descriptions", "metric_details", "loaded_through", "metrics", "dimension_keys")  # in the order they go
 
 
-def list_kpis(caller: Caller, _: NothingAsked) -> Answer:
+def list_kpis(caller: Caller, _: EmptyRequest) -> Answer:
     """List the metrics of every domain with the dimensions that cut them."""
     reader = caller.reader
     domains = [domain_json(domain, reader) for domain in reader.domains.values()]
@@ -143,7 +143,7 @@ OTHER_MEMBERS = "Search inside one dimension, with a query or with more of the n
 OTHER_VARIANTS = "A variant works by its key, scenario/variant, alone."
 
 
-def list_scenarios(caller: Caller, _: NothingAsked) -> Answer:
+def list_scenarios(caller: Caller, _: EmptyRequest) -> Answer:
     """List the scenarios and the ready-made comparisons of them."""
     scenarios = [scenario_json(scenario, caller.reader) for scenario in caller.reader.scenarios.values()]
     offered = list(comparisons(caller.reader))
@@ -191,7 +191,7 @@ def comparisons(reader: Reader) -> Iterator[Json]:
         yield {"scenario": key, "alias": heading, "kind": kind}
 
 
-def list_dimensions(caller: Caller, _: NothingAsked) -> Answer:
+def list_dimensions(caller: Caller, _: EmptyRequest) -> Answer:
     """List the dimensions, without members."""
     dimensions = [dimension_json(dimension) for dimension in caller.reader.dimensions.values()]
     return Answer(
@@ -267,7 +267,7 @@ DISCOVERY = (
             "List the scenarios (actuals, budgets, forecasts), ready-made variances and shifted views, and the "
             "grammar to write others. Use the keys as `scenario` in reporting calls."
         ),
-        request=NothingAsked,
+        request=EmptyRequest,
         run=list_scenarios,
         example={},
     ),
@@ -279,7 +279,7 @@ DISCOVERY = (
             "adds up over members and time, and per domain the dimension_keys that filter and break it down and "
             "the last period loaded; a metric of several domains names its own."
         ),
-        request=NothingAsked,
+        request=EmptyRequest,
         run=list_kpis,
         example={},
     ),
@@ -287,7 +287,7 @@ DISCOVERY = (
         name="list_dimensions",
         title="List dimensions",
         description="List the dimensions: key, label, kind and grain. Members are found with search_hierarchy.",
-        request=NothingAsked,
+        request=EmptyRequest,
         run=list_dimensions,
         example={},
     ),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from engine.books.reader import Reader
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Catalogue
-from engine.model.requests import NothingAsked
+from engine.model.requests import EmptyRequest
 from server.caller.caller import Caller
 from server.tools.tool import Tool
 from server.wire.answers import Answer, Json, Left, axes_of, fitted, listed
@@ -17,7 +17,7 @@ OTHER_STATEMENTS = (
 )
 
 
-def svc_orientation(caller: Caller, _: NothingAsked) -> Answer:
+def svc_orientation(caller: Caller, _: EmptyRequest) -> Answer:
     """Say what these books hold and how to ask about them."""
     reader = caller.reader
     catalogue = reader.catalogue
@@ -94,7 +94,7 @@ ORIENTATION = (
         name="svc_orientation",
         title="Orientation",
         description="Call this first: what these books hold, their fiscal year, statements, and how to ask.",
-        request=NothingAsked,
+        request=EmptyRequest,
         run=svc_orientation,
         example={},
     ),

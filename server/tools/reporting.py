@@ -2,7 +2,7 @@
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Dimension, Domain
-from engine.model.requests import MetricRequest, NothingAsked, RowsRequest, SourceRequest, StatementRequest
+from engine.model.requests import EmptyRequest, MetricRequest, RowsRequest, SourceRequest, StatementRequest
 from engine.plans.figures import plan_metrics, plan_statement
 from engine.queries.reports import metric_query, statement_query
 from engine.queries.rows import inspection_sources, resolve_source, row_query, shown_columns
@@ -31,7 +31,7 @@ OTHER_COLUMNS = (
 COMPARED = "Scenario ids that a variance compares scenario_id with: keeps the rows that may be seen of all of them."
 
 
-def list_inspection_sources(caller: Caller, _: NothingAsked) -> Answer:
+def list_inspection_sources(caller: Caller, _: EmptyRequest) -> Answer:
     """List the sources whose rows may be inspected."""
     sources = [
         {"source_key": key, "label": domain.label, "domain": key, "grain": domain.grain.value}
@@ -204,7 +204,7 @@ REPORTING = (
         name="list_inspection_sources",
         title="List inspection sources",
         description="List the sources whose rows can be shown: what stands behind the figures of each domain.",
-        request=NothingAsked,
+        request=EmptyRequest,
         run=list_inspection_sources,
         example={},
     ),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from engine.model.feeds import Binding, Conversion, Filling, LoadAttempt, LoadMode, Schedule, SourceKind
+from engine.model.feeds import Binding, ColumnMapping, Conversion, LoadAttempt, LoadMode, Schedule, SourceKind
 from server.caller.feeds import LastLoads
 from server.ingest.schedule import next_slot
 from server.wire.answers import Json, Left, split
@@ -107,7 +107,7 @@ def first(parts: Mapping[str, object], left: int) -> Json:
     return dict(list(parts.items())[: len(parts) - left])
 
 
-def mapping_json(fillings: Mapping[str, Filling], left: int) -> Json:
+def mapping_json(fillings: Mapping[str, ColumnMapping], left: int) -> Json:
     """Return what fills each column, the meanings of so many values left out."""
     shares = split(left, [len(filling.values or {}) for filling in fillings.values()])
     return {
@@ -115,7 +115,7 @@ def mapping_json(fillings: Mapping[str, Filling], left: int) -> Json:
     }
 
 
-def filling_json(filling: Filling, left: int) -> Json | str:
+def filling_json(filling: ColumnMapping, left: int) -> Json | str:
     """Return what fills one column: the name of a column of the extract, or more than that."""
     values = first(filling.values or {}, left)
     parts = {"column": filling.column, "constant": filling.constant, "format": filling.format, "values": values}

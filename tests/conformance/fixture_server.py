@@ -6,7 +6,7 @@ serve`, and by itself as its own workers.
 
 import sys
 
-from engine.model.requests import NothingAsked
+from engine.model.requests import EmptyRequest
 from server.base.settings import read_settings
 from server.caller.caller import Caller
 from server.run.commands.serve import preside
@@ -18,12 +18,12 @@ from server.wire.answers import Answer
 SECRET = "the-password-of-a-database"  # noqa: S105  # must not reach a client: a test looks for it
 
 
-def says(_: Caller, __: NothingAsked) -> Answer:
+def says(_: Caller, __: EmptyRequest) -> Answer:
     """Answer."""
     return Answer({"text": "This is a simple text response for testing."})
 
 
-def fails(_: Caller, __: NothingAsked) -> Answer:
+def fails(_: Caller, __: EmptyRequest) -> Answer:
     """Fail as no tool should."""
     raise RuntimeError(SECRET)
 
@@ -36,7 +36,7 @@ ROWS = {
 }
 
 TOOLS_TOO = {
-    name: Tool(name=name, title=name, description="For the suite only.", request=NothingAsked, run=run, example={})
+    name: Tool(name=name, title=name, description="For the suite only.", request=EmptyRequest, run=run, example={})
     for name, run in ROWS.items()
 }
 

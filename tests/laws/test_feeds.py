@@ -17,8 +17,17 @@ from engine.books.books import Shelf
 from engine.instance.read import Instance, read_instance
 from engine.model.calendar.periods import Span
 from engine.model.errors import Refusal
-from engine.model.feeds import Binding, Conversion, Filling, LoadAttempt, LoadMode, LoadStatus, Source, SourceKind
-from engine.model.profiles import Grant, Names, Profile
+from engine.model.feeds import (
+    Binding,
+    ColumnMapping,
+    Conversion,
+    FeedSource,
+    LoadAttempt,
+    LoadMode,
+    LoadStatus,
+    SourceKind,
+)
+from engine.model.profiles import Grant, NameSet, Profile
 from engine.model.scope import Cut
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
@@ -95,9 +104,9 @@ def profile_of(asked: ProfileAsked, key: str) -> Profile:
             (
                 scenario,
                 Grant(
-                    domains=Names((), deny=True)
+                    domains=NameSet((), deny=True)
                     if grant.domains is None
-                    else Names(grant.domains.names, deny=grant.domains.deny),
+                    else NameSet(grant.domains.names, deny=grant.domains.deny),
                     dimensions=tuple(Cut(known, cut.names, deny=cut.deny) for known, cut in grant.dimensions.items()),
                     open_domains=grant.open_domains,
                 ),
@@ -109,23 +118,23 @@ def profile_of(asked: ProfileAsked, key: str) -> Profile:
 
 def binding_of(feed: str, secret: str) -> Binding:
     """Return a feed whose extract, parameter, constants and values hold a word that only some may read."""
-    fillings = {"amount": Filling(column="booked", values={secret: f"{secret}-means"})}
+    fillings = {"amount": ColumnMapping(column="booked", values={secret: f"{secret}-means"})}
     domain, scenarios = BRINGS.get(feed, ("", ()))
     if feed == "gc":
-        fillings["scenario"] = Filling(constant=scenarios[0])
+        fillings["scenario"] = ColumnMapping(constant=scenarios[0])
     elif feed == "gv":
-        fillings["scenario"] = Filling(
+        fillings["scenario"] = ColumnMapping(
             column="version", values={f"{secret}{at}": key for at, key in enumerate(scenarios)}
         )
     rates = [key for key, facts in CONVERTED.items() if feed in facts]
     return Binding(
         key=f"feed-{feed}",
-        source=Source(key=f"source-{feed}", kind=SourceKind.POSTGRESQL, environment=f"URI_{secret}"),
+        source=FeedSource(key=f"source-{feed}", kind=SourceKind.POSTGRESQL, environment=f"URI_{secret}"),
         target=f"live.{domain}" if domain else READS[feed][0] if feed in READS else f"live.{feed}",
         extract=f"select {secret}",
         sheet=f"sheet {secret}",
         scenario=scenarios[0] if len(scenarios) == 1 and feed != "gc" else None,
-        fillings={**fillings, "text": Filling(constant=secret)},
+        fillings={**fillings, "text": ColumnMapping(constant=secret)},
         parameters={"company": secret},
         rejects_allowed=0,
         extends_members=False,

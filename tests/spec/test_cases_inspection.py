@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.door import Door
-from engine.model.requests import MetricRequest, ScenarioAsked, StatementRequest
+from engine.model.requests import ColumnRequest, MetricRequest, StatementRequest
 from engine.plans.figures import plan_metrics, plan_statement
 from engine.present.answers.reports import answer
 from engine.queries.reports import metric_query, statement_query
@@ -59,7 +59,7 @@ FILTERS: list[Mapping[str, str | tuple[str, ...]]] = [
     {"entity": ("nobody",)},
 ]
 SCENARIOS = tuple(
-    ScenarioAsked(scenario=key)
+    ColumnRequest(scenario=key)
     for key in (
         "actual",
         "actual@py",

@@ -11,7 +11,7 @@ from engine.books.search import search
 from engine.door import Door, open_books
 from engine.instance.read import read_instance
 from engine.model.errors import ExpiredReference, Refusal
-from engine.model.requests import MetricRequest, ScenarioAsked, SearchRequest
+from engine.model.requests import ColumnRequest, MetricRequest, SearchRequest
 from engine.plans.figures import plan_metrics
 from engine.queries.reports import metric_query
 from engine.report.run import run
@@ -255,7 +255,7 @@ def test_several_profiles_widen_as_whole_grants_and_every_deny_narrows(tmp_path:
 
     def seen(*keys: str) -> Decimal | None:
         reader = Reader(door.reader._books, [profiles[key] for key in keys])
-        asked = MetricRequest(metrics=("revenue",), scenarios=(ScenarioAsked(scenario="actual"),), period_start=JAN)
+        asked = MetricRequest(metrics=("revenue",), scenarios=(ColumnRequest(scenario="actual"),), period_start=JAN)
         return figure(run(plan_metrics(metric_query(asked, reader), reader)))
 
     assert (seen("few"), seen("most"), seen("few", "most"), seen("most", "few")) == (3, 13, 13, 13)
@@ -395,7 +395,7 @@ def test_grants_of_several_profiles_are_not_mixed(tmp_path: Path) -> None:
     door = books_of(tmp_path, rows, "{'*': {}}", more_profiles=f"{one}\n{two}")
     known = read_instance(tmp_path / "small").profiles.by_key
     reader = Reader(door.reader._books, [known["one"], known["two"]])
-    asked = MetricRequest(metrics=("revenue",), scenarios=(ScenarioAsked(scenario="actual"),), period_start=JAN)
+    asked = MetricRequest(metrics=("revenue",), scenarios=(ColumnRequest(scenario="actual"),), period_start=JAN)
     assert figure(run(plan_metrics(metric_query(asked, reader), reader))) == 1  # not Y, which is in North
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from engine.model.requests import NothingAsked
+from engine.model.requests import EmptyRequest
 from server.base.settings import read_settings
 from server.caller.caller import Caller
 from server.run.commands.serve import preside
@@ -20,7 +20,7 @@ from server.wire.answers import Answer
 GATE = "TEST_GATE"
 
 
-def block(_caller: Caller, _asked: NothingAsked) -> Answer:
+def block(_caller: Caller, _asked: EmptyRequest) -> Answer:
     """Wait for the file that an environment variable names."""
     gate = Path(os.environ[GATE])
     gate.with_suffix(".entered").touch()
@@ -29,7 +29,7 @@ def block(_caller: Caller, _asked: NothingAsked) -> Answer:
     return Answer({"through": True})
 
 
-TOOL = Tool(name="block", title="Block", description="For tests.", request=NothingAsked, run=block, example={})
+TOOL = Tool(name="block", title="Block", description="For tests.", request=EmptyRequest, run=block, example={})
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:

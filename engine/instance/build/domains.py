@@ -18,7 +18,7 @@ from engine.model.catalogue import (
     Measure,
     StockGroup,
 )
-from engine.model.formulas import Kind
+from engine.model.formulas import FigureKind
 from engine.model.scope import Cut, Cuts
 
 # Dimensions from dimensions.yaml.
@@ -229,7 +229,7 @@ def build_domain(
             key: Measure(
                 key=key,
                 column=part.column or key,
-                kind=Kind.MONEY if part.type == "money" else Kind.NUMBER,
+                kind=FigureKind.MONEY if part.type == "money" else FigureKind.NUMBER,
                 places=part.places,
                 currency=part.currency,
             )

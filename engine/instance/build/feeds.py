@@ -17,15 +17,15 @@ from engine.model.feeds import (
     PERIOD_PLACE,
     RECENT_PERIODS,
     Binding,
+    ColumnMapping,
     Conversion,
-    Filling,
+    FeedSource,
     LoadMode,
     Schedule,
-    Source,
     SourceKind,
-    numbered,
+    number_parameters,
 )
-from engine.model.formulas import Kind
+from engine.model.formulas import FigureKind
 from engine.model.scenarios import Scenario
 
 # Conversions of amounts, as the bindings of integrations.yaml ask for them, and the tables of rates they name.
@@ -95,7 +95,7 @@ def converted(document: Document, domain: Domain, part: ConvertPart, at: Locatio
     """Return the measure that is converted: the one that is named, else the only other one of money."""
     if part.measure is not None:
         return measure_of(document, domain, part.measure, [*at, "measure"])
-    others = [one for one in domain.measures.values() if one.key != part.into and one.kind is Kind.MONEY]
+    others = [one for one in domain.measures.values() if one.key != part.into and one.kind is FigureKind.MONEY]
     if len(others) != 1:
         listed = ", ".join(other.key for other in others) or "none"
         document.fault(at, f"{domain.key} has not one other measure of money", f"say measure: one of {listed}")
@@ -106,10 +106,10 @@ def converted(document: Document, domain: Domain, part: ConvertPart, at: Locatio
 def measure_of(document: Document, domain: Domain, key: str, at: Location) -> Measure | None:
     """Return a measure of money by its key."""
     measure = domain.measures.get(key)
-    money = [one.key for one in domain.measures.values() if one.kind is Kind.MONEY]
+    money = [one.key for one in domain.measures.values() if one.kind is FigureKind.MONEY]
     if measure is None:
         document.fault(at, f"{domain.key} has no measure '{key}'", known(key, money))
-    elif measure.kind is not Kind.MONEY:
+    elif measure.kind is not FigureKind.MONEY:
         document.fault(at, f"'{key}' is a number, not money", known(key, money))
         return None
     return measure
@@ -216,7 +216,7 @@ def hold_file(document: Document, at: Location, part: BindingPart) -> None:
 
 def query_faults(part: BindingPart) -> Iterator[tuple[Location, str, str]]:
     """Yield where a query and its parameters do not go together, the fault, and what would be valid."""
-    query = numbered(part.extract or "")
+    query = number_parameters(part.extract or "")
     replaces = part.load == REPLACES
     there = [*part.parameters, *(PERIOD_PARAMETERS if replaces else ())]
     for number in query.numbers:
@@ -316,7 +316,7 @@ def refuse_twice(document: Document, file: IntegrationsFile, tables: Sequence[st
             document.fault(["bindings", key, "target"], fault, "one feed fills a table that is no facts, whole")
 
 
-def build_source(document: Document, key: str, part: SourcePart) -> Source:
+def build_source(document: Document, key: str, part: SourcePart) -> FeedSource:
     """Return one source."""
     at = ["sources", key]
     kind = SourceKind(part.kind)
@@ -325,10 +325,10 @@ def build_source(document: Document, key: str, part: SourcePart) -> Source:
             document.fault(at, f"{key} is a database", "give uri_env, the environment variable with its URI")
     elif (part.path is None) == (part.path_env is None) or part.uri_env:
         document.fault(at, f"{key} is a folder", "give path or path_env, one of both")
-    return Source(key=key, kind=kind, path=part.path, environment=part.path_env or part.uri_env)
+    return FeedSource(key=key, kind=kind, path=part.path, environment=part.path_env or part.uri_env)
 
 
-def build_binding(document: Document, at: Location, key: str, part: BindingPart, source: Source) -> Binding:
+def build_binding(document: Document, at: Location, key: str, part: BindingPart, source: FeedSource) -> Binding:
     """Return one binding."""
     folder = source.kind is SourceKind.FOLDER
     needed, other = ("file", "extract") if folder else ("extract", "file")
@@ -354,10 +354,10 @@ def build_binding(document: Document, at: Location, key: str, part: BindingPart,
     )
 
 
-def filling_of(document: Document, at: Location, column: str, part: str | ColumnPart) -> Filling:
+def filling_of(document: Document, at: Location, column: str, part: str | ColumnPart) -> ColumnMapping:
     """Return how one column is filled."""
     if isinstance(part, str):
-        return Filling(column=part)
+        return ColumnMapping(column=part)
     if (part.column is None) == (part.constant is None):
         document.fault([*at, "map", column], f"{column} is filled from a column or with a constant, one of both")
-    return Filling(column=part.column, values=part.values or None, format=part.format, constant=part.constant)
+    return ColumnMapping(column=part.column, values=part.values or None, format=part.format, constant=part.constant)

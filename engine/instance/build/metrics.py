@@ -7,42 +7,47 @@ from engine.instance.build.domains import cuts_of, grain_of
 from engine.instance.documents import Document, Location, known, words
 from engine.instance.schema.books import DomainFile, MetricPart
 from engine.instance.schema.common import BackPart, OverTimePart
-from engine.model.aggregation import OverMembers, OverTime, Rule, Since
+from engine.model.aggregation import LookBack, MemberAggregation, TimeAggregation, TimeRule
 from engine.model.catalogue import ROW_COUNT, Base, Dimension, Domain, Favourable, Format, Measure, Metric
-from engine.model.formulas import FigureType, Formula, FormulaFault, Kind, parse
+from engine.model.formulas import FigureKind, FigureType, Formula, FormulaFault, parse
 
 # How metrics add up, from domains/*.yaml: over members and over time, and what does not go together.
 
 
-SINCE = {"always": Since.ALWAYS, "books": Since.ALWAYS, "fiscal_year": Since.FISCAL_YEAR, "range": Since.RANGE}
+SINCE = {
+    "always": LookBack.ALWAYS,
+    "books": LookBack.ALWAYS,
+    "fiscal_year": LookBack.FISCAL_YEAR,
+    "range": LookBack.RANGE,
+}
 
 
-def over_members_of(part: MetricPart) -> OverMembers:
+def over_members_of(part: MetricPart) -> MemberAggregation:
     """Return what a metric makes of its rows."""
     how = part.over_members.how
-    return OverMembers.COUNT_DISTINCT if how is None else OverMembers(how)
+    return MemberAggregation.COUNT_DISTINCT if how is None else MemberAggregation(how)
 
 
-def over_time_of(part: OverTimePart) -> OverTime:
+def over_time_of(part: OverTimePart) -> TimeAggregation:
     """Return how a metric adds up over time."""
     if part.average is not None:
-        return OverTime(rule=Rule.AVERAGE, grain=grain_of(part.average.of))
+        return TimeAggregation(rule=TimeRule.AVERAGE, grain=grain_of(part.average.of))
     if part.opening is not None:
         return looking_back(part.opening, opening=True)
     match part.rule:
         case None:
             return looking_back(part, opening=False)
         case "opening":
-            return OverTime(rule=Rule.CLOSING, opening=True)
+            return TimeAggregation(rule=TimeRule.CLOSING, opening=True)
         case rule:
-            return OverTime(rule=Rule(rule))
+            return TimeAggregation(rule=TimeRule(rule))
 
 
-def looking_back(part: BackPart, *, opening: bool) -> OverTime:
+def looking_back(part: BackPart, *, opening: bool) -> TimeAggregation:
     """Return a rule that looks back from the end of a range, or from before it."""
     if part.last_known is not None:
-        return OverTime(rule=Rule.LAST_KNOWN, since=SINCE[part.last_known], opening=opening)
-    return OverTime(rule=Rule.TO_DATE, since=SINCE[part.to_date or "books"], opening=opening)
+        return TimeAggregation(rule=TimeRule.LAST_KNOWN, since=SINCE[part.last_known], opening=opening)
+    return TimeAggregation(rule=TimeRule.TO_DATE, since=SINCE[part.to_date or "books"], opening=opening)
 
 
 def check_adding(document: Document, location: Location, key: str, part: MetricPart, domain: Domain) -> None:
@@ -53,7 +58,7 @@ def check_adding(document: Document, location: Location, key: str, part: MetricP
         document.fault([*location, "sign"], f"{key} is a {words}, which has no sign", "leave sign out")
     if over_members.counts and part.measure is not None:
         document.fault([*location, "measure"], f"{key} is a {words}, which has no measure", "leave measure out")
-    if not over_members.is_additive and over_time.rule not in (Rule.SUM, Rule.CLOSING):
+    if not over_members.is_additive and over_time.rule not in (TimeRule.SUM, TimeRule.CLOSING):
         fault = f"{key}: a {words} cannot be made {over_time.written}"
         document.fault([*location, "over_time"], fault, "sum, closing or opening")
     counted = part.over_members.count_distinct
@@ -64,7 +69,7 @@ def check_adding(document: Document, location: Location, key: str, part: MetricP
         document.fault([*location, *at], f"{key}: {fault}")
 
 
-def grain_faults(over_time: OverTime, domain: Domain, part: MetricPart) -> Iterator[tuple[Location, str]]:
+def grain_faults(over_time: TimeAggregation, domain: Domain, part: MetricPart) -> Iterator[tuple[Location, str]]:
     """Yield why the closings of a grain cannot be averaged."""
     group = domain.stock_groups.get(part.balance or next(iter(domain.stock_groups), ""))
     if over_time.grain is None or group is None:
@@ -81,18 +86,18 @@ def grain_faults(over_time: OverTime, domain: Domain, part: MetricPart) -> Itera
 # Metrics from domains/*.yaml: bases, and formulas resolved, typed and free of circles.
 
 
-FORMATS: dict[Kind, tuple[Format, ...]] = {  # the first is what a type suggests
-    Kind.MONEY: (Format.CURRENCY, Format.NUMBER),
-    Kind.PRICE: (Format.CURRENCY, Format.NUMBER),
-    Kind.NUMBER: (Format.NUMBER, Format.PERCENT),
-    Kind.RATIO: (Format.NUMBER, Format.PERCENT),
+FORMATS: dict[FigureKind, tuple[Format, ...]] = {  # the first is what a type suggests
+    FigureKind.MONEY: (Format.CURRENCY, Format.NUMBER),
+    FigureKind.PRICE: (Format.CURRENCY, Format.NUMBER),
+    FigureKind.NUMBER: (Format.NUMBER, Format.PERCENT),
+    FigureKind.RATIO: (Format.NUMBER, Format.PERCENT),
 }
 # These stand in for a faulty part, so that the parts that use it are still checked.
-NO_TYPE = FigureType(kind=Kind.NUMBER, additive=False)
+NO_TYPE = FigureType(kind=FigureKind.NUMBER, additive=False)
 NO_BODY = parse("0")
 NO_BASE = Base(
     domain="",
-    measure=Measure(key="", column="", kind=Kind.NUMBER, places=0),
+    measure=Measure(key="", column="", kind=FigureKind.NUMBER, places=0),
 )
 
 

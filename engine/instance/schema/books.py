@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engine.instance.schema.common import FLOW, SUM, Flag, Id, Key, LiveTable, OverMembers, OverTime, Part, Where
+from engine.instance.schema.common import FLOW, SUM, Flag, Id, Key, LiveTable, OverMembers, OverTime, SchemaPart, Where
 
 CURRENCY = r"^[A-Z]{3}$"
 CALENDAR = r"^[^/\\]+\.csv$"
 
 
-class FiscalYearPart(Part):
+class FiscalYearPart(SchemaPart):
     """The fiscal year."""
 
     starts: Annotated[int, Field(ge=1, le=12)] = 1
@@ -19,7 +19,7 @@ class FiscalYearPart(Part):
     """Whether it is named by the calendar year it ends in or starts in."""
 
 
-class DefaultScenarioPart(Part):
+class DefaultScenarioPart(SchemaPart):
     """A column of the default report."""
 
     scenario: str
@@ -28,7 +28,7 @@ class DefaultScenarioPart(Part):
     """Its heading."""
 
 
-class DefaultPart(Part):
+class DefaultPart(SchemaPart):
     """What a call shows that leaves it open."""
 
     statement: Key | None = None
@@ -41,7 +41,7 @@ class DefaultPart(Part):
     """Last period."""
 
 
-class InstanceFile(Part):
+class InstanceFile(SchemaPart):
     """instance.yaml: the deployment as a whole."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -57,7 +57,7 @@ class InstanceFile(Part):
     """Default report."""
 
 
-class DimensionPart(Part):
+class DimensionPart(SchemaPart):
     """One dimension."""
 
     kind: Literal["leaf", "derived", "ragged"]
@@ -88,7 +88,7 @@ class DimensionsFile(BaseModel):
     __pydantic_extra__: dict[Key, DimensionPart] = Field(init=False)
 
 
-class TimePart(Part):
+class TimePart(SchemaPart):
     """The posting date."""
 
     column: str
@@ -99,7 +99,7 @@ class TimePart(Part):
     """What a load does with undated rows."""
 
 
-class MeasurePart(Part):
+class MeasurePart(SchemaPart):
     """A column of amounts."""
 
     column: str | None = None
@@ -112,7 +112,7 @@ class MeasurePart(Part):
     """Leaf dimension or axis with the currency of each amount; left out, all are in the instance's."""
 
 
-class StockGroupPart(Part):
+class StockGroupPart(SchemaPart):
     """Balances that close together."""
 
     where: Where = Field(default_factory=dict)
@@ -121,7 +121,7 @@ class StockGroupPart(Part):
     """Grain at which they close."""
 
 
-class MetricPart(Part):
+class MetricPart(SchemaPart):
     """A metric: a measure of some rows, or a formula."""
 
     label: str | None = None
@@ -149,7 +149,7 @@ class MetricPart(Part):
     """Which direction of the figure is good."""
 
 
-class DomainFile(Part):
+class DomainFile(SchemaPart):
     """domains/*.yaml: one table of facts, its dimensions, measures and metrics."""
 
     domain: Key

@@ -48,7 +48,7 @@ Ids = Annotated[
 Where = dict[Key, Ids]
 
 
-class Part(BaseModel):
+class SchemaPart(BaseModel):
     """A mapping whose keys are all known."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
@@ -57,10 +57,10 @@ class Part(BaseModel):
 # The shape of a metric's over_members and over_time.
 
 
-Said = TypeVar("Said", bound=Part)
+Said = TypeVar("Said", bound=SchemaPart)
 
 
-class OverMembersPart(Part):
+class OverMembersPart(SchemaPart):
     """What is made of the rows of a metric."""
 
     how: Literal["sum", "count", "min", "max", "average"] | None = None
@@ -74,14 +74,14 @@ class OverMembersPart(Part):
         return one_of(self)
 
 
-class AveragePart(Part):
+class AveragePart(SchemaPart):
     """The mean of closings."""
 
     of: Literal["day", "week", "month", "quarter", "year"]
     """The periods whose closings are averaged; those without one do not count."""
 
 
-class BackPart(Part):
+class BackPart(SchemaPart):
     """A balance that looks back from the end of the range."""
 
     last_known: Literal["always", "fiscal_year", "range"] | None = None
@@ -114,7 +114,7 @@ def one_of(part: Said) -> Said:
 
 
 @dataclass(frozen=True)
-class Worded:
+class WordOrMapping:
     """Lets a word alone stand for a mapping with one key."""
 
     key: str
@@ -126,7 +126,7 @@ class Worded:
             raise ValueError(f"is none of {', '.join(self.words)}, and no mapping")
         return {self.key: value} if isinstance(value, str) else value
 
-    def __get_pydantic_core_schema__(self, source: type[Part], handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: type[SchemaPart], handler: GetCoreSchemaHandler) -> CoreSchema:
         """Read words before the mapping."""
         return no_info_before_validator_function(self.read, handler(source))
 
@@ -135,7 +135,7 @@ class Worded:
         return {"anyOf": [{"enum": list(self.words)}, handler(schema)]}
 
 
-OverMembers = Annotated[OverMembersPart, Worded("how", ("sum", "count", "min", "max", "average"))]
-OverTime = Annotated[OverTimePart, Worded("rule", ("sum", "closing", "opening"))]
+OverMembers = Annotated[OverMembersPart, WordOrMapping("how", ("sum", "count", "min", "max", "average"))]
+OverTime = Annotated[OverTimePart, WordOrMapping("rule", ("sum", "closing", "opening"))]
 SUM = OverMembersPart(how="sum")
 FLOW = OverTimePart(rule="sum")

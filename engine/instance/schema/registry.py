@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from engine.instance.schema.common import Flag, Id, Ids, Key, LiveTable, Part, Where
+from engine.instance.schema.common import Flag, Id, Ids, Key, LiveTable, SchemaPart, Where
 
 SCENARIO = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 PARAMETER = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -12,7 +12,7 @@ ScenarioId = Annotated[str, Field(pattern=SCENARIO)]
 ParameterName = Annotated[str, Field(pattern=PARAMETER)]
 
 
-class AdjustPart(Part):
+class AdjustPart(SchemaPart):
     """A factor on some rows."""
 
     where: Where
@@ -23,7 +23,7 @@ class AdjustPart(Part):
     """Measures it touches; needed where a domain has several."""
 
 
-class VariantPart(Part):
+class VariantPart(SchemaPart):
     """A what-if reading of a scenario."""
 
     label: str
@@ -32,7 +32,7 @@ class VariantPart(Part):
     """Factors; each touches a row once, several multiply."""
 
 
-class ScenarioPart(Part):
+class ScenarioPart(SchemaPart):
     """One base scenario."""
 
     alias: str
@@ -59,7 +59,7 @@ class ScenariosFile(BaseModel):
     """Pairs of references whose variances list_scenarios offers ready-made."""
 
 
-class AllowPart(Part):
+class AllowPart(SchemaPart):
     """Some names, or all but some."""
 
     allow: Ids | None = None
@@ -75,7 +75,7 @@ class AllowPart(Part):
         return self
 
 
-class GrantPart(Part):
+class GrantPart(SchemaPart):
     """What a profile may see of one scenario."""
 
     domains: AllowPart | None = None
@@ -86,7 +86,7 @@ class GrantPart(Part):
     """Domains shown although they lack a restricted dimension."""
 
 
-class ProfilePart(Part):
+class ProfilePart(SchemaPart):
     """One profile."""
 
     operations: Flag = False
@@ -95,7 +95,7 @@ class ProfilePart(Part):
     """Scenario id, kind:KIND or * to what is granted; the most specific key alone applies."""
 
 
-class AssignPart(Part):
+class AssignPart(SchemaPart):
     """Who has a profile."""
 
     profile: str
@@ -123,7 +123,7 @@ class ProfilesFile(BaseModel):
     """Who has which."""
 
 
-class SourcePart(Part):
+class SourcePart(SchemaPart):
     """Where data comes from; credentials stay in the environment."""
 
     kind: Literal["folder", "postgresql"]
@@ -136,7 +136,7 @@ class SourcePart(Part):
     """postgresql: environment variable that holds the connection URI."""
 
 
-class ColumnPart(Part):
+class ColumnPart(SchemaPart):
     """How one column of a live table is filled."""
 
     column: str | None = None
@@ -149,14 +149,14 @@ class ColumnPart(Part):
     """The same text in every row."""
 
 
-class RejectsPart(Part):
+class RejectsPart(SchemaPart):
     """How many rejected rows a load survives."""
 
     allow: Annotated[int, Field(ge=0)]
     """At most so many."""
 
 
-class ConvertPart(Part):
+class ConvertPart(SchemaPart):
     """Amounts converted into the instance's currency as they are loaded."""
 
     rates: LiveTable
@@ -173,7 +173,7 @@ class ConvertPart(Part):
     """Measure that holds what it is converted into."""
 
 
-class BindingPart(Part):
+class BindingPart(SchemaPart):
     """One feed: an extract of a source into a live table."""
 
     source: Key
@@ -212,7 +212,7 @@ class BindingPart(Part):
     """What a member id of facts does that its dimension's table lacks."""
 
 
-class IntegrationsFile(Part):
+class IntegrationsFile(SchemaPart):
     """integrations.yaml: sources and feeds."""
 
     sources: dict[Key, SourcePart] = Field(default_factory=dict)

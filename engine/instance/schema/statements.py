@@ -4,17 +4,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from engine.instance.schema.common import Id, Key, Part
+from engine.instance.schema.common import Id, Key, SchemaPart
 
 
-class HeaderPart(Part):
+class HeaderPart(SchemaPart):
     """A line of words."""
 
     header: str
     """The words."""
 
 
-class MetricLinePart(Part):
+class MetricLinePart(SchemaPart):
     """A metric's line."""
 
     metric: str
@@ -25,7 +25,7 @@ class MetricLinePart(Part):
     """How the line is set."""
 
 
-class RollupPart(Part):
+class RollupPart(SchemaPart):
     """A node of a tree with the levels below it."""
 
     metric: str | None = None
@@ -38,7 +38,7 @@ class RollupPart(Part):
     """Levels below the node to show."""
 
 
-class RollupLinePart(Part):
+class RollupLinePart(SchemaPart):
     """A subtree as lines that foot to their node."""
 
     rollup: RollupPart
@@ -55,7 +55,7 @@ class RollupLinePart(Part):
     """How the node's line is set."""
 
 
-class FormulaPart(Part):
+class FormulaPart(SchemaPart):
     """A formula of metrics and lines."""
 
     key: Key
@@ -70,7 +70,7 @@ class FormulaPart(Part):
     """Which direction is good."""
 
 
-class FormulaLinePart(Part):
+class FormulaLinePart(SchemaPart):
     """A computed line."""
 
     formula: FormulaPart
@@ -79,7 +79,7 @@ class FormulaLinePart(Part):
     """How the line is set."""
 
 
-class IncludePart(Part):
+class IncludePart(SchemaPart):
     """Another statement's lines."""
 
     include: Key
@@ -97,7 +97,7 @@ LINE_KINDS = {
 
 def line_kind(line: Any) -> str | None:  # noqa: ANN401 - a discriminator is handed whatever the file holds
     """Tell the kind of a line by the key it has."""
-    keys = line.keys() if isinstance(line, dict) else line.model_fields_set if isinstance(line, Part) else ()
+    keys = line.keys() if isinstance(line, dict) else line.model_fields_set if isinstance(line, SchemaPart) else ()
     return next((f"{kind} line" for kind in LINE_KINDS if kind in keys), None)
 
 
@@ -111,7 +111,7 @@ LinePart = Annotated[
 ]
 
 
-class StatementFile(Part):
+class StatementFile(SchemaPart):
     """statements/*.yaml: lines in order."""
 
     statement: Key

@@ -9,10 +9,10 @@ from engine.model.calendar.periods import (
     DAY,
     DAYS,
     ISO_WEEKS,
-    Beside,
     Counterpart,
     Grain,
     GrainRules,
+    LabelDetail,
     Span,
     month_words,
 )
@@ -65,13 +65,13 @@ def month_of(day: date) -> int:
     return day.year * 12 + day.month - 1
 
 
-def numbered(match: re.Match[str], most: int) -> int | None:
+def ordinal_in_year(match: re.Match[str], most: int) -> int | None:
     """Return the ordinal of a code with a number of the year; None where years have fewer."""
     number = int(match[2])
     return int(match[1]) * most + number - 1 if 1 <= number <= most else None
 
 
-def moved(ordinal: int) -> Counterpart:
+def exact_counterpart(ordinal: int) -> Counterpart:
     """Return a period that has a counterpart in every year."""
     return Counterpart(ordinal, ordinal)
 
@@ -86,25 +86,25 @@ def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
         noun="month",
         called="a month",
         example="2025-03",
-        parse=lambda match: numbered(match, 12),
+        parse=lambda match: ordinal_in_year(match, 12),
         at=month_of,
         span=lambda n: month_span(n, 1),
         code=lambda n: f"{n // 12:04}-{n % 12 + 1:02}",
         name=lambda n: month_words(month_span(n, 1).first),
-        beside=Beside.NOTHING,
-        years_earlier=lambda n, years: moved(n - 12 * years),
+        beside=LabelDetail.NOTHING,
+        years_earlier=lambda n, years: exact_counterpart(n - 12 * years),
     )
     quarters = GrainRules(
         noun="quarter",
         called="a fiscal quarter",
         example="2025-Q1",
-        parse=lambda match: numbered(match, 4),
+        parse=lambda match: ordinal_in_year(match, 4),
         at=lambda day: fiscal.quarter_of(month_of(day)),
         span=lambda n: month_span(fiscal.quarter_months(n), 3),
         code=lambda n: f"{n // 4:04}-Q{n % 4 + 1}",
         name=lambda n: f"{fiscal.name(n // 4)} Q{n % 4 + 1}",
-        beside=Beside.MONTHS,
-        years_earlier=lambda n, years: moved(n - 4 * years),
+        beside=LabelDetail.MONTHS,
+        years_earlier=lambda n, years: exact_counterpart(n - 4 * years),
     )
     years = GrainRules(
         noun="year",
@@ -115,8 +115,8 @@ def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
         span=lambda n: month_span(fiscal.first_month(n), 12),
         code=lambda n: f"{n:04}",
         name=fiscal.name,
-        beside=Beside.MONTHS if fiscal.starts > 1 else Beside.NOTHING,
-        years_earlier=lambda n, years: moved(n - years),
+        beside=LabelDetail.MONTHS if fiscal.starts > 1 else LabelDetail.NOTHING,
+        years_earlier=lambda n, years: exact_counterpart(n - years),
     )
     first, last = years.span(FIRST_YEAR), years.span(LAST_YEAR)
     return Calendar(

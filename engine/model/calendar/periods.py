@@ -12,7 +12,7 @@ from enum import Enum
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-class Beside(Enum):
+class LabelDetail(Enum):
     """What is said beside the name of a period: nothing where the name says it, else its days or its months."""
 
     NOTHING = ""
@@ -44,11 +44,11 @@ def months_words(first: date, last: date) -> str:
     return f"{begin}–{month_words(last)}"
 
 
-def named(name: str, beside: Beside, first: date, last: date) -> str:
+def label_with_detail(name: str, beside: LabelDetail, first: date, last: date) -> str:
     """Return a name with what is said beside it: "FY2012 Q1 (Jul–Sep 2011)"."""
-    if beside is Beside.NOTHING:
+    if beside is LabelDetail.NOTHING:
         return name
-    words = days_words if beside is Beside.DAYS else months_words
+    words = days_words if beside is LabelDetail.DAYS else months_words
     return f"{name} ({words(first, last)})"
 
 
@@ -108,12 +108,12 @@ class Period:
     first: date
     last: date
     name: str
-    beside: Beside
+    beside: LabelDetail
 
     @property
     def label(self) -> str:
         """The period in words."""
-        return named(self.name, self.beside, self.first, self.last)
+        return label_with_detail(self.name, self.beside, self.first, self.last)
 
     @property
     def span(self) -> Span:
@@ -147,11 +147,11 @@ class PeriodRange:
     def label(self) -> str:
         """The range in words; its days are said once."""
         name = self.start.name if self.count == 1 else f"{self.start.name} – {self.end.name}"
-        return named(name, self.start.beside, self.start.first, self.end.last)
+        return label_with_detail(name, self.start.beside, self.start.first, self.end.last)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class PeriodBounds:
     """From the first day of one period to the last day of another; empty where a shift made them cross.
 
     The two may differ in grain: a year to date begins with a year and ends with a week, and each moves as what it is.
@@ -199,7 +199,7 @@ class GrainRules:
     span: Callable[[int], Span]
     code: Callable[[int], str]
     name: Callable[[int], str]
-    beside: Beside
+    beside: LabelDetail
     years_earlier: Callable[[int, int], Counterpart]
 
 
@@ -269,7 +269,7 @@ DAYS = GrainRules(
     span=lambda n: Span(date.fromordinal(n), date.fromordinal(n)),
     code=lambda n: date.fromordinal(n).isoformat(),
     name=lambda n: day_words(date.fromordinal(n)),
-    beside=Beside.NOTHING,
+    beside=LabelDetail.NOTHING,
     years_earlier=day_years_earlier,
 )
 ISO_WEEKS = GrainRules(
@@ -281,6 +281,6 @@ ISO_WEEKS = GrainRules(
     span=week_span,
     code=week_code,
     name=week_code,
-    beside=Beside.DAYS,
+    beside=LabelDetail.DAYS,
     years_earlier=week_years_earlier,
 )

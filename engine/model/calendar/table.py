@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import DAYS, ISO_WEEKS, Beside, Counterpart, Grain, GrainRules, Span
+from engine.model.calendar.periods import DAYS, ISO_WEEKS, Counterpart, Grain, GrainRules, LabelDetail, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class TableRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class GrainColumn:
     """A column that numbers the periods of one grain, and how these are called and written."""
 
     noun: str
@@ -32,11 +32,11 @@ class Column:
     name: str
 
 
-COLUMNS: dict[Grain, Column] = {
-    Grain.WEEK: Column("week", "a fiscal week", lambda row: row.week, "{:04}-W{:02}", "FY{} W{:02}"),
-    Grain.MONTH: Column("period", "a fiscal period", lambda row: row.period, "{:04}-{:02}", "FY{} P{:02}"),
-    Grain.QUARTER: Column("quarter", "a fiscal quarter", lambda row: row.quarter, "{:04}-Q{}", "FY{} Q{}"),
-    Grain.YEAR: Column("year", "a fiscal year", lambda _: 0, "{:04}", "FY{}"),
+COLUMNS: dict[Grain, GrainColumn] = {
+    Grain.WEEK: GrainColumn("week", "a fiscal week", lambda row: row.week, "{:04}-W{:02}", "FY{} W{:02}"),
+    Grain.MONTH: GrainColumn("period", "a fiscal period", lambda row: row.period, "{:04}-{:02}", "FY{} P{:02}"),
+    Grain.QUARTER: GrainColumn("quarter", "a fiscal quarter", lambda row: row.quarter, "{:04}-Q{}", "FY{} Q{}"),
+    Grain.YEAR: GrainColumn("year", "a fiscal year", lambda _: 0, "{:04}", "FY{}"),
 }
 
 
@@ -64,7 +64,7 @@ def table_calendar(rows: Sequence[TableRow]) -> Calendar:
     )
 
 
-def rules_of(column: Column, keys: Sequence[tuple[int, int]], spans: Sequence[Span]) -> GrainRules:
+def rules_of(column: GrainColumn, keys: Sequence[tuple[int, int]], spans: Sequence[Span]) -> GrainRules:
     """Return the rules of one grain from its periods in order: year and number, and days."""
     codes = [column.code.format(*key) for key in keys]
     ordinals = {code: ordinal for ordinal, code in enumerate(codes)}
@@ -90,6 +90,6 @@ def rules_of(column: Column, keys: Sequence[tuple[int, int]], spans: Sequence[Sp
         span=lambda n: spans[n],
         code=lambda n: codes[n],
         name=lambda n: column.name.format(*keys[n]),
-        beside=Beside.DAYS,
+        beside=LabelDetail.DAYS,
         years_earlier=years_earlier,
     )

@@ -57,7 +57,7 @@ class MemberSet(Protocol):
     def among(self, codes: AbstractSet[int]) -> Iterator[str]:
         """Yield the ids that have some of these leaf codes below them, in display order."""
 
-    def loose(self) -> frozenset[int]:
+    def unassigned(self) -> frozenset[int]:
         """Return the leaf codes that no id but `(unassigned)` stands for."""
 
     def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
@@ -69,14 +69,14 @@ class MemberSet(Protocol):
     def path(self, member: str) -> tuple[str, ...]:
         """Return the ids from the top down to an id's parent."""
 
-    def lender(self, member: str) -> str | None:
+    def posting_leaf(self, member: str) -> str | None:
         """Return the leaf member that a node above others takes its code from, and its name if it has none itself."""
 
     def bare_label(self, member: str) -> str:
         """Return the name of an id that takes nothing from a leaf."""
 
 
-class Flat(ABC):
+class FlatMembers(ABC):
     """What member sets without levels have in common: every leaf counts once, and nothing lies above an id."""
 
     @abstractmethod
@@ -99,7 +99,7 @@ class Flat(ABC):
         """Yield the leaf codes an id stands for."""
         return iter(self.leaves(member))
 
-    def loose(self) -> frozenset[int]:
+    def unassigned(self) -> frozenset[int]:
         """No leaf: the null member and those without a value can be named in a list."""
         return frozenset()
 
@@ -118,7 +118,7 @@ class Flat(ABC):
         """Nothing lies above an id."""
         return ()
 
-    def lender(self, member: str) -> None:  # noqa: B027 - nobody lends a member anything
+    def posting_leaf(self, member: str) -> None:  # noqa: B027 - nobody lends a member anything
         """A member is called by its own name."""
 
     def bare_label(self, member: str) -> str:
@@ -127,7 +127,7 @@ class Flat(ABC):
 
 
 @dataclass(frozen=True)
-class LeafMembers(Flat):
+class LeafMembers(FlatMembers):
     """The members of a leaf dimension, by code; position 0 is the null member."""
 
     dimension: str
@@ -178,7 +178,7 @@ class LeafMembers(Flat):
 
 
 @dataclass(frozen=True)
-class DerivedMembers(Flat):
+class DerivedMembers(FlatMembers):
     """The values of an attribute of leaf members; members without a value are unassigned."""
 
     dimension: str

@@ -26,7 +26,7 @@ class Node:
     node: str
     name: str | None  # None: that of its leaf
     children: tuple[tuple[str, Exact], ...]
-    own: int | None
+    posting_leaf: int | None
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class RaggedNodes:
     def is_simple(self) -> bool:
         """Whether a single path leads from the top to every node, and a single node to every leaf."""
         reached = [*self.roots, *(edge for node in self.nodes.values() for edge in node.children)]
-        owns = [node.own for node in self.nodes.values() if node.own is not None]
+        owns = [node.posting_leaf for node in self.nodes.values() if node.posting_leaf is not None]
         return len({node for node, _ in reached}) == len(reached) and len(set(owns)) == len(owns)
 
     def ids(self) -> Iterator[str]:
@@ -64,37 +64,43 @@ class RaggedNodes:
         ids = []
         for key in self._downward(node for node, _ in self.roots):
             ids.append(key)
-            if self.nodes[key].children and self.nodes[key].own is not None:
+            if self.nodes[key].children and self.nodes[key].posting_leaf is not None:
                 ids.append(key + OWN)
         return ids
 
     def has(self, member: str) -> bool:
         """Tell whether a node has this id; `NODE/(own)` is one where the node has postings of its own."""
         node = self.nodes.get(member.removesuffix(OWN))
-        return member in (UNASSIGNED, ALL) or (node is not None and (not member.endswith(OWN) or node.own is not None))
+        return member in (UNASSIGNED, ALL) or (
+            node is not None and (not member.endswith(OWN) or node.posting_leaf is not None)
+        )
 
     def label(self, member: str) -> str:
         """Return the node's name."""
         if member in (UNASSIGNED, ALL):
             return member
         node = self.nodes[member.removesuffix(OWN)]
-        name = node.name or (node.node if node.own is None else self.of.names[node.own])
+        name = node.name or (node.node if node.posting_leaf is None else self.of.names[node.posting_leaf])
         return f"{name} (own)" if member.endswith(OWN) else name
 
     def bare_label(self, member: str) -> str:
         """Return a node's name of its own, else its id."""
         return self.nodes[member].name or member
 
-    def lender(self, member: str) -> str | None:
+    def posting_leaf(self, member: str) -> str | None:
         """Return the leaf that posts on a node with others below it; it may be hidden while the node is seen."""
         node = self.nodes.get(member)
-        return None if node is None or node.own is None or not node.children else self.of.member_ids[node.own]
+        return (
+            None
+            if node is None or node.posting_leaf is None or not node.children
+            else self.of.member_ids[node.posting_leaf]
+        )
 
     def code(self, member: str) -> str | None:
         """Return the code of the leaf that posts on a node."""
         node = self.nodes.get(member.removesuffix(OWN))
         known = self.of.business_codes
-        return known[node.own] if known and node is not None and node.own is not None else None
+        return known[node.posting_leaf] if known and node is not None and node.posting_leaf is not None else None
 
     def leaves(self, member: str) -> Leaves:
         """Return the leaves below a node and its own, with the product of the edges below the node."""
@@ -103,18 +109,18 @@ class RaggedNodes:
         if member == ALL:
             return self.top()
         if member.endswith(OWN):
-            return self._own(member.removesuffix(OWN))
+            return self._own_postings(member.removesuffix(OWN))
         if member not in self._weights and self.is_simple:
             self._weights[member] = self._multiplied(member)
         for node in self._upward([member]) if member not in self._weights else ():
             if node not in self._weights:
                 below = ((self._weights[child], edge) for child, edge in self.nodes[node].children)
-                self._weights[node] = self._joined([(self._own(node), ONE), *below], node)
+                self._weights[node] = self._joined([(self._own_postings(node), ONE), *below], node)
         return self._weights[member]
 
-    def _own(self, key: str) -> Leaves:
-        own = self.nodes[key].own
-        return {} if own is None else {own: ONE}
+    def _own_postings(self, key: str) -> Leaves:
+        leaf = self.nodes[key].posting_leaf
+        return {} if leaf is None else {leaf: ONE}
 
     def _multiplied(self, top: str) -> Leaves:
         """Multiply down a simple tree."""
@@ -123,8 +129,8 @@ class RaggedNodes:
         while ahead:
             key, weight = ahead.pop()
             node = self.nodes[key]
-            if node.own is not None:
-                weights[node.own] = weight
+            if node.posting_leaf is not None:
+                weights[node.posting_leaf] = weight
             ahead.extend(
                 (child, weight if edge == ONE else weight * edge) for child, edge in node.children[::-1] if edge
             )
@@ -139,7 +145,7 @@ class RaggedNodes:
         if member in (UNASSIGNED, ALL) or member.endswith(OWN):
             yield from self.leaves(member)
         else:
-            owns = (self.nodes[key].own for key in self._downward([member]))
+            owns = (self.nodes[key].posting_leaf for key in self._downward([member]))
             yield from (own for own in owns if own is not None)
 
     def among(self, codes: AbstractSet[int]) -> Iterator[str]:
@@ -150,12 +156,12 @@ class RaggedNodes:
         held: set[str] = set()
         for key in self._upward(node for node, _ in self.roots):
             node = self.nodes[key]
-            if node.own in codes or any(child in held for child, _ in node.children):
+            if node.posting_leaf in codes or any(child in held for child, _ in node.children):
                 held.add(key)
         for member in self.ids():
             node = self.nodes[member.removesuffix(OWN)]
             if (
-                node.own in codes and any(child in held for child, _ in node.children)
+                node.posting_leaf in codes and any(child in held for child, _ in node.children)
                 if member.endswith(OWN)
                 else member in held
             ):
@@ -191,7 +197,7 @@ class RaggedNodes:
             elif key not in done:
                 path[key] = iter([child for child, _ in self.nodes[key].children])
 
-    def loose(self) -> frozenset[int]:
+    def unassigned(self) -> frozenset[int]:
         """Return the leaves that no node holds."""
         return frozenset(self.leaves(UNASSIGNED))
 
@@ -241,7 +247,7 @@ class RaggedNodes:
     @cached_property
     def placed(self) -> frozenset[int]:
         """The leaves that some node holds, whatever their weight."""
-        return frozenset(node.own for node in self.nodes.values() if node.own is not None)
+        return frozenset(node.posting_leaf for node in self.nodes.values() if node.posting_leaf is not None)
 
     @cached_property
     def unplaced(self) -> Leaves:
@@ -351,7 +357,7 @@ def ragged_nodes(dimension: str, of: LeafMembers, table: pl.DataFrame, *, adds_p
                 node=key,
                 name=edge.name,
                 children=tuple(children[key].items()) if key in children else (),
-                own=of.codes.get(edge.leaf),
+                posting_leaf=of.codes.get(edge.leaf),
             )
             for key, edge in described.items()
         },

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from engine.model.requests import NothingAsked
+from engine.model.requests import EmptyRequest
 from server.base.interfaces import Principal
 from server.caller.caller import Caller
 from server.telemetry.calls import MOST_NAMED
@@ -190,7 +190,7 @@ def test_busy_late_cancelled_and_broken_calls_are_told_of_as_any_other(
     assert 'tieout_calls_total{outcome="timeout",tool="late"} 1.0' in page
 
 
-def broken(_caller: Caller, _asked: NothingAsked) -> Answer:
+def broken(_caller: Caller, _asked: EmptyRequest) -> Answer:
     """Fail as no tool should."""
     raise RuntimeError("the password is swordfish")
 

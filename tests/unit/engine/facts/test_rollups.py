@@ -21,9 +21,9 @@ from engine.facts.manifest import UNDATED, Partition, current_version, pin_curre
 from engine.facts.writer import stage
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
-from engine.model.fact_store import ROWS, SPAN, Aggregate, How, Slice
+from engine.model.fact_store import ROWS, SPAN, Aggregate, AggregateFunction, Slice
 from engine.model.feeds import LoadMode
-from engine.model.scope import EVERYTHING, Allowed, Cell, CodeSet
+from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
 from tests.support.books import load_instance
 from tests.support.small import figure, write_instance
 from tests.unit.engine.facts.test_store import AMOUNT, FIRST, GL, SPANS, Fact, facts_of, frame_of, load_of
@@ -69,7 +69,7 @@ def total(root: Path, domain: Domain = BY_ACCOUNT) -> int:
 def test_sums_are_the_same_with_and_without(tmp_path: Path, seed: int, keys: tuple[str, ...]) -> None:
     publish(tmp_path, facts_of(seed), BY_BOTH)
     some, other = CodeSet(frozenset({1, 3})), CodeSet(frozenset({2}), complement=True)
-    either = Cell.of([Allowed.of({"account": some}), Allowed.of({"centre": other})])
+    either = Cell.of([Conjunction.of({"account": some}), Conjunction.of({"centre": other})])
     for cell in (EVERYTHING, Cell.where("account", some), Cell.where("centre", other), either):
         for spans in (SPANS, (WHOLE,)):
             question = replace(asked(*keys), spans=spans)
@@ -124,12 +124,16 @@ def test_a_rollup_is_read_and_not_the_rows_where_it_holds_all_that_is_asked(
         pytest.param(asked(), Cell.where("centre", FIRST_OF_ALL), id="a permission on what it lacks"),
         pytest.param(
             asked(),
-            Cell.of([Allowed.of({"account": FIRST_OF_ALL}), Allowed.of({"centre": ~FIRST_OF_ALL})]),
+            Cell.of([Conjunction.of({"account": FIRST_OF_ALL}), Conjunction.of({"centre": ~FIRST_OF_ALL})]),
             id="a permission of which one grant is on what it lacks",
         ),
         pytest.param(asked(span=Span(FIRST, date(2021, 1, 15))), EVERYTHING, id="part of a month"),
-        pytest.param(asked(aggregates=(Aggregate("amount", How.MIN),)), EVERYTHING, id="a least amount"),
-        pytest.param(asked(aggregates=(*AMOUNT, Aggregate("amount", How.MAX))), EVERYTHING, id="a largest beside sums"),
+        pytest.param(asked(aggregates=(Aggregate("amount", AggregateFunction.MIN),)), EVERYTHING, id="a least amount"),
+        pytest.param(
+            asked(aggregates=(*AMOUNT, Aggregate("amount", AggregateFunction.MAX))),
+            EVERYTHING,
+            id="a largest beside sums",
+        ),
         pytest.param(replace(asked(), spans=TWO), EVERYTHING, id="two spans in one month"),
     ],
 )

@@ -22,8 +22,8 @@ from engine.model.calendar.periods import Grain, Span
 from engine.model.catalogue import Domain, Measure
 from engine.model.fact_store import ROWS, SPAN, Aggregate, FactStore, RowSlice, Slice
 from engine.model.feeds import LoadMode
-from engine.model.formulas import Kind
-from engine.model.scope import EVERYTHING, NOTHING, Allowed, Cell, CodeSet
+from engine.model.formulas import FigureKind
+from engine.model.scope import EVERYTHING, NOTHING, Cell, CodeSet, Conjunction
 
 AMOUNT = (Aggregate("amount"),)
 GL = Domain(
@@ -37,7 +37,7 @@ GL = Domain(
     keeps_undated=True,
     sort=("account", "centre"),
     dimensions={"account": "account", "centre": "centre"},
-    measures={"amount": Measure(key="amount", column="amount", kind=Kind.MONEY, places=2)},
+    measures={"amount": Measure(key="amount", column="amount", kind=FigureKind.MONEY, places=2)},
     stock_groups={},
     inspect_enabled=True,
     inspect_columns=("text",),
@@ -138,7 +138,7 @@ def cells(codes: dict[str, dict[str | None, int]]) -> list[tuple[Cell, object]]:
     """Return cells, each with what it allows in words."""
     some = CodeSet(frozenset({codes["account"]["A"], codes["account"]["C"]}))
     no_x = CodeSet(frozenset({codes["centre"]["x"]}), complement=True)
-    either = Cell.of([Allowed.of({"account": some}), Allowed.of({"centre": no_x})])
+    either = Cell.of([Conjunction.of({"account": some}), Conjunction.of({"centre": no_x})])
     return [
         (EVERYTHING, lambda _account, _centre: True),
         (NOTHING, lambda _account, _centre: False),

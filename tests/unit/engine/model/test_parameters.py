@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.feeds import numbered
+from engine.model.feeds import number_parameters
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,12 @@ from engine.model.feeds import numbered
     ],
 )
 def test_parameters_are_numbered_and_what_only_looks_like_one_stays(query: str, text: str, names: list[str]) -> None:
-    found = numbered(query)
+    found = number_parameters(query)
     assert (found.text, found.names, found.numbers) == (text, names, ())
 
 
 def test_numbers_that_a_query_has_itself_are_told() -> None:
-    assert numbered("a = $1 and b = '$2' and c$3 = $12").numbers == ("$1", "$12")
+    assert number_parameters("a = $1 and b = '$2' and c$3 = $12").numbers == ("$1", "$12")
 
 
 PLAIN = st.sampled_from(["select a", " + ", "\n", "x::int", " , ", "(", ")", "b [ 1 ]", " = "])
@@ -46,6 +46,6 @@ OPAQUE = st.sampled_from(["':n'", '":n"', "-- :n\n", "/* :n */", "$t$ :n $t$", "
 
 @given(st.lists(st.one_of(PLAIN, OPAQUE, st.just(" :n "))))
 def test_a_parameter_is_found_wherever_it_stands_between_other_parts(parts: list[str]) -> None:
-    found = numbered(" ".join(parts))
+    found = number_parameters(" ".join(parts))
     assert found.text == " ".join(" $1 " if part == " :n " else part for part in parts)
     assert found.names == (("n",) if " :n " in parts else ())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.model.feeds import Source, SourceKind
+from engine.model.feeds import FeedSource, SourceKind
 from server.base.credentials import MARK, redact, redact_value, secrets_of
 
 ORDINARY = [
@@ -94,10 +94,10 @@ def test_a_value_is_judged_by_its_name() -> None:
 
 def test_the_secrets_are_what_the_environment_holds_for_the_sources() -> None:
     sources = [
-        Source(key="erp", kind=SourceKind.POSTGRESQL, environment="ERP_URI"),
-        Source(key="drop", kind=SourceKind.FOLDER, environment="DROP_FOLDER"),
-        Source(key="files", kind=SourceKind.FOLDER, path="data"),
-        Source(key="unset", kind=SourceKind.POSTGRESQL, environment="NOBODY"),
+        FeedSource(key="erp", kind=SourceKind.POSTGRESQL, environment="ERP_URI"),
+        FeedSource(key="drop", kind=SourceKind.FOLDER, environment="DROP_FOLDER"),
+        FeedSource(key="files", kind=SourceKind.FOLDER, path="data"),
+        FeedSource(key="unset", kind=SourceKind.POSTGRESQL, environment="NOBODY"),
     ]
     held = {"ERP_URI": "postgresql://reader:f0rty-two@db/books", "DROP_FOLDER": " ", "OTHER": "not asked"}
     assert secrets_of(sources, held) == ("postgresql://reader:f0rty-two@db/books",)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from engine.model.requests import NothingAsked
+from engine.model.requests import EmptyRequest
 from server.caller.caller import Caller
 from server.http.limits import ConnectionLimits
 from server.tools.toolbox import TOOLS
@@ -25,7 +25,7 @@ LARGE = "x" * (8 << 20)
 Small = tuple[Path, Path]
 
 
-def large(_caller: Caller, _asked: NothingAsked) -> Answer:
+def large(_caller: Caller, _asked: EmptyRequest) -> Answer:
     """Answer more than any buffer on the way holds."""
     return Answer({"text": LARGE})
 

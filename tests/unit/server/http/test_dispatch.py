@@ -13,7 +13,7 @@ import pytest
 from engine.books.books import Shelf
 from engine.instance.read import read_instance
 from engine.model.errors import DeadlineExceeded
-from engine.model.requests import NothingAsked
+from engine.model.requests import EmptyRequest
 from server.base.interfaces import Principal
 from server.base.settings import Settings
 from server.caller.caller import Caller, Callers, Keeping
@@ -39,7 +39,7 @@ class Gate:
     def __init__(self) -> None:
         self.entered, self.open, self.stopped = Event(), Event(), Event()
 
-    def run(self, caller: Caller, _: NothingAsked) -> Answer:
+    def run(self, caller: Caller, _: EmptyRequest) -> Answer:
         self.entered.set()
         try:
             while not self.open.wait(0.01):
@@ -53,7 +53,7 @@ class Gate:
 def tool(run: Any, lane: LaneName = "light") -> Tool:
     """Return a tool of no arguments."""
     return Tool(
-        name="tool", title="Tool", description="For tests.", request=NothingAsked, run=run, example={}, lane=lane
+        name="tool", title="Tool", description="For tests.", request=EmptyRequest, run=run, example={}, lane=lane
     )
 
 
@@ -155,7 +155,7 @@ def test_a_call_whose_caller_left_stops_and_gives_its_slot_back(small_instance: 
 def test_a_fault_of_our_own_tells_an_id_that_stands_in_the_log(
     small_instance: tuple[Path, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(_caller: Caller, _asked: NothingAsked) -> Answer:
+    def broken(_caller: Caller, _asked: EmptyRequest) -> Answer:
         raise RuntimeError("the password is swordfish")
 
     dispatch = dispatch_of(small_instance, {"broken": tool(broken)})
@@ -181,7 +181,7 @@ def test_a_principal_without_a_profile_sees_nothing(small_instance: tuple[Path, 
 def test_nobody_waits_behind_all_that_another_asked_for(small_instance: tuple[Path, Path]) -> None:
     gate, order = Gate(), []
 
-    def note(caller: Caller, _: NothingAsked) -> Answer:
+    def note(caller: Caller, _: EmptyRequest) -> Answer:
         order.append(caller.stop)  # which is another for each call
         return Answer({"place": len(order)})
 
@@ -209,7 +209,7 @@ def test_a_call_that_is_late_or_left_while_it_waits_never_runs_and_holds_no_plac
 ) -> None:
     gate, ran = Gate(), []
 
-    def note(_caller: Caller, _asked: NothingAsked) -> Answer:
+    def note(_caller: Caller, _asked: EmptyRequest) -> Answer:
         ran.append(1)
         return Answer({})
 
@@ -284,7 +284,7 @@ class Panic(BaseException):
 def test_a_panic_is_a_fault_of_our_own_like_any_other(
     small_instance: tuple[Path, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    def panics(_caller: Caller, _asked: NothingAsked) -> Answer:
+    def panics(_caller: Caller, _asked: EmptyRequest) -> Answer:
         raise Panic("index out of bounds")
 
     dispatch = dispatch_of(small_instance, {"panics": tool(panics), **TOOLS})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
 from engine.model.calendar.periods import PeriodRange
-from engine.model.feeds import Binding, LoadAttempt, LoadMode, LoadStatus, Schedule, Source, SourceKind
+from engine.model.feeds import Binding, FeedSource, LoadAttempt, LoadMode, LoadStatus, Schedule, SourceKind
 from server.ingest.schedule import RETRIED, RetryPolicy, latest_slot, next_load, next_slot, periods_of, slots
 
 BACKOFF = RetryPolicy()
@@ -31,7 +31,7 @@ def feed(schedule: Schedule | None = DAILY, mode: LoadMode = LoadMode.REPLACE_PE
     """Return a feed of a schedule."""
     return Binding(
         key="gl",
-        source=Source(key="erp", kind=SourceKind.POSTGRESQL),
+        source=FeedSource(key="erp", kind=SourceKind.POSTGRESQL),
         target="live.gl",
         extract="",
         sheet=None,

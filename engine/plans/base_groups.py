@@ -12,20 +12,20 @@ from math import lcm, prod
 import polars as pl
 
 from engine.books.reader import Reader
-from engine.model.aggregation import OverMembers, Rule
+from engine.model.aggregation import MemberAggregation, TimeRule
 from engine.model.catalogue import Base
 from engine.model.exact import ONE
 from engine.model.fact_store import ROWS, Aggregate
 from engine.model.scenarios import Variant
-from engine.model.scope import EVERYTHING, Allowed, Cell, CodeSet
-from engine.plans.accumulators import TALLIES, Amount, Tally
+from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
+from engine.plans.accumulators import ACCUMULATORS, Accumulator, Amount
 from engine.plans.weights import (
     Axis,
     BaseWeights,
-    Classes,
+    LeafClasses,
     Members,
     base_weights,
-    contributions,
+    class_contributions,
     factors_in,
     factors_of,
 )
@@ -35,19 +35,19 @@ VALUE = "value"  # column of a frame of sums: the codes that count_distinct coun
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class AccumulatorTarget:
     """What the rows of some classes are added to: a tally of a base for some members, with an integer weight."""
 
     position: int  # of the base
-    tally: int  # of the base
+    accumulator: int  # of the base
     members: Members
     column: str  # of the frame of sums
     weight: int | None  # None of values, which are counted but not weighed
-    together: Callable[[Amount, Amount], Amount]
+    combine: Callable[[Amount, Amount], Amount]
 
 
 @dataclass(frozen=True, eq=False)
-class Weighing:
+class BaseGroup:
     """Bases restricted along the same leaf dimensions, broken down by the same axes."""
 
     positions: tuple[int, ...]  # of its bases among those asked for together
@@ -87,12 +87,12 @@ class Weighing:
             counted = frozenset().union(*(weights.by_leaf[leaf] for weights in self.weights))
             if leaf not in self.keys or 2 * len(counted) < self.leaf_counts[leaf]:
                 codes[leaf] = CodeSet(counted)
-        return Cell.of([Allowed.of(codes)]) if codes else EVERYTHING
+        return Cell.of([Conjunction.of(codes)]) if codes else EVERYTHING
 
     @cached_property
-    def classes(self) -> tuple[Classes, ...]:
+    def classes(self) -> tuple[LeafClasses, ...]:
         """The classes of each key."""
-        return tuple(Classes.of(leaf, self.leaf_counts[leaf], self.weights, self.axes) for leaf in self.keys)
+        return tuple(LeafClasses.of(leaf, self.leaf_counts[leaf], self.weights, self.axes) for leaf in self.keys)
 
     @cached_property
     def class_columns(self) -> Sequence[pl.Expr]:
@@ -106,58 +106,60 @@ class Weighing:
             dict.fromkeys(
                 Aggregate(base.measure.key, how)
                 for base in self.bases
-                for tally in TALLIES[base.over_members]
+                for accumulator in ACCUMULATORS[base.over_members]
                 for weight in (1, -1)
-                if (how := tally.aggregate(weight))
+                if (how := accumulator.aggregate(weight))
             )
         )
 
-    def counted(self, classes: tuple[int, ...]) -> Sequence[Counted]:
+    def targets(self, classes: tuple[int, ...]) -> Sequence[AccumulatorTarget]:
         """Return what the sums of one combination of classes are added to."""
-        known = self._counted.get(classes)
+        known = self._targets.get(classes)
         if known is None:
             found = {known.leaf: known.classes[number] for known, number in zip(self.classes, classes, strict=True)}
-            known = self._counted[classes] = []
-            for position, members, weight, factor in contributions(found, self.weights, self.axes, self.places):
+            known = self._targets[classes] = []
+            for position, members, weight, factor in class_contributions(found, self.weights, self.axes, self.places):
                 base = self.bases[position]
                 amount = weight * factor
                 scaled = amount.numerator * (self.denominators[position] // amount.denominator)
-                for place, tally in enumerate(TALLIES[base.over_members]):
-                    part = Counted(position, place, members, *tallied(base, tally, scaled), tally.together)
-                    known.append(part)
+                for place, accumulator in enumerate(ACCUMULATORS[base.over_members]):
+                    target = AccumulatorTarget(
+                        position, place, members, *column_and_factor(base, accumulator, scaled), accumulator.combine
+                    )
+                    known.append(target)
         return known
 
     @cached_property
-    def _counted(self) -> dict[tuple[int, ...], list[Counted]]:
+    def _targets(self) -> dict[tuple[int, ...], list[AccumulatorTarget]]:
         return {}
 
 
-def tallied(base: Base, tally: Tally, weight: int) -> tuple[str, int | None]:
+def column_and_factor(base: Base, accumulator: Accumulator, weight: int) -> tuple[str, int | None]:
     """Return the column that a tally of a base reads for rows of some weight, and what multiplies it."""
     match base.over_members:
-        case OverMembers.COUNT_DISTINCT:
+        case MemberAggregation.COUNT_DISTINCT:
             return VALUE, None
-        case OverMembers.COUNT:
+        case MemberAggregation.COUNT:
             return ROWS, weight
     signed = -weight if base.negated else weight
-    how = tally.aggregate(signed)
+    how = accumulator.aggregate(signed)
     return (ROWS, 1) if how is None else (Aggregate(base.measure.key, how).column, signed)
 
 
-def weighings(
+def base_groups(
     bases: Sequence[Base],
     axes: Sequence[Axis],
     places: int,
     filters: Sequence[Filter],
     variants: Sequence[Variant | None],
     reader: Reader,
-) -> list[tuple[Weighing, ...]]:
+) -> list[tuple[BaseGroup, ...]]:
     """Return the weighings of some bases of one domain under some variants, those made before where asked before.
 
     Bases that can be read alike share a weighing; there is one of them for each variant.
     """
     key = (
-        "weighings",
+        "base_groups",
         tuple(base.value for base in bases),
         tuple((axis.key, axis.ids) for axis in axes),
         places,
@@ -166,17 +168,17 @@ def weighings(
     )
     named = sum(len(axis.ids) for axis in axes) + sum(len(known.members) + len(known.leaves) for known in filters)
     size = named + sum(reader.leaf_count(leaf) for leaf in reader.catalogue.domains[bases[0].domain].dimensions)
-    return reader.worked_out(key, lambda: make_weighings(bases, axes, places, filters, variants, reader), size)
+    return reader.worked_out(key, lambda: make_base_groups(bases, axes, places, filters, variants, reader), size)
 
 
-def make_weighings(
+def make_base_groups(
     bases: Sequence[Base],
     axes: Sequence[Axis],
     places: int,
     filters: Sequence[Filter],
     variants: Sequence[Variant | None],
     reader: Reader,
-) -> list[tuple[Weighing, ...]]:
+) -> list[tuple[BaseGroup, ...]]:
     """Sort bases by the leaf dimensions that restrict them, and by what their rows must be told apart by."""
     domain = reader.catalogue.domains[bases[0].domain]
     factors = [factors_of(variant, domain, reader) for variant in variants]
@@ -185,14 +187,14 @@ def make_weighings(
     denominators = [lcm(*(weighed.denominator for weighed in by_variant)) * of_axes for by_variant in weights]
     grouped: dict[Hashable, list[int]] = {}
     for position, base in enumerate(bases):
-        last_known = (base.stock_group, base.over_time) if base.over_time.rule is Rule.LAST_KNOWN else None
+        last_known = (base.stock_group, base.over_time) if base.over_time.rule is TimeRule.LAST_KNOWN else None
         alike = (frozenset(weights[position][0].by_leaf), base.counted, last_known)
         grouped.setdefault(alike, []).append(position)
     counts = {leaf: reader.leaf_count(leaf) for leaf in domain.dimensions}
     axes_only = frozenset(domain.dimensions).difference(reader.catalogue.leaves_of(domain.key))
     return [
         tuple(
-            Weighing(
+            BaseGroup(
                 positions=tuple(positions),
                 bases=tuple(bases[position] for position in positions),
                 weights=tuple(weights[position][place] for position in positions),
@@ -200,7 +202,7 @@ def make_weighings(
                 axes=tuple(axes),
                 places=places,
                 leaf_counts=counts,
-                after=axes_only if bases[positions[0]].over_time.rule is Rule.LAST_KNOWN else frozenset(),
+                after=axes_only if bases[positions[0]].over_time.rule is TimeRule.LAST_KNOWN else frozenset(),
             )
             for place in range(len(variants))
         )
