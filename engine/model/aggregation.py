@@ -1,4 +1,4 @@
-"""How a figure adds up: over the rows of its members, and over time."""
+"""Aggregation: how a metric combines rows, and how it combines time."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,7 +7,7 @@ from engine.model.calendar.periods import Grain
 
 
 class MemberAggregation(Enum):
-    """What is made of the rows of a figure."""
+    """How a metric combines the rows of its members."""
 
     SUM = "sum"
     COUNT = "count"
@@ -18,50 +18,50 @@ class MemberAggregation(Enum):
 
     @property
     def is_additive(self) -> bool:
-        """Tell whether the figures of parts add up to that of the whole."""
+        """Tell whether the figures of the parts add up to the figure of the whole."""
         return self in (MemberAggregation.SUM, MemberAggregation.COUNT)
 
     @property
     def counts(self) -> bool:
-        """Tell whether it speaks of rows or members, whatever they amount to."""
+        """Tell whether it counts rows or members and ignores amounts."""
         return self in (MemberAggregation.COUNT, MemberAggregation.COUNT_DISTINCT)
 
 
 class TimeRule(Enum):
-    """Which days of a range a figure is made of."""
+    """Which days of a range a figure reads."""
 
-    SUM = "sum"  # all of them: a flow
-    CLOSING = "closing"  # those of the last period that holds any balance of the group
-    LAST_KNOWN = "last_known"  # for each leaf, those of the last period that holds any row of it
-    TO_DATE = "to_date"  # all up to the end of the range: movements that make a balance
-    AVERAGE = "average"  # the closings of all its periods, divided by how many there are
+    SUM = "sum"  # all days: a flow
+    CLOSING = "closing"  # the last period that holds a row of the stock group
+    LAST_KNOWN = "last_known"  # for each leaf, the last period that holds a row of it
+    TO_DATE = "to_date"  # all days up to the end of the range: movements that make a balance
+    AVERAGE = "average"  # the mean of the closings of the periods
 
 
 class LookBack(Enum):
-    """How far before the end of a range a figure looks back."""
+    """How far a figure looks back from the end of a range."""
 
-    ALWAYS = "always"  # to the first row there is
+    ALWAYS = "always"  # to the first row
     FISCAL_YEAR = "fiscal_year"
     RANGE = "range"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeAggregation:
-    """How a figure adds up over time."""
+    """How a metric combines time."""
 
     rule: TimeRule
     since: LookBack = LookBack.RANGE
-    grain: Grain | None = None  # of an average: whose closings
-    opening: bool = False  # the same rule, applied to everything before the range
+    grain: Grain | None = None  # for AVERAGE: the periods whose closings it averages
+    opening: bool = False  # applies the rule to all days before the range
 
     @property
     def is_flow(self) -> bool:
-        """Tell whether every day of a range counts."""
+        """Tell whether it reads every day of a range."""
         return self.rule is TimeRule.SUM
 
     @property
     def closes(self) -> bool:
-        """Tell whether it reads the days of one close: the anchor of its stock group."""
+        """Tell whether it reads one close: the anchor of its stock group."""
         return self.rule is TimeRule.CLOSING
 
     @property

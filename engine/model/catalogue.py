@@ -24,15 +24,15 @@ FIGURE_COLUMNS = (
     "exact",
     "unit",
 )
-INSPECTION_KEYS = ("metric", "scenario", "compared_with")  # filters of inspection that are no dimensions
-CONTRIBUTION = "contribution"  # column of inspected rows: what each adds to a figure
-LABEL = "_label"  # suffix of the column of labels beside a column of ids
+INSPECTION_KEYS = ("metric", "scenario", "compared_with")  # filters of an inspection that are not dimensions
+CONTRIBUTION = "contribution"  # column of inspected rows: what each row adds to the figure
+LABEL = "_label"  # suffix of the label column that stands beside an id column
 
-PERIOD = "period"  # the time dimension that breaks down at the requested grain, whatever it is
+PERIOD = "period"  # the time dimension that takes the grain of the request
 
 
 class Format(Enum):
-    """How a figure is shown."""
+    """How a figure is formatted."""
 
     CURRENCY = "currency"
     NUMBER = "number"
@@ -52,7 +52,7 @@ class Favourable(Enum):
 
 
 class DimensionKind(Enum):
-    """Whether a dimension has members of its own, values of an attribute, or nodes of a tree."""
+    """What the members of a dimension are: leaf members, values of an attribute, or nodes of a hierarchy."""
 
     LEAF = "leaf"
     DERIVED = "derived"
@@ -61,17 +61,17 @@ class DimensionKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dimension:
-    """One way to filter or break down."""
+    """A way to filter and break down facts."""
 
     key: str
     label: str
     kind: DimensionKind
-    leaf: str  # the leaf dimension whose codes the facts carry; of a time dimension its own key
-    members: str | None = None  # live table of members; None where members come from the facts alone
-    attribute: str | None = None  # of a derived dimension
-    nodes: str | None = None  # live table of nodes, of a ragged dimension
+    leaf: str  # the leaf dimension whose codes the facts hold; a time dimension names itself
+    members: str | None = None  # live table of members; None if the facts alone define the members
+    attribute: str | None = None  # for a derived dimension
+    nodes: str | None = None  # live table of nodes, for a ragged dimension
     adds_paths: bool = False
-    grain: Grain | None = None  # of a time dimension
+    grain: Grain | None = None  # for a time dimension
     axis_only: bool = False  # valid for breakdowns, not for filters
     location: str = ""  # in the files of an instance
 
@@ -84,15 +84,15 @@ class Measure:
     column: str
     kind: FigureKind
     places: int
-    currency: str | None = None  # leaf dimension or axis of its currency; None: amounts are in that of the books
+    currency: str | None = None  # leaf dimension or axis with the currency of a row; None: the currency of the books
 
 
-ROW_COUNT = Measure(key="rows", column="", kind=FigureKind.NUMBER, places=0)  # what metrics measure that count
+ROW_COUNT = Measure(key="rows", column="", kind=FigureKind.NUMBER, places=0)  # the measure of metrics that count rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StockGroup:
-    """Balances that close together: the rows of any of its restrictions, at one grain."""
+    """Balances that close at one anchor: the rows that match any of its restrictions."""
 
     key: str
     where: tuple[Cuts, ...]  # joined by OR
@@ -109,7 +109,7 @@ class Domain:
     scenario_column: str
     time_column: str
     grain: Grain
-    grains: frozenset[Grain]  # those it can be asked at: its own and those that its periods make up
+    grains: frozenset[Grain]  # its own grain and those that its periods add up to
     keeps_undated: bool
     sort: tuple[str, ...]
     dimensions: Mapping[str, str]  # leaf dimension or axis -> column
@@ -117,26 +117,26 @@ class Domain:
     stock_groups: Mapping[str, StockGroup]
     inspect_enabled: bool
     inspect_columns: tuple[str, ...]
-    rollups: tuple[tuple[str, ...], ...] = ()  # dimensions, sorted, that sums are kept by beside the facts
+    rollups: tuple[tuple[str, ...], ...] = ()  # sorted dimensions of each rollup
     location: str = ""  # of its table, in the files of an instance
     locations: Mapping[str, str] = field(default_factory=dict)  # of dimensions, measures and inspected columns
 
     def carries(self, grain: Grain) -> bool:
-        """Tell whether its facts can be asked at a grain."""
+        """Tell whether the domain can answer at a grain."""
         return grain in self.grains
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The columns that it stores for inspection alone."""
+        """The text columns that it stores for inspection only."""
         known = {self.time_column, self.scenario_column, *self.dimensions, *self.measures}
         return tuple(column for column in self.inspect_columns if column not in known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Base:
-    """What a figure is before any formula: a measure of some rows, its sign, and how it adds up over time.
+    """A measured figure: a measure, a restriction, a sign, and how it combines members and time.
 
-    Compared by identity: a catalogue has each once, and a plan keys everything it reads by its bases.
+    Bases compare by identity. A catalogue holds each base once, and plans use bases as keys.
     """
 
     domain: str
@@ -144,13 +144,13 @@ class Base:
     where: Cuts = ()
     negated: bool = False
     over_members: MemberAggregation = MemberAggregation.SUM
-    counted: str | None = None  # of count_distinct: the leaf dimension whose members are counted
+    counted: str | None = None  # for COUNT_DISTINCT: the leaf dimension whose members are counted
     over_time: TimeAggregation = FLOW
-    stock_group: str | None = None  # of a balance
+    stock_group: str | None = None  # for a balance
 
     @property
     def type(self) -> FigureType:
-        """What its figures are."""
+        """The type of its figures."""
         return FigureType(
             kind=self.measure.kind,
             additive=self.over_members.is_additive,
@@ -159,11 +159,11 @@ class Base:
 
     @property
     def value(self) -> Hashable:
-        """What tells it from others that are not the same figure."""
+        """A key that is equal for bases of the same figure."""
         return tuple(getattr(self, part.name) for part in fields(self))
 
     def over(self, cut: Cut) -> "Base":
-        """Return the same of fewer rows; where several cuts name one dimension, the last one weighs."""
+        """Return this base with one more restriction. The last cut of a dimension supplies the weights."""
         return replace(self, where=(*self.where, cut))
 
 
@@ -179,11 +179,11 @@ class Metric:
     favourable: Favourable
     type: FigureType
     body: Base | Formula
-    written: str | None  # the formula as the file has it
+    written: str | None  # the formula as the file writes it
 
 
 class Style(Enum):
-    """How a line is set."""
+    """How a line is typeset."""
 
     PLAIN = "plain"
     SUBTOTAL = "subtotal"
@@ -193,7 +193,7 @@ class Style(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderLine:
-    """A line of words."""
+    """A line of text without figures."""
 
     key: str
     label: str
@@ -224,7 +224,7 @@ class FormulaLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollupLine:
-    """A node of a tree, expanded into lines that foot to it."""
+    """A node of a hierarchy, expanded into lines that add up to it."""
 
     key: str
     label: str | None
@@ -237,7 +237,7 @@ class RollupLine:
     style: Style
 
     def base_of(self, node: str) -> Base:
-        """Return what one of its nodes counts."""
+        """Return the base of one of its nodes."""
         return self.base.over(Cut(self.dimension, (node,)))
 
 
@@ -246,7 +246,7 @@ Line = HeaderLine | MetricLine | FormulaLine | RollupLine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """Lines in order."""
+    """A statement: an ordered list of lines."""
 
     key: str
     label: str
@@ -255,7 +255,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportDefault:
-    """What is shown when a call leaves it open."""
+    """Defaults for what a call leaves out."""
 
     statement: str | None = None
     scenarios: tuple[tuple[str, str | None], ...] = ()  # (reference, alias)
@@ -265,7 +265,7 @@ class ReportDefault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
-    """Everything that one deployment's files say, checked as a whole."""
+    """The parsed and checked description of an instance."""
 
     name: str
     currency: str
@@ -275,17 +275,17 @@ class Catalogue:
     metrics: Mapping[str, Metric]
     statements: Mapping[str, Statement]
     scenarios: Mapping[str, Scenario]
-    comparisons: tuple[tuple[str, str], ...]  # pairs of references, ready-made for list_scenarios
+    comparisons: tuple[tuple[str, str], ...]  # pairs of references that list_scenarios offers
     default: ReportDefault
     orientation: str
     version: str
 
     def leaves_of(self, domain: str) -> tuple[str, ...]:
-        """Return the leaf dimensions of a domain, axes left out."""
+        """Return the leaf dimensions of a domain, without axes."""
         return tuple(leaf for leaf in self.domains[domain].dimensions if not self.dimensions[leaf].axis_only)
 
     def dimensions_of(self, domain: Domain) -> Iterator[Dimension]:
-        """Yield the dimensions that a domain can be cut or broken down by, in the catalogue's order."""
+        """Yield the dimensions that a domain can be filtered or broken down by, in catalogue order."""
         for dimension in self.dimensions.values():
             if dimension.grain is None:
                 usable = dimension.leaf in domain.dimensions

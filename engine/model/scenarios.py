@@ -1,8 +1,8 @@
-"""Scenario references: base scenarios, blends, shifted views and variances, each with its parts and its arithmetic.
+"""Scenario references: base scenarios, variants, blends, shifted views and variances.
 
 Grammar: `actual`, `budget/downside` (a what-if variant), `actual+forecast` (a blend), `actual@py`, `actual@ytd@py`
-(shifts apply left to right, after the blend), `var(a,b)` and `var_pct(a,b)` where a and b are any of the former. A
-reference is visible only if all its parts are.
+(shifts apply left to right, after the blend), `var(a,b)` and `var_pct(a,b)` of any two of these. A caller sees a
+reference only if they see every scenario in it.
 """
 
 import re
@@ -38,7 +38,7 @@ var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjustment:
-    """A factor on the rows of a restriction, for some measures (none named: all)."""
+    """A factor on the rows that match a restriction. An empty `measures` means all measures."""
 
     where: Cuts
     factor: Exact
@@ -47,7 +47,7 @@ class Adjustment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """A what-if reading of a scenario: its rows times factors, each adjustment once for each row."""
+    """A what-if version of a scenario: each adjustment that matches a row multiplies it once."""
 
     key: str
     label: str
@@ -56,36 +56,36 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A base scenario of the registry: figures under one id, such as the actual ledger or a budget."""
+    """A base scenario, such as the actual ledger or a budget."""
 
     id: str
     alias: str
     name: str
     kind: str
     status: str
-    closed_through: Mapping[str, date] = field(default_factory=dict, hash=False)  # by domain; "" for the others
+    closed_through: Mapping[str, date] = field(default_factory=dict, hash=False)  # by domain; "" is the default
     variants: tuple[Variant, ...] = ()
 
     def open_after(self, domain: str) -> date | None:
-        """Return the last closed day of a domain, None where the registry does not say."""
+        """Return the last closed day of a domain, or None if the scenario does not define one."""
         return self.closed_through.get(domain, self.closed_through.get(""))
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """One step of a shifted view: moves the bounds of a range, or puts a window that ends with its last period."""
+    """One step of a shifted view: moves a range, or replaces it by a window that ends with its last period."""
 
     key: str
     heading: str = field(compare=False)
     move: Callable[[Calendar, PeriodBounds, Grain], PeriodBounds | None] = field(
         compare=False
-    )  # the grain is the request's
+    )  # Grain: that of the request
     is_window: bool = field(default=False, compare=False)
-    years: int = field(default=0, compare=False)  # how many it goes back
+    years: int = field(default=0, compare=False)  # years that it goes back
 
 
 def years_back(count: int) -> Shift:
-    """Return the shift to some years earlier."""
+    """Return the shift that moves a range back by `count` years."""
     return Shift(
         key=f"py{count}" if count > 1 else "py",
         heading="Prior Year" if count == 1 else f"{count} Years Before",
@@ -95,7 +95,7 @@ def years_back(count: int) -> Shift:
 
 
 def periods_back(count: int) -> Shift:
-    """Return the shift to some periods of the requested grain earlier."""
+    """Return the shift that moves a range back by `count` periods of the requested grain."""
     return Shift(
         key=f"pp{count}" if count > 1 else "pp",
         heading="Prior Period" if count == 1 else f"{count} Periods Before",
@@ -125,7 +125,7 @@ WINDOWS = {
 
 @dataclass(frozen=True, slots=True)
 class ScenarioTerm:
-    """A base scenario, or a variant of one."""
+    """One scenario of a reference: a base scenario or a variant."""
 
     scenario: Scenario
     variant: Variant | None = None
@@ -143,7 +143,7 @@ class ScenarioTerm:
 
 @dataclass(frozen=True, slots=True)
 class TermSpan:
-    """The days that one part of a side is read on."""
+    """A scenario term and the days on which a side reads it."""
 
     term: ScenarioTerm
     days: Span = ALL_DAYS
@@ -151,7 +151,7 @@ class TermSpan:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A part or a blend of two, shifted or not: what one column of plain figures shows."""
+    """One scenario term or a blend of two, with optional shifts. A column without var( ) shows one side."""
 
     terms: tuple[ScenarioTerm, ...]
     shifts: tuple[Shift, ...] = ()
@@ -169,11 +169,11 @@ class Side:
         return ", ".join(shift.heading for shift in self.shifts) or name
 
     def boundary(self, domain: str) -> date | None:
-        """Return the last day on which a blend reads its first part; None of no blend, or where none is closed."""
+        """Return the last day that a blend reads from its first term; None if this is no blend or no day is closed."""
         return self.terms[0].scenario.open_after(domain) if len(self.terms) > 1 else None
 
     def term_spans(self, domain: str) -> tuple[TermSpan, ...]:
-        """Return the days of each part: of a blend, the first through what is closed of it, the second after."""
+        """Return the days of each term: a blend reads the first through its last closed day, then the second."""
         closed = self.boundary(domain)
         if closed is None:
             return tuple(TermSpan(term) for term in self.terms[:1])
@@ -187,13 +187,13 @@ class Side:
 
     @property
     def has_window(self) -> bool:
-        """Tell whether its days depend on the range's last period only."""
+        """Tell whether a shift replaces the range by a window, which depends on the last period only."""
         return any(shift.is_window for shift in self.shifts)
 
     def window(self, calendar: Calendar, asked: PeriodRange) -> PeriodRange | None:
-        """Return the range this side reads when another is asked, None where it does not exist.
+        """Return the range that this side reads for a requested range; None if no such range exists.
 
-        It is of the grain asked for, or of the coarsest that fits.
+        The result has the requested grain if it fits, else the coarsest grain that fits.
         """
         bounds: PeriodBounds | None = PeriodBounds(asked.start, asked.end)
         for shift in self.shifts:
@@ -201,7 +201,7 @@ class Side:
         return calendar.fitted(bounds, asked.grain) if bounds else None
 
     def without_counterpart(self, calendar: Calendar, asked: PeriodRange) -> Iterator[Period]:
-        """Yield the bounds that a shift by years finds no counterpart of."""
+        """Yield the bounds that have no counterpart some years earlier, such as 29 February."""
         bounds: PeriodBounds | None = PeriodBounds(asked.start, asked.end)
         for shift in self.shifts:
             if bounds and shift.years:
@@ -211,7 +211,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Variance:
-    """The difference of two sides, absolute or as a share of the second."""
+    """The difference of two sides, absolute or relative to the second."""
 
     a: Side
     b: Side
@@ -233,13 +233,13 @@ class Variance:
         return (self.a, self.b)
 
     def of(self, a: Figure, b: Figure) -> Figure:
-        """Return the variance of two figures; a missing one has already become 0 where it counts as 0."""
+        """Return the variance of two figures, after the caller has replaced figures that count as 0."""
         if Nothing.UNAVAILABLE in (a, b):
             return Nothing.UNAVAILABLE
         return self.of_exact(a, b) if isinstance(a, Exact) and isinstance(b, Exact) else Nothing.MISSING
 
     def of_exact(self, a: Exact, b: Exact) -> Figure:
-        """Return the variance of two figures that are there; a share of 0 is missing."""
+        """Return the variance of two present figures; a relative variance of 0 is missing."""
         if not self.relative:
             return a - b
         return (a - b) / abs(b) if b else Nothing.MISSING
@@ -253,9 +253,9 @@ VARIANCE = re.compile(rf"(var|var_pct)\(\s*({SIDE})\s*,\s*({SIDE})\s*\)")
 
 
 def resolve(text: str, scenarios: Mapping[str, Scenario]) -> Reference | None:
-    """Return what a reference means among the scenarios given; None where it or a part of it means nothing.
+    """Return the meaning of a reference among `scenarios`; None if any name in it is unknown.
 
-    What does not exist and what is not visible are the same nothing.
+    `scenarios` holds the visible ones, so that a hidden scenario is unknown too.
     """
     text = text.strip()
     if match := VARIANCE.fullmatch(text):
@@ -265,7 +265,7 @@ def resolve(text: str, scenarios: Mapping[str, Scenario]) -> Reference | None:
 
 
 def resolve_side(text: str, scenarios: Mapping[str, Scenario]) -> Side | None:
-    """Return the side a reference without var( ) means, None where it means nothing."""
+    """Return the side that a reference without var( ) means, or None if a name in it is unknown."""
     name, *steps = text.split("@")
     terms = [resolve_term(part, scenarios) for part in name.split("+")]
     shifts = [shift_of(step) for step in steps]
@@ -275,7 +275,7 @@ def resolve_side(text: str, scenarios: Mapping[str, Scenario]) -> Side | None:
 
 
 def resolve_term(text: str, scenarios: Mapping[str, Scenario]) -> ScenarioTerm | None:
-    """Return the scenario or variant a name means, None where it means nothing."""
+    """Return the scenario or variant of a name, or None if it is unknown."""
     name, slash, wanted = text.partition("/")
     scenario = scenarios.get(name)
     if scenario is None:
@@ -285,7 +285,7 @@ def resolve_term(text: str, scenarios: Mapping[str, Scenario]) -> ScenarioTerm |
 
 
 def shift_of(step: str) -> Shift | None:
-    """Return the shift one step of a reference names, None where there is none."""
+    """Return the shift that a step of a reference names, or None if it names none."""
     if step in WINDOWS:
         return WINDOWS[step]
     for shape, make in SHIFTS:

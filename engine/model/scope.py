@@ -1,11 +1,11 @@
-"""Cuts and cells: a restriction as files and requests write it, and the codes of leaf members that it resolves to."""
+"""Cuts and cells: a restriction by names, and the set of leaves that it resolves to.
+
+A permission is a cell, a filter is a cell, and `permission & filter` is a cell.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-
-# Cuts: restrictions of one dimension, as files and requests write them.
-
 
 UNASSIGNED = "(unassigned)"
 OWN = "/(own)"
@@ -14,30 +14,27 @@ ALL = "(all)"
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Members or nodes of one dimension, allowed (OR inside one cut) or denied.
+    """A restriction of one dimension by names: keeps the members listed, or denies them.
 
-    The null member is `(unassigned)`; the postings of a node itself, without what lies below it, are `NODE/(own)`; all
-    members together, as the total of a breakdown counts them, are `(all)`.
+    `(unassigned)` is the null member. `NODE/(own)` are the postings on a node itself, without those below it. `(all)`
+    are all members, weighted as the total of a breakdown weighs them.
     """
 
     dimension: str
     ids: tuple[str, ...]
     deny: bool = False
-    location: str = field(default="", compare=False)  # in the files of an instance: the file and the line
+    location: str = field(default="", compare=False)  # file and line in the instance
 
 
 Cuts = tuple[Cut, ...]  # joined by AND
 
 
-# Cells: restrictions resolved to the codes of leaf members; a permission is one, a filter is one.
-#
-# A cell is a set of leaves, written as OR of ANDs of codes per leaf dimension. `&` narrows, `|` widens, `contains`
-# compares; nothing else is ever needed to keep a caller inside what is theirs.
+# Cells in disjunctive form: a cell is an OR of conjunctions, a conjunction is an AND of code sets.
 
 
 @dataclass(frozen=True, slots=True)
 class CodeSet:
-    """Some codes of one leaf dimension, or all but some."""
+    """A set of codes of one leaf dimension: the codes listed, or all others."""
 
     codes: frozenset[int]
     complement: bool = False
@@ -62,24 +59,24 @@ class CodeSet:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether no code is in it, whatever codes there are."""
+        """Tell whether the set is empty for every possible domain of codes."""
         return not self.codes and not self.complement
 
     @property
     def is_all(self) -> bool:
-        """Tell whether every code is in it, whatever codes there are."""
+        """Tell whether the set holds every possible code."""
         return not self.codes and self.complement
 
     def named(self) -> int:
-        """Return how many codes are named, as those that are in it or those that are not."""
+        """Return how many codes the set lists, as included or as excluded."""
         return len(self.codes)
 
     def among(self, count: int) -> frozenset[int]:
-        """Return the codes that are in it when there are so many."""
+        """Return the codes below `count` that are in the set."""
         return frozenset(range(count)) - self.codes if self.complement else self.codes
 
     def contains(self, other: "CodeSet") -> bool:
-        """Tell whether every code of another set is in this one."""
+        """Tell whether this set contains every code of another."""
         if other.complement:
             return self.complement and self.codes <= other.codes
         return self.codes.isdisjoint(other.codes) if self.complement else other.codes <= self.codes
@@ -90,13 +87,13 @@ ALL_CODES = CodeSet(frozenset(), complement=True)
 
 @dataclass(frozen=True)
 class Conjunction:
-    """One AND of code sets: what a store translates into a predicate. A dimension not named is not restricted."""
+    """An AND of code sets, one for each restricted dimension. A store translates it into a predicate."""
 
     by_dimension: tuple[tuple[str, CodeSet], ...] = ()  # sorted by dimension
 
     @classmethod
     def of(cls, codes: Mapping[str, CodeSet]) -> "Conjunction":
-        """Make one of code sets by leaf dimension."""
+        """Make a conjunction of code sets by leaf dimension."""
         return cls(tuple(sorted((dimension, known) for dimension, known in codes.items() if not known.is_all)))
 
     @cached_property
@@ -111,28 +108,28 @@ class Conjunction:
         return Conjunction.of(joined)
 
     def sort_key(self) -> list[tuple[str, bool, list[int]]]:
-        """Return a key that puts equal cells' parts in the same order."""
+        """Return a key that orders the conjunctions of equal cells in the same way."""
         return [(dimension, known.complement, sorted(known.codes)) for dimension, known in self.by_dimension]
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether no leaf can be inside."""
+        """Tell whether it contains no leaf."""
         return any(codes.is_empty for _, codes in self.by_dimension)
 
     def contains(self, other: "Conjunction") -> bool:
-        """Tell whether every leaf of another is in this one."""
+        """Tell whether it contains every leaf of another conjunction."""
         return all(codes.contains(other.codes.get(dimension, ALL_CODES)) for dimension, codes in self.by_dimension)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A set of leaves: inside it lies what any one of its parts allows."""
+    """A set of leaves: the union of its conjunctions. `&` intersects, `|` unites, `contains` compares."""
 
     parts: tuple[Conjunction, ...]
 
     @classmethod
     def of(cls, parts: Iterable[Conjunction]) -> "Cell":
-        """Make a cell of parts, leaving out the empty ones and those that another part holds."""
+        """Make a cell of conjunctions; drop the empty ones and those that another contains."""
         kept: list[Conjunction] = []
         for part in parts:
             if not part.is_empty and not any(other.contains(part) for other in kept):
@@ -141,7 +138,7 @@ class Cell:
 
     @classmethod
     def where(cls, dimension: str, codes: CodeSet) -> "Cell":
-        """Make the cell of one restriction."""
+        """Make the cell that restricts one dimension."""
         return cls.of([Conjunction.of({dimension: codes})])
 
     def __and__(self, other: "Cell") -> "Cell":
@@ -159,25 +156,28 @@ class Cell:
 
     @property
     def dimensions(self) -> frozenset[str]:
-        """The leaf dimensions that some part of it restricts."""
+        """The leaf dimensions that any of its conjunctions restricts."""
         return frozenset(dimension for part in self.parts for dimension, _ in part.by_dimension)
 
     @property
     def is_everything(self) -> bool:
-        """Tell whether nothing is cut off."""
+        """Tell whether the cell contains every leaf."""
         return len(self.parts) == 1 and not self.parts[0].by_dimension
 
     @property
     def is_nothing(self) -> bool:
-        """Tell whether no leaf is inside."""
+        """Tell whether the cell contains no leaf."""
         return not self.parts
 
     def contains(self, other: "Cell") -> bool:
-        """Tell whether another cell surely lies inside: each of its parts within one part of this."""
+        """Tell whether each conjunction of another cell lies in one conjunction of this.
+
+        True is certain. False may also mean that several conjunctions together contain it.
+        """
         return all(any(mine.contains(theirs) for mine in self.parts) for theirs in other.parts)
 
     def holds(self, dimension: str, code: int) -> bool:
-        """Tell whether some leaf with this code may be inside."""
+        """Tell whether the cell may contain a leaf with this code."""
         return any(code in part.codes.get(dimension, ALL_CODES) for part in self.parts)
 
 
@@ -186,5 +186,5 @@ NOTHING = Cell(())
 
 
 def named_by(cells: Mapping[tuple[str, str], Cell]) -> int:
-    """Return how many codes some cells name."""
+    """Return how many codes the cells list; a measure of their size in memory."""
     return sum(codes.named() for cell in cells.values() for part in cell for _, codes in part.by_dimension)

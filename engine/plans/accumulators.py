@@ -1,4 +1,4 @@
-"""Accumulators: what is aggregated from the rows of a base, and the figures made of it."""
+"""Accumulators: how the sums of intervals combine to the amounts of a base, and amounts to figures."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,23 +15,21 @@ from engine.model.stopping import Stop, never, watched
 from engine.plans.weights import Members
 from engine.plans.windows import DateWindow, IntervalSplits
 
-# Tallies: what is made of the rows of a base, and how what was made of several groups of rows goes together.
-#
-# A sum has one tally, an average two: what it divides and what it divides by.
+# A sum has one accumulator. An average has two: the dividend and the divisor.
 
 
-Amount = Any  # an integer; of count_distinct, a set of codes
+Amount = Any  # an integer, or a set of codes for COUNT_DISTINCT
 
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """One thing that is made of the rows of a base; `how` None: their number."""
+    """One aggregate of the rows of a base, and how two of its amounts combine. `how` None counts rows."""
 
     how: AggregateFunction | None
     combine: Callable[[Amount, Amount], Amount]
 
     def aggregate(self, weight: int) -> AggregateFunction | None:
-        """Return what to make of rows that count with a weight: the least of negated amounts is that of the most."""
+        """Return the aggregate for rows with a weight. A negative weight swaps MIN and MAX."""
         if weight >= 0 or self.how in (None, AggregateFunction.SUM):
             return self.how
         return AggregateFunction.MAX if self.how is AggregateFunction.MIN else AggregateFunction.MIN
@@ -48,18 +46,12 @@ ACCUMULATORS: Mapping[MemberAggregation, tuple[Accumulator, ...]] = {
 }
 
 
-# Amounts: what was read of one base, and the figures made of it.
-#
-# A figure is made of the pieces of its window; what is made of the rows of a piece, and how pieces go together, is the
-# affair of tallies.
-
-
-ByMember = Mapping[Members, Sequence[Amount | None]]  # amounts by piece, of each combination of members
+ByMember = Mapping[Members, Sequence[Amount | None]]  # amounts by interval, for each combination of members
 
 
 @dataclass(frozen=True, eq=False)
 class Amounts:
-    """What was read of one base: amounts by tally, members and piece, in units of one over `denominator`."""
+    """The amounts of one base by accumulator, members and interval, in units of 1 / `denominator`."""
 
     base: Base
     denominator: int
@@ -69,7 +61,7 @@ class Amounts:
     def figures(
         self, windows: Sequence[DateWindow], cells: Iterable[tuple[Members, int]], stop: Stop = never
     ) -> list[Figure]:
-        """Return the figures of some members over one of the windows each."""
+        """Return the figure of each cell: its members over the window at its position."""
         splits = [self.splits.of(window) for window in windows]
         accumulators = list(zip(self.by_accumulator, ACCUMULATORS[self.base.over_members], strict=True))
         figures: list[Figure] = []
@@ -82,7 +74,7 @@ class Amounts:
         return figures
 
     def figure(self, found: Sequence[Amount], divisor: int) -> Exact:
-        """Return the figure that the tallies make."""
+        """Return the figure that the amounts of the accumulators make."""
         match self.base.over_members:
             case MemberAggregation.COUNT_DISTINCT:
                 return Exact(len(found[0] - {NULL_CODE}))
@@ -91,21 +83,21 @@ class Amounts:
         return Exact(found[0], self.denominator * divisor)
 
     def divisor(self, window: DateWindow) -> int:
-        """Return what a figure without breakdown is divided by: how many rows or closings it is the mean of."""
+        """Return the divisor of a figure without breakdown: the number of rows or closings in a mean."""
         if self.base.over_members is not MemberAggregation.AVERAGE:
             return window.divisor
         return int(combine_amounts(self.by_accumulator[1].get((), ()), self.splits.of(window), add) or 1)
 
     @property
     def members(self) -> Iterable[Members]:
-        """The combinations of members that hold anything."""
+        """The combinations of members that hold rows."""
         return self.by_accumulator[0].keys()
 
 
 def combine_amounts(
     by_interval: Sequence[Amount | None], splits: Sequence[int], combine: Callable[[Amount, Amount], Amount]
 ) -> Amount | None:
-    """Return the amounts of some pieces together, None where none holds any."""
+    """Combine the amounts of some intervals; None if all are empty."""
     total = None
     for interval in splits if by_interval else ():
         amount = by_interval[interval]

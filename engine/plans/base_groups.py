@@ -1,7 +1,6 @@
-"""Weighings: everything about a set of bases that does not depend on who asks and for which days.
+"""Base groups: bases that share one query to the store, with its keys, classes, aggregates and accumulator targets.
 
-Which leaf dimensions rows must be grouped by, which leaves count alike, and what the sums of each class are added to.
-One version of the books makes each of them once.
+A base group does not depend on the days that are read. The books keep each group and use it again.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -31,37 +30,37 @@ from engine.plans.weights import (
 )
 from engine.queries.values import Filter
 
-VALUE = "value"  # column of a frame of sums: the codes that count_distinct counts
+VALUE = "value"  # column of a frame of sums: the codes that COUNT_DISTINCT counts
 
 
 @dataclass(frozen=True, slots=True)
 class AccumulatorTarget:
-    """What the rows of some classes are added to: a tally of a base for some members, with an integer weight."""
+    """Where the sums of some leaf classes go: an accumulator of a base for some members, with an integer weight."""
 
     position: int  # of the base
     accumulator: int  # of the base
     members: Members
     column: str  # of the frame of sums
-    weight: int | None  # None of values, which are counted but not weighed
+    weight: int | None  # None for sets of codes, which have no weight
     combine: Callable[[Amount, Amount], Amount]
 
 
 @dataclass(frozen=True, eq=False)
 class BaseGroup:
-    """Bases restricted along the same leaf dimensions, broken down by the same axes."""
+    """Bases that restrict the same leaf dimensions and are broken down by the same axes."""
 
-    positions: tuple[int, ...]  # of its bases among those asked for together
+    positions: tuple[int, ...]  # of its bases in the list of bases
     bases: tuple[Base, ...]
     weights: tuple[BaseWeights, ...]  # of each base
-    denominators: tuple[int, ...]  # for each base, one that all its weights fit
+    denominators: tuple[int, ...]  # for each base, a common denominator of its weights
     axes: tuple[Axis, ...]
     places: int
     leaf_counts: Mapping[str, int]
-    after: frozenset[str] = frozenset()  # axes that restrict only once the last rows of each leaf cell are known
+    after: frozenset[str] = frozenset()  # axes that restrict after the last rows of each leaf are found
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The leaf dimensions that rows must be grouped by: those that do not weigh the same in every base."""
+        """The leaf dimensions to group by: those whose leaves differ in weight, members or factors."""
         restricted = dict.fromkeys(self.weights[0].by_leaf)
         told_apart = dict.fromkeys(axis.leaf for axis in self.axes)
         told_apart |= dict.fromkeys(leaf for factor in factors_in(self.weights) for leaf in factor.leaves)
@@ -78,9 +77,9 @@ class BaseGroup:
 
     @cached_property
     def cut(self) -> Cell:
-        """The leaves that any base can count, where leaving out the others is worth a test of every row.
+        """The leaves that any base counts, for dimensions where a filter on every row is worth its cost.
 
-        Of a dimension that is grouped by anyway, leaves that count nowhere cost less summed than tested.
+        If rows are grouped by the dimension anyway, it is cheaper to sum a few unused leaves than to test every row.
         """
         codes = {}
         for leaf in self.weights[0].by_leaf.keys() - self.after:
@@ -91,17 +90,17 @@ class BaseGroup:
 
     @cached_property
     def classes(self) -> tuple[LeafClasses, ...]:
-        """The classes of each key."""
+        """The leaf classes of each key."""
         return tuple(LeafClasses.of(leaf, self.leaf_counts[leaf], self.weights, self.axes) for leaf in self.keys)
 
     @cached_property
     def class_columns(self) -> Sequence[pl.Expr]:
-        """The expressions that put the class of each code in its place."""
+        """The expressions that replace each code by its class."""
         return [pl.lit(known.of_code).gather(pl.col(known.leaf)).alias(known.leaf) for known in self.classes]
 
     @cached_property
     def aggregates(self) -> tuple[Aggregate, ...]:
-        """What must be made of the rows: both extremes where factors may turn one into the other."""
+        """The aggregates to ask the store for; both MIN and MAX, because a negative factor swaps them."""
         return tuple(
             dict.fromkeys(
                 Aggregate(base.measure.key, how)
@@ -113,7 +112,7 @@ class BaseGroup:
         )
 
     def targets(self, classes: tuple[int, ...]) -> Sequence[AccumulatorTarget]:
-        """Return what the sums of one combination of classes are added to."""
+        """Return the accumulator targets of the sums of one combination of classes."""
         known = self._targets.get(classes)
         if known is None:
             found = {known.leaf: known.classes[number] for known, number in zip(self.classes, classes, strict=True)}
@@ -135,7 +134,7 @@ class BaseGroup:
 
 
 def column_and_factor(base: Base, accumulator: Accumulator, weight: int) -> tuple[str, int | None]:
-    """Return the column that a tally of a base reads for rows of some weight, and what multiplies it."""
+    """Return the column that an accumulator reads for rows with a weight, and the factor of its values."""
     match base.over_members:
         case MemberAggregation.COUNT_DISTINCT:
             return VALUE, None
@@ -154,9 +153,9 @@ def base_groups(
     variants: Sequence[Variant | None],
     reader: Reader,
 ) -> list[tuple[BaseGroup, ...]]:
-    """Return the weighings of some bases of one domain under some variants, those made before where asked before.
+    """Return the groups of some bases of one domain; each group has one BaseGroup for each variant.
 
-    Bases that can be read alike share a weighing; there is one of them for each variant.
+    The books memoise the result.
     """
     key = (
         "base_groups",
@@ -179,7 +178,7 @@ def make_base_groups(
     variants: Sequence[Variant | None],
     reader: Reader,
 ) -> list[tuple[BaseGroup, ...]]:
-    """Sort bases by the leaf dimensions that restrict them, and by what their rows must be told apart by."""
+    """Group bases by the leaf dimensions that restrict them, by counted dimension and by last-known rule."""
     domain = reader.catalogue.domains[bases[0].domain]
     factors = [factors_of(variant, domain, reader) for variant in variants]
     weights = [[base_weights(base, reader, filters, axes, known) for known in factors] for base in bases]

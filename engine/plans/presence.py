@@ -15,14 +15,12 @@ from engine.model.fact_store import Presence
 from engine.model.scope import EVERYTHING, NOTHING, Cell
 from engine.plans.windows import EMPTY_WINDOW, DateWindow, DomainRead
 
-# What is known of a view before anything is summed: which days hold rows, where balances close, what is open.
-#
-# All of it is inside what the caller may see, and before any filter of the request.
+# Presence is restricted to the scope of the caller and ignores the filters of the request.
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Where a stock group closes inside a window."""
+    """The period in which a stock group closes, and the days of the window inside it."""
 
     group: StockGroup
     period: Period
@@ -31,12 +29,12 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """How many periods of a window hold rows, of how many; months where the grain is coarser."""
+    """How many of the periods of a window hold rows. Grains coarser than a month count months."""
 
     held: int
     periods: int
     noun: str
-    weeks: int | None  # its length, where periods are made of weeks
+    weeks: int | None  # length of the window, if periods consist of weeks
 
     def __str__(self) -> str:
         weeks = "" if self.weeks is None else f" ({self.weeks} weeks)"
@@ -45,7 +43,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class BlendPresence:
-    """Presence of several scenarios, each on its own days, ascending."""
+    """Presence of a blend: several scenarios, each on its own days, ascending."""
 
     parts: tuple[tuple[Span, Presence], ...]
 
@@ -60,7 +58,7 @@ class BlendPresence:
         return next((day for within, presence in inside if within and (day := presence.last(within))), None)
 
     def through(self) -> date | None:
-        """Return the last day of all that holds rows."""
+        """Return the last of all days that hold rows."""
         return self.last(Span(date.min, date.max))
 
     def undated(self) -> int:
@@ -72,7 +70,7 @@ class BlendPresence:
         return frozenset().union(*(presence.codes(dimension) for _, presence in self.parts))
 
     def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
-        """Return the leaf dimensions of which some row has no member."""
+        """Return the leaf dimensions in which some row has no member."""
         return frozenset().union(*(presence.unassigned(dimensions) for _, presence in self.parts))
 
     def brought_by(self, load: str) -> bool:
@@ -82,12 +80,12 @@ class BlendPresence:
 
 @dataclass(frozen=True, slots=True)
 class Presences:
-    """Presence of every view of one reader."""
+    """Answers about presence for the domain reads of one reader."""
 
     reader: Reader
 
     def of(self, domain_read: DomainRead, cut: Cell = EVERYTHING) -> Presence:
-        """Return on which days a view holds rows inside a cut."""
+        """Return the presence of a domain read inside a cut."""
         parts = [
             (
                 term_span.days,
@@ -98,7 +96,7 @@ class Presences:
         return parts[0][1] if len(parts) == 1 else BlendPresence(tuple(parts))
 
     def anchor(self, domain_read: DomainRead, group: StockGroup, window: DateWindow) -> Anchor | None:
-        """Return the last period of the group's grain in which it holds any row of a window."""
+        """Return the anchor: the last period of the group's grain in which the window holds rows; None without rows."""
         presence = self.of(domain_read, self.group_cell(group))
         days = (presence.last(span) for span in reversed(window.spans))
         last = next((day for day in days if day is not None), None)
@@ -111,14 +109,14 @@ class Presences:
         return Anchor(group, period, DateWindow(spans, period.label))
 
     def group_cell(self, group: StockGroup) -> Cell:
-        """Return the leaves whose balances close together."""
+        """Return the leaves whose balances close at one anchor."""
         return reduce(or_, map(self.reader.cut_cell, group.where), NOTHING)
 
     def is_complete(self, domain_read: DomainRead, window: DateWindow, grain: Grain) -> bool:
         """Tell whether a window is closed and loaded to its end.
 
-        Loaded to its end: its last period, at the requested grain or the month where that is coarser, does not start
-        after the last day that holds rows.
+        A window is loaded to its end if its last period starts no later than the last day that holds rows. The period
+        has the requested grain, but at most a month.
         """
         through, last = self.of(domain_read).through(), window.last
         if through is None or last is None:
@@ -130,7 +128,7 @@ class Presences:
         return period is not None and period.first <= through
 
     def open_span(self, domain_read: DomainRead, window: DateWindow) -> Span | None:
-        """Return the days of a window that the registry says are open; the part that its last day is read from says."""
+        """Return the open days of a window, by the scenario that the last day is read from; None if all are closed."""
         if window.last is None:
             return None
         term_span = next(term_span for term_span in domain_read.term_spans if term_span.days.holds(window.last))
@@ -142,9 +140,9 @@ class Presences:
         return Span(max(first.first, opens), window.last)
 
     def coverage(self, domain_read: DomainRead, window: DateWindow, grain: Grain) -> Coverage:
-        """Return how much of a window holds rows, and how long it is: in months at most, in weeks at least.
+        """Return how many periods of a window hold rows, in periods between a week and a month.
 
-        Days without rows are mostly weekends and say nothing.
+        Days are too fine: days without rows are mostly weekends.
         """
         calendar = self.reader.catalogue.calendar
         finest = Grain.WEEK if grain is Grain.DATE else min(grain, Grain.MONTH, key=lambda other: other.fineness)
@@ -160,28 +158,22 @@ class Presences:
         )
 
 
-# Reads: which days each figure is made of, when it is asked for a window.
-#
-# A flow is made of all of them, a balance of those its rule says: of one close, of the last that each leaf has, of
-# everything before. What a rule looks at is inside what the caller may see, and before any filter of the request.
-
-
 DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class WindowResolver:
-    """Which days of a window each base reads."""
+    """Resolves which days of a window a base reads: all days for a flow, the days of its time rule for a balance."""
 
     presences: Presences
 
     def window(self, domain_read: DomainRead, base: Base, asked: DateWindow) -> DateWindow:
-        """Return the days a base reads for a window."""
+        """Return the days that a base reads for a window."""
         asked = self.rule_days(base, asked)
         return RULES[base.over_time.rule](self, domain_read, base, asked) if asked.spans else EMPTY_WINDOW
 
     def rule_days(self, base: Base, asked: DateWindow) -> DateWindow:
-        """Return the days that the rule of a base applies to: of an opening balance, everything before the window."""
+        """Return the days that the time rule applies to: the window, or all days before it for an opening balance."""
         if not base.over_time.opening or not asked.spans:
             return asked
         first = asked.spans[0].first
@@ -190,23 +182,23 @@ class WindowResolver:
         return DateWindow((Span(date.min, first - DAY),), f"before {first.isoformat()}")
 
     def anchor(self, domain_read: DomainRead, base: Base, asked: DateWindow) -> Anchor | None:
-        """Return where a balance closes for a window, None where its group holds no row."""
+        """Return the anchor of a balance for a window, or None if its stock group holds no row."""
         return self.presences.anchor(domain_read, self.group(base), self.rule_days(base, asked))
 
     def group(self, base: Base) -> StockGroup:
-        """Return the stock group a balance closes with."""
+        """Return the stock group of a balance; Unavailable if it has none."""
         groups = self.presences.reader.catalogue.domains[base.domain].stock_groups
         if base.stock_group is None:
             raise Unavailable(f"a balance of {base.domain} names no stock group")
         return groups[base.stock_group]
 
     def holds(self, domain_read: DomainRead, base: Base, asked: DateWindow) -> bool:
-        """Tell whether a view holds rows on the days a base reads for a window."""
+        """Tell whether a domain read holds rows on the days that a base reads for a window."""
         presence = self.presences.of(domain_read)
         return any(presence.last(span) is not None for span in self.window(domain_read, base, asked).spans)
 
     def is_complete(self, domain_read: DomainRead, base: Base, asked: DateWindow, grain: Grain) -> bool:
-        """Tell whether the days that the rule of a base applies to are closed and loaded to their end."""
+        """Tell whether the days of the time rule of a base are closed and loaded to their end."""
         return self.presences.is_complete(domain_read, self.rule_days(base, asked), grain)
 
     def all_days(self, _view: DomainRead, _base: Base, asked: DateWindow) -> DateWindow:
@@ -214,12 +206,12 @@ class WindowResolver:
         return asked
 
     def close(self, domain_read: DomainRead, base: Base, asked: DateWindow) -> DateWindow:
-        """Read the last period in which the stock group holds any row."""
+        """Read the anchor: the last period in which the stock group holds rows."""
         anchor = self.presences.anchor(domain_read, self.group(base), asked)
         return EMPTY_WINDOW if anchor is None else anchor.window
 
     def back(self, _view: DomainRead, base: Base, asked: DateWindow) -> DateWindow:
-        """Read everything up to the end, from where the base starts to look."""
+        """Read all days up to the end of the window, from the start that the base defines."""
         last = asked.spans[-1].last
         first = date.min
         if base.over_time.since is LookBack.RANGE:
@@ -232,7 +224,7 @@ class WindowResolver:
         return DateWindow((Span(first, last),), asked.label)
 
     def closes(self, domain_read: DomainRead, base: Base, asked: DateWindow) -> DateWindow:
-        """Read the close of every period of a grain that has one, to be divided by their number."""
+        """Read the close of every period that has one; the divisor is the number of periods."""
         group, grain = self.group(base), base.over_time.grain or self.group(base).grain
         calendar = self.presences.reader.catalogue.calendar
         held = self.presences.of(domain_read, self.presences.group_cell(group))

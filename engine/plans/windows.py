@@ -1,4 +1,4 @@
-"""Windows: the days that each column reads, split at every boundary so that each interval is summed once."""
+"""Date windows: the days that each column reads, split at every boundary so that each interval is summed once."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -12,12 +12,10 @@ from engine.model.calendar.periods import Grain, Period, PeriodRange, Span
 from engine.model.scenarios import Side, TermSpan
 from engine.queries.values import Query
 
-# Views: what one column reads of a domain.
-
 
 @dataclass(frozen=True, slots=True)
 class DomainRead:
-    """A scenario of a domain, or two that are blended, inside what may be seen of them and of those compared."""
+    """What a column reads of one domain: term spans, restricted to the scope shared with `shared` scenarios."""
 
     domain: str
     term_spans: tuple[TermSpan, ...]
@@ -29,24 +27,21 @@ class DomainRead:
         return [term_span.days.first for term_span in self.term_spans[1:]]
 
 
-# Windows: which days each column of each side reads.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class DateWindow:
-    """The days that one figure covers, ascending; none where its side has no such periods.
+    """The days that one figure reads, as ascending spans; empty if its side has no such periods.
 
-    Compared by identity: a plan makes each of its windows once.
+    Windows compare by identity. A plan makes each window once.
     """
 
     spans: tuple[Span, ...]
     label: str
-    divisor: int = 1  # what the sum is divided by: how many closings it is the mean of
-    grains: frozenset[Grain] = frozenset()  # of the codes that bound it
+    divisor: int = 1  # divides the sum: the number of closings in a mean
+    grains: frozenset[Grain] = frozenset()  # of the period codes that bound it
 
     @classmethod
     def of(cls, runs: Sequence[PeriodRange]) -> "DateWindow":
-        """Return the window of some runs of periods, those that touch joined."""
+        """Return the window of some period ranges; adjacent ranges become one span."""
         joined: list[Span] = []
         for run in sorted((run.span for run in runs), key=lambda span: span.first):
             if joined and joined[-1].last.toordinal() + 1 >= run.first.toordinal():
@@ -65,7 +60,7 @@ EMPTY_WINDOW = DateWindow((), "")
 
 
 def time_columns(query: Query, calendar: Calendar) -> tuple[Period, ...]:
-    """Return the periods a query breaks down by, none where it does not break down by time."""
+    """Return the periods that a query breaks down by; none without a breakdown by time."""
     if query.time is None:
         return ()
     runs = [calendar.within(run, query.time.grain) for run in query.selected]
@@ -73,10 +68,10 @@ def time_columns(query: Query, calendar: Calendar) -> tuple[Period, ...]:
 
 
 def windows_of(side: Side, query: Query, columns: Sequence[Period], calendar: Calendar) -> tuple[DateWindow, ...]:
-    """Return the window of each time column of a side, that of the total last.
+    """Return the window of each time column of a side, then the window of the total.
 
-    A column moves by its own code. A window that depends on the last period only has that of the last column for its
-    total; other shifts move the range by its bounds.
+    Each column shifts by its own period. The total shifts the whole range; a shift to a window, such as year to date,
+    takes the window of the last column instead.
     """
     single = [shifted_window(side, [PeriodRange(period, period)], calendar) for period in columns]
     total = single[-1] if single and side.has_window else shifted_window(side, query.selected, calendar)
@@ -84,34 +79,31 @@ def windows_of(side: Side, query: Query, columns: Sequence[Period], calendar: Ca
 
 
 def shifted_window(side: Side, runs: Sequence[PeriodRange], calendar: Calendar) -> DateWindow:
-    """Return some runs as a side reads them; a window depends on the last one only."""
+    """Return the window that a side reads for some ranges; a shift to a window uses the last range only."""
     runs = runs[-1:] if side.has_window else runs
     return DateWindow.of([run for asked in runs if (run := side.window(calendar, asked))])
 
 
-# Pieces: the days of some windows cut so that each piece lies wholly inside or outside of every window.
-
-
 class IntervalSplits:
-    """The pieces that the sums of some windows are made by, ascending."""
+    """Interval splits: ascending spans, each wholly inside or outside of every window, so that each is summed once."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self.spans = spans
 
     @property
     def count(self) -> int:
-        """How many amounts there are of each base and member."""
+        """How many amounts each base and member has."""
         return len(self.spans)
 
     def of(self, window: DateWindow) -> Sequence[int]:
-        """Return the positions of the pieces a window is made of."""
+        """Return the positions of the intervals of a window."""
         found = self._known.get(window)
         if found is None:
             found = self._known[window] = [place for span in window.spans for place in self.inside(span)]
         return found
 
     def inside(self, span: Span) -> range:
-        """Return the positions of the pieces inside a span."""
+        """Return the positions of the intervals inside a span."""
         return range(bisect_left(self._starts, span.first), bisect_right(self._starts, span.last))
 
     @cached_property
@@ -124,7 +116,7 @@ class IntervalSplits:
 
 
 def split_intervals(windows: Iterable[DateWindow], boundaries: Sequence[date] = ()) -> tuple[Span, ...]:
-    """Return the days of some windows cut into pieces, at some first days as well."""
+    """Split the days of some windows at every window bound, and before each day of `boundaries`."""
     spans = {span for window in windows for span in window.spans}
     ordered = sorted(spans, key=lambda span: span.first)
     ends = {span.first.toordinal() for span in spans} | {span.last.toordinal() + 1 for span in spans}
