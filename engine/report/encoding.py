@@ -27,6 +27,7 @@ PACKED = b".lz4"  # added to either where it is long, in base64: a report by man
 LONG = 256 * 1024  # bytes above which each of them, and the columns, are compressed
 CODEC = "lz4"
 DIGEST = 32
+BATCH = 1 << 16  # rows of a batch: whoever goes through many rows holds one batch at a time
 
 Header = Mapping[str, Any]
 
@@ -40,7 +41,7 @@ def write(table: pa.Table, header: Header, aside: Header | None = None) -> bytes
         table = with_each_text_once(table)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema.with_metadata(metadata), options=options) as writer:
-        writer.write_table(table)
+        writer.write_table(table, max_chunksize=BATCH)
     stream: bytes = sink.getvalue().to_pybytes()
     return stream + sha256(stream).digest()
 
@@ -50,14 +51,29 @@ def read(data: bytes, *, whole: bool = True) -> tuple[Header, pa.Table]:
 
     The header is the `whole` of it, or without what is beside it.
     """
-    view = memoryview(data)
+    stream = checked_stream(data)
+    table = pa.ipc.open_stream(stream).read_all()
+    return header_of(table.schema, whole=whole), table.replace_schema_metadata(None)
+
+
+def checked_stream(data: bytes | pa.Buffer) -> memoryview:
+    """Return the stream of a snapshot; BadArguments for bytes that are none, or no longer what was written."""
+    view = memoryview(data).cast("B")
     stream, digest = view[:-DIGEST], view[-DIGEST:]
     if sha256(stream).digest() != digest:
         raise BadArguments("This is no kept report, or it is damaged. Run the report again and keep that.")
-    table = pa.ipc.open_stream(stream).read_all()
-    metadata = table.schema.metadata
-    header = read_part(HEADER, metadata) | (read_part(ASIDE, metadata) if whole else {})
-    return header, table.replace_schema_metadata(None)
+    return stream
+
+
+def read_header(stream: memoryview, *, whole: bool = True) -> Header:
+    """Return the header of a stream and no more of it, with or without what is beside it."""
+    return header_of(pa.ipc.open_stream(stream).schema, whole=whole)
+
+
+def header_of(schema: pa.Schema, *, whole: bool) -> Header:
+    """Return the header in the metadata of a schema, with or without what is beside it."""
+    metadata = schema.metadata
+    return read_part(HEADER, metadata) | (read_part(ASIDE, metadata) if whole else {})
 
 
 def described(name: bytes, part: Header) -> dict[bytes, bytes]:

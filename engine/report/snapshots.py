@@ -14,7 +14,7 @@ from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.notes import Note
 from engine.model.scope import ALL_CODES, Cell, CodeSet, Conjunction, Cut, Cuts
-from engine.report.encoding import Decode, as_json, decoders, read, write
+from engine.report.encoding import Decode, Header, as_json, decoders, read, write
 from engine.report.inspection import Inspection
 from engine.report.permission import Permission, counted
 from engine.report.report import Report
@@ -183,18 +183,31 @@ class Found:
 def checked(data: bytes, reader: Reader, *, whole: bool = True) -> Found:
     """Return what a snapshot consists of; refuse a reader who may not see all of it any more."""
     header, table = read(data, whole=whole)
-    try:
-        kind, width = KINDS[header["kind"]], header["width"]
-        left_out = {kind.body, *(() if whole else kind.unseen)}
-        values = {field: decode(header[field]) for field, decode in kind.fields.items() if field not in left_out}
-    except (KeyError, TypeError, ValueError) as kept_by_another_release:
-        raise ExpiredReference.of() from kept_by_another_release
+    kind, values, width = kind_of(header), values_of(header, whole=whole), header["width"]
     permission = values["permission"]
     if not still_allows(permission, reader):
         raise ExpiredReference.of()
     values["notes"] = tuple(dict.fromkeys([*values["notes"], *newer_data(permission, reader)]))
     frame = pl.DataFrame(table.select(range(width))).cast({pl.Categorical: pl.String})
     return Found(kind, values, table, width, frame)
+
+
+def kind_of(header: Header) -> Kind:
+    """Return the kind of a snapshot; ExpiredReference where this release knows none of its name."""
+    kind = KINDS.get(header.get("kind", ""))
+    if kind is None or not isinstance(header.get("width"), int):
+        raise ExpiredReference.of()
+    return kind
+
+
+def values_of(header: Header, *, whole: bool = True) -> dict[str, Any]:
+    """Return the fields in the header of a snapshot; ExpiredReference where another release wrote them."""
+    kind = kind_of(header)
+    left_out = {kind.body, *(() if whole else kind.unseen)}
+    try:
+        return {field: decode(header[field]) for field, decode in kind.fields.items() if field not in left_out}
+    except (KeyError, TypeError, ValueError) as kept_by_another_release:
+        raise ExpiredReference.of() from kept_by_another_release
 
 
 def numerator_of(figure: object) -> int | None:
@@ -216,7 +229,7 @@ def integers(numbers: Sequence[int | None]) -> pa.Array:
     return pa.array([None if number is None else str(number) for number in numbers], pa.string())
 
 
-def figures_of(numerators: pa.ChunkedArray, denominators: pa.ChunkedArray) -> list[Figure]:
+def figures_of(numerators: pa.Array | pa.ChunkedArray, denominators: pa.Array | pa.ChunkedArray) -> list[Figure]:
     """Return the figures of two columns."""
     return [
         Exact(int(numerator), int(denominator))

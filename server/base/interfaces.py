@@ -129,6 +129,9 @@ class Files(Protocol):
         StoreDown.
         """
 
+    def bytes_of(self, owner: str, now: datetime) -> int:
+        """Return how many bytes of files and reservations an owner has, as `add` counts them; StoreDown."""
+
     def get(self, file_id: str, now: datetime) -> File | None:
         """Return a file that has not expired, None where there is none; StoreDown."""
 

@@ -15,7 +15,8 @@ from engine.model.errors import ExpiredReference, Unavailable
 from engine.model.notes import Note
 from engine.model.profiles import Profile
 from engine.present.answers.budget import DataRef
-from engine.report.snapshots import Kept, given, keep, opened
+from engine.report.admission import Snapshot, admit
+from engine.report.snapshots import Kept, given, keep
 from server.base.interfaces import ClaimsRecord, Principal, Principals, Snapshots, StoreDown
 from server.caller.feeds import CallerFeeds, Feeds
 from server.caller.files import Archive, CallerFiles
@@ -51,9 +52,9 @@ class CallerDatasets:
             log.info("a result was not kept: %s", down)
             return DataRef(note=Note.of("snapshot_unavailable"))
 
-    def open(self, reference: str) -> Kept:
+    def admit(self, reference: str) -> Snapshot:
         """Return a result that this caller kept and may still see all of; ExpiredReference where there is none."""
-        return opened(self._read(reference), self.reader)
+        return admit(self._read(reference), self.reader)
 
     def given(self, references: Sequence[str]) -> list[Kept]:
         """Return what a script is given of results; ExpiredReference names the first that there is none of."""

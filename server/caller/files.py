@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from secrets import token_hex
@@ -14,14 +14,16 @@ from engine.books.reader import Reader
 from engine.model.errors import QuotaExceeded, Unavailable, UnknownFile
 from engine.model.stopping import Stop
 from engine.present.exports.about import Made
-from engine.present.exports.document import write_document
-from engine.present.exports.workbook import write_workbook
+from engine.report.admission import Snapshot
+from engine.report.inspection import Inspection
+from engine.report.permission import Permission
 from engine.report.snapshots import Kept, permission_from, permission_json, still_allows
 from server.base.credentials import read_or_create_key
 from server.base.interfaces import ClaimsRecord, File, Files, Principal, Principals, StoreDown, Uploads
 from server.base.links import FILE_ID, LinkPurpose, LinkSigner
 from server.base.settings import Settings
-from server.stores.disk import Volume
+from server.caller.exporter import Exporter, ExportJob, ExportLost
+from server.stores.disk import Volume, size_of
 from server.stores.files import PostgresFiles, PostgresPrincipals, PostgresUploads
 from server.stores.postgres import ConnectionProvider
 
@@ -34,20 +36,10 @@ log = logging.getLogger("tieout")
 UNNAMEABLE = re.compile(r"[^\w.-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A kind of file that a kept result can be made into."""
-
-    mime_type: str
-    write: Callable[[Kept, Made, Path, Stop], None]
-
-
-FORMS: Mapping[str, Form] = {
-    "json": Form("application/json", write_document),
-    "xlsx": Form("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", write_workbook),
+FORMS: Mapping[str, str] = {
+    "json": "application/json",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
-
-
 PICTURES: Mapping[str, str] = {"svg": "image/svg+xml", "png": "image/png"}
 
 
@@ -72,6 +64,11 @@ class Archive:
     volume: Volume
     links: LinkSigner
     terms: Terms
+    exporter: Exporter = field(default_factory=Exporter)
+
+    def close(self) -> None:
+        """End the processes that make files."""
+        self.exporter.close()
 
     def sweep(self) -> None:
         """Delete files and uploads that have expired, and bytes that are nobody's; StoreDown."""
@@ -129,6 +126,14 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
+class FileSource:
+    """What a file is made of: what that is called, and what it was cut to."""
+
+    label: str
+    permission: Permission
+
+
+@dataclass(frozen=True, slots=True)
 class CallerFiles:
     """The files of one caller."""
 
@@ -137,20 +142,38 @@ class CallerFiles:
     reader: Reader
     stop: Stop
 
-    def export(self, kept: Kept, form: str) -> Given:
+    def export(self, snapshot: Snapshot, form: str) -> Given:
         """Make a kept result into a file, looking at `stop` meanwhile.
 
         QuotaExceeded where it has no room, Unavailable where nothing can be kept.
         """
-        about = Made(at=now(), subject=self.principal.subject)
-        mime_type, write = FORMS[form].mime_type, FORMS[form].write
-        return self._made(kept, form, mime_type, lambda path: write(kept, about, path, self.stop))
+        made = Made(at=now(), subject=self.principal.subject)
+
+        def write(path: Path) -> None:
+            job = ExportJob(snapshot=snapshot, form=form, made=made, target=path)
+            self.archive.exporter.export(job, self._held_to_room(path.parent))
+
+        return self._made(FileSource(snapshot.label, snapshot.permission), form, FORMS[form], write)
 
     def picture(self, kept: Kept, form: str, drawn: bytes) -> Given:
         """Make a picture of a kept result into a file, as an export of it."""
-        return self._made(kept, form, PICTURES[form], lambda path: write_bytes(path, drawn))
+        source = FileSource(kept.label if not isinstance(kept, Inspection) else kept.source, kept.permission)
+        return self._made(source, form, PICTURES[form], lambda path: write_bytes(path, drawn))
 
-    def _made(self, kept: Kept, form: str, mime_type: str, write: Callable[[Path], None]) -> Given:
+    def _held_to_room(self, folder: Path) -> Stop:
+        """Return what stops a file in the making: its call, its owner's quota, and a volume that is too full."""
+        terms, volume = self.archive.terms, self.archive.volume
+        room = terms.quota_megabytes * MEGABYTE - self.archive.files.bytes_of(self.principal.subject, now())
+
+        def stop() -> None:
+            self.stop()
+            volume.hold_room()
+            if size_of(folder) > room:
+                raise over_quota(terms)
+
+        return stop
+
+    def _made(self, source: FileSource, form: str, mime_type: str, write: Callable[[Path], None]) -> Given:
         made, file_id = now(), token_hex(16)
         terms, owner = self.archive.terms, self.principal.subject
         try:
@@ -159,11 +182,11 @@ class CallerFiles:
                 file_id=file_id,
                 owner=owner,
                 purpose="export",
-                name=f"{plain_name(kept)}.{form}",
+                name=f"{plain_name(source.label)}.{form}",
                 mime_type=mime_type,
                 size_bytes=size,
                 sha256=digest,
-                cell=permission_json(kept.permission),
+                cell=permission_json(source.permission),
                 created_at=made,
                 expires_at=made + timedelta(seconds=terms.file_seconds),
             )
@@ -171,7 +194,7 @@ class CallerFiles:
             if not self.archive.files.add(file, terms.quota_megabytes * MEGABYTE):
                 self.archive.volume.drop([file_id])
                 raise over_quota(terms)
-        except StoreDown as down:
+        except (StoreDown, ExportLost) as down:
             self.archive.volume.drop([file_id])
             raise unavailable() from down
         return self._given(file)
@@ -201,10 +224,9 @@ def may_open(file: File, reader: Reader) -> bool:
     return permission is not None and still_allows(permission, reader)
 
 
-def plain_name(kept: Kept) -> str:
-    """Return a file name that every system takes, by what a result shows."""
-    name = UNNAMEABLE.sub("_", kept.label if hasattr(kept, "label") else kept.source).strip("._")
-    return name[:LONGEST_NAME] or "export"
+def plain_name(label: str) -> str:
+    """Return a file name that every system takes, by what a result is called."""
+    return UNNAMEABLE.sub("_", label).strip("._")[:LONGEST_NAME] or "export"
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -180,6 +180,7 @@ class Dispatcher:
             "heavy": max(1, (os.cpu_count() or 1) // settings.workers),
             "light": LIGHT_THREADS,
             "scripts": settings.scripts_at_once,
+            "exports": LIGHT_THREADS,  # each waits for a process that writes files
         }
         self._lanes = {name: Lane(name, count) for name, count in threads.items()}
 

@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
@@ -17,6 +17,8 @@ from server.base.locks import FileLock
 MEGABYTE = 1 << 20
 STAGED = ".part"
 LOCK = ".lock"
+WORK = ".work"  # a folder
+MADE = "made"  # the file in it
 FORGOTTEN = 3600.0  # seconds after which a file that nobody knows is nobody's
 CHUNK = 1 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -74,16 +76,21 @@ class Volume:
                 raise VolumeFull("the volume of files has no room left; free space, or enlarge it")
 
     def keep(self, file_id: str, write: Callable[[Path], None]) -> tuple[int, str]:
-        """Keep what a function writes to a path; return how many bytes it has and their digest. StoreDown."""
-        staged = self._beside(file_id, STAGED)
+        """Keep what a function writes to a path; return how many bytes it has and their digest. StoreDown.
+
+        The path stands in a folder of its own, for whatever else is written beside the file until it is complete.
+        """
+        work = self._beside(file_id, WORK)
+        staged = work / MADE
         self.hold_room()
         try:
             with store_errors():
+                work.mkdir()
                 write(staged)
                 size, digest = sync_file(staged)
                 staged.rename(self.path(file_id))
         finally:
-            staged.unlink(missing_ok=True)
+            shutil.rmtree(work, ignore_errors=True)
         return size, digest
 
     @contextmanager
@@ -122,12 +129,24 @@ class Volume:
         for file_id in file_ids:
             for suffix in ("", STAGED, LOCK):
                 self._beside(file_id, suffix).unlink(missing_ok=True)
+            shutil.rmtree(self._beside(file_id, WORK), ignore_errors=True)
 
     def forgotten(self) -> Iterator[str]:
         """Yield the ids of files that are old enough to be known by now, if they are anybody's."""
         for path in self._folder.iterdir() if self._folder.is_dir() else ():
-            if path.is_file() and not path.name.startswith(".") and time() - path.stat().st_mtime > FORGOTTEN:
+            is_ours = path.is_file() or path.suffix == WORK
+            if is_ours and not path.name.startswith(".") and time() - path.stat().st_mtime > FORGOTTEN:
                 yield path.name.partition(".")[0]
+
+
+def size_of(folder: Path) -> int:
+    """Return how many bytes the files in a folder have; of files that go meanwhile, none."""
+    found = 0
+    for inside, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                found += (Path(inside) / name).stat().st_size
+    return found
 
 
 @contextmanager

@@ -13,14 +13,16 @@ from server.stores.postgres import ConnectionProvider
 
 # what an owner has grows in one place at a time: otherwise two could each find room for themselves
 LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended(%(owner)s, 8))"
-ROOM: LiteralString = """
-where %(size_bytes)s + (
+BYTES: LiteralString = """
+(
     select coalesce(sum(size_bytes), 0) from files where owner = %(owner)s and state = 'available'
 ) + (
     select coalesce(sum(size_bytes), 0) from uploads
     where owner = %(owner)s and state in ('reserved', 'received') and expires_at > %(created_at)s
-) <= %(quota)s
+)
 """
+ROOM: LiteralString = f"where %(size_bytes)s + {BYTES} <= %(quota)s"
+BYTES_OF: LiteralString = f"select {BYTES}"
 ADD: LiteralString = f"""
 insert into files (file_id, owner, purpose, name, mime_type, size_bytes, sha256, cell, created_at, expires_at)
 select %(file_id)s, %(owner)s, %(purpose)s, %(name)s, %(mime_type)s, %(size_bytes)s, %(sha256)s, %(cell)s,
@@ -90,6 +92,12 @@ class PostgresFiles:
         with self._database.transaction() as connection:
             connection.execute(LOCK, {"owner": file.owner})
             return connection.execute(ADD, values).rowcount == 1
+
+    def bytes_of(self, owner: str, now: datetime) -> int:
+        """Return how many bytes of files and reservations an owner has, as `add` counts them; StoreDown."""
+        with self._database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:
+            found = cursor.execute(BYTES_OF, {"owner": owner, "created_at": now}).fetchone()
+        return int(found or 0)
 
     def get(self, file_id: str, now: datetime) -> File | None:
         """Return a file that has not expired, None where there is none; StoreDown."""

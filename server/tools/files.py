@@ -11,7 +11,7 @@ from server.wire.answers import Answer, file_json, given_json, reserved_json
 
 def export_dataset(caller: Caller, asked: ExportRequest) -> Answer:
     """Make a kept result into a file."""
-    return Answer(given_json(caller.files.export(caller.datasets.open(asked.data_ref), asked.format)))
+    return Answer(given_json(caller.files.export(caller.datasets.admit(asked.data_ref), asked.format)))
 
 
 def get_file_download(caller: Caller, asked: FileRequest) -> Answer:
@@ -55,7 +55,7 @@ ARTIFACTS = (
         request=ExportRequest,
         run=export_dataset,
         example={},  # a data_ref is of one call
-        lane="heavy",
+        lane="exports",
         effect=Effect.FILE,
     ),
     Tool(

@@ -57,7 +57,7 @@ def built(widgets: Sequence[Widget] = WIDGETS, folder: Path = DIST) -> Mapping[W
 # Tools: what one takes, what it does, and what a model is told of it.
 
 
-LaneName = Literal["heavy", "light", "scripts"]
+LaneName = Literal["heavy", "light", "scripts", "exports"]
 
 
 class Effect(Enum):

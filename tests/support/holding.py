@@ -1,9 +1,11 @@
 """Where callers of this process keep results and files."""
 
+import atexit
 from pathlib import Path
 
 from server.base.links import LinkSigner
 from server.caller.caller import Keeping, Recorder
+from server.caller.exporter import Exporter
 from server.caller.files import Archive, Terms
 from server.caller.importer import Importer
 from server.stores.disk import Volume
@@ -11,6 +13,8 @@ from server.stores.memory import MemorySnapshots
 from tests.support.memory import Held, MemoryFiles, MemoryPrincipals, MemoryUploads
 
 SIGNING_KEY = "0123456789abcdef" * 4
+EXPORTER = Exporter()  # of all archives in this process
+atexit.register(EXPORTER.close)
 TERMS = Terms(file_seconds=60, link_seconds=30, quota_megabytes=10, upload_megabytes=2, claims_max_age=60)
 
 
@@ -24,6 +28,7 @@ def archive_in(folder: Path, terms: Terms = TERMS) -> Archive:
         volume=Volume(folder, 1),
         links=LinkSigner("http://127.0.0.1:8768", SIGNING_KEY),
         terms=terms,
+        exporter=EXPORTER,
     )
 
 

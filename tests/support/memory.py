@@ -112,6 +112,10 @@ class MemoryFiles:
             self._held.files[file.file_id] = file
         return True
 
+    def bytes_of(self, owner: str, now: datetime) -> int:
+        """Return how many bytes of files and reservations an owner has, as `add` counts them."""
+        return self._held.bytes_of(owner, now)
+
     def get(self, file_id: str, now: datetime) -> File | None:
         """Return a file that has not expired, None where there is none."""
         file = self._held.files.get(file_id)

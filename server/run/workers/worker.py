@@ -85,7 +85,7 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             beside = [*transfer_routes(callers, archive, settings), *playground(settings)]
             app = application(dispatch, authority, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
-            with closing(workshop), followed(profiles), recorded(recorder), swept(archive):
+            with closing(workshop), closing(archive), followed(profiles), recorded(recorder), swept(archive):
                 asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))
 
 

@@ -259,7 +259,7 @@ def calls(draw: st.DrawFn) -> Call:
         arguments[draw(st.sampled_from(("limit", "statement", "querry", "region", "filters")))] = draw(
             st.sampled_from((1.5, None, [], {"X": "Y"}, "P1", True))
         )
-    budgets = (LARGE,) if tool in OF_FEEDS else OF_REPORTS if TOOLS[tool].lane == "heavy" else BUDGETS
+    budgets = (LARGE,) if tool in OF_FEEDS else OF_REPORTS if TOOLS[tool].lane in ("heavy", "exports") else BUDGETS
     return Call(tool, arguments, draw(st.sampled_from(budgets)))
 
 

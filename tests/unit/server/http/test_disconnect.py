@@ -22,11 +22,12 @@ from server.auth.bearer import DevKey
 from server.base.interfaces import Principal
 from server.base.listening import listen
 from server.base.settings import Settings
+from server.caller.exporter import SOURCE
 from server.http.app import BOUNDS, HttpServer, application
 from server.http.dispatch import Dispatcher
 from server.http.limits import ConnectionLimits
 from server.ops.readiness import Readiness
-from server.stores.disk import STAGED
+from server.stores.disk import WORK
 from server.telemetry.metrics import Metrics
 from server.tools.toolbox import TOOLS
 from tests.support.holding import keeping_in
@@ -107,7 +108,7 @@ def large(small_instance: tuple[Path, Path]) -> bytes:
 
 def staged(folder: Path) -> bool:
     """Tell whether a file is being written."""
-    return any(path.suffix == STAGED and path.stat().st_size for path in folder.iterdir())
+    return any(path.name != SOURCE for path in folder.glob(f"*{WORK}/*"))
 
 
 @pytest.mark.parametrize("form", ["json", "xlsx"])

@@ -1,0 +1,101 @@
+"""Admission: a snapshot that a reader may open, as bytes, and the result in it restored elsewhere without the books.
+
+Whoever holds the books admits a snapshot by its header alone. A process that holds no books restores the result. The
+rows of an inspection are read batch by batch, so that memory does not grow with them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import overload
+
+import polars as pl
+import pyarrow as pa
+
+from engine.books.reader import Reader
+from engine.model.errors import ExpiredReference
+from engine.model.exact import Exact
+from engine.model.notes import Note
+from engine.report.encoding import checked_stream, read_header
+from engine.report.inspection import Inspection, RowColumn, RowValue
+from engine.report.permission import Permission
+from engine.report.snapshots import Kept, figures_of, kind_of, newer_data, permission_from, still_allows, values_of
+from engine.report.transform import Transform
+
+Row = Sequence[RowValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot that its reader may see all of: its bytes, what it is called, and notes on data that is newer."""
+
+    data: bytes
+    label: str
+    permission: Permission
+    newer: tuple[Note, ...]
+
+
+def admit(data: bytes, reader: Reader) -> Snapshot:
+    """Return a snapshot for a reader who may see all of it; BadArguments, ExpiredReference."""
+    header = read_header(checked_stream(data), whole=False)
+    label, permission = header.get("label", header.get("source")), permission_from(header.get("permission") or {})
+    if not isinstance(label, str) or permission is None or not still_allows(permission, reader):
+        raise ExpiredReference.of()
+    return Snapshot(data, label, permission, tuple(newer_data(permission, reader)))
+
+
+def restore(data: bytes | pa.Buffer, newer: Sequence[Note]) -> Kept:
+    """Return the result in a snapshot that was admitted, with notes on newer data; BadArguments, ExpiredReference."""
+    stream = checked_stream(data)
+    header = read_header(stream)
+    kind, values = kind_of(header), values_of(header)
+    values["notes"] = tuple(dict.fromkeys([*values["notes"], *newer]))
+    if kind.made is Inspection:
+        return Inspection(rows=StoredRows(stream, values["columns"], header["width"]), **values)
+    width = header["width"]
+    table = pa.ipc.open_stream(stream).read_all().replace_schema_metadata(None)
+    frame = pl.DataFrame(table).cast({pl.Categorical: pl.String}) if kind.made is Transform else pl.DataFrame()
+    columns = [figures_of(*table.columns[at : at + 2]) for at in range(width, table.num_columns, 2)]
+    return kind.remade(values, frame, columns)
+
+
+@dataclass(slots=True)
+class StoredRows(Sequence[Row]):
+    """The rows of an inspection in a snapshot, read anew each time that they are gone through."""
+
+    stream: memoryview
+    columns: Sequence[RowColumn]
+    width: int  # how many columns of the table are those shown, before numerators and denominators
+    _count: int | None = field(default=None, init=False)
+
+    def __len__(self) -> int:
+        if self._count is None:
+            self._count = sum(batch.num_rows for batch in self._batches())
+        return self._count
+
+    def __iter__(self) -> Iterator[Row]:
+        count = 0
+        for batch in self._batches():
+            yield from zip(*self._values(batch), strict=True)
+            count += batch.num_rows
+        self._count = count
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Row]: ...
+    def __getitem__(self, at: int | slice) -> Row | list[Row]:
+        return list(self)[at] if isinstance(at, slice) or at < 0 else next(islice(self, at, None))
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        return iter(pa.ipc.open_stream(self.stream))
+
+    def _values(self, batch: pa.RecordBatch) -> Iterator[Sequence[RowValue]]:
+        ahead = self.width
+        for at, column in enumerate(self.columns):
+            if column.kind == "amount":
+                figures = figures_of(batch.column(ahead), batch.column(ahead + 1))
+                yield [figure if isinstance(figure, Exact) else None for figure in figures]
+                ahead += 2
+            else:
+                yield batch.column(at).to_pylist()

@@ -1,0 +1,229 @@
+"""The exporter: files made of kept results, in processes of their own, at a low priority.
+
+A process writes one file at a time. Large results have a process to themselves, so that small ones never wait for them.
+A process starts with its first file and ends when it has had none for a while, when its job is stopped, or when the
+process that started it is gone. It has an empty environment, and reads and writes in the one folder of its job.
+"""
+
+import json
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from queue import SimpleQueue
+from select import select
+from subprocess import Popen
+from threading import Lock, Thread, Timer
+from traceback import format_exc
+from typing import Any
+
+import pyarrow as pa
+
+from engine.model.errors import BadArguments, ExpiredReference, Refusal
+from engine.model.notes import Note
+from engine.model.stopping import Stop
+from engine.present.exports.about import Made
+from engine.present.exports.document import write_document
+from engine.present.exports.workbook import write_workbook
+from engine.report.admission import Snapshot, restore
+from engine.report.encoding import as_json, decoder
+from engine.report.snapshots import Kept
+from sandbox.server import spawn
+
+PROGRAM = "server.caller.exporter"
+NICENESS = 10  # reports go first; beside them an export still gets a tenth of a core
+LARGE = 1 << 20  # bytes of a snapshot
+IDLE = 300.0  # seconds after which a process without work ends
+TURN = 0.1  # seconds between two looks at whether somebody still wants the file
+SOURCE = "source"  # the snapshot of a job, beside the file that is made of it
+WRITE: Mapping[str, Callable[[Kept, Made, Path, Stop], None]] = {"json": write_document, "xlsx": write_workbook}
+REFUSALS: Mapping[str, type[Refusal]] = {kind.error_type: kind for kind in (BadArguments, ExpiredReference)}
+Reply = Mapping[str, Any]
+NOTES = decoder(tuple[Note, ...])
+
+
+class ExportLost(Exception):
+    """A process that ended before its file was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportJob:
+    """A file to be made: of what, in which form, with what it says about itself, and where."""
+
+    snapshot: Snapshot
+    form: str
+    made: Made
+    target: Path
+
+    def order(self) -> bytes:
+        """Return the job as a process is told of it."""
+        told = {
+            "form": self.form,
+            "made_at": self.made.at.isoformat(),
+            "made_for": self.made.subject,
+            "newer": as_json(self.snapshot.newer),
+            "target": str(self.target.absolute()),
+        }
+        return json.dumps(told).encode() + b"\n"
+
+
+class Exporter:
+    """Two processes at most: one for large results, one for all others."""
+
+    def __init__(self) -> None:
+        self._processes = {is_large: ExportProcess() for is_large in (False, True)}
+
+    def export(self, job: ExportJob, stop: Stop) -> None:
+        """Write a file, looking at `stop` meanwhile; what `stop` raises ends the job.
+
+        Other files of the job may stay in the folder of the target. Refusal, OSError where the file cannot be written,
+        ExportLost where the process ended.
+        """
+        self._processes[len(job.snapshot.data) > LARGE].export(job, stop)
+
+    def close(self) -> None:
+        """End the processes."""
+        for process in self._processes.values():
+            process.close()
+
+
+class ExportProcess:
+    """A process that writes one file at a time, started by the first and anew where it ended."""
+
+    def __init__(self) -> None:
+        self._busy = Lock()
+        self._process: Popen[bytes] | None = None
+        self._link: socket.socket | None = None
+        self._idle: Timer | None = None
+
+    def export(self, job: ExportJob, stop: Stop) -> None:
+        """Write a file; see Exporter.export."""
+        with self._alone(stop):
+            (job.target.parent / SOURCE).write_bytes(job.snapshot.data)
+            link = self._ready()
+            with ExitStack() as unfinished:
+                unfinished.callback(self._end)
+                reply = asked(link, job, stop)
+                unfinished.pop_all()
+        raise_fault(reply)
+
+    def close(self) -> None:
+        """End the process."""
+        with self._busy:
+            self._end()
+
+    @contextmanager
+    def _alone(self, stop: Stop) -> Iterator[None]:
+        while not self._busy.acquire(timeout=TURN):
+            stop()
+        try:
+            if self._idle is not None:
+                self._idle.cancel()
+            yield
+        finally:
+            self._idle = Timer(IDLE, self._end_idle)
+            self._idle.daemon = True
+            self._idle.start()
+            self._busy.release()
+
+    def _ready(self) -> socket.socket:
+        if self._process is not None and self._process.poll() is not None:
+            self._end()
+        if self._link is None:
+            self._link, theirs = socket.socketpair()
+            self._process = spawn(PROGRAM, theirs)
+        return self._link
+
+    def _end_idle(self) -> None:
+        if self._busy.acquire(blocking=False):
+            try:
+                self._end()
+            finally:
+                self._busy.release()
+
+    def _end(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        if self._link is not None:
+            self._link.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._link = self._process = None
+
+
+def asked(link: socket.socket, job: ExportJob, stop: Stop) -> Reply:
+    """Return what a process answers to a job; ExportLost where it ends."""
+    answer = bytearray()
+    try:
+        link.sendall(job.order())
+        while not answer.endswith(b"\n"):
+            if not select([link], [], [], TURN)[0]:
+                stop()
+            elif part := link.recv(1 << 16):
+                answer += part
+            else:
+                raise ExportLost("the process that writes files ended")
+    except ConnectionError as gone:
+        raise ExportLost("the process that writes files ended") from gone
+    return dict(json.loads(answer))
+
+
+def raise_fault(reply: Reply) -> None:
+    """Raise what went wrong with a file, if anything did: Refusal, OSError or RuntimeError."""
+    if "refused" in reply:
+        said = reply["refused"]
+        raise REFUSALS[said["error_type"]](
+            said["error"], field=said.get("field"), got=said.get("got"), valid=said.get("valid", ())
+        )
+    if "errno" in reply:
+        raise OSError(reply["errno"], reply["strerror"])
+    if "failed" in reply:
+        raise RuntimeError(f"the process that writes files failed:\n{reply['failed']}")
+
+
+def main() -> None:
+    """Write the files that jobs on a socket ask for, until it closes."""
+    os.nice(NICENESS)
+    link = socket.socket(fileno=int(sys.argv[3]))  # as sandbox.server starts it
+    orders: SimpleQueue[bytes] = SimpleQueue()
+    folders: list[Path] = []
+    Thread(target=heed, args=(link, orders, folders), name="orders", daemon=True).start()
+    while True:
+        order = json.loads(orders.get())
+        target = Path(order["target"])
+        folders[:] = [target.parent]
+        reply = answer_of(order, target)
+        folders.clear()
+        link.sendall(json.dumps(reply).encode() + b"\n")
+
+
+def heed(link: socket.socket, orders: SimpleQueue[bytes], folders: Sequence[Path]) -> None:
+    """Pass orders on; where whoever gives them is gone, end at once, without the files of an unfinished job."""
+    with link.makefile("rb") as lines:
+        for line in lines:
+            orders.put(line)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)
+
+
+def answer_of(order: Mapping[str, Any], target: Path) -> Reply:
+    """Do a job and return how it ended."""
+    made = Made(at=datetime.fromisoformat(order["made_at"]), subject=order["made_for"])
+    try:
+        with pa.memory_map(str(target.parent / SOURCE)) as source:
+            kept = restore(source.read_buffer(), NOTES(order["newer"]))
+            WRITE[order["form"]](kept, made, target, lambda: None)
+    except Refusal as refusal:
+        return {"refused": refusal.as_data()}
+    except OSError as fault:
+        return {"errno": fault.errno, "strerror": fault.strerror}
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError):
+        return {"failed": format_exc()}
+    return {}
