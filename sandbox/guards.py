@@ -21,9 +21,8 @@ from RestrictedPython.Guards import guarded_iter_unpack_sequence, guarded_unpack
 
 from sandbox.job import MOST_PRINTED
 
-# The polars surface: for each of its exact types the names that a script may use, and why it may not use the others.
-#
-# surface.json holds every public name of the installed polars, as reviewed; a test fails where polars has another.
+# The polars surface. surface.json lists every public name of the installed polars, allowed or denied with its reason;
+# a test fails when polars has a name that the file lacks.
 
 
 POLARS = "polars"
@@ -32,7 +31,7 @@ SELECTORS = "polars.selectors"
 
 @dataclass(frozen=True, slots=True)
 class NameReview:
-    """The public names of one type or module, and what was decided."""
+    """The public names of one type or module: those that a script may use, and why it may not use the others."""
 
     allowed: frozenset[str]
     denied: Mapping[str, str]  # name -> kind
@@ -46,7 +45,7 @@ class NameReview:
 
 
 def resolve(place: str) -> Any:  # noqa: ANN401 - a module or a class
-    """Return what an entry of the file is about: a module, or a class of one."""
+    """Return the module, or the class of a module, that an entry of the file names."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name) if name else import_module(module)
 
@@ -57,18 +56,15 @@ SURFACE: Mapping[str, NameReview] = {
 }
 
 
-# The guards: what a restricted script may do with an object, decided by the object's exact type.
-
-
 DEPTH = 2  # of a format's fields within fields
 
 
 class UnsupportedFeature(Exception):
-    """Something that the language of a script does not have; says what to use instead."""
+    """A script uses something that its language lacks; the message says what to use instead."""
 
 
 class Facade:
-    """What a script holds for a module: chosen names, and no name of its own that an import could follow."""
+    """A stand-in for a module that exposes only chosen names, and nothing that leads to the module itself."""
 
     __slots__ = ("_offered", "_title")
 
@@ -87,7 +83,7 @@ class Facade:
 
 
 def denial_kind(title: str, name: str) -> str:
-    """Return why a name of polars itself is left out."""
+    """Return why a name of polars is denied; empty if it is not."""
     return SURFACE[POLARS].denied.get(name, "") if title == POLARS else ""
 
 
@@ -248,19 +244,19 @@ def get_writable(thing: object) -> object:
 
 
 def assign_in_place(sign: str, left: object, right: object) -> object:
-    """Return what an augmented assignment assigns."""
+    """Return the value of an augmented assignment."""
     return IN_PLACE[sign](left, right)
 
 
 def call_function(function: Callable[..., Any], *values: object, **named: object) -> Any:  # noqa: ANN401 - whatever it returns
-    """Call a function with arguments that were gathered at run time."""
+    """Call a function with `*` and `**` arguments."""
     if hidden := [name for name in named if name.startswith("_") or name in HIDDEN]:
         raise UnsupportedFeature(f"{hidden[0]} cannot be passed as a keyword")
     return function(*values, **named)
 
 
 class PrintBuffer:
-    """What a script printed, up to a bound."""
+    """The text that a script prints, up to a limit."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -272,7 +268,7 @@ class PrintBuffer:
         self._left -= len(self._parts[-1])
 
     def text(self) -> str:
-        """Return it, half characters replaced."""
+        """Return the text, with lone surrogates replaced."""
         return "".join(self._parts).encode("utf-8", "replace").decode("utf-8")
 
 
@@ -292,5 +288,5 @@ def hooks(printed: PrintBuffer) -> dict[str, object]:
 
 
 def get_iterator(thing: object) -> object:
-    """Return what a loop goes through: a script holds nothing whose items it may not have."""
+    """Return the object of a loop unchanged: every object that a script holds may be iterated."""
     return thing

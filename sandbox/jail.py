@@ -15,9 +15,8 @@ from pathlib import Path
 
 from sandbox.job import JobLimits
 
-# The seccomp filter: a BPF program that lets a process compute, and neither open, connect, fork nor signal.
-#
-# A call that no table names gets EPERM. syscalls.json has a table for each machine; its numbers are the kernel's.
+# The seccomp filter: a BPF program that lets a process compute, but not open files, connect, fork or send signals.
+# A call that is not in the table of this machine (syscalls.json) fails with EPERM.
 
 
 ALLOW, KILL, REFUSE, ABSENT = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
@@ -35,7 +34,7 @@ Step = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
 
 @dataclass(frozen=True, slots=True)
 class SystemCalls:
-    """The system calls of one machine by what becomes of them."""
+    """The numbers of one machine's system calls, by how the filter treats them."""
 
     machine: int
     allowed: Mapping[str, int]
@@ -137,10 +136,8 @@ def filter_steps(calls: SystemCalls, process: int) -> Iterator[Step]:
     yield (RETURN, 0, 0, REFUSE)
 
 
-# The jail: what a process gives up before it looks at anything of a job, and never gets back.
-#
-# Limits of the process bound memory and time; no_new_privs, Landlock and seccomp take away files, network, processes
-# and signals. Landlock only where the kernel has it; without any other part there is no jail.
+# The jail. Resource limits bound memory and time; no_new_privs, Landlock and seccomp take away files, network,
+# processes and signals. Landlock is optional, for older kernels lack it; every other part is required.
 
 
 NOBODY = 65534
@@ -156,11 +153,11 @@ NETWORK, SCOPES = 4, 6  # versions that brought TCP, and abstract sockets and si
 
 
 class JailUnavailable(Exception):
-    """A part of the jail that this machine does not have; says which."""
+    """This machine lacks a part of the jail; the message names it."""
 
 
 class Kernel:
-    """The kernel, asked by number."""
+    """System calls by number."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -207,7 +204,7 @@ def require(kernel: Kernel, option: int, value: int, name: str) -> None:
 
 
 def die_with(kernel: Kernel, parent: int) -> None:
-    """End with the parent, also with one that ended before this was said."""
+    """Have the kernel kill this process when its parent ends; JailUnavailable if the parent is gone already."""
     require(kernel, PR_SET_PDEATHSIG, SIGKILL, "a signal at the end of the parent")
     if os.getppid() != parent:
         raise JailUnavailable("the parent is gone")
@@ -223,7 +220,7 @@ def close_others(kept: Collection[int]) -> None:
 
 
 def prefer_for_killing() -> None:
-    """Be the first to go where the machine runs out of memory."""
+    """Make this process the first that the kernel kills when memory runs out."""
     try:
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     except OSError:

@@ -1,4 +1,4 @@
-"""Jobs and their outcomes: a script with the frames that it sees, what it may take, and what came of it."""
+"""Jobs and their results: a script, its data frames and its limits, and the table or failure that it ends with."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ CellValue = Scalar | tuple[Scalar, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLimits:
-    """What one job may take."""
+    """The limits of one job."""
 
     wall: float = 5.0  # seconds
     cpu: float = 6.0  # seconds of all its threads
@@ -68,7 +68,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
-    """What came of a job: a table of plain cells, or a failure; in either case what the script printed."""
+    """The result of a job: a table of plain cells or a failure, and the text that the script printed."""
 
     columns: tuple[OutputColumn, ...] = ()
     rows: tuple[tuple[CellValue, ...], ...] = ()

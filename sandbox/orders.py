@@ -15,7 +15,7 @@ MOST_DESCRIPTORS = 32
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """One job as the fork server gets it; the numbers are descriptors."""
+    """One job as the fork server receives it; the numbers are file descriptors."""
 
     limits: JobLimits
     probe: str  # instead of a script
@@ -26,12 +26,12 @@ class JobRequest:
 
     @property
     def kept(self) -> tuple[int, ...]:
-        """What the child goes on with."""
+        """The descriptors that the child keeps open."""
         return (self.reply, self.code, *self.frames)
 
 
 def seal(content: bytes) -> int:
-    """Return a descriptor of memory that nobody can change any more."""
+    """Write bytes to sealed (immutable) memory and return its descriptor."""
     descriptor = os.memfd_create("job", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     view = memoryview(content)
     while view:
@@ -42,7 +42,7 @@ def seal(content: bytes) -> int:
 
 
 def read_sealed(descriptor: int) -> bytes:
-    """Return what such a descriptor holds."""
+    """Return the bytes behind a descriptor of sealed memory."""
     size = os.lseek(descriptor, 0, os.SEEK_END)
     parts, at = [], 0
     while at < size:

@@ -18,11 +18,11 @@ WORKER = "sandbox.worker"
 
 
 class PoolBusy(Exception):
-    """Every place is taken."""
+    """Every slot of the pool is in use."""
 
 
 class Pool:
-    """A fork server with places for jobs; it is started by its first use, and again where it ended."""
+    """Runs a limited number of jobs at once. Starts its fork server on first use, and restarts it after it ends."""
 
     def __init__(self, places: int = 2, worker: str = WORKER) -> None:
         """`worker` is the module whose main() serves."""
@@ -92,7 +92,7 @@ class Pool:
 
 
 def find_breach(server: ForkServer) -> str | None:
-    """Try the jail from inside; return what it does not hold. Lost where the machine is too busy to tell."""
+    """Probe the jail from inside; return the first breach, None if it holds. ForkServerLost if a probe times out."""
     for probe in PROBES:
         ended = server.ask(Job(code=""), probe)
         if ended.late:
@@ -106,7 +106,7 @@ def find_breach(server: ForkServer) -> str | None:
 
 
 def check_job_size(job: Job) -> Failure | None:
-    """Refuse what is too large to be looked at."""
+    """Return why a job is too large to run, None if it is not."""
     try:
         size = len(job.code.encode())
     except UnicodeEncodeError:

@@ -66,7 +66,7 @@ PROBES: Mapping[str, Callable[[], None]] = {
 
 
 def is_refused(name: str) -> bool:
-    """Make an attempt; tell whether it was refused, where the process lives to tell."""
+    """Run a probe; tell whether it was refused. A probe that breaks a fatal rule kills the process instead."""
     try:
         PROBES[name]()
     except (OSError, MemoryError):

@@ -28,15 +28,15 @@ DRAWN, FAILED = b"+", b"-"
 
 
 class RenderError(Exception):
-    """A picture that was not drawn; says why."""
+    """A picture could not be drawn; the message says why."""
 
 
 class RenderWorkerLost(RenderError):
-    """A picture that its worker did not live to draw, or does not come to an end with."""
+    """The worker died or timed out while it drew a picture."""
 
 
 class Renderer:
-    """One worker process at most: started by its first use, and anew where it ended."""
+    """Draws with at most one worker process. Starts it on first use, and restarts it after it ends."""
 
     def __init__(self, wall: float = WALL, painter: str = PAINTER) -> None:
         """`painter` is the module whose main() draws."""
@@ -51,7 +51,7 @@ class Renderer:
         self.close()
 
     def render(self, vega_lite: Mapping[str, Any], form: Literal["svg", "png"]) -> bytes:
-        """Return the picture; one at a time, and those that wait too long are not drawn."""
+        """Return the picture. Draws one at a time; RenderError if the wait for earlier ones takes too long."""
         request = json.dumps({"spec": vega_lite, "form": form}, ensure_ascii=True).encode()
         if len(request) > MOST_SPEC:
             raise RenderError(f"the chart has {len(request):,} bytes, {MOST_SPEC:,} are the most: draw fewer points")
@@ -83,7 +83,7 @@ class Renderer:
 
 
 class RenderWorker:
-    """A worker process that is running, and the socket to it."""
+    """A running worker process and the socket to it."""
 
     def __init__(self, module: str) -> None:
         """Start it; RenderError where it does not come up."""

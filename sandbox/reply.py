@@ -25,7 +25,7 @@ FRAMING = 64 << 10  # bytes that a reply may take beside its table: what was pri
 
 
 class ForgedReply(Exception):
-    """A reply that no worker of ours writes."""
+    """A reply that a genuine worker never writes."""
 
 
 def encode(outcome: JobResult) -> bytes:
@@ -64,7 +64,7 @@ def refuse_constant(name: str) -> NoReturn:
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
-    """Refuse an object that says a key twice."""
+    """Return the pairs as an object; ForgedReply if a key is repeated."""
     told = dict(pairs)
     if len(told) != len(pairs):
         raise ForgedReply("a key twice")

@@ -21,7 +21,7 @@ from sandbox.job import Failure, FailureKind, JobResult
 from sandbox.policy import FILE, compile_script
 from sandbox.table import SHAPES, NotATable, TableTooLarge, read_table
 
-# The names of a script: the modules that it may import, as facades, and its builtins.
+# The namespace of a script: the modules that it may import, as facades, and its builtins.
 
 
 CHOSEN: Mapping[ModuleType, str] = {
@@ -79,7 +79,7 @@ def script_builtins() -> dict[str, object]:
     return {name: getattr(builtins, name) for name in BUILTINS.split()} | {"__import__": import_facade}
 
 
-# The run of one script in its namespace, and the words for whatever goes wrong in it.
+# Running one script, and describing what goes wrong in it.
 
 
 NOT_HERE: Mapping[str, str] = {

@@ -37,12 +37,12 @@ EXITED = 1  # si_code of a child that ended by itself
 
 
 class ForkServerLost(Exception):
-    """The fork server ended, and its children with it."""
+    """The fork server ended and took its children with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChildExit:
-    """How a child ended, and what it had answered until then."""
+    """How a child process ended, and the reply that it had written by then."""
 
     reply: bytes
     code: int
@@ -51,7 +51,7 @@ class ChildExit:
     loud: bool = False  # it wrote more than an answer has
 
     def outcome(self) -> JobResult:
-        """Return what that means for its job."""
+        """Return the result of the child's job."""
         if self.late or self.loud:
             return JobResult(failure=Failure.of("limit", TOO_LATE if self.late else TOO_LOUD))
         if self.code != EXITED:
@@ -81,7 +81,7 @@ BY_SIGNAL: Mapping[int, tuple[FailureKind, str]] = {
 
 
 def spawn(module: str, link: socket.socket) -> subprocess.Popen[bytes]:
-    """Start a module of ours in an interpreter that has nothing of this process but a socket, which it is given."""
+    """Run a module in a new interpreter that inherits nothing from this process except one socket."""
     folder = str(Path(__file__).parent.parent)
     with link:
         return subprocess.Popen(  # noqa: S603 - our own program, and nothing that anybody gives
@@ -152,7 +152,7 @@ class ForkServer:
 
 
 class ChildMonitor:
-    """The watch over one child: its reply as it comes, its time, its end."""
+    """Watches one child: collects its reply, enforces its deadline and learns how it ended."""
 
     def __init__(self, done: socket.socket, reading: int, most: int) -> None:
         self._done, self._reading, self._most = done, reading, most

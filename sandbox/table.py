@@ -25,11 +25,11 @@ Values = dict[str, Sequence[Any]]
 
 
 class NotATable(Exception):
-    """A result that is no table; says what to leave instead."""
+    """The result of a script is not a table; the message says what to leave instead."""
 
 
 class TableTooLarge(Exception):
-    """A table beyond its bounds; says which, and how to make it smaller."""
+    """A table exceeds a limit; the message names the limit and how to make the table smaller."""
 
 
 def read_table(result: object) -> JobResult:

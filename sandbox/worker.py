@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def serve(runner: Runner) -> None:
-    """Tell that everything is imported; then a child for each order, until the pool is gone."""
+    """Report that all imports are done, then start a child for each request until the pool closes the socket."""
     preload()
     control = socket.socket(fileno=int(sys.argv[3]))
     control.send(READY)
@@ -57,7 +57,7 @@ def serve(runner: Runner) -> None:
 
 
 def preload() -> None:
-    """Have in memory whatever a script may need from a file later: none can be opened then."""
+    """Load everything that a script may need from files, because a child cannot open any."""
     for name in PRELOADED.split():
         import_module(name)
     ZONES.extend(map(zoneinfo.ZoneInfo, sorted(zoneinfo.available_timezones())))

@@ -1,4 +1,4 @@
-"""Authorities: who says whose a bearer token is, the strict parts of a token, and refused attempts."""
+"""Bearer tokens: the interface that verifies them, strict parsing, and the limit on refused attempts."""
 
 import binascii
 import json
@@ -14,11 +14,9 @@ from typing import Any, NoReturn, Protocol
 
 from server.base.interfaces import Principal
 
-# Authorities: who says whose a bearer token is, and why one is refused.
-
 
 class RefusalReason(StrEnum):
-    """Why a token opens nothing, as metrics and logs name it."""
+    """Why a token is refused, as metrics and logs name it."""
 
     MISSING = "missing"
     MALFORMED = "malformed"
@@ -37,7 +35,7 @@ class RefusalReason(StrEnum):
 
 
 class InvalidToken(Exception):
-    """A token is not let in; the words are for whoever sent it and hold nothing of it."""
+    """A token is refused. The message is for the client and contains no part of the token."""
 
     def __init__(self, reason: RefusalReason, words: str) -> None:
         super().__init__(words)
@@ -45,30 +43,28 @@ class InvalidToken(Exception):
 
 
 class InsufficientScope(InvalidToken):
-    """A token is good, and not for this."""
+    """A valid token lacks the required scope."""
 
     def __init__(self, words: str) -> None:
         super().__init__(RefusalReason.SCOPE, words)
 
 
 class VerificationUnavailable(Exception):
-    """No token can be told from another now: the identity provider's keys cannot be had."""
+    """Tokens cannot be verified now, because the keys of the identity provider are unavailable."""
 
 
 class TokenVerifier(Protocol):
-    """Tells who a token is of."""
+    """Verifies bearer tokens."""
 
     async def principal(self, token: str) -> Principal:
         """Return the caller whom a token names; InvalidToken, InsufficientScope or VerificationUnavailable."""
 
     async def watch(self) -> None:
-        """Keep up with what tokens are held against, until cancelled."""
+        """Keep the verification keys up to date until cancelled."""
 
 
-# Parts of a JSON web token: taken apart strictly, before anything in it is believed.
-#
-# Whatever two readers could take for two things is refused: a name that stands twice, a number that is none, a text
-# that is no Unicode, characters between the segments.
+# Strict parsing of a JSON web token. It refuses whatever two parsers could read differently: repeated names, numbers
+# that JSON lacks, invalid Unicode, characters between the segments.
 
 
 LONGEST = 16 * 1024
@@ -79,7 +75,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TokenParts:
-    """A token taken apart: its header, its payload as it was signed, what was signed, and the signature."""
+    """The decoded header, the payload as it was signed, the signed bytes and the signature of a token."""
 
     header: Json
     payload: bytes
@@ -88,7 +84,7 @@ class TokenParts:
 
 
 def split_token(token: str) -> TokenParts:
-    """Return the parts of a token; InvalidToken where it is too long or none."""
+    """Return the parts of a token; InvalidToken if it is too long or not a signed JSON web token."""
     if len(token) > LONGEST:
         raise InvalidToken(
             RefusalReason.MALFORMED,
@@ -104,7 +100,7 @@ def split_token(token: str) -> TokenParts:
 
 
 def decode_segment(segment: str) -> bytes:
-    """Return what a segment stands for."""
+    """Decode a base64url segment; InvalidToken if it is malformed."""
     try:
         return urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
     except binascii.Error as fault:
@@ -112,7 +108,7 @@ def decode_segment(segment: str) -> bytes:
 
 
 def parse_object(text: bytes) -> Json:
-    """Return a JSON object; InvalidToken where a text is none, or could be taken for two."""
+    """Parse a JSON object; InvalidToken if the text is not one, or is ambiguous."""
     try:
         found = json.loads(text.decode("utf-8"), object_pairs_hook=unique_members, parse_constant=refuse_constant)
         if b"\\ud" in text.lower():  # half a character, which no text can be made of
@@ -137,10 +133,8 @@ def refuse_constant(_: str) -> NoReturn:
     raise ValueError("no number")
 
 
-# Attempts: how many tokens of an address were refused of late, and whether more are answered.
-#
-# Each address has a bucket that refusals empty and time fills. An IPv6 address stands for its network, of which one
-# caller has all.
+# The limit on refused tokens: each address has a bucket that refusals empty and time refills. IPv6 addresses count by
+# their network, because one client owns all of it.
 
 
 AT_ONCE, EVERY_SECONDS = 20, 3.0  # refusals of an address in a burst, and how long one takes to be forgotten
@@ -151,7 +145,7 @@ NOWHERE = "?"  # of a request whose address is none
 
 @dataclass(slots=True)
 class RefusalBucket:
-    """What an address has left, when that was, and whether it was told of as a burst."""
+    """The refusals that an address has left, when that was computed, and whether its burst was logged."""
 
     left: float
     at: float
@@ -160,21 +154,21 @@ class RefusalBucket:
 
 @dataclass(frozen=True, slots=True)
 class RefusalCount:
-    """A refusal that was counted: how long its address should wait, and whether that begins a burst."""
+    """The effect of one refusal: how long the address should wait, and whether a burst begins."""
 
     wait: float
     begins: bool
 
 
 class RefusalLimiter:
-    """The refused tokens of one process, by address."""
+    """Limits refused tokens by address, in one process."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._buckets: OrderedDict[str, RefusalBucket] = OrderedDict()
 
     def count(self, address: str) -> RefusalCount:
-        """Take note of a refusal at an address."""
+        """Count a refusal at an address."""
         now = self._clock()
         bucket = self._buckets.pop(address, None) or RefusalBucket(AT_ONCE, now)
         bucket.left = min(AT_ONCE, bucket.left + (now - bucket.at) / EVERY_SECONDS)
@@ -191,7 +185,7 @@ class RefusalLimiter:
 
 
 def network_of(host: str | None) -> str:
-    """Return what an address is counted as: itself, or the network of an IPv6 address."""
+    """Return the key that an address counts under: itself, or the network of an IPv6 address."""
     try:
         address = ip_address(host or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""The authority of a deployment: the dev key of one user, or the identity provider of many."""
+"""The token verifier of a deployment: the key of a single user, or an identity provider for many."""
 
 import hmac
 from collections.abc import Sequence
@@ -21,11 +21,9 @@ from server.base.credentials import read_or_create_key
 from server.base.interfaces import DEVELOPER, Principal
 from server.base.settings import Settings
 
-# The bearer: from the access token of an identity provider to whoever it was issued to.
-
 
 class AccessTokenVerifier:
-    """Takes the access tokens of one identity provider."""
+    """Verifies the access tokens of one identity provider."""
 
     def __init__(self, keys: KeyCache, expected: TokenPolicy) -> None:
         self._keys = keys
@@ -33,7 +31,7 @@ class AccessTokenVerifier:
 
     @classmethod
     def by(cls, settings: Settings) -> "AccessTokenVerifier":
-        """Return what takes the tokens of a server of many users."""
+        """Return the verifier of a server with many users."""
         provider = OidcProvider(f"{settings.oidc_issuer}", settings.discovery)
         return cls(KeyCache(provider.keys), TokenPolicy.by(settings))
 
@@ -52,7 +50,7 @@ class AccessTokenVerifier:
 
 
 def key_of_header(header: Json) -> tuple[str, str]:
-    """Return the name of the key that a token says it was signed with, and the algorithm."""
+    """Return the key id and the algorithm that a token's header names; InvalidToken if either is not accepted."""
     algorithm, kid = header.get("alg"), header.get("kid")
     if algorithm not in tuple(ALGORITHMS) or "crit" in header:
         raise InvalidToken(
@@ -64,7 +62,7 @@ def key_of_header(header: Json) -> tuple[str, str]:
 
 
 def verify(parts: TokenParts, key: SigningKey | None) -> None:
-    """Refuse a token that its issuer did not sign with a key that it publishes."""
+    """Verify the signature of a token; InvalidToken if the issuer does not publish the key or it does not match."""
     if key is None:
         raise InvalidToken(RefusalReason.KEY, "The token's issuer publishes no such key. Log in again.")
     if not key.signed(parts.signed, parts.signature):
@@ -73,7 +71,7 @@ def verify(parts: TokenParts, key: SigningKey | None) -> None:
         )
 
 
-# The dev key: the single-user server's one token, made once and kept for its owner alone.
+# The key of a single-user server, created once and readable by its owner alone.
 
 
 KEY_FILE = "dev.key"
@@ -108,20 +106,17 @@ def dev_key(configured: str | None, state: Path) -> DevKey:
     return DevKey(configured or read_or_create_key(state / KEY_FILE))
 
 
-# The authority of a deployment: its key where it has one user, its identity provider where it has many.
-
-
 def own_key(settings: Settings) -> DevKey | None:
     """Return the key of the one user, made where there is none; None where there are many."""
     return None if settings.many_users else dev_key(settings.dev_key, settings.state_folder)
 
 
 def verifier_of(settings: Settings) -> TokenVerifier:
-    """Return who says whose a token is."""
+    """Return the token verifier that the settings ask for."""
     return own_key(settings) or AccessTokenVerifier.by(settings)
 
 
 def secrets_of(settings: Settings) -> Sequence[str]:
-    """Return what no log may hold."""
+    """Return the secrets that no log line may contain."""
     key = own_key(settings)
     return [key.key if key else "", settings.signing_key or "", settings.database_url or ""]

@@ -1,4 +1,4 @@
-"""Checks: what a token must say before it opens anything, in the order in which they are made."""
+"""The claims of a token and the checks that a token must pass, in their order."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +9,7 @@ from server.auth.authority import InsufficientScope, InvalidToken, Json, Refusal
 from server.base.interfaces import DEVELOPER
 from server.base.settings import Settings
 
-# Claims: what a token says of its subject, by the names and in the texts that profiles are assigned by.
+# Claims, by the names and in the texts that profiles are assigned by.
 
 
 MOST_NAMES, MOST_VALUES = 200, 1000
@@ -55,7 +55,7 @@ def claim_values(value: object) -> Iterator[str]:
                 yield from claim_values(each)
 
 
-# Checks: what a token must say before it opens anything, each on its own, in the order in which they are made.
+# Checks, in the order in which they run.
 
 
 LEEWAY = 30  # seconds by which the clocks of issuer and server may differ
@@ -67,7 +67,7 @@ PLAIN = "jwt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenPolicy:
-    """What tokens are held against."""
+    """The issuer, audience, types and scopes that a token must have."""
 
     issuer: str
     audience: str
@@ -87,7 +87,7 @@ class TokenPolicy:
 
 @dataclass(frozen=True, slots=True)
 class TokenContents:
-    """What a token says, and when it is read."""
+    """The decoded header and payload of a token, and the time at which it is checked."""
 
     header: Json
     payload: Json

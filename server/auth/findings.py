@@ -1,4 +1,4 @@
-"""Findings: what each check makes of one token, for whoever wants to know why it is refused."""
+"""Diagnosis of one token: the result of every check, for an operator who asks why it is refused."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ TIMES = {"iat": "issued", "nbf": "valid from", "exp": "valid until"}
 
 @dataclass(frozen=True, slots=True)
 class TokenFinding:
-    """What one check found: what to do where it does not hold, else what it found worth saying."""
+    """The result of one check: the fault and its remedy if it fails, a remark otherwise."""
 
     check: str
     fault: str | None = None
@@ -22,9 +22,9 @@ class TokenFinding:
 
 
 def examine_token(token: str, keys: Keys | str, expected: TokenPolicy, now: float) -> Iterator[TokenFinding]:
-    """Yield what every check finds; `keys` are those of the provider, or why they cannot be had.
+    """Yield the result of every check; `keys` are those of the provider, or why they are unavailable.
 
-    Where a token cannot be taken apart there is nothing else to say of it.
+    A token that cannot be parsed yields one finding.
     """
     try:
         parts = split_token(token)
@@ -49,7 +49,7 @@ def examine_token(token: str, keys: Keys | str, expected: TokenPolicy, now: floa
 
 
 def check_signature(parts: TokenParts, keys: Keys | str) -> TokenFinding:
-    """Return what the signature is found to be."""
+    """Check the signature of a token."""
     try:
         kid, algorithm = key_of_header(parts.header)
         if isinstance(keys, str):
@@ -61,7 +61,7 @@ def check_signature(parts: TokenParts, keys: Keys | str) -> TokenFinding:
 
 
 def describe_contents(check: str, payload: Json) -> str:
-    """Return what a token says where a check looked."""
+    """Return the contents of a token that a check reads, as text."""
     if check == "times":
         told = (f"{word} {format_time(payload[name])}" for name, word in TIMES.items() if name in payload)
         return ", ".join(told)

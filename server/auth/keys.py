@@ -20,7 +20,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from server.auth.authority import InvalidToken, Json, VerificationUnavailable, parse_object
 from server.base.settings import LOOPBACK, is_url
 
-# Keys: what an identity provider signs tokens with, as far as it is taken.
+# Signing keys, of the kinds and lengths that are accepted.
 
 
 SHORTEST_RSA, LONGEST_RSA = 2048, 8192  # bits; longer ones make every token slow
@@ -97,10 +97,8 @@ def is_strong(material: object) -> bool:
     return isinstance(material, EllipticCurvePublicKey) and isinstance(material.curve, SECP256R1)
 
 
-# The identity provider: its metadata and its keys, read over HTTP.
-#
-# It is trusted for what it signs and for nothing else: what it answers is bounded in time and size, it leads to no
-# other place, and its metadata must be those of the very issuer that was configured.
+# The identity provider over HTTP. It is trusted only for its signatures: its answers are limited in time and size,
+# redirects are not followed, and its metadata must name the configured issuer.
 
 
 CONNECT_SECONDS, WHOLE_SECONDS = 1.0, 3.0
@@ -109,7 +107,7 @@ ASKS_FOR = {"Accept": "application/json", "Accept-Encoding": "identity"}
 
 
 class ProviderUnavailable(Exception):
-    """The keys of the identity provider cannot be had; says why, to operators."""
+    """The keys of the identity provider cannot be read; the message tells operators why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +166,8 @@ def ssl_context() -> SSLContext:
     return httpx2.create_ssl_context()
 
 
-# The key cache: the keys that an identity provider published last, and when they are read anew.
-#
-# A key that is known is found without waiting for anything. Others share one look at the provider, and none is taken
-# for a while after it, whether or not it succeeded. What was read serves on while the provider is away, up to a limit.
+# The key cache. A known key is returned without waiting. Requests for unknown keys share one refresh, which is not
+# repeated for a while even if it fails. Cached keys stay valid while the provider is down, up to a limit.
 
 
 log = logging.getLogger("tieout.tokens")
@@ -179,7 +175,7 @@ log = logging.getLogger("tieout.tokens")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshTimes:
-    """Seconds: between two looks, until what was read serves no more, and after a look until the next one."""
+    """Seconds between refreshes, until cached keys expire, and between two refreshes at least."""
 
     every: float = 300.0
     longest: float = 3600.0

@@ -11,11 +11,9 @@ from urllib.parse import quote, unquote
 
 from engine.model.feeds import FeedSource
 
-# Kept keys: secrets that are made once, and kept for their owner alone.
-
 
 def read_or_create_key(path: Path) -> str:
-    """Return the key that a file holds, made where there is none; several who ask at once are told the same."""
+    """Return the key in a file, created if there is none. Concurrent callers get the same key."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         made = path.with_name(f".{path.name}.{token_hex(4)}")
@@ -27,7 +25,7 @@ def read_or_create_key(path: Path) -> str:
     return path.read_text(encoding="ascii").strip()
 
 
-# Redaction: texts without the secrets of sources, and without what looks like a credential.
+# Redaction: remove known secrets, and whatever looks like a credential, from texts.
 
 
 MARK = "…"  # stands where a credential stood
@@ -63,7 +61,7 @@ URI = re.compile(r"[a-z][\w+.-]*://(?P<rest>.*)", FLAGS)
 
 
 def secrets_of(sources: Iterable[FeedSource], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what the environment holds for some sources: connection URIs and paths."""
+    """Return the connection URIs and paths of some sources from the environment."""
     held = {environment.get(source.environment, "") for source in sources if source.environment}
     return tuple(sorted(filter(str.strip, held)))
 
@@ -84,7 +82,7 @@ def redact_value(name: str, value: str, secrets: Iterable[str] = ()) -> str:
 
 @lru_cache(maxsize=64)
 def secrets_pattern(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
-    """Return what finds some secrets in any of the ways they are written, the longest first."""
+    """Return a pattern that matches secrets in every spelling, the longest first; None if there are none."""
     written = {form for secret in secrets for part in (secret, *passwords(secret)) for form in spellings(part)}
     found = [
         re.escape(form) if len(form) >= SHORT else rf"(?<!\w){re.escape(form)}(?!\w)"

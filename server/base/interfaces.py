@@ -1,4 +1,4 @@
-"""The interfaces of the service to what it keeps outside of itself, and who is calling."""
+"""The interfaces of the service to its stores, and the principal who calls."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,9 +9,6 @@ from typing import Any, Protocol
 from engine.instance.documents import Document
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadStatus
-
-# Principals: who a token says is calling.
-
 
 DEVELOPER = "dev"  # subject of the single-user server's key
 
@@ -24,26 +21,20 @@ class Principal:
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
 
-# Pace: how slowly whoever sends a file may send it.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinimumRate:
-    """A rate that is to be held on the whole, once some time has passed."""
+    """The lowest average rate at which a file may arrive, after a grace period."""
 
     bytes_a_second: int = 16 << 10
     at_first: float = 15.0  # seconds
 
     def due(self, begun: float, size: int) -> float:
-        """Return until when more must come, where so many bytes have come since a time."""
+        """Return the time by which more bytes must arrive, given the start and the bytes so far."""
         return begun + self.at_first + size / self.bytes_a_second
 
 
-# Ports: what the service keeps outside of itself, as protocols.
-
-
 class StoreDown(Exception):
-    """A store cannot be reached or does not answer in time; says which, never with what credentials."""
+    """A store cannot be reached or does not answer in time. The message names the store, never its credentials."""
 
 
 class VolumeFull(StoreDown):
@@ -51,12 +42,12 @@ class VolumeFull(StoreDown):
 
 
 class StoreFull(StoreDown):
-    """A store that answers, and has no room for what it was given; what it holds it gives as ever."""
+    """A store has no room for more; reading from it still works."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadQuery:
-    """Which attempts to show: those that hold every one of these, the most recent first."""
+    """A query for load attempts that match every one of these conditions, the most recent first."""
 
     bindings: Collection[str]  # feeds that may be seen, or the one asked for
     cut: Collection[str] = ()  # of these feeds only the days asked for are told, never those of the rows that landed
@@ -68,7 +59,7 @@ class LoadQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadCount:
-    """How many attempts of a feed are of one status, and when the latest of them ended."""
+    """The number of a feed's attempts with one status, and when the latest of them ended."""
 
     binding: str
     status: LoadStatus
@@ -85,23 +76,23 @@ class CapReached(Exception):
 
 
 class Leases(Protocol):
-    """Places for calls in flight, of each caller and of all, over every process that shares them."""
+    """Leases that limit concurrent calls, per caller and in total, over every process that shares them."""
 
     async def take(self, subject: str) -> str:
-        """Take a place and return the lease on it; CapReached, at once, where there is none."""
+        """Return a new lease; CapReached immediately if a limit is reached."""
 
     async def give_back(self, lease: str) -> None:
-        """Give a place back; one that was lost already is none to give."""
+        """Release a lease. No-op if it has expired."""
 
 
 class Snapshots(Protocol):
-    """Bytes kept for their owners under references that nobody can guess, until they are left alone or too old."""
+    """Stores bytes for their owners under unguessable references, until they are idle for too long or too old."""
 
     def keep(self, owner: str, data: bytes) -> str:
         """Keep bytes and return the reference to them; StoreDown where they cannot be kept now."""
 
     def open(self, owner: str, reference: str) -> bytes | None:
-        """Return what an owner keeps under a reference, None where nothing is there for them; StoreDown."""
+        """Return an owner's bytes under a reference, None if there are none; StoreDown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +112,7 @@ class File:
 
 
 class Files(Protocol):
-    """What is known of files; their bytes are on a volume."""
+    """The records of files; their bytes are on a volume."""
 
     def add(self, file: File, quota: int) -> bool:
         """Take note of a file; False where its owner would have more than a quota of bytes, reserved ones too.
@@ -143,7 +134,7 @@ class Files(Protocol):
 
 
 class UploadState(Enum):
-    """How far an upload is."""
+    """The state of an upload."""
 
     NO = "reserved"
     WHOLE = "received"
@@ -152,7 +143,7 @@ class UploadState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """Room reserved for bytes that are still to come, and what came."""
+    """Space reserved for bytes that a caller will send, and what has arrived."""
 
     upload_id: str
     owner: str
@@ -166,7 +157,7 @@ class Upload:
 
 
 class Uploads(Protocol):
-    """What is known of uploads; their bytes are on the volume of files."""
+    """The records of uploads; their bytes are on the volume of files."""
 
     def reserve(self, upload: Upload, quota: int) -> bool:
         """Reserve room; False where its owner would have more than a quota of bytes, files too. StoreDown."""
@@ -192,14 +183,14 @@ class Uploads(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimsRecord:
-    """What a caller's token said last, and when."""
+    """The claims of a caller's latest token, and when it was seen."""
 
     claims: Mapping[str, tuple[str, ...]]
     at: datetime
 
 
 class Principals(Protocol):
-    """What each caller's token said last: downloads carry none."""
+    """The claims of each caller's latest token, for downloads, which carry no token."""
 
     def record(self, subject: str, seen: ClaimsRecord) -> None:
         """Take note of what a token said, unless another said something later; StoreDown."""
@@ -237,7 +228,7 @@ class LoadHistory(Protocol):
 
 
 class ProfileSource(Protocol):
-    """Where it is written who sees what."""
+    """Where profiles are read from."""
 
     def read(self) -> Document:
-        """Return what it says now, the same document while it says the same; StoreDown where it cannot be asked."""
+        """Return the current document, the same object while it is unchanged; StoreDown if it cannot be read."""

@@ -10,10 +10,8 @@ from urllib.parse import urlencode, urljoin
 
 import idna
 
-# Transfer links: addresses of files that open without a token, for a while, for whoever was given them.
-#
-# A link is signed over its purpose, its file, its owner and its end, so that none of them can be changed and a link to
-# read is none to write. It names its owner by a digest: whose file it is, is held against that after the signature.
+# Transfer links open a file without a token until they expire. The signature covers purpose, file, owner and expiry,
+# so that a download link cannot upload. A link names its owner by a digest, which is compared with the file's owner.
 
 
 PATH = "/api/artifacts/"
@@ -30,16 +28,16 @@ class LinkPurpose(Enum):
 
 
 class BadLink(Exception):
-    """A link that was changed, or never was one."""
+    """A link that is malformed or has a wrong signature."""
 
 
 class LinkExpired(Exception):
-    """A link that was good, and is over."""
+    """A valid link that has expired."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkSigner:
-    """Makes and reads the links of one deployment."""
+    """Signs and verifies the links of one deployment."""
 
     base_url: str
     key: str
@@ -73,10 +71,8 @@ def owner_mark(subject: str) -> str:
     return sha256(subject.encode()).hexdigest()[:OWNER_DIGITS]
 
 
-# Places that files are imported from: hosts as settings name them, and the addresses of files there.
-#
-# An address is read by a grammar of our own that is narrower than the standard's: whatever two readers could take for
-# two hosts (a login, a backslash, brackets, numbers for a name, white space) is none.
+# Hosts and addresses of files to import. The grammar is narrower than the standard's: it refuses whatever two parsers
+# could read as different hosts (a login, a backslash, brackets, a numeric host name, white space).
 
 
 HTTPS = 443
@@ -102,13 +98,13 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """Where a file is: a host, and what to ask it for."""
+    """The https address of a file: a host, and the target of the request."""
 
     host: Host
     target: str
 
     def led_to(self, location: str) -> "RemoteFile":
-        """Return where a redirect leads that is met here; ValueError where it leads to no place."""
+        """Return the address that a redirect leads to; ValueError if it is not acceptable."""
         return parse_remote_file(urljoin(f"https://{self.host}{self.target}", location))
 
 
@@ -119,7 +115,7 @@ def parse_hosts(text: str) -> tuple[Host, ...]:
 
 
 def parse_remote_file(address: str) -> RemoteFile:
-    """Return where an address leads; ValueError where it is no https address of a file."""
+    """Parse the address of a file; ValueError if it is not an acceptable https address."""
     plain = address.partition("#")[0]
     parts = ADDRESS.fullmatch(plain) if len(plain) <= LONGEST else None
     host = parse_host(parts, address)

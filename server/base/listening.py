@@ -1,7 +1,7 @@
-"""Listening sockets: bound before anything else is done, so that a place that is taken is told at once.
+"""Listening sockets. They are bound before anything else starts, so that a port in use is reported immediately.
 
-Workers share one. The kernel wakes whoever waited last for it first, so that one of them would take nearly every
-connection; each waits the longer before it takes one, the more it has.
+Workers share one socket. The kernel wakes the worker that waited last first, which would give one worker nearly every
+connection. Busier workers delay accept(), which balances connections.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ log = logging.getLogger("tieout.server")
 
 
 class PortInUse(BadSetting):
-    """Somebody else listens where this server should."""
+    """Another process listens on the configured port."""
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -51,7 +51,7 @@ def bind_socket(host: str, port: int, variable: str) -> socket.socket:
 
 
 class Acceptor:
-    """Takes the connections of a listening socket that others may take from, too."""
+    """Accepts connections of a listening socket that several processes share."""
 
     def __init__(
         self, listening: socket.socket, connections: Sized, protocol: Callable[[], asyncio.BaseProtocol], *, alone: bool
@@ -70,7 +70,7 @@ class Acceptor:
         self._taking = asyncio.create_task(self._take())
 
     def close(self) -> None:
-        """Take no more; what was taken is answered."""
+        """Stop accepting; open connections are still answered."""
         self._taking.cancel()
         self._loop.remove_reader(self._descriptor)
 

@@ -1,4 +1,4 @@
-"""Names and types that callers give to files: to be shown and sent back, never to be found or run by."""
+"""Names and types that callers give to files. They are shown and sent back, never used as paths or to run anything."""
 
 import re
 import unicodedata
@@ -28,7 +28,7 @@ def validate_name(name: str) -> str:
 
 
 def sanitize_name(name: str) -> str:
-    """Return what is fit for a name of what somebody else called a file; the end stays, for it tells the kind."""
+    """Return a safe name for a file that somebody else named; a cut keeps the end, which holds the extension."""
     last = FOLDERS.split(unicodedata.normalize("NFC", name))[-1]
     seen = "".join(character for character in last if unicodedata.category(character) not in UNSEEN).strip()
     return seen[-LONGEST:] if seen.strip(".") else UNNAMED

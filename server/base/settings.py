@@ -24,7 +24,7 @@ Default = TypeVar("Default")
 
 
 class BadSetting(ValueError):
-    """A setting that does not hold; names the environment variable and what it takes."""
+    """An invalid setting; the message names the environment variable and the values that it takes."""
 
 
 def setting(variable: str, default: Default) -> Default:
@@ -204,7 +204,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
 
 def validate(settings: Settings) -> None:
-    """Raise BadSetting where a setting does not hold."""
+    """Raise BadSetting if a setting is invalid."""
     (validate_many_users if settings.many_users else validate_single_user)(settings)
     if settings.port > LAST_PORT:
         raise BadSetting(f"SVC_PORT is '{settings.port}'; it takes a port, 1 to {LAST_PORT}")
@@ -232,7 +232,7 @@ def validate(settings: Settings) -> None:
 
 
 def validate_single_user(settings: Settings) -> None:
-    """Raise BadSetting where a setting does not go with a server of one user."""
+    """Raise BadSetting if a setting does not fit a server with one user."""
     if settings.host not in LOOPBACK:
         raise BadSetting(
             f"SVC_HOST is '{settings.host}'; without an identity provider (SVC_OIDC_ISSUER) the server has one user, "
@@ -241,7 +241,7 @@ def validate_single_user(settings: Settings) -> None:
 
 
 def validate_many_users(settings: Settings) -> None:
-    """Raise BadSetting where a setting does not go with a server of many users."""
+    """Raise BadSetting if a setting does not fit a server with many users."""
     if not is_origin(settings.public_url, "https"):
         raise BadSetting(
             f"SVC_BASE_URL is '{redact(settings.public_url or '')}'; with SVC_OIDC_ISSUER it takes the public https "

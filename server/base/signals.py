@@ -1,4 +1,4 @@
-"""Signals: how a command is told to end and to read its files anew."""
+"""Signals that tell a command to end or to reload its files."""
 
 import ctypes
 import os
@@ -9,10 +9,10 @@ from threading import Thread
 
 
 def interrupt_on_sigterm() -> None:
-    """Let SIGTERM do what an interrupt from the keyboard does.
+    """Make SIGTERM act as an interrupt from the keyboard.
 
-    It does so even while a query is waited for, whose driver heeds interrupts alone: a handler in Python would not run
-    before the query ends, so a thread of its own passes the signal on.
+    A database driver reacts to interrupts only, and a Python handler would not run before its query ends. A thread
+    therefore forwards the signal.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -32,14 +32,14 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int) -> bool:
-    """Have this process killed when its parent is; tell whether that parent is still there."""
+    """Have the kernel kill this process when its parent ends; tell whether the parent is still alive."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     return os.getppid() == parent
 
 
 def on_hangup(reread: Callable[[], None]) -> None:
-    """Call something at SIGHUP; where that says that the terminal of the command is gone, end as at SIGTERM."""
+    """Call a function at SIGHUP; if the terminal of the command is gone, end as at SIGTERM instead."""
     had_terminal = has_terminal()
 
     def heed(*_: object) -> None:

@@ -93,7 +93,7 @@ class CacheLeases:
             await self._renew(keys=[ALL], args=[OF, self._milliseconds, *leases])
 
     async def give_back(self, leases: Collection[str]) -> None:
-        """Give places back; one that was lost already is none to give."""
+        """Release leases. No-op for those that have expired."""
         async with bounded():
             await self._give_back(keys=[ALL], args=[OF, self._milliseconds, *leases])
 
@@ -136,7 +136,7 @@ class SharedLeases:
         self._returning: set[asyncio.Task[None]] = set()
 
     async def take(self, subject: str) -> str:
-        """Take a place and return the lease on it; CapReached, at once, where there is none."""
+        """Return a new lease; CapReached immediately if a limit is reached."""
         lease = f"{sha256(subject.encode()).hexdigest()[:32]}:{token_hex(8)}"
         try:
             cap = await self._take(lease)
@@ -150,7 +150,7 @@ class SharedLeases:
         return lease
 
     async def give_back(self, lease: str) -> None:
-        """Give a place back; one that was lost already is none to give."""
+        """Release a lease. No-op if it has expired."""
         await self._share.give_back(lease)
         if lease in self._uncounted:  # nobody waits a second time for a store that did not answer
             self._uncounted.remove(lease)

@@ -67,7 +67,7 @@ class MemorySnapshots:
         return reference
 
     def open(self, owner: str, reference: str) -> bytes | None:
-        """Return what an owner keeps under a reference, None where nothing is there for them."""
+        """Return an owner's bytes under a reference, None if there are none."""
         with self._lock:
             kept, now = self._kept.get(reference), self._clock()
             if kept is not None and now >= kept.idle:
@@ -97,7 +97,7 @@ class MemoryLeases:
         return tuple(self._held)
 
     async def take(self, subject: str) -> str:
-        """Take a place and return the lease on it; CapReached where there is none."""
+        """Return a new lease; CapReached if a limit is reached."""
         self.need_room(subject)
         lease = token_hex(8)
         self.hold(lease, subject)
@@ -116,7 +116,7 @@ class MemoryLeases:
         self._of[subject] += 1
 
     async def give_back(self, lease: str) -> None:
-        """Give a place back; one that was lost already is none to give."""
+        """Release a lease. No-op if it has expired."""
         subject = self._held.pop(lease, None)
         if subject is not None:
             self._of[subject] -= 1

@@ -139,7 +139,7 @@ class CacheSnapshots:
         return reference
 
     def open(self, owner: str, reference: str) -> bytes | None:
-        """Return what an owner keeps under a reference, None where nothing is there for them; StoreDown."""
+        """Return an owner's bytes under a reference, None if there are none; StoreDown."""
         if not is_reference(reference):
             return None
         head, body = keys_of(reference)
