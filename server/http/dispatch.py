@@ -24,23 +24,22 @@ from server.tools.toolbox import TOOLS
 from server.wire.answers import as_text
 from server.wire.arguments import Json, read_request
 
-# Lanes: threads that take the work of callers in turn, and that of each caller in order.
-#
-# Who has the least running goes first, so that nobody waits behind all that somebody else asked for.
+# Lanes: pools of threads that are fair to callers. The caller with the fewest running calls goes first, and the calls
+# of one caller keep their order.
 
 
 Result = TypeVar("Result")
 
 
 class QueuedCall(NamedTuple, Generic[Result]):
-    """Work that waits for a thread."""
+    """A call that waits for a thread."""
 
     work: Callable[[], Result]
     turn: Future[Result]
 
 
 class Lane:
-    """Some threads, and the callers who wait for them."""
+    """A pool of threads and the queues of the callers who wait for them."""
 
     def __init__(self, name: str, threads: int) -> None:
         self._lines: dict[str, deque[QueuedCall[Any]]] = {}  # of each caller who waits, in the order of their turns
@@ -105,13 +104,11 @@ class Lane:
             return caller, waiting
 
 
-# Dispatch: one call from its arguments to its answer, with caps, lanes and a deadline.
-#
-# Calls over the cap are answered busy at once. Admitted ones run in one of three lanes of threads, callers in turn:
-# heavy calls in as many as this process has cores to itself, scripts in as many as there are places for them, light
-# calls beside them. A call whose client is gone or whose deadline has passed never begins, or stops at the next frame
-# it would collect; its slot is given back when its thread has ended. One that computes on nevertheless is told of:
-# nothing but the end of the process ends it.
+# Dispatch. A call over a limit is answered `busy` immediately. Other calls run in one of three lanes: heavy calls on as
+# many threads as the process has cores to itself, scripts on as many as may run at once, light calls beside them. A
+# call whose client is gone or whose deadline has passed does not start, or stops before the next frame it collects; its
+# lease is released when its thread ends. A query past its deadline cannot be cancelled; dispatch reports it, so that
+# the supervisor replaces the worker.
 
 
 LIGHT_THREADS = 8
@@ -121,12 +118,12 @@ log = logging.getLogger("tieout")
 
 
 class CallAbandoned(Exception):
-    """Nobody waits for the answer any more."""
+    """The client of a call is gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What a call answers: one JSON object as data and as text, whether it is an error, and the table for a widget."""
+    """The answer of a call: one JSON object as data and as text, whether it is an error, and a table for a widget."""
 
     result: Json
     text: str
@@ -141,13 +138,13 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class StopCheck:
-    """Tells a running call when to stop."""
+    """Raises in a running call that should stop."""
 
     gone: Event
     deadline: float
 
     def __call__(self) -> None:
-        """Raise where the call should not go on."""
+        """Raise CallAbandoned if the client is gone, DeadlineExceeded if the deadline has passed."""
         if self.gone.is_set():
             raise CallAbandoned
         if monotonic() > self.deadline:
@@ -200,9 +197,9 @@ class Dispatcher:
     async def call(
         self, name: str, arguments: Mapping[str, Any], principal: Principal, fault: Refusal | None = None
     ) -> CallResult:
-        """Return the answer of one call; what goes wrong is an answer too, and told of as any other.
+        """Return the answer of one call; a failure is an answer too.
 
-        `fault` is what was found wrong with its arguments before they came here.
+        `fault` is a fault in the arguments that an earlier check found.
         """
         with self._telemetry.call(name, arguments, principal.subject, known=name in self.tools) as told:
             try:
@@ -284,7 +281,7 @@ class Dispatcher:
 
 
 def internal_error(error_id: str) -> Json:
-    """Return the answer to a fault of our own: an id that stands in the log, and nothing else."""
+    """Return the answer to an internal error: an id that is also in the log, and no details."""
     return {
         "error": "Something failed inside the service. Report the error_id to whoever runs it.",
         "error_type": "internal",

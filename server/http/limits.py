@@ -13,10 +13,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from server.wire.message import INVALID_REQUEST, Unreadable, read_message
 
-# Bounds of connections: how long a client may take over a request or an answer, and how many may be open.
-#
-# uvicorn closes a connection that rests. One that drips bytes of a request, or does not read its answer, it would keep
-# for ever; and where it refuses those beyond a number, the first to come keep out everybody else.
+# Limits of connections. uvicorn closes idle connections, but keeps one that sends a request byte by byte or does not
+# read its answer; and if it capped their number, the first clients would lock out all others.
 
 
 LOOKS = 10  # in the time that a client may take
@@ -24,7 +22,7 @@ LOOKS = 10  # in the time that a client may take
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """What a client may take."""
+    """The time and the number of connections that clients may use."""
 
     seconds: float = 30.0  # over the headers of a request, over its body, without reading any more of an answer
     connections: int = 1000  # of a worker at once
@@ -32,19 +30,19 @@ class ConnectionLimits:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionState:
-    """How a connection stood, and since when."""
+    """The progress of a connection, and since when it has not changed."""
 
     request: Any  # the request that it is at or was at last, None before the first
     unread: int  # bytes of answers that the client has not taken
     since: float
 
     def stands(self, now: "ConnectionState") -> bool:
-        """Tell whether it stands the same."""
+        """Tell whether there was no progress since."""
         return self.request is now.request and self.unread == now.unread
 
 
 class ConnectionMonitor:
-    """The connections of a worker, held to their bounds."""
+    """Closes the connections of a worker that exceed their limits."""
 
     def __init__(self, bounds: ConnectionLimits) -> None:
         self._bounds = bounds
@@ -52,7 +50,7 @@ class ConnectionMonitor:
         self._next = 0.0
 
     def look(self, connections: Iterable[object]) -> None:
-        """Cut connections that stand still for too long; of too many those that rest, the longest first."""
+        """Close stalled connections; above the limit also idle ones, the longest idle first."""
         now, known = monotonic(), [one for one in connections if isinstance(one, H11Protocol)]
         if now < self._next and len(known) <= self._bounds.connections:
             return
@@ -75,7 +73,7 @@ def is_idle(one: H11Protocol) -> bool:
     return one.cycle is None or one.cycle.response_complete  # type: ignore[redundant-expr]  # None at first, untold
 
 
-# Message bodies: read whole within their bound and looked at before the SDK is given them.
+# Message bodies: read whole, within limits of size and time, and checked before the SDK sees them.
 
 
 MOST_BYTES = 4 * 1024 * 1024  # as many as the SDK takes
@@ -85,15 +83,15 @@ FAULT = "fault"  # where the state of a request has what is wrong with the argum
 
 
 class ClientDisconnected(Exception):
-    """A client left before its message was whole."""
+    """A client disconnected before its whole message arrived."""
 
 
 class BodyTooLarge(Exception):
-    """A message is larger than its bound."""
+    """A message exceeds its size limit."""
 
 
 class MessageMiddleware:
-    """Gives an application messages that can be read in one way, and tells it of calls whose arguments cannot."""
+    """Passes on unambiguous messages only, and marks calls whose arguments are faulty."""
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
         """`seconds` are what a body may take to arrive."""

@@ -25,10 +25,8 @@ from server.base.settings import Settings
 from server.telemetry.logs import bound, request_id_of
 from server.telemetry.metrics import CallMetrics
 
-# Challenges: what whoever has no token that opens anything is told, as RFC 6750 and RFC 9728 word it.
-#
-# Of a server of many users the challenge leads to the metadata of the resource, and that to the identity provider. Each
-# answer says in one sentence what to do next, and none waits for the body of its request.
+# Challenges (RFC 6750, RFC 9728): answers to requests without a valid token. With many users, the challenge names the
+# metadata of the resource, which names the identity provider. Answers do not wait for the body of the request.
 
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
@@ -112,7 +110,7 @@ def error_response(status: int, words: str, headers: Mapping[str, str]) -> Respo
     return JSONResponse({"error": words}, status_code=status, headers={**NOT_STORED, **headers})
 
 
-# The HTTP edge around the MCP endpoint: which request this is, who is calling, and whether they still wait.
+# Middleware around the MCP endpoint: request ids, authentication, and cancellation when the client disconnects.
 
 
 REQUEST_ID = "X-Request-ID"
@@ -120,7 +118,7 @@ log = logging.getLogger("tieout.tokens")
 
 
 class RequestIdMiddleware:
-    """Gives every request an id, the sent one where it is sane: on what is logged meanwhile, and in the response."""
+    """Gives every request an id, in its log lines and its response; keeps the id that a client sends if it is valid."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -142,7 +140,7 @@ class RequestIdMiddleware:
 
 
 class AuthenticationMiddleware:
-    """Lets calls with a good bearer token through, with their principal; tells the others what they lack."""
+    """Passes on requests with a valid bearer token, with their principal; answers others with a challenge."""
 
     def __init__(self, app: ASGIApp, authority: TokenVerifier, settings: Settings, metrics: CallMetrics) -> None:
         self._app = app

@@ -20,9 +20,6 @@ from server.caller.caller import Callers
 from server.caller.files import Archive, may_open, now
 from server.stores.disk import IncomingFile, UploadInProgress
 
-# What a link answers that neither gives nor takes a file.
-
-
 HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -36,10 +33,8 @@ def refusal_response(status: int, words: str, **headers: str) -> JSONResponse:
     return JSONResponse({"error": words}, status_code=status, headers={**HEADERS, **headers})
 
 
-# Giving: files over links that carry no token.
-#
-# A link is read before anything else is asked. Then its owner is looked at anew: what their token said last and what
-# today's profiles make of it must still show everything that the file was made of.
+# Downloads. The signature is verified first. Then the owner's latest claims and the current profiles must still allow
+# everything that the file contains.
 
 
 NOT_FOUND = "This link does not open anything (any more). Ask for a new one with get_file_download, or export again."
@@ -49,7 +44,7 @@ RETRY_SECONDS = "5"
 
 
 class DownloadRoutes:
-    """Gives files to whoever has a good link to them."""
+    """Serves files to holders of a valid link."""
 
     def __init__(self, callers: Callers, archive: Archive) -> None:
         self._callers = callers
@@ -87,10 +82,8 @@ class DownloadRoutes:
         return file
 
 
-# Receiving: the bytes of an upload, sent to the link that its caller was given.
-#
-# One body, whole and of the size that was reserved, is received; anything else leaves the upload as it was, to be tried
-# again. Whoever sends is held to a pace and to the end of the reservation.
+# Uploads. One body of exactly the reserved size is accepted; any other leaves the upload unchanged, for another try. A
+# sender must keep a minimum rate and finish before the reservation ends.
 
 
 UPLOAD_GONE = "Nothing is received here (any more). begin_file_upload returns a new link."
@@ -104,7 +97,7 @@ log = logging.getLogger("tieout.transfers")
 
 
 class UploadRefused(Exception):
-    """A body that is not received, with what its sender is told."""
+    """A body is refused; holds the status and the message for its sender."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -125,7 +118,7 @@ FAULTS = tuple(kind for kind, _, _ in ANSWERS)
 
 
 class UploadRoutes:
-    """Takes files from whoever has a good link for one."""
+    """Receives files from holders of a valid link."""
 
     def __init__(self, archive: Archive, pace: MinimumRate) -> None:
         self._archive = archive
@@ -205,9 +198,6 @@ def describe_size_mismatch(upload: Upload, came: str) -> str:
         f"The upload is of {upload.size_bytes} bytes, and {came} came. Send all of the file, or begin again with "
         "its real size."
     )
-
-
-# The routes of transfers, as a deployment offers them.
 
 
 def transfer_routes(callers: Callers, archive: Archive, settings: Settings) -> list[Route]:

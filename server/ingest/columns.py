@@ -13,16 +13,13 @@ from engine.model.calendar.periods import SHAPES, Grain, PeriodRange
 from engine.model.errors import BadPeriod
 from engine.model.feeds import Binding, ColumnMapping, LoadStatus
 
-# Rejected rows: which row, which column, what was found, and why it cannot be kept.
-
-
 CONNECT, EXTRACT, VALIDATE = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_EXTRACT, LoadStatus.FAILED_VALIDATE
 FILE, ROW = "_file", "_row"  # columns of an extract: where each row came from
 SCHEMA = {"file": pl.String, "row": pl.Int64, "column": pl.String, "found": pl.String, "reason": pl.String}
 
 
 class LoadFailed(Exception):
-    """A load that publishes nothing; `status` says how far it came, and the message why."""
+    """A load fails and publishes nothing; `status` names the step that failed."""
 
     def __init__(self, status: LoadStatus, message: str) -> None:
         super().__init__(message)
@@ -31,7 +28,7 @@ class LoadFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """What one file or query holds, some rows at a time; each row has FILE and ROW first."""
+    """The rows of one file or query in batches; the first columns are FILE and ROW."""
 
     name: str
     pieces: Generator[pl.DataFrame]  # to be closed by who reads it, so that no source is kept open
@@ -52,7 +49,7 @@ class Rejects:
     read: int = 0
 
     def begin(self, extract: pl.DataFrame) -> None:
-        """Go on with another piece of the extract."""
+        """Start on the next batch of the extract."""
         self.extract = extract
         self.here = []
         self.read += extract.height
@@ -108,7 +105,7 @@ def format_rejects(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
 def write_report(report: pl.DataFrame, folder: Path, load_id: str) -> Path | None:
     """Write rejections to a CSV file that an operator can open, and return its path; None where there are none.
 
-    A disk that takes no report takes none, and the load ends as it would have.
+    A disk that cannot be written does not change how the load ends.
     """
     if report.is_empty():
         return None
@@ -126,7 +123,7 @@ def report_file(folder: Path, load_id: str) -> Path:
     return folder / f"{load_id}.csv"
 
 
-# Columns of an extract as the store keeps them: amounts as integers, days, ids, all with the rows that are none.
+# Parsing columns: amounts to integers, texts to days, ids; each with a reason for every row that cannot be parsed.
 
 
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)$"
@@ -137,7 +134,7 @@ INT64 = 2**63
 
 @dataclass(frozen=True, slots=True)
 class ParsedColumn:
-    """A column read, and for each row why it could not be (null where it could)."""
+    """A parsed column, and for each row the reason why it cannot be parsed, else null."""
 
     values: pl.Series
     reasons: pl.Series
@@ -290,15 +287,12 @@ def reasons_where(bad: pl.Series, reason: str) -> pl.Series:
     return pl.DataFrame({"bad": bad}).select(pl.when(pl.col("bad")).then(pl.lit(reason)).alias("reasons"))["reasons"]
 
 
-# Shaping: one extract on its way into a live table, column by column, as its binding maps it.
-
-
 OTHER_SEPARATORS = ";\t|"
 
 
 @dataclass
 class ExtractMapper:
-    """One extract on its way into a live table."""
+    """Maps the columns of an extract to those of a live table, as its binding says."""
 
     binding: Binding
     extract: pl.DataFrame

@@ -1,4 +1,4 @@
-"""The daemon: loads every scheduled feed in its turn, each load in a process of its own."""
+"""The daemon: loads every feed on its schedule, each load in its own process."""
 
 import logging
 import subprocess
@@ -19,15 +19,12 @@ from server.ingest.delivery import rank
 from server.ingest.folder import InstanceWatcher
 from server.ingest.schedule import RetryPolicy, ScheduledLoad, next_load, periods_of
 
-# One load in a process of its own: what a loader leaks, breaks or blocks ends with it.
-
-
 LAST_WORDS = 500  # characters of what a load printed that a log line shows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadExit:
-    """A load whose process is gone."""
+    """How the process of a load ended."""
 
     binding: str
     status: int
@@ -35,7 +32,7 @@ class LoadExit:
 
 
 class LoadProcess:
-    """A load of a feed that runs; whoever started it is told when its process is gone."""
+    """The process of a load, so that whatever a load leaks or blocks ends with it. Reports its exit to a callback."""
 
     def __init__(self, binding: str, command: Sequence[str], tell: Callable[[LoadExit], None]) -> None:
         self._binding = binding
@@ -64,29 +61,26 @@ class LoadProcess:
         tell(LoadExit(binding=self._binding, status=status, last_words=said.rpartition("\n")[2][:LAST_WORDS]))
 
 
-# What the daemon knows of the attempts to load each feed: what is recorded, and what could not be.
-
-
 RECENT = 200  # attempts of a feed that are looked at, and as many that succeeded
 RECHECK = 10.0  # seconds after which it is looked whether a load of some other process still runs
 
 
 @dataclass(frozen=True, slots=True)
 class CachedAttempts:
-    """The attempts of a feed as they were at some time."""
+    """The attempts of a feed, as read at some time."""
 
     attempts: Sequence[LoadAttempt]
     at: float
 
     @property
     def is_old(self) -> bool:
-        """Whether somebody else's load may have ended since."""
+        """Whether a load of another process may have ended since."""
         running = any(attempt.status is LoadStatus.RUNNING for attempt in self.attempts)
         return running and monotonic() - self.at > RECHECK
 
 
 class FeedHistory:
-    """The attempts of each feed, the latest first."""
+    """The attempts of each feed, the latest first: recorded ones, and those that could not be recorded."""
 
     def __init__(self, loads: LoadHistory, settle: Callable[[], None]) -> None:
         self._loads = loads
@@ -139,16 +133,13 @@ class FeedHistory:
         return [*recent, *(attempt for attempt in succeeded if attempt.load_id not in seen)]
 
 
-# The daemon: loads every scheduled feed in its turn, each load in a process of its own.
-
-
 TICK = 1.0  # seconds between two looks at the clock and at the files
 GRACE = 30.0  # seconds that loads have to end in once the daemon is told to
 log = logging.getLogger("tieout.daemon")
 
 
 class DaemonCommand(Enum):
-    """What somebody tells the daemon."""
+    """A command to the daemon."""
 
     STOP = "stop"
     REREAD = "reread"
@@ -159,7 +150,7 @@ Inbox = SimpleQueue[DaemonCommand | LoadExit]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningLoad:
-    """A load under way."""
+    """A load in progress."""
 
     child: LoadProcess
     binding: Binding
@@ -170,7 +161,7 @@ class RunningLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedTurn:
-    """Whose turn was worked out when, and from what: it holds until one of these changes."""
+    """The next load of a feed and the inputs it was computed from; valid until one of them changes."""
 
     binding: Binding
     attempts: Sequence[LoadAttempt]
@@ -178,14 +169,14 @@ class CachedTurn:
     turn: ScheduledLoad | None
 
     def holds(self, binding: Binding, attempts: Sequence[LoadAttempt], now: datetime) -> bool:
-        """Tell whether it would come out the same."""
+        """Tell whether the inputs give the same result now."""
         before = self.turn is None or now < self.turn.at
         return before and self.at <= now and self.binding is binding and self.attempts == attempts
 
 
 @dataclass(kw_only=True)
 class Daemon:
-    """Loads the feeds of one instance in their turns."""
+    """Loads the feeds of one instance on their schedules."""
 
     watched: InstanceWatcher
     history: FeedHistory

@@ -1,4 +1,4 @@
-"""Deliveries: what one binding brings, from its extract to the columns of a live table and a stage."""
+"""Deliveries: the rows of one binding, from its extract to a live table in a stage of the store."""
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -32,8 +32,6 @@ from server.ingest.columns import (
 from server.ingest.folder import BooksFolder
 from server.ingest.rates import LiveTables, convert, parse_day_ranges, shape_rates
 from server.ingest.sources import extract
-
-# From an extract to the columns of a live table: facts, members or nodes, and the rows that are none.
 
 
 def shape_facts(shaping: ExtractMapper, domain: Domain, catalogue: Catalogue, tables: LiveTables) -> pl.DataFrame:
@@ -139,9 +137,8 @@ def is_decimal(value: str) -> bool:
     return True
 
 
-# Deliveries: what one binding brings, from its extract to a stage.
-#
-# Receiving reads the source and judges each row, and holds nobody up; staging is short and holds the publishing lock.
+# Deliveries. Receiving reads the source and checks every row without a lock; staging is short and holds the publishing
+# lock.
 
 
 Progress = Callable[[str, str, int], None]  # binding, what is being done, rows
@@ -167,7 +164,7 @@ def rank(binding: Binding, catalogue: Catalogue) -> int:
 
 @dataclass(slots=True)
 class Delivery:
-    """What one binding brings."""
+    """The rows of one binding on their way into the store."""
 
     binding: Binding
     place: BooksFolder

@@ -1,4 +1,4 @@
-"""The folder of some books: where its files are, its locks, and its files watched for changes."""
+"""The folder of the books: its paths, its locks, and a watcher of its files."""
 
 import logging
 from collections.abc import Callable, Collection, Iterator
@@ -13,12 +13,10 @@ from engine.instance.read import FILES, read_instance
 from engine.model.catalogue import Catalogue
 from server.base.locks import FileLock
 
-# The place of some books: their catalogue, where their files are, and where what is loaded is kept.
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BooksFolder:
-    """Where some books are loaded from and to."""
+    """The catalogue of the books, and the folders that they are loaded from and to."""
 
     catalogue: Catalogue
     folder: Path  # of the instance, which relative paths start from
@@ -41,14 +39,13 @@ class BooksFolder:
 
 
 # Locks: one load of a live table at a time, over all processes that share a state folder.
-#
 
 
 FOLDER = "loading"
 
 
 class TargetBusy(Exception):
-    """Another load of a live table is under way."""
+    """Another load fills the same live table."""
 
     def __init__(self, target: str, holder: str) -> None:
         super().__init__(f"another load of {target} is under way{f' (process {holder})' if holder else ''}")
@@ -57,7 +54,7 @@ class TargetBusy(Exception):
 
 @contextmanager
 def lock_targets(state: Path, targets: Collection[str]) -> Iterator[None]:
-    """Hold some live tables; TargetBusy where one of them is held already."""
+    """Lock live tables while the block runs; TargetBusy if another load holds one of them."""
     folder = state / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
@@ -80,7 +77,7 @@ def is_free(state: Path, target: str) -> bool:
 DAEMON_LOCK = "daemon.lock"  # in the state folder: whoever holds it loads
 
 
-# The files of an instance while somebody edits them: read anew once they rest, kept as they were while faulty.
+# Watching the files of an instance: they are reloaded once edits pause, and faulty files are ignored.
 
 
 log = logging.getLogger("tieout.instance")
@@ -89,7 +86,7 @@ Read = TypeVar("Read")
 
 
 class InstanceWatcher:
-    """An instance that follows its files."""
+    """Keeps an instance up to date with its files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -97,12 +94,12 @@ class InstanceWatcher:
         self.instance = read_instance(folder)
 
     def look(self) -> bool:
-        """Read the files anew if they changed, and not since the last look as well; tell whether they were taken."""
+        """Reload the files if they changed, but not since the last look; tell whether they were accepted."""
         before, self._seen = self._seen, fingerprint(self.folder)
         return self._seen == before != self._stamp and self.reread()
 
     def reread(self) -> bool:
-        """Read the files anew; tell whether they were taken."""
+        """Reload the files; tell whether they were accepted."""
         self._stamp = self._seen = fingerprint(self.folder)
         instance = reload_files(self.folder, read_instance)
         self.instance = instance or self.instance
@@ -110,7 +107,7 @@ class InstanceWatcher:
 
 
 def reload_files(folder: Path, read: Callable[[Path], Read]) -> Read | None:
-    """Return an instance as it is read now; None, with every fault in the log, where it cannot be taken."""
+    """Read an instance; None, with every fault in the log, if it is faulty."""
     try:
         return read(folder)
     except InstanceFaults as faults:
@@ -123,7 +120,7 @@ def reload_files(folder: Path, read: Callable[[Path], Read]) -> Read | None:
 
 
 def fingerprint(folder: Path) -> Stamp:
-    """Return what tells one state of an instance's files from another."""
+    """Return the names, times and sizes of an instance's files."""
     paths = sorted(path for pattern in FILES for path in folder.glob(pattern))
     return tuple((path.name, *file_times(path)) for path in paths)
 

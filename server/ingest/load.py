@@ -28,10 +28,8 @@ from server.ingest.delivery import Delivery, Progress, rank
 from server.ingest.folder import BooksFolder, is_free, lock_targets
 from server.ingest.rates import open_tables
 
-# Attempts: what the history remembers of each load, however it ends.
-#
-# An attempt is recorded before anything is read. One whose loader was killed is settled later: what the manifest has
-# was published, anything else was not.
+# Attempts. Each is recorded before anything is read. If the loader is killed, its attempt is settled later: it
+# succeeded if the manifest has its load.
 
 
 PUBLISH, INTERRUPTED = LoadStatus.FAILED_PUBLISH, LoadStatus.FAILED_INTERRUPTED
@@ -41,7 +39,7 @@ log = logging.getLogger("tieout.loads")
 
 
 class BindingFailed(Exception):
-    """The binding that made a load fail: the step it failed at, why, and the rows it rejected."""
+    """A binding makes a load fail; holds the step, the reason and the rejected rows."""
 
     def __init__(self, binding: str, load_id: str, status: LoadStatus, message: str, rejects: pl.DataFrame) -> None:
         super().__init__(f"{binding}: {message}")
@@ -115,7 +113,7 @@ class AttemptRecorder:
 
 
 def settle_attempts(place: BooksFolder, loads: LoadHistory) -> None:
-    """Record how attempts ended whose loader did not live to tell."""
+    """Record the end of attempts whose loader was killed."""
     for attempt in loads.running():
         if is_free(place.state, attempt.target):
             loads.finish(settled_attempt(attempt, manifest_of(place)))
@@ -149,16 +147,13 @@ def manifest_of(place: BooksFolder) -> Manifest:
     return pin.manifest
 
 
-# Loads: extract, validate, stage, and publish at once; any failure publishes nothing and is remembered.
-
-
 PATIENCE, POLL = 600.0, 0.05  # seconds that a load waits while others publish, and between two looks
 STAGE = LoadStatus.FAILED_STAGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult:
-    """What one binding brought."""
+    """The result of one binding's load."""
 
     binding: str
     load: str
@@ -196,7 +191,7 @@ def load(
 
 @contextmanager
 def spool_folders(place: BooksFolder, targets: Collection[str]) -> Iterator[None]:
-    """Delete what a load keeps on its way, and what one that was killed left of the same tables."""
+    """Delete the temporary files of a load, and those that a killed load of the same tables left."""
     folders = [place.spool / target for target in targets]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
@@ -237,7 +232,7 @@ def requested_periods(binding: Binding, calendar: Calendar, periods: PeriodRange
 
 
 def run_deliveries(deliveries: Sequence[Delivery], place: BooksFolder, now: datetime) -> list[LoadResult]:
-    """Receive, stage and publish what some bindings bring."""
+    """Receive, stage and publish some deliveries."""
     if not deliveries:
         return []
     with open_tables(place.store) as tables:
@@ -290,7 +285,7 @@ def staging(root: Path) -> Iterator[Stage]:
 
 @contextmanager
 def binding_errors(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
-    """Turn what keeps a delivery from going on into a failed binding; `status` where the fault is the disk's."""
+    """Raise BindingFailed for any fault of a delivery; `status` is that of a disk fault."""
     key = delivery.binding.key
     try:
         yield

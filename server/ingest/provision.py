@@ -1,4 +1,4 @@
-"""Provision: builds what is derived from the facts, clears what loads left, holds every file to its digest.
+"""Provision: builds derived files, removes leftovers of loads, and checks every file against its digest.
 
 Codes, members, trees, the days that hold rows, how large sums can get, and the rollups of what it brings are made when
 a load publishes; provision builds the rollups that were declared later.
@@ -20,7 +20,7 @@ from server.ingest.load import settle_attempts, staging
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainSummary:
-    """What the books hold of a domain."""
+    """The size of a domain in the books."""
 
     domain: str
     rows: int
@@ -32,7 +32,7 @@ class DomainSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvisionResult:
-    """What was put in order, what cannot be, and what the books hold then."""
+    """The repairs that were made, the damage that remains, and the contents of the books."""
 
     forgotten: int  # rows of the feed that was to be forgotten
     built: int  # rollups

@@ -27,11 +27,9 @@ from server.ingest.columns import (
     to_text,
 )
 
-# Tables as a load sees them: those that it brings itself, over those that are published.
-
 
 class LiveTables:
-    """The tables of members, nodes and rates that facts are held against."""
+    """The tables of members, nodes and rates as a load sees them: its own, else the published ones."""
 
     def __init__(self, root: Path, manifest: Manifest) -> None:
         self._root = root
@@ -71,7 +69,7 @@ def open_tables(root: Path) -> Iterator[LiveTables]:
         pin.drop()
 
 
-# Rates of exchange, and amounts converted at them: exactly, at the rate of the very day or period.
+# Exchange rates and exact conversion at the rate of the day or period.
 
 
 CURRENCY, DATE, KIND, RATE = "currency", "date", "kind", "rate"  # columns of a live table of rates
@@ -83,7 +81,7 @@ UNIT = r"^\+?0*1(\.0*)?$"  # a rate of 1
 
 @dataclass(frozen=True, slots=True)
 class DayRanges:
-    """The days that a column of days and period codes stands for, and for each row why it stands for none."""
+    """The first and last day of each day or period code in a column, and the reason if a row has none."""
 
     first: pl.Series
     last: pl.Series

@@ -1,4 +1,4 @@
-"""Schedules: when a feed's turn comes, which periods it then asks for, and when a failed load is tried again.
+"""Schedules: when a feed loads next, which periods it loads, and when a failed load is retried.
 
 Everything here is a function of a feed, the attempts to load it, and a time; the clock is the caller's.
 """
@@ -26,16 +26,16 @@ RETRIED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How long a failed load waits before it is tried again: twice as long after each failure, up to a limit."""
+    """The delay before a failed load is retried: doubles with each failure, up to a limit."""
 
     first: timedelta = timedelta(seconds=30)
     longest: timedelta = timedelta(minutes=15)
 
     def after(self, failures: int, load_id: str) -> timedelta:
-        """Return how long to wait after some failures of one slot, the last of them this load.
+        """Return the delay after some failures of one slot, the last of them `load_id`.
 
-        Up to half of it is left out, by chance and yet the same each time it is asked for this load: feeds of a source
-        that was down do not come back all at once.
+        Jitter shortens it by up to a half, so that the feeds of one source do not all retry at once. It depends on the
+        load alone: every call returns the same delay.
         """
         whole = min(self.longest, self.first * (1 << min(failures - 1, 32)))
         chance = sha256(load_id.encode()).digest()[0] / 256
@@ -44,7 +44,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledLoad:
-    """When a feed is to be loaded next, and which slot of its schedule that answers."""
+    """The time of a feed's next load, and the slot of its schedule that the load answers."""
 
     at: datetime
     slot: datetime

@@ -1,4 +1,4 @@
-"""Sources: what files and databases hold of the periods asked for, some rows at a time."""
+"""Sources: reads the requested periods from files and databases in batches."""
 
 import os
 from collections.abc import Generator, Iterator, Mapping
@@ -19,7 +19,7 @@ from engine.model.feeds import PERIOD, PERIOD_PLACE, Binding, LoadStatus, Source
 from server.base.credentials import redact
 from server.ingest.columns import CONNECT, EXTRACT, LoadFailed, RowSource, with_location
 
-# Files of a folder: CSV and XLSX as text, Parquet and Arrow as they are typed, some rows at a time.
+# Files: CSV and XLSX as text, Parquet and Arrow with their types, in batches.
 
 
 PIECE = 500_000  # rows in memory at once
@@ -111,7 +111,7 @@ def scan_batches(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         yield pl.DataFrame(schema=scan.collect_schema())
 
 
-# Queries of a database, through Arrow, some rows at a time and read-only.
+# Database queries: read-only, through Arrow, in batches.
 
 
 CONNECT_SECONDS = 10
@@ -186,7 +186,7 @@ def first_line(fault: Exception) -> str:
     return str(fault).strip().split("\n", 1)[0]
 
 
-# Extracts: what a source holds of the periods asked for, as frames whose rows know where they came from.
+# Extracts: the rows of a source for the requested periods, each with its file or query and row number.
 
 
 def extract(

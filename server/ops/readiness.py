@@ -1,4 +1,4 @@
-"""Readiness: what the server stands on, checked within time limits, and the port that tells operators."""
+"""Readiness: checks of the server's dependencies within time limits, and the listener for operators."""
 
 import asyncio
 import json
@@ -21,9 +21,6 @@ from starlette.routing import Route
 
 from server.base.interfaces import StoreDown
 from server.telemetry.metrics import CONTENT_TYPE, Metrics
-
-# Readiness: what the server stands on, each part truly used, none waited for longer than its limit.
-
 
 LIMIT_SECONDS = 1.0
 KEPT_SECONDS = 1.0  # that an answer stands for those who ask after it
@@ -48,7 +45,7 @@ class HealthCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What a check found: why it does not hold where it does not, and how long it took."""
+    """The result of a check: the reason if it failed, and how long it took."""
 
     reason: str | None = None
     remark: str | None = None
@@ -62,9 +59,9 @@ class CheckResult:
 
 
 class CheckRunner:
-    """A check in a thread of its own, one run at a time.
+    """Runs a check in its own thread, one run at a time.
 
-    A run that hangs is left alone: nothing can end it but what it waits for, and a second would only hang beside it.
+    A run that hangs cannot be cancelled, so no second run starts until it ends.
     """
 
     def __init__(self, check: HealthCheck) -> None:
@@ -99,7 +96,7 @@ class CheckRunner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadinessReport:
-    """What one round of all checks found."""
+    """The results of one round of all checks."""
 
     findings: dict[str, CheckResult]
     at: float
@@ -116,14 +113,14 @@ class ReadinessReport:
 
 
 class HealthSource(Protocol):
-    """Knows how the service stands without waiting for anything."""
+    """Reports the health of the service without waiting."""
 
     def health(self) -> Json:
         """Return whether all is well, as /health shows it."""
 
 
 class Readiness:
-    """The checks of one process, and what they found last."""
+    """The checks of one process and their latest results."""
 
     def __init__(
         self,
@@ -184,11 +181,11 @@ class Readiness:
             log.info("%s is available", name, extra=said)
 
 
-# The health board: where one process writes how the service stands, for others that serve it to tell.
+# The health file: the parent writes the health of the service, and workers serve it.
 
 
 class HealthFile:
-    """A small file that is always whole; its times are those of the machine's clock since it started."""
+    """A small file that is replaced atomically; its times are those of the machine's monotonic clock."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -212,7 +209,7 @@ class HealthFile:
         return health
 
 
-# The operators' listener: /readyz, /health and /metrics, in a thread beside whatever the process does.
+# The listener for operators: /readyz, /health and /metrics, in its own thread.
 
 
 STOPPING_SECONDS = 2

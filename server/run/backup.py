@@ -24,7 +24,7 @@ from server.run.embedded.platform import platform
 from server.stores.migrations import applied_to, read_migrations
 from server.stores.postgres import dump, fill, new_database, server_major
 
-# The bundle: one tar file of parts, and at its end what each of them must be.
+# The bundle: one tar file of parts, and at its end a manifest with the size and digest of each.
 #
 # database.dump   the platform database, by pg_dump
 # store/          the fact store at one version
@@ -42,12 +42,12 @@ PIECE = 1 << 20
 
 
 class BundleFault(Exception):
-    """A bundle that cannot be made or used; says what to do instead."""
+    """A bundle cannot be written or used; the message says what to do instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleEntry:
-    """What one file of a bundle must be."""
+    """The size and digest of one file of a bundle."""
 
     bytes: int
     sha256: str
@@ -55,7 +55,7 @@ class BundleEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleManifest:
-    """What a bundle says of itself."""
+    """The manifest of a bundle."""
 
     made_at: datetime
     app_version: str
@@ -94,7 +94,7 @@ class DigestReader(io.RawIOBase):
 
 
 class BundleWriter:
-    """A bundle in the making."""
+    """Writes a bundle."""
 
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
@@ -188,10 +188,9 @@ def extract_part(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> 
     return BundleEntry(bytes=target.stat().st_size, sha256=digested.digest.hexdigest())
 
 
-# A backup: the platform database first, then the fact store at the version that is current by then.
-#
-# A load that publishes in between is running in the dump and in the manifest: the next start settles it as a success.
-# The other way round the history would tell of figures that are not there.
+# A backup dumps the platform database first, then the current version of the fact store. A load that publishes in
+# between is running in the dump and present in the manifest, so the next start settles it as a success. In the other
+# order, the history would list loads whose figures are missing.
 
 
 KEY_FILES = "*.key"
@@ -259,7 +258,7 @@ def key_ids(settings: Settings) -> Mapping[str, str]:
     return {name: sha256(key).hexdigest()[:ID_LENGTH] for name, key in keys.items()}
 
 
-# A restore: into a state folder and a database that are new, verified before anything is switched to them.
+# A restore writes into a new state folder and an empty database, and verifies them before they are used.
 
 
 def restore(settings: Settings, bundle: Path, state: Path) -> BundleManifest:

@@ -1,4 +1,4 @@
-"""The parent of the workers: what is there once for all of them."""
+"""The parent of the workers: what all of them share."""
 
 import logging
 import os

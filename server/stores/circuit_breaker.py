@@ -1,4 +1,4 @@
-"""A breaker: what spares callers the wait for a store that did not answer the last times."""
+"""A circuit breaker: fails calls to a store immediately while the store does not answer."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ SOONEST, LATEST = 2.0, 30.0  # seconds until one is again, to see
 
 
 class CircuitBreaker:
-    """Lets calls through to a store while it answers; one at a time to see whether it does again."""
+    """Opens after repeated failures of a store; then lets one call at a time test whether the store answers again."""
 
     def __init__(self, words: str = "", failure: type[StoreDown] = StoreDown, latest: float = LATEST) -> None:
         """`words` say that the store is not asked now; without, what was said of it last. `failure` is no answer."""
@@ -28,19 +28,19 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the store is being spared."""
+        """Whether calls fail without asking the store."""
         return self._failures >= FAILURES
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time that one sees how the store that is being spared stands."""
+        """Whether the breaker is open and it is time to test the store."""
         return self.is_open and monotonic() >= self._next
 
     @contextmanager
     def watched(self, *, trying: bool = True) -> Iterator[None]:
-        """Run a block that asks the store; StoreDown at once while it is being spared.
+        """Run a block that asks the store; StoreDown immediately while the breaker is open.
 
-        Without `trying` the block is not the one that sees how it stands.
+        With `trying=False` the block never serves as the test.
         """
         with self._lock:
             trial = self.is_open

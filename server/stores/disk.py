@@ -1,4 +1,4 @@
-"""The volume of files: their bytes, complete or not there, with room to spare."""
+"""The volume of files. A file is complete or absent, and some space always stays free."""
 
 import errno
 import os
@@ -25,11 +25,11 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class UploadInProgress(Exception):
-    """Bytes of the same file are arriving already."""
+    """The same file is being received already."""
 
 
 class IncomingFile:
-    """A file on its way in: nothing of it is there under its name before all of it is."""
+    """A file that is being received; it gets its name once it is complete."""
 
     def __init__(self, volume: "Volume", file_id: str, file: FileIO, staged: Path) -> None:
         self._volume = volume
@@ -132,7 +132,7 @@ class Volume:
             shutil.rmtree(self._beside(file_id, WORK), ignore_errors=True)
 
     def forgotten(self) -> Iterator[str]:
-        """Yield the ids of files that are old enough to be known by now, if they are anybody's."""
+        """Yield the ids of files that are old enough to have a record, if they ever get one."""
         for path in self._folder.iterdir() if self._folder.is_dir() else ():
             is_ours = path.is_file() or path.suffix == WORK
             if is_ours and not path.name.startswith(".") and time() - path.stat().st_mtime > FORGOTTEN:
@@ -151,7 +151,7 @@ def size_of(folder: Path) -> int:
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """Raise StoreDown for what the system says of a volume."""
+    """Turn OSError into StoreDown, or VolumeFull if there is no space."""
     try:
         yield
     except OSError as fault:

@@ -1,8 +1,8 @@
-"""Leases in the cache store: places for calls that every worker and host counts together.
+"""Leases in the cache store: limits on concurrent calls that hold across workers and hosts.
 
-A sorted set of all leases and one for each caller, scored with when a lease ends by the store's own clock. They are
-renewed while their process lives; those of one that died end by themselves. The keys have no expiry, for the store
-evicts what has one.
+One sorted set holds all leases and one each caller's; the score is when a lease expires by the store's clock. A process
+renews its leases; those of a dead process expire. The keys have no expiry of their own, because the store evicts keys
+that have one.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ end
 
 
 class CacheLeases:
-    """Leases in the store, one script each; StoreDown where it does not answer in time or refuses."""
+    """Leases in the cache store, one script per operation; StoreDown if it fails or does not answer in time."""
 
     def __init__(self, address: str, calls_per_caller: int, calls: int, seconds: float = SECONDS) -> None:
         place = connection_options(address)
@@ -113,9 +113,9 @@ async def bounded() -> AsyncIterator[None]:
 
 
 class SharedLeases:
-    """Leases in the store while it answers; else this process's share of the caps, counted by itself.
+    """Leases in the cache store while it answers; otherwise in memory, against this process's share of the limits.
 
-    What it holds it counts in either case, and brings to the store when that is back.
+    Leases are always counted in memory too, and are added to the store when it is back.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from time import monotonic
 
 from server.base.interfaces import CapReached
 
-# References to snapshots: 160 random bits, written so that models copy them without a mistake.
+# References to snapshots: 160 random bits in an alphabet that models copy without mistakes.
 
 
 REFERENCE = re.compile(r"ds_[a-z2-7]{32}")
@@ -28,15 +28,12 @@ def is_reference(text: str) -> bool:
     return REFERENCE.fullmatch(text) is not None
 
 
-# Snapshots and leases in memory: for one process, and gone with it.
-
-
 MOST_BYTES = 256 << 20  # of all snapshots together
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySnapshot:
-    """A snapshot and its ends."""
+    """A snapshot and its expiry times."""
 
     owner: str
     data: bytes
@@ -45,7 +42,7 @@ class MemorySnapshot:
 
 
 class MemorySnapshots:
-    """Snapshots of one process; where they are too many, those that nobody opened for longest go."""
+    """Snapshots of one process; the least recently opened are dropped when they exceed the memory limit."""
 
     def __init__(self, idle_seconds: float, seconds: float, clock: Callable[[], float] = monotonic) -> None:
         self._idle = idle_seconds
@@ -83,7 +80,7 @@ class MemorySnapshots:
 
 
 class MemoryLeases:
-    """Places for the calls of one process, on one event loop."""
+    """Leases of one process, on one event loop."""
 
     def __init__(self, calls_per_caller: int, calls: int) -> None:
         self._calls_per_caller = calls_per_caller

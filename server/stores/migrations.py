@@ -48,11 +48,11 @@ values (%s, %s, %s, %s, %s, %s)
 
 
 class MigrationFault(StoreDown):
-    """A database that cannot be used or brought to this version as it is; says what to do."""
+    """A database cannot be used or migrated as it is; the message says what to do."""
 
 
 class MigrationState(Enum):
-    """What a database says of a migration."""
+    """The state of a migration in a database."""
 
     APPLIED = "applied"
     PENDING = "pending"
@@ -77,7 +77,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationStatus:
-    """How a database and a migration stand to each other."""
+    """A migration and its state in a database."""
 
     name: str
     version: int
@@ -100,7 +100,7 @@ def read_migrations(folder: Path = MIGRATIONS) -> Sequence[Migration]:
 
 
 def read_statuses(uri: str) -> Sequence[MigrationStatus]:
-    """Return how a database stands to each migration."""
+    """Return the state of each migration in a database."""
     with migration_connection(uri) as connection:
         return statuses(connection, read_migrations())
 
@@ -142,7 +142,7 @@ def history(connection: psycopg.Connection[TupleRow]) -> Mapping[int, tuple[str,
 
 
 def state_of(migration: Migration | None, applied: tuple[str, str] | None) -> MigrationState:
-    """Return how a file and its record stand to each other; there is one of them at least."""
+    """Return the state of a migration from its file and its record, at least one of which exists."""
     if migration is None:
         return MigrationState.AHEAD
     if applied is None:
@@ -212,8 +212,8 @@ def migration_connection(uri: str) -> Iterator[psycopg.Connection[TupleRow]]:
 def migration_lock(connection: psycopg.Connection[TupleRow]) -> Iterator[None]:
     """Hold the lock of migrations.
 
-    It is asked for again and again: a statement that waits for it would be a transaction in progress, which the
-    CREATE INDEX CONCURRENTLY of whoever holds it waits for in turn.
+    It polls: a statement that waits for the lock is a transaction in progress, and CREATE INDEX CONCURRENTLY of the
+    holder would wait for that transaction, which is a deadlock.
     """
     while connection.execute("select pg_try_advisory_lock(%s)", (LOCK,)).fetchone() != (True,):
         sleep(QUEUEING)

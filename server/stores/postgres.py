@@ -1,4 +1,4 @@
-"""The platform database: a checked connection pool, refused at once while it is away, dumped and restored."""
+"""The platform database: its connection pool, a circuit breaker, and dumps."""
 
 import logging
 import os
@@ -20,9 +20,6 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from server.base.interfaces import StoreDown
 from server.base.settings import BadSetting, variable_of
 from server.stores.circuit_breaker import CircuitBreaker
-
-# The platform database: PostgreSQL through a pool of connections that are checked as they are borrowed.
-
 
 Returned = TypeVar("Returned")
 
@@ -73,18 +70,18 @@ GOING = "57P"  # class of what a server says that goes down or is not up yet
 
 
 class DatabaseUnreachable(StoreDown):
-    """The platform database gave no answer: nothing is there, or lets nobody in, or says anything."""
+    """The platform database does not answer, or accepts no connection."""
 
 
 class ConnectionProvider(Protocol):
-    """Lends connections to the platform database."""
+    """Provides connections to the platform database."""
 
     def transaction(self) -> AbstractContextManager[psycopg.Connection[TupleRow]]:
         """Lend a connection for one transaction; StoreDown where there is none, or where it is lost on the way."""
 
 
 class TimeoutConnection(psycopg.Connection[TupleRow]):
-    """A connection that gives up on a server that says nothing."""
+    """A connection that times out if the server does not answer."""
 
     patience = UNANSWERED
 
@@ -217,11 +214,9 @@ def transaction_error(fault: psycopg.Error) -> StoreDown:
     return DatabaseUnreachable(lost) if (fault.sqlstate or GOING).startswith(GOING) else StoreDown(lost)
 
 
-# The platform database as callers ask it: while it is away they are told so at once, and why, without a wait.
-#
-# Who sees how it stands does that in a thread, and is waited for no longer than a database takes that is back. What
-# runs beside calls asks the database itself: it has the time, and a load that ended must not be taken for one that
-# failed.
+# The platform database behind a circuit breaker, for calls: while it is unreachable they fail immediately with the
+# reason. A thread tests whether it is back, and calls wait for that only briefly. Loads use the database directly:
+# they have time, and a load that succeeded must not be recorded as failed.
 
 
 LATEST = 4.0  # seconds until somebody sees how it stands: it is asked again before long
@@ -229,7 +224,7 @@ GLANCE = 0.25  # that a caller waits for that
 
 
 class CircuitBreakingDatabase:
-    """A database that is not asked for a moment once it could not be reached several times."""
+    """A database behind a circuit breaker, which opens after it could not be reached several times."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -250,7 +245,7 @@ class CircuitBreakingDatabase:
             self._database.look()
 
 
-# Dumps: the platform database as a file of pg_dump, and back.
+# Dumps with pg_dump, and restores with pg_restore.
 
 
 NO_OWNERS = ("--no-owner", "--no-privileges")  # whoever restores it owns it
@@ -259,7 +254,7 @@ TABLES = "select count(*) from pg_class where relnamespace = current_schema()::r
 
 
 class DatabaseNotEmpty(StoreDown):
-    """A database that holds something already."""
+    """The database to restore into is not empty."""
 
 
 def server_major(uri: str) -> int:

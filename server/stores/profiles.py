@@ -39,7 +39,7 @@ def source_of(settings: Settings, database: Database) -> ProfileSource:
 
 
 class FileProfiles:
-    """profiles.yaml of an instance, taken once it rests: whoever writes it may be in the middle of it."""
+    """profiles.yaml of an instance, read once edits pause, lest it be read half written."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

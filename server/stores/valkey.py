@@ -15,9 +15,6 @@ from server.base.settings import BadSetting, variable_of
 from server.stores.circuit_breaker import CircuitBreaker
 from server.stores.memory import is_reference, new_reference
 
-# The cache store: Redis or Valkey through a small pool of connections that give up soon.
-
-
 CONNECTIONS = 16
 BORROWING, CONNECTING, ANSWERING = 0.25, 0.25, 0.5  # seconds
 ANSWERING_WITH_BYTES = 2.0  # seconds for a whole answer or question of many megabytes
@@ -91,9 +88,8 @@ def connection_options(address: str) -> dict[str, Any]:
     return {"host": host.strip("[]"), "port": int(port)}
 
 
-# Snapshots in the cache store: two keys each, so that their owner is looked at before their bytes are read.
-#
-# Times are the store's own, and touching a snapshot checks its owner, its end and its idleness in one step.
+# Snapshots in the cache store. Each has two keys, so that its owner is checked before its bytes are read. A script
+# checks owner and expiry, by the store's clock, and renews the idle time in one step.
 
 
 LARGE = 1 << 20  # bytes that take longer than an answer may

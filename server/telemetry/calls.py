@@ -1,4 +1,4 @@
-"""Calls as operators see them: an audit line, metrics and a span each."""
+"""Telemetry of calls: an audit line, metrics and a span for each."""
 
 import asyncio
 import logging
@@ -18,10 +18,8 @@ from structlog.contextvars import get_contextvars
 from server.base.settings import BadSetting
 from server.telemetry.metrics import CallMetrics
 
-# Traces: spans to an OpenTelemetry collector, where the standard variables name one.
-#
-# The SDK of MCP makes a span of every message; calls put what is told of them on it. Without a collector nothing of
-# this is set up, and those spans are empty shells.
+# Traces: spans are exported to an OpenTelemetry collector if the standard variables name one. The MCP SDK creates a
+# span for every message, and a call adds its attributes. Without a collector nothing is set up.
 
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -70,10 +68,8 @@ def export_spans() -> Iterator[None]:
             trace_log.warning("the trace collector does not take the last spans; they are lost")
 
 
-# Calls as operators see them: one audit line each, its metrics, and what its span says.
-#
-# An audit line has who called, which tool, the scenarios named, and how it ended; never an argument beside those
-# references, a figure or a token.
+# Audit lines. Each has the caller, the tool, the scenarios and the outcome; never another argument, a figure or a
+# token.
 
 
 OK, CANCELLED, INTERNAL = "ok", "cancelled", "internal"
@@ -86,7 +82,7 @@ log = logging.getLogger("tieout.calls")
 
 
 class Telemetry:
-    """Tells of the calls of one process."""
+    """Records the calls of one process."""
 
     def __init__(self, metrics: CallMetrics) -> None:
         self._metrics = metrics
@@ -115,7 +111,7 @@ class Telemetry:
 
 
 class CallRecord:
-    """One call while it runs."""
+    """Records one call: its audit line, metrics and span attributes, when its block ends."""
 
     def __init__(self, metrics: CallMetrics, label: str, tool: str, arguments: Json, subject: str) -> None:
         self._metrics = metrics

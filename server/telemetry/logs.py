@@ -16,10 +16,8 @@ from structlog.stdlib import ExtraAdder, ProcessorFormatter, add_log_level, add_
 
 from server.base.credentials import MARK, redact, redact_value, secrets_pattern
 
-# Redaction of the log: what no line ever holds, whoever wrote it.
-#
-# It is the last step before a line is rendered, so nothing can be logged around it: fields named after a secret, the
-# secrets that this process knows, and whatever has the shape of one, in messages and tracebacks alike.
+# Redaction is the last step before a line is rendered, so that every line passes it. It removes fields named after a
+# secret, the secrets of this process, and whatever looks like one, in messages and tracebacks.
 
 
 LONGEST = 8000  # characters of one value: more would make container runtimes split the line
@@ -36,7 +34,7 @@ HARMLESS = re.compile(r"(?!.*eyJ)[\w.,()@/+-]{0,200}")  # a name or a number, wh
 
 
 class LogRedactor:
-    """Strikes secrets out of log events."""
+    """Removes secrets from log events."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets = tuple(sorted(filter(str.strip, secrets)))
@@ -78,7 +76,7 @@ def is_secret(name: str) -> bool:
     return bool(NEVER_SAID.search(name)) or redact_value(name, "") == MARK
 
 
-# Request ids: what ties the lines, the span and the answer of one request together.
+# Request ids connect the log lines, the span and the answer of one request.
 
 
 TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -89,7 +87,7 @@ def request_id_of(sent: str | None) -> str:
     return sent if sent and TOKEN.fullmatch(sent) else token_hex(8)
 
 
-# Security events as operators see them: who tried what no script may; never the script, a figure or a token.
+# Security events: the caller and what the script tried; never the script, a figure or a token.
 
 
 log = logging.getLogger("tieout.security")
@@ -100,10 +98,8 @@ def log_forbidden_script(subject: str, tool: str, what: str) -> None:
     log.warning("a script tried what none may", extra={"subject": subject, "tool": tool, "what": what})
 
 
-# Logs: every event of this process one line on standard error, text for people or JSON.
-#
-# All of it goes one way: rooms log with the standard library, fields in `extra`; this is where lines are made of it.
-# `bound` puts fields on every line that is written while its block runs, in the threads it starts work in as well.
+# Rendering: modules log with the standard library, with fields in `extra`; this turns events into lines, as text or
+# JSON. `bound` adds fields to every line that is written while its block runs, also in threads that it starts work in.
 
 
 __all__ = ["bound", "log_to"]

@@ -1,4 +1,4 @@
-"""Metrics: what Prometheus reads of a service, its workers added up."""
+"""Metrics in the format of Prometheus, summed over the workers."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -25,10 +25,8 @@ from prometheus_client.process_collector import ProcessCollector
 from engine.model.feeds import LoadStatus
 from server.base.interfaces import LoadCount
 
-# Metrics that several processes count in files of one folder, each in its own, and one process adds up.
-#
-# prometheus_client counts there where a variable of the environment names the folder. What a process counted outlives
-# it: it is added to the files of those that are gone, so that there are never more files than processes.
+# Counters of several processes. Each process counts in its own file of one folder, which an environment variable names
+# for prometheus_client; one process adds them up. The counts of a process that ended are merged into one file.
 
 
 FOLDER = "counts"
@@ -43,7 +41,7 @@ def counter_environment(run_folder: Path) -> Mapping[str, str]:
 
 
 class CounterFiles:
-    """What the processes of a folder counted, added up."""
+    """The sums over the counter files of a folder."""
 
     def __init__(self, run_folder: Path, registry: CollectorRegistry) -> None:
         self._folder = Path(counter_environment(run_folder)["PROMETHEUS_MULTIPROC_DIR"])
@@ -76,9 +74,7 @@ def merge_counts(counted: Path, to: Path) -> None:
     total.close()
 
 
-# Metrics: what Prometheus reads of a service, its workers added up.
-#
-# Every label is one of a bounded set: tools and outcomes of the code, bindings of the instance, checks of readiness.
+# The metrics. Every label has a bounded set of values: tools, outcomes, bindings, checks of readiness.
 
 
 disable_created_metrics()  # it makes a series beside each counter

@@ -9,9 +9,6 @@ from engine.books.books import Books
 from engine.books.checks import data_faults
 from engine.instance.read import Instance
 
-# The console: where commands print, and what they take and return.
-
-
 DONE, FAULTY, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 INSTANCE = "folder of the instance (default: SVC_INSTANCE, else instances/demo)"
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
@@ -27,9 +24,6 @@ def whole_number(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no whole number above 0")
     return int(text)
-
-
-# Faults of data: what several commands tell of an instance that its books do not hold.
 
 
 def tell_data_faults(books: Books, instance: Instance) -> bool:

@@ -1,4 +1,4 @@
-"""tieout daemon: load every scheduled feed in its turn."""
+"""tieout daemon: load every feed on its schedule."""
 
 import argparse
 import logging
@@ -26,7 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
-    """Load feeds in their turns until told to stop."""
+    """Load feeds on their schedules until told to stop."""
     log_to(sys.stderr, settings.log_format, [settings.database_url or ""])
     inbox: Inbox = SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):

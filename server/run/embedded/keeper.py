@@ -1,4 +1,4 @@
-"""A keeper: keeps one embedded server running, in whichever process of several that use it holds its lock.
+"""A keeper keeps one embedded server running, in whichever of several processes holds its lock.
 
     keeper = Keeper(program)
     keeper.start()          # returns at once

@@ -13,7 +13,7 @@ from server.run.embedded import launch
 from server.run.embedded.binaries import PostgresBinaries, StartFailure, is_answering, socket_folder
 from server.run.embedded.keeper import spawn_server, start_failure
 
-# The embedded PostgreSQL: one user, one socket that nobody else can reach, durable, small.
+# PostgreSQL: one user, one private socket, durable, small.
 
 
 USER, DATABASE = "tieout", "postgres"
@@ -103,7 +103,7 @@ class EmbeddedPostgres:
         return len(lines) > STATUS and lines[STATUS].strip() == READY and is_answering(self.sockets / POSTGRES_SOCKET)
 
 
-# The embedded Valkey: a cache in memory on one socket that nobody else can reach.
+# Valkey: a cache in memory on one private socket.
 
 
 VALKEY_SOCKET = "valkey.sock"

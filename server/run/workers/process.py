@@ -26,7 +26,7 @@ from server.base.locks import FileLock
 from server.base.settings import Settings
 from server.telemetry.metrics import counter_environment
 
-# The files of an instance as they were read: copied, so that workers started later read the same.
+# A copy of the files of an instance, so that workers that start later read the same.
 
 
 BESIDE = ("orientation.md",)
@@ -35,7 +35,7 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class InstanceCopy:
-    """An instance, and the copy of its files."""
+    """An instance and a copy of its files."""
 
     instance: Instance
     files: Path
@@ -67,7 +67,7 @@ def files_of(folder: Path) -> list[Path]:
     return [path.relative_to(folder) for path in found] + [Path(name) for name in named if (folder / name).is_file()]
 
 
-# The run folder: what the processes of one running server share, gone when it ends.
+# The run folder, which the processes of one server share; it is deleted when the server ends.
 
 
 PREFIX, LOCK = "tieout-run-", "lock"
@@ -98,12 +98,12 @@ def is_abandoned(folder: Path) -> bool:
         return lock.acquire()
 
 
-# Messages: what a parent and each of its workers tell each other, over a pipe of the two alone.
+# Messages between the parent and a worker, over a pipe.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerBrief:
-    """What a worker goes by; the first that it is told."""
+    """The first message to a worker: its settings and paths."""
 
     settings: Settings
     files: Path  # of the instance, as the parent read them
@@ -112,9 +112,9 @@ class WorkerBrief:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Take no more connections, answer what is under way, and end.
+    """Accept no more connections, finish the calls in flight, and end.
 
-    Patiently: what comes on connections that are open is answered as well, and tells its client to open another.
+    Patiently: also answer requests on open connections, and ask their clients to reconnect.
     """
 
     patiently: bool
@@ -127,30 +127,27 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class CallOverrun:
-    """A call computes on although its deadline is long past; nothing but the end of the worker ends it."""
+    """A call runs on long after its deadline; only the end of the worker stops it."""
 
     tool: str
 
 
 @dataclass(frozen=True, slots=True)
 class LocalCounting:
-    """Whether the worker counts calls by itself, against its share of the caps, for the cache store does not."""
+    """Whether the worker counts calls by itself, against its share of the limits, because the cache store is down."""
 
     alone: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptsUnavailable:
-    """The worker runs no scripts of charts, for its jail does not hold."""
+    """The worker runs no scripts, because its jail does not hold."""
 
     reason: str
 
 
-# One worker as its parent sees it: a process that ends with its parent, and the pipe between the two.
-
-
 class WorkerPhase(Enum):
-    """How far a worker is."""
+    """The phase of a worker's life."""
 
     STARTING = "starting"
     SERVING = "serving"
@@ -173,7 +170,7 @@ MessageHandler = Callable[["WorkerProcess", WorkerMessage], None]
 
 
 class WorkerProcess:
-    """A worker, from its start to its end; what it says is told from a thread of its own."""
+    """A worker process and the pipe to it; a thread passes its messages on."""
 
     def __init__(self, program: str, listening: socket.socket, folder: Path, tell: MessageHandler) -> None:
         self.phase = WorkerPhase.STARTING

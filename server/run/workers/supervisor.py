@@ -50,7 +50,7 @@ log = logging.getLogger("tieout.workers")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupervisorHooks:
-    """What the parent does beside keeping workers."""
+    """Functions of the parent that the supervisor calls."""
 
     brief: WorkerBrief
     reread: Callable[[], WorkerBrief | None]  # None where the files were not taken
