@@ -26,14 +26,12 @@ from engine.plans.weights import Axis, Members, axis_of
 from engine.plans.windows import DateWindow, DomainRead, time_columns, windows_of
 from engine.queries.values import MetricQuery, Query, StatementQuery
 
-# Figures: a plan of everything a report reads, and the figures once it is read.
-
 
 @dataclass(frozen=True, eq=False)
 class ColumnRead:
-    """One side of a column: its windows (that of the total last), inside what may be seen of all sides compared.
+    """Date windows of one side of a column, the total last, restricted to the scope that compared sides share.
 
-    Compared by identity: a plan makes each of its readings once.
+    Column reads compare by identity. A plan makes each of them once.
     """
 
     side: Side
@@ -41,13 +39,13 @@ class ColumnRead:
     windows: tuple[DateWindow, ...]
 
     def domain_read(self, domain: str) -> DomainRead:
-        """Return what is read of a domain."""
+        """Return the part that belongs to one domain."""
         return DomainRead(domain, self.side.term_spans(domain), self.shared)
 
 
 @dataclass(frozen=True, eq=False)
 class FigurePlan:
-    """Everything that some rows need in every column of a query, as lazy frames."""
+    """The sums that some rows need in every column of a query, as lazy frames."""
 
     rows: tuple[Row, ...]
     query: Query
@@ -69,24 +67,24 @@ class FigurePlan:
 
     @cached_property
     def bases(self) -> tuple[Base, ...]:
-        """Every base that some row needs and that can be asked."""
+        """The available bases of all rows."""
         every = (base for row in self.rows if row.expression for base in row.expression.bases)
         return tuple(base for base in dict.fromkeys(every) if self.availability.why_not_base(base) is None)
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """The axes of the breakdown that are no time."""
+        """The axes of the breakdown, without time."""
         return tuple(
             axis_of(place, key, self.reader, self.query.filters)
             for place, key in enumerate(self.availability.dimensions)
         )
 
     def column_reads(self, reference: Reference) -> tuple[ColumnRead, ...]:
-        """Return the reading of each side of a column; those of a variance see what all its sides may see."""
+        """Return the column read of each side of a reference; the sides of a variance share their scope."""
         return tuple(self.column_read(side, self.shared_with(side, reference.sides)) for side in reference.sides)
 
     def column_read(self, side: Side, shared: frozenset[str]) -> ColumnRead:
-        """Return one reading, made once."""
+        """Return the column read of a side, made once."""
         known = self._column_reads.get((side, shared))
         if known is None:
             self.stop()
@@ -99,7 +97,7 @@ class FigurePlan:
         return {}
 
     def shared_with(self, side: Side, sides: Sequence[Side]) -> frozenset[str]:
-        """Return the scenarios that narrow what is read of one side; none where they narrow nothing."""
+        """Return the compared scenarios whose scope narrows that of a side; none if they do not narrow it."""
         compared = {term.scenario.id for other in sides if other != side for term in other.terms}
         narrows = any(
             self.reader.shared_cell([term.scenario.id, *compared], domain) != self.reader.cell(term.scenario.id, domain)
@@ -110,7 +108,7 @@ class FigurePlan:
 
     @cached_property
     def columns(self) -> tuple[tuple[ColumnRead, ...], ...]:
-        """The readings of every column."""
+        """The column reads of every column."""
         return tuple(self.column_reads(column.reference) for column in self.query.columns)
 
     @cached_property
@@ -134,10 +132,10 @@ class FigurePlan:
         )
 
     def windows(self, domain_read: DomainRead, column_reads: Sequence[ColumnRead]) -> dict[Base, Sequence[DateWindow]]:
-        """Return the windows that each base of a view reads.
+        """Return the windows that each base of a domain read needs.
 
-        By members, a closing balance reads the days before its close as well: they tell which members have rows in the
-        range and none at the close.
+        In a breakdown by members, a closing balance also reads the days before its close. They show which members have
+        rows in the range but none at the close.
         """
         whole = [window for column_read in column_reads for window in column_read.windows]
         known: dict[tuple[TimeAggregation, str | None], Sequence[DateWindow]] = {(FLOW, None): whole}
@@ -150,7 +148,7 @@ class FigurePlan:
         return {base: known[base.over_time, base.stock_group] for base in bases}
 
     def base_windows(self, base: Base, column_read: ColumnRead) -> tuple[DateWindow, ...]:
-        """Return the days that a base reads for each window of a reading."""
+        """Return the days that a base reads for each window of a column read."""
         if base.over_time.is_flow:
             return column_read.windows
         key = (base.domain, base.over_time, base.stock_group, column_read)
@@ -187,7 +185,7 @@ class Coordinates:
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """The figures of a plan, by expression, reading and place."""
+    """The figures of a plan, by expression, column read and place."""
 
     plan: FigurePlan
     amounts: Mapping[tuple[DomainRead, Base], Amounts]
@@ -217,7 +215,7 @@ class Figures:
 
     @cached_property
     def members(self) -> tuple[Members, ...]:
-        """The combinations of members that hold anything, in display order."""
+        """The combinations of members that hold rows, in display order."""
         seen = {members for amounts in self.amounts.values() for members in amounts.members}
         whole = [members for members in seen if None not in members]
         return tuple(
@@ -228,7 +226,7 @@ class Figures:
         )
 
     def of(self, expression: Expression, column_read: ColumnRead) -> Sequence[Figure]:
-        """Return the figures of an expression in one reading, by place."""
+        """Return the figures of an expression in one column read, by place."""
         key = (expression, column_read)
         if key not in self._known:
             self.plan.stop()
@@ -278,9 +276,6 @@ class Figures:
         return {}
 
 
-# Report plans: a statement or metric query with the rows it shows.
-
-
 @dataclass(frozen=True, slots=True)
 class StatementPlan:
     """One statement: lines down, scenarios and members across."""
@@ -316,21 +311,18 @@ def plan_metrics(asked: MetricQuery, reader: Reader, stop: Stop = never) -> Metr
     return MetricPlan(tuple(row.key for row in rows), label, FigurePlan(rows, asked.query, reader, stop))
 
 
-# Variances: the difference of two readings, with the rule for a side that has no figure.
-
-
 @dataclass(frozen=True, eq=False)
 class Variances:
-    """The variances of a plan, and the notes on sides that stay unknown."""
+    """The variances of a plan, and the notes on missing sides that do not count as 0."""
 
     figures: Figures
     notes: dict[Note, None] = field(default_factory=dict)
 
     def of(self, variance: Variance, expression: Expression, a: ColumnRead, b: ColumnRead) -> list[Figure]:
-        """Return the variance of an expression between two readings, by place.
+        """Return the variance of an expression between two column reads, one figure for each place.
 
-        A missing side of an additive figure counts as 0 where its scenario holds rows of every domain concerned in its
-        own window, and that window is closed and loaded to its end; otherwise the variance is missing.
+        A missing side of an additive figure counts as 0 if its scenario holds rows of every domain in its own window
+        and the window is closed and loaded to its end. Otherwise the variance is missing.
         """
         figures = self.figures
         pairs = zip(figures.of(expression, a), figures.of(expression, b), figures.places, strict=True)
@@ -344,7 +336,7 @@ class Variances:
     def sides(
         self, expression: Expression, column_reads: Sequence[ColumnRead], pair: tuple[Figure, Figure], time: int
     ) -> tuple[Figure, Figure]:
-        """Return two figures, a missing one as 0 where it counts as 0 beside the other."""
+        """Return two figures; replace a missing one by 0 if it counts as 0."""
         if not expression.type.additive or not any(isinstance(figure, Exact) for figure in pair):
             return pair
         first, second = (
@@ -354,7 +346,7 @@ class Variances:
         return first, second
 
     def counts_as_zero(self, expression: Expression, column_read: ColumnRead, time: int) -> bool:
-        """Tell whether no rows of a figure mean 0 in a window: others are there, and no more will come."""
+        """Tell whether a missing figure means 0: its window holds other rows, is closed and loaded to its end."""
         window = column_read.windows[time]
         window_resolver = self.figures.plan.window_resolver
         for base in expression.bases:
@@ -367,6 +359,6 @@ class Variances:
         return True
 
     def note_open(self, domain_read: DomainRead, column_read: ColumnRead, window: DateWindow) -> None:
-        """Note that a missing figure is unknown because its window is open or not loaded."""
+        """Add the note that a missing figure is unknown because its window is open or not loaded to its end."""
         note = Note.of("open_period", scenario=column_read.side.key, window=window.label, domain=domain_read.domain)
         self.notes[note] = None

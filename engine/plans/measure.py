@@ -1,4 +1,4 @@
-"""Measures: the sums that figures are made of, planned together, and last known values."""
+"""Measures: the batches of sums that a plan asks the store for, and the last known values of leaves."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -23,16 +23,15 @@ from engine.plans.weights import Axis, Members
 from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, split_intervals
 from engine.queries.values import Filter
 
-# Last known values: for each leaf cell, the rows of the last period that has any, window by window.
-#
-# A leaf cell is a combination of members of all leaf dimensions of a domain; axes do not tell cells apart.
+# Last known values: for each leaf and window, the sums of the last period that holds rows of the leaf. A leaf is one
+# member of each leaf dimension; axes do not distinguish leaves.
 
 
 PERIOD, TERM = "last_period", "term"
 
 
 class LastKnownSplits(IntervalSplits):
-    """Pieces that each lie in one period; what is kept of them is one amount for each window."""
+    """Interval splits that each lie in one period. Each base and member has one amount for each window."""
 
     def __init__(self, splits: IntervalSplits, windows: Sequence[DateWindow], periods: Sequence[Period]) -> None:
         super().__init__(splits.spans)
@@ -45,7 +44,7 @@ class LastKnownSplits(IntervalSplits):
     def cut(
         cls, windows: Sequence[DateWindow], boundaries: Sequence[date], periods: Sequence[Period]
     ) -> "LastKnownSplits":
-        """Cut the days of some windows that lie in some periods, ascending."""
+        """Split the days of some windows that lie in some ascending periods."""
         inside = [
             DateWindow(
                 tuple(days for period in periods for span in window.spans if (days := span.overlap(period.span))), ""
@@ -60,7 +59,7 @@ class LastKnownSplits(IntervalSplits):
 
     @property
     def count(self) -> int:
-        """How many amounts there are of each base and member: one for each window."""
+        """How many amounts each base and member has: one for each window."""
         return len(self.windows)
 
     def of(self, window: DateWindow) -> Sequence[int]:
@@ -71,7 +70,7 @@ class LastKnownSplits(IntervalSplits):
 def periods_with_rows(
     domain_read: DomainRead, base: Base, windows: Sequence[DateWindow], reader: Reader
 ) -> list[Period]:
-    """Return the periods, at the grain of a balance's stock group, in which a view holds rows of some windows."""
+    """Return the periods of the stock group's grain in which a domain read holds rows of some windows."""
     presence = Presences(reader).of(domain_read)
     grain = reader.catalogue.domains[base.domain].stock_groups[str(base.stock_group)].grain
     spans = {span for window in windows for span in window.spans}
@@ -83,13 +82,14 @@ def periods_with_rows(
 def last_known_sums(
     term_spans: Sequence[pl.LazyFrame], leaves: Sequence[str], splits: LastKnownSplits
 ) -> list[pl.LazyFrame]:
-    """Return what each portion has of the last sums of every leaf cell.
+    """Return the last known sums of every leaf, one frame for each term span.
 
-    They come with their period and, for a span, the position of their window.
+    Each frame keeps the columns of its sums and adds PERIOD (UInt32, the position of the period). SPAN holds the
+    position of the window instead of the interval. The order of rows is not fixed.
     """
     sums = pl.concat(
         [frame.with_columns(pl.lit(place, pl.UInt8).alias(TERM)) for place, frame in enumerate(term_spans)],
-        how="vertical_relaxed",  # the sums of one portion may need 128 bits where those of another do not
+        how="vertical_relaxed",  # one term may need 128 bits where another does not
     ).with_columns(pl.lit(splits.periods).gather(pl.col(SPAN)).alias(PERIOD))
     last = pl.col(PERIOD).max()
     by_window = [
@@ -102,24 +102,21 @@ def last_known_sums(
     return [found.filter(pl.col(TERM) == place).drop(TERM) for place in range(len(term_spans))]
 
 
-# Measures: the sums that a view's figures are made of, planned together.
-#
-# The days of all windows of a view are cut into pieces, each piece is summed once by the classes of its leaves, and a
-# figure is the sum over the pieces of its window. Of balances that carry each leaf's last known value, the last rows of
-# each leaf are found first, window by window.
+# Batches: a batch splits the days of all its windows into intervals and sums each interval once by leaf class. A figure
+# is the sum of the intervals of its window.
 
 
 @dataclass(frozen=True, eq=False)
 class TermSums:
-    """What one portion of a view brings to a batch: its weighing, and which of the pieces are its own."""
+    """The sums of one term span in a batch, with their base group."""
 
     group: BaseGroup
-    sums: pl.LazyFrame  # by piece and class of every key
+    sums: pl.LazyFrame  # by interval and the class of every key
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Bases of a view that are read alike."""
+    """Bases of a domain read that share one query to the store."""
 
     domain_read: DomainRead
     bases: tuple[Base, ...]
@@ -128,11 +125,11 @@ class Batch:
 
     @property
     def frames(self) -> tuple[pl.LazyFrame, ...]:
-        """What must be collected."""
+        """The frames to collect."""
         return tuple(of_term.sums for of_term in self.term_sums)
 
     def only(self, index: int) -> "Batch":
-        """Return what one portion of the view brings."""
+        """Return the batch of one term span alone."""
         return Batch(self.domain_read, self.bases, self.splits, self.term_sums[index : index + 1])
 
     def collected(self, frames: Sequence[pl.DataFrame], stop: Stop = never) -> dict[Base, Amounts]:
@@ -153,7 +150,7 @@ class Batch:
 
 
 class AmountTable:
-    """Rows of piece, classes and aggregates on their way into amounts by base, tally, members and piece."""
+    """Adds rows of sums up to amounts by base, accumulator, members and interval."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -190,7 +187,7 @@ def batches(
     filters: Sequence[Filter],
     reader: Reader,
 ) -> list[Batch]:
-    """Return the batches that answer some bases of a view, each over its windows."""
+    """Return the batches that read some bases of a domain read, each over its windows."""
     bases = list(windows)
     variants = [term_span.term.variant for term_span in domain_read.term_spans]
     return [
@@ -206,7 +203,7 @@ def batch_of(
     windows: Mapping[Base, Sequence[DateWindow]],
     reader: Reader,
 ) -> Batch:
-    """Return one batch from the weighings of the same bases, one for each portion of a view."""
+    """Return one batch. `alike` holds the group of the same bases for each term span."""
     own = tuple(bases[position] for position in alike[0].positions)
     read = {id(windows[base]): windows[base] for base in own}  # most bases share their list of windows
     distinct = list(dict.fromkeys(window for listed in read.values() for window in listed))
@@ -231,7 +228,7 @@ def batch_of(
 def sums_of_term(
     domain_read: DomainRead, term_span: TermSpan, splits: Sequence[Span], group: BaseGroup, reader: Reader
 ) -> pl.LazyFrame:
-    """Return the sums of one portion on its own pieces: by piece and by the codes its rows must be told apart by."""
+    """Return the sums of one term span, as `term_aggregates` does, by the keys that its base group needs."""
     keys = group.keys
     if group.bases[0].counted:
         keys = tuple(dict.fromkeys((*keys, group.bases[0].counted)))
@@ -249,7 +246,10 @@ def term_aggregates(
     cut: Cell,
     reader: Reader,
 ) -> pl.LazyFrame:
-    """Return aggregates of one portion on its own pieces, numbered among all, by some keys inside a cut."""
+    """Return aggregates of one term span inside a cut: SPAN, the codes of `keys`, the aggregates, ROWS.
+
+    SPAN is the position of the interval among all intervals. The order of rows is not fixed.
+    """
     own = [place for place, interval in enumerate(splits) if term_span.days.holds(interval.first)]
     before = own[0] if own else 0
     asked = Slice(
@@ -264,7 +264,7 @@ def term_aggregates(
 
 
 def sum_by_class(sums: pl.LazyFrame, group: BaseGroup) -> pl.LazyFrame:
-    """Return sums by the classes of their keys instead of their codes."""
+    """Return sums by SPAN and the class of each key instead of its code; VALUE lists the codes to count, if any."""
     counted = group.bases[0].counted
     made = [getattr(pl.col(part.column), part.how.value)() for part in group.aggregates] + [pl.col(ROWS).sum()]
     if counted:

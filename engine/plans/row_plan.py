@@ -1,4 +1,4 @@
-"""Row plans: which rows make a figure, and which figures are sums of what each row contributes."""
+"""Row plans: which rows make a figure, and which figures are sums of row contributions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,24 +34,24 @@ from engine.plans.weights import BaseWeights, base_weights, factors_of
 from engine.plans.windows import DateWindow, DomainRead, shifted_window, split_intervals
 from engine.queries.rows import LineReference, RowQuery
 
-# Linear figures: those whose rows each contribute an amount of their own, and the operands of those that are none.
+# Linear figures: figures to which each row contributes an amount.
 
 
-TOGETHER = (TimeRule.SUM, TimeRule.CLOSING, TimeRule.TO_DATE)  # rules whose rows can be told apart beside others'
+TOGETHER = (TimeRule.SUM, TimeRule.CLOSING, TimeRule.TO_DATE)  # time rules whose terms can be added up row by row
 
 
 @dataclass(frozen=True, slots=True)
 class LinearTerm:
-    """A base and how often it counts."""
+    """A base times a coefficient."""
 
     coefficient: Exact
     base: Base
 
 
 def terms_of(expression: Expression) -> tuple[LinearTerm, ...] | None:
-    """Return what rows of one domain make a figure; None where no row's own contribution does.
+    """Return the linear terms of a figure, or None if it is not a sum of row contributions.
 
-    A measured figure is one term, however it adds up. A formula is linear if it adds up sums of one domain.
+    A measured figure is one term. A formula is linear if it adds up sums of one domain.
     """
     if isinstance(expression, MeasureExpression):
         return (LinearTerm(ONE, expression.base),)
@@ -67,7 +67,7 @@ def terms_of(expression: Expression) -> tuple[LinearTerm, ...] | None:
 
 
 def linear(formula: Formula, expression: FormulaExpression) -> list[LinearTerm] | None:
-    """Return the terms that a formula adds up, None where it does more than that."""
+    """Return the terms that a formula adds up, or None if it is not linear."""
     match formula:
         case Operand(name=name):
             return terms_within(expression.parts[name])
@@ -92,21 +92,21 @@ def linear(formula: Formula, expression: FormulaExpression) -> list[LinearTerm] 
 
 
 def terms_within(expression: Expression) -> list[LinearTerm] | None:
-    """Return the terms of a part of a formula."""
+    """Return the terms of an operand of a formula."""
     if isinstance(expression, MeasureExpression):
         return [LinearTerm(ONE, expression.base)]
     return linear(expression.formula, expression)
 
 
 def times(terms: list[LinearTerm] | None, factor: Exact | None) -> list[LinearTerm] | None:
-    """Return terms that count more often."""
+    """Return terms with their coefficients multiplied by a factor."""
     if terms is None or factor is None:
         return None
     return [LinearTerm(term.coefficient * factor, term.base) for term in terms]
 
 
 def operands_of(expression: Expression) -> Iterator[Expression]:
-    """Yield the linear figures that a figure is computed from, each once."""
+    """Yield the distinct linear figures that a figure is computed from."""
     seen: set[str] = set()
     for part in parts_of(expression):
         if part.reference not in seen:
@@ -115,7 +115,7 @@ def operands_of(expression: Expression) -> Iterator[Expression]:
 
 
 def parts_of(expression: Expression) -> Iterator[Expression]:
-    """Yield the linear figures below a formula, as often as they stand there."""
+    """Yield the linear figures below a formula, with repetitions."""
     for part in expression.parts.values() if isinstance(expression, FormulaExpression) else ():
         if terms_of(part) is not None:
             yield part
@@ -123,15 +123,13 @@ def parts_of(expression: Expression) -> Iterator[Expression]:
             yield from parts_of(part)
 
 
-# Row plans: which rows make a figure.
-#
-# The days that the terms of a figure read are cut into pieces; in each piece, the rows wanted are those that some term
-# counts. Where no figure is named, they are those that a count of rows would count.
+# Row plans: the days of all terms are split into intervals; in each interval, the plan reads the rows that some term
+# counts. Without a figure, it reads every row.
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedTerm:
-    """A term of the figure: on which days it counts rows, and what their leaves weigh."""
+    """A linear term with the days it reads and the weights of its leaves."""
 
     term: LinearTerm
     window: DateWindow
@@ -139,7 +137,7 @@ class WeightedTerm:
 
     @property
     def base(self) -> Base:
-        """What it measures."""
+        """The base of the term."""
         return self.term.base
 
     @property
@@ -152,7 +150,7 @@ class WeightedTerm:
 
 @dataclass(frozen=True, slots=True)
 class NamedFigure:
-    """A figure that rows make, as its metric or line is called."""
+    """A figure to inspect, with the label of its metric or line."""
 
     label: str
     expression: Expression
@@ -160,7 +158,7 @@ class NamedFigure:
 
 @dataclass(frozen=True, eq=False)
 class RowPlan:
-    """Rows of one portion of a view, and the figure they make."""
+    """The rows of one term span, and the figure they make."""
 
     query: RowQuery
     reader: Reader
@@ -169,29 +167,29 @@ class RowPlan:
 
     @property
     def expression(self) -> Expression | None:
-        """What the figure is computed from."""
+        """The expression of the figure, if one is named."""
         return self.named.expression if self.named else None
 
     @cached_property
     def domain_read(self) -> DomainRead:
-        """The view whose figure the rows make."""
+        """The domain read whose figure the rows make."""
         return DomainRead(self.query.domain.key, self.side.term_spans(self.query.domain.key), self.query.compared)
 
     @property
     def term_span(self) -> TermSpan:
-        """The days of the view that are read of this scenario."""
+        """The term span of the inspected scenario."""
         return self.domain_read.term_spans[self.query.term_index]
 
     @cached_property
     def window(self) -> DateWindow:
-        """The days asked for, as the view reads them."""
+        """The requested days, as the side reads them."""
         if self.query.period is None:
             return DateWindow((ALL_DAYS,), "all periods")
         return shifted_window(self.side, self.query.selected, self.reader.catalogue.calendar)
 
     @cached_property
     def weighted_terms(self) -> tuple[WeightedTerm, ...]:
-        """The terms of the figure; where none is named, every row once."""
+        """The terms of the figure; without a figure, one term that counts every row."""
         domain = self.query.domain
         terms = [LinearTerm(ONE, Base(domain=domain.key, measure=ROW_COUNT))]
         if self.expression is not None:
@@ -209,14 +207,14 @@ class RowPlan:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The columns read: all that a row has."""
+        """All columns of a row: DATE, codes, measures and texts."""
         domain = self.query.domain
         held = (DATE, *domain.dimensions, *domain.measures)
         texts = (name for name in domain.inspect_columns if name not in held and name != domain.time_column)
         return (*held, *texts)
 
     def frames(self) -> Iterator[pl.LazyFrame]:
-        """Yield the rows, piece by piece, in order."""
+        """Yield the rows of each interval, in order, with the columns of `columns`."""
         if any(weighted_term.base.over_time.rule is TimeRule.LAST_KNOWN for weighted_term in self.weighted_terms):
             yield from self.last_known_frames(self.weighted_terms[0])
             return
@@ -235,7 +233,7 @@ class RowPlan:
                 yield self.rows(interval, counted)
 
     def rows(self, span: Span | None, counted: Sequence[WeightedTerm]) -> pl.LazyFrame:
-        """Return the rows of some days that some terms count."""
+        """Return the rows of a span that any of the terms counts, with the columns of `columns`."""
         asked = RowSlice(
             domain=self.query.domain.key,
             scenario=self.term_span.term.scenario.id,
@@ -247,7 +245,7 @@ class RowPlan:
         return self.reader.rows(asked, cell, self.query.compared)
 
     def last_known_frames(self, weighted_term: WeightedTerm) -> Iterator[pl.LazyFrame]:
-        """Yield the rows of the last period of each leaf cell."""
+        """Yield the rows of the last period of each leaf, in order, with the columns of `columns`."""
         variants = [term_span.term.variant for term_span in self.domain_read.term_spans]
         (alike,) = base_groups([weighted_term.base], (), 0, self.query.filters, variants, self.reader)
         windows = [weighted_term.window]
@@ -269,14 +267,18 @@ class RowPlan:
 
     @cached_property
     def batches(self) -> tuple[Batch, ...]:
-        """The sums that the terms of the figure make, over all rows."""
+        """The batches that sum the terms of the figure over all rows."""
         windows = {weighted_term.base: [weighted_term.window] for weighted_term in self.weighted_terms}
         whole = batches(self.domain_read, windows, (), 0, self.query.filters, self.reader)
         return tuple(batch.only(self.query.term_index) for batch in whole)
 
 
 def plan_rows(query: RowQuery, reader: Reader) -> RowPlan | None:
-    """Return the plan of a query, None of a scenario that is not there; refuse figures that no rows add up to."""
+    """Return the plan of a query, or None if its scenario is unknown.
+
+    Raises BadArguments for a figure that is not a sum of rows of the source, DimensionUnavailable for one that cannot be
+    weighed, and GrainUnavailable for a window finer than the data.
+    """
     named = None if query.figure is None else figure_named(query.figure, reader)
     if named is not None:
         refuse_underivable(named.expression, query, reader)
@@ -288,7 +290,7 @@ def plan_rows(query: RowQuery, reader: Reader) -> RowPlan | None:
 
 
 def refuse_finer_window(plan: RowPlan) -> None:
-    """Refuse a window that begins or ends inside a period of the data."""
+    """Raise GrainUnavailable if the window begins or ends inside a period of the data."""
     domain, label = plan.query.domain, plan.window.label
     if not all(map(domain.carries, plan.window.grains)):
         raise GrainUnavailable(
@@ -299,7 +301,7 @@ def refuse_finer_window(plan: RowPlan) -> None:
 
 
 def figure_named(figure: Metric | LineReference, reader: Reader) -> NamedFigure:
-    """Return the figure that a metric or a line is."""
+    """Return the figure of a metric or line; UnknownName if the statement has no such line."""
     if isinstance(figure, Metric):
         return NamedFigure(figure.label, metric_expression(figure, reader))
     statement, line = figure.statement, figure.line
@@ -313,7 +315,7 @@ def figure_named(figure: Metric | LineReference, reader: Reader) -> NamedFigure:
 
 
 def refuse_underivable(expression: Expression, query: RowQuery, reader: Reader) -> None:
-    """Refuse a figure that is of another source, is computed from others, or cannot be weighed."""
+    """Raise BadArguments or DimensionUnavailable for a figure that the rows of the source do not add up to."""
     terms = terms_of(expression)
     if terms is None:
         operands = [operand.reference for operand in operands_of(expression)]

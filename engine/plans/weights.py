@@ -1,8 +1,8 @@
-"""Weights: how much a leaf counts in every base, and in every member of a breakdown.
+"""Weights: how much a leaf counts in each base and in each member of a breakdown.
 
-The leaves of a dimension that count alike everywhere form a *class*; sums are made per class, so that what happens in
-exact arithmetic afterwards is small. A hierarchy weighs a leaf once: where the restriction of a base weighs by it, a
-filter or a breakdown by the same hierarchy only selects.
+Leaves of a dimension with the same weights everywhere form a *class*. The store sums per class, which leaves little to
+do in exact arithmetic. A hierarchy weighs a leaf once: if the restriction of a base uses its weights, a filter or a
+breakdown by the same hierarchy only selects.
 """
 
 from collections import defaultdict
@@ -20,40 +20,40 @@ from engine.model.members.member_sets import Leaves, joined_leaves
 from engine.model.scenarios import Variant
 from engine.queries.values import Filter
 
-Members = tuple[str | None, ...]  # a member of each breakdown dimension; None: all of them together
+Members = tuple[str | None, ...]  # a member of each breakdown dimension; None is the total
 Pair = tuple[int, int]  # numerator, denominator
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Axis:
-    """A breakdown by members of one dimension: which members each leaf counts in, and what it weighs in the total."""
+    """A breakdown by one dimension: the members that each leaf counts in, and the weight of the leaf in the total."""
 
     place: int  # among the dimensions of the breakdown
     key: str
     leaf: str
     ids: tuple[str, ...]
     members: Mapping[str, Leaves]
-    total: Leaves | None  # None: every leaf once
-    kept: frozenset[int] | None  # leaves that a filter by the same dimension keeps to; None: no such filter
+    total: Leaves | None  # None: every leaf weighs 1
+    kept: frozenset[int] | None  # leaves of a filter by the same dimension; None without one
 
     @cached_property
     def denominator(self) -> int:
-        """A denominator that the weights of the members and of the total fit."""
+        """A common denominator of the weights of all members and of the total."""
         return common_denominator([*self.members.values(), self.total or {}])
 
     @cached_property
     def unrestricted_classes(self) -> dict[int, "LeafClasses"]:
-        """The classes of so many codes where nothing else tells leaves apart, once they have been asked for."""
+        """Memo of the classes, by number of codes, if no base and no factor restricts the leaf dimension."""
         return {}
 
 
 def common_denominator(weighed: Sequence[Leaves]) -> int:
-    """Return a denominator that every weight fits."""
+    """Return a common denominator of all weights."""
     return lcm(*{weight.denominator for leaves in weighed for weight in leaves.values()})
 
 
 def axis_of(place: int, key: str, reader: Reader, filters: Sequence[Filter]) -> Axis:
-    """Return the axis of a breakdown by members, one level below a filter by the same dimension; made once."""
+    """Return the axis of a breakdown, one level below a filter by the same dimension. The reader memoises it."""
     same = next((known for known in filters if known.dimension.key == key), None)
     asked = None if same is None else same.members
     size = 2 * reader.leaf_count(reader.members(key).leaf)
@@ -79,14 +79,14 @@ def make_axis(place: int, key: str, reader: Reader, same: Filter | None) -> Axis
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factor:
-    """An adjustment of a variant: a factor on the rows whose leaves are all among those named."""
+    """An adjustment of a variant: a factor on the rows whose code is listed in every dimension of `leaves`."""
 
     leaves: Mapping[str, frozenset[int]]
     factor: Exact
 
 
 def factors_of(variant: Variant | None, domain: Domain, reader: Reader) -> dict[Factor, tuple[str, ...]]:
-    """Return the factors of a variant that touch a domain, each with its measures (none named: all)."""
+    """Return the factors of a variant that apply to a domain, each with its measures."""
     leaves = {key: dimension.leaf for key, dimension in reader.catalogue.dimensions.items()}
     return {
         Factor({leaves[cut.dimension]: reader.cut_codes(cut) for cut in adjustment.where}, adjustment.factor): (
@@ -102,15 +102,15 @@ NO_FACTORS: frozenset[Factor] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class BaseWeights:
-    """What leaves of each dimension weigh in one base, filters included; a dimension not named weighs 1 throughout."""
+    """The weights of leaves in one base, filters included. Leaves of a dimension that is not listed weigh 1."""
 
     by_leaf: Mapping[str, Leaves]
-    hierarchies: frozenset[str]  # dimensions whose weights the base has already
+    hierarchies: frozenset[str]  # dimensions whose weights the base already includes
     factors: tuple[Factor, ...]
 
     @property
     def denominator(self) -> int:
-        """A denominator that every product of these weights fits."""
+        """A common denominator of every product of these weights."""
         factors = (factor.factor.denominator for factor in self.factors)
         return prod(common_denominator([leaves]) for leaves in self.by_leaf.values()) * prod(factors)
 
@@ -122,9 +122,9 @@ def base_weights(
     axes: Sequence[Axis],
     factors: Mapping[Factor, tuple[str, ...]],
 ) -> BaseWeights:
-    """Return what leaves weigh in a base: its own restriction times the filters, and the factors that touch it.
+    """Return the weights of leaves in a base: its restriction times the filters, and the factors that apply.
 
-    Ids of the catalogue that are not loaded match nothing, as ids that may not be seen do; `tieout check` names them.
+    Ids of the catalogue that no load has brought match nothing; `tieout check` lists them.
     """
     weights: dict[str, Leaves] = {}
     last_cuts = {cut.dimension: cut for cut in base.where}
@@ -144,7 +144,7 @@ def base_weights(
 
 
 def multiply(weights: dict[str, Leaves], leaf: str, by: Leaves) -> None:
-    """Multiply the weights of one leaf dimension; leaves that are not in both go."""
+    """Multiply the weights of one leaf dimension; drop leaves that either side lacks."""
     known = weights.get(leaf)
     if known is None:
         weights[leaf] = by
@@ -158,17 +158,17 @@ def multiply(weights: dict[str, Leaves], leaf: str, by: Leaves) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LeafClass:
-    """Leaves of one dimension that count alike: in each base, in each factor, in each member, and in the totals."""
+    """Leaves with the same weights in every base, factor, member and total."""
 
-    in_bases: Mapping[int, Exact]  # position of a base -> weight, of the bases that restrict this dimension
-    in_factors: frozenset[Factor]  # factors whose rows may have these leaves
+    in_bases: Mapping[int, Exact]  # position of a base that restricts this dimension -> weight
+    in_factors: frozenset[Factor]  # factors that apply to these leaves
     in_members: Mapping[str, tuple[tuple[str, Exact], ...]]  # axis -> members with weights
     in_totals: Mapping[str, Exact]  # axis -> weight
 
 
 @dataclass(frozen=True)
 class LeafClasses:
-    """The classes of one leaf dimension; class 0 counts nowhere."""
+    """The classes of one leaf dimension. The leaves of class 0 count nowhere."""
 
     leaf: str
     of_code: pl.Series
@@ -188,7 +188,7 @@ class LeafClasses:
 
     @classmethod
     def sorted(cls, leaf: str, count: int, bases: Sequence[BaseWeights], here: Sequence[Axis]) -> "LeafClasses":
-        """Sort codes by what the bases, their factors and the axes of their dimension make of them."""
+        """Sort codes by their weights in the bases, factors and axes of their dimension."""
         in_bases: dict[int, list[tuple[int, Exact]]] = defaultdict(list)
         restricting = False
         for position, base in enumerate(bases):
@@ -229,22 +229,22 @@ class LeafClasses:
 
 
 def factors_in(bases: Sequence[BaseWeights]) -> list[Factor]:
-    """Return the factors of any of some bases, each once."""
+    """Return the distinct factors of some bases."""
     return list(dict.fromkeys(factor for base in bases for factor in base.factors))
 
 
 def pair(weight: Exact) -> Pair:
-    """Return a weight as a key that is quick to compare."""
+    """Return a weight as a key for fast comparison."""
     return (weight.numerator, weight.denominator)
 
 
 def axis_total(axis: Axis, code: int) -> Exact:
-    """Return what a leaf weighs in the total of an axis."""
+    """Return the weight of a leaf in the total of an axis."""
     return ONE if axis.total is None else axis.total.get(code, ZERO)
 
 
 def memberships(axis: Axis) -> Mapping[int, list[tuple[str, Exact]]]:
-    """Return the members of an axis that each leaf counts in."""
+    """Return the members of an axis that each leaf counts in, with weights."""
     found: dict[int, list[tuple[str, Exact]]] = defaultdict(list)
     for member, leaves in axis.members.items():
         for code, weight in leaves.items():
@@ -256,10 +256,10 @@ def memberships(axis: Axis) -> Mapping[int, list[tuple[str, Exact]]]:
 def class_contributions(
     found: Mapping[str, LeafClass], bases: Sequence[BaseWeights], axes: Sequence[Axis], places: int
 ) -> Iterator[tuple[int, Members, Exact, Exact]]:
-    """Yield what rows of one combination of classes count as: base, members, weight and factor, totals included.
+    """Yield the base, members, weight and factor of each figure that rows of some classes count in, totals included.
 
-    `found` has the class of every leaf dimension that rows are grouped by, `bases` are restricted along the same
-    dimensions, and `places` is how many dimensions the breakdown has.
+    `found` holds the class of each key, `bases` restrict the same dimensions, and `places` is the number of dimensions
+    of the breakdown.
     """
     nowhere: Members = (None,) * places
     restricting = [known.in_bases for leaf, known in found.items() if leaf in bases[0].by_leaf]
