@@ -1,4 +1,4 @@
-"""What can be asked of a domain in one query: the dimensions it is broken down by, and why a figure is unavailable."""
+"""Availability: which dimensions of a query each domain has, and why a figure is unavailable."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from engine.queries.values import Filter, Query
 
 @dataclass(frozen=True)
 class Availability:
-    """What the domains of one query can answer."""
+    """What the domains can answer of one query."""
 
     query: Query
     reader: Reader
@@ -26,23 +26,23 @@ class Availability:
 
     @cached_property
     def dimensions(self) -> tuple[str, ...]:
-        """The dimensions of the breakdown that are no time, in order."""
+        """The dimensions of the breakdown in order, without time."""
         return tuple(dimension.key for dimension in self.query.breakdown if not dimension.grain)
 
     @cached_property
     def across(self) -> dict[str, tuple[bool, ...]]:
-        """For each domain, which dimensions of the breakdown it has."""
+        """For each domain, whether it has each dimension of the breakdown."""
         return {
             domain.key: tuple(self.catalogue.dimensions[key].leaf in domain.dimensions for key in self.dimensions)
             for domain in self.catalogue.domains.values()
         }
 
     def masked(self, domain: str, members: Members) -> Members:
-        """Return members as a domain knows them: all together of a dimension that it lacks."""
+        """Return members as a domain knows them: None, the total, for a dimension that it lacks."""
         return tuple(member if has else None for member, has in zip(members, self.across[domain], strict=True))
 
     def missing_dimensions(self, expression: Expression) -> tuple[str, ...]:
-        """Return the dimensions of the breakdown that a figure repeats its aggregate over."""
+        """Return the dimensions of the breakdown that a figure lacks; it repeats its aggregate over them."""
         lacking = {
             key
             for base in expression.bases
@@ -52,7 +52,7 @@ class Availability:
         return tuple(key for key in self.dimensions if key in lacking)
 
     def why_not(self, expression: Expression) -> str | None:
-        """Return why no column can show a figure, None where some can."""
+        """Return why no column can show a figure, or None if it is available."""
         for base in expression.bases:
             if reason := self.why_not_base(base):
                 return reason
@@ -69,7 +69,7 @@ class Availability:
         return why_not_weighed(base, self.query.filters, self.dimensions, self.reader)
 
     def why_not_by_member(self, expression: Expression) -> str | None:
-        """Return why only totals show a formula: parts that are broken down beside parts that are not."""
+        """Return why only totals show a formula (its operands have different dimensions), or None if members do too."""
         if (
             isinstance(expression, MeasureExpression)
             or len({self.across[base.domain] for base in expression.bases}) == 1
@@ -81,7 +81,7 @@ class Availability:
         return f"{' and '.join(short)} cannot be broken down by {' and '.join(lacking)}"
 
     def why_not_by_time(self, expression: Expression) -> str | None:
-        """Return why only totals show a figure: periods finer than its domain's."""
+        """Return why only totals show a figure (the periods are finer than its domain), or None if periods do too."""
         if self.query.time is None:
             return None
         for base in expression.bases:
@@ -91,11 +91,11 @@ class Availability:
         return None
 
     def carries(self, domain: str, window: DateWindow) -> bool:
-        """Tell whether a domain has the grain that bounds a window."""
+        """Tell whether a domain can answer at the grains that bound a window."""
         return all(map(self.catalogue.domains[domain].carries, window.grains))
 
     def operand(self, expression: FormulaExpression) -> str:
-        """Return the part of a formula that makes it unavailable."""
+        """Return the operand that makes a formula unavailable."""
         for name, part in expression.parts.items():
             if self.why_not(part) or self.why_not_by_member(part) or self.why_not_by_time(part):
                 return name
@@ -104,7 +104,7 @@ class Availability:
 
 
 def why_not_weighed(base: Base, filters: Sequence[Filter], breakdown: Sequence[str], reader: Reader) -> str | None:
-    """Return what weighs the rows of a figure that cannot be weighed, None where nothing does."""
+    """Return why a base does not support the weights of its restriction, filters and breakdown; None if it does."""
     if base.over_members.is_additive:
         return None
     own = {cut.dimension for cut in base.where}
@@ -117,7 +117,7 @@ def why_not_weighed(base: Base, filters: Sequence[Filter], breakdown: Sequence[s
 
 
 def breaks_down_weighing(dimension: str, reader: Reader) -> bool:
-    """Tell whether some member of a breakdown, or its total, weighs what may be seen."""
+    """Tell whether a member of a breakdown, or its total, has a weight other than 1 on a visible leaf."""
     members = reader.members(dimension)
     return members.top() is not None and any(
         reader.weighs(dimension, leaves) for leaves in (members.top() or {}, *map(members.leaves, members.ids()))

@@ -1,4 +1,4 @@
-"""Contributions: what each row adds to the figure it is one of."""
+"""Contributions: what each row adds to a figure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
@@ -19,9 +19,9 @@ Row = Mapping[str, int]
 
 
 def contributions(plan: RowPlan, rows: pl.DataFrame, figure: Figure) -> list[Exact]:
-    """Return what each row contributes to a figure; of a mean, before it is divided.
+    """Return what each row contributes to a figure, before the division of a mean.
 
-    Of the rows of a least or greatest amount only the deciding one does, of a count of members the first of each.
+    For MIN and MAX only the row that decides the figure contributes; for COUNT_DISTINCT the first row of each member.
     """
     found = [ZERO] * rows.height
     for weighted_term in plan.weighted_terms:
@@ -32,7 +32,7 @@ def contributions(plan: RowPlan, rows: pl.DataFrame, figure: Figure) -> list[Exa
 
 
 def counted_rows(weighted_term: WeightedTerm, rows: pl.DataFrame) -> Iterator[tuple[int, Row]]:
-    """Yield the place and the codes and amount of every row that a term counts."""
+    """Yield the position, codes and amount of every row that a term counts."""
     inside = [
         pl.col(leaf).is_in(pl.Series(sorted(codes), dtype=rows.schema[leaf], strict=False).implode())
         for leaf, codes in weighted_term.weights.by_leaf.items()
@@ -48,7 +48,7 @@ def counted_rows(weighted_term: WeightedTerm, rows: pl.DataFrame) -> Iterator[tu
 
 
 def amount_of(weighted_term: WeightedTerm, row: Row) -> Exact:
-    """Return a row's amount times everything that a sum multiplies it by."""
+    """Return the amount of a row times its weights, factors, coefficient and sign."""
     base, weights = weighted_term.base, weighted_term.weights
     amount = weighted_term.term.coefficient
     for leaf, codes in weights.by_leaf.items():
@@ -63,7 +63,7 @@ def amount_of(weighted_term: WeightedTerm, row: Row) -> Exact:
 
 
 def deciding(_counting: WeightedTerm, _rows: pl.DataFrame, found: Sequence[Exact], figure: Figure) -> list[Exact]:
-    """Return the contributions of a least or greatest amount: the figure by the first row that has it."""
+    """Return the contributions of MIN or MAX: the figure, from the first row with that amount."""
     first = next((at for at, amount in enumerate(found) if amount == figure), None)
     return [amount if at == first else ZERO for at, amount in enumerate(found)]
 
@@ -71,7 +71,7 @@ def deciding(_counting: WeightedTerm, _rows: pl.DataFrame, found: Sequence[Exact
 def first_of_each(
     weighted_term: WeightedTerm, rows: pl.DataFrame, _found: Sequence[Exact], _figure: Figure
 ) -> list[Exact]:
-    """Return the contributions of a count of members: 1 by the first row of each."""
+    """Return the contributions of COUNT_DISTINCT: 1 from the first row of each member."""
     codes = rows[str(weighted_term.base.counted)]
     firsts = zip(codes, codes.is_first_distinct(), strict=True)
     return [ONE if is_first and code != NULL_CODE else ZERO for code, is_first in firsts]
@@ -85,7 +85,7 @@ DECIDERS: Mapping[MemberAggregation, Callable[[WeightedTerm, pl.DataFrame, Seque
 
 
 def total_of(plan: RowPlan, sums: Sequence[Sequence[pl.DataFrame]]) -> tuple[Figure, Exact]:
-    """Return what all rows contribute together, and what it is divided by to make the figure."""
+    """Return the total of all contributions, and the divisor that turns it into the figure."""
     found: dict[Base, Amounts] = {}
     for batch, frames in zip(plan.batches, sums, strict=True):
         found |= batch.collected(frames)

@@ -1,4 +1,4 @@
-"""Freshness: how far the figures of a plan are loaded, inside what the caller may see."""
+"""Freshness: the loads behind the figures of a plan, restricted to the scope of the caller."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from engine.plans.windows import DomainRead
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """How far a scenario of a domain is loaded, inside what the caller may see."""
+    """How far a scenario of a domain is loaded, restricted to the scope of the caller."""
 
     through: str | None  # last period with rows, at the domain's grain
-    loaded_at: str | None  # of the latest load among those that brought the days that are read
+    loaded_at: str | None  # of the latest load that brought a day that the plan reads
     load_id: str | None
-    earliest_loaded_at: str | None  # of the first of them, where there are several
+    earliest_loaded_at: str | None  # of the first of these loads, if there are several
     open: str | None  # the open periods of the range, as a code or START..END
-    undated: int | None  # rows without a date, where the domain keeps them
+    undated: int | None  # rows without a date, if the domain keeps them
 
 
 def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
@@ -36,12 +36,12 @@ def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
 
 
 def column_reads(plan: FigurePlan) -> Sequence[ColumnRead]:
-    """Return every reading of a plan, each once."""
+    """Return the distinct column reads of a plan."""
     return list(dict.fromkeys(column_read for column in plan.columns for column_read in column))
 
 
 def loaded_through(reader: Reader, domain: Domain) -> dict[str, str]:
-    """Return the last period of a domain that holds rows, for each scenario that has any, at the domain's grain."""
+    """Return the last period with rows for each scenario of a domain, at the domain's grain."""
     codes = {}
     for scenario in reader.scenarios.values():
         through = Presences(reader).of(DomainRead(domain.key, (TermSpan(ScenarioTerm(scenario)),))).through()
@@ -51,7 +51,7 @@ def loaded_through(reader: Reader, domain: Domain) -> dict[str, str]:
 
 
 def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
-    """Return the freshness of one scenario of a domain, in the windows read of it."""
+    """Return the freshness of one scenario of a domain in the windows that a plan reads."""
     calendar = plan.reader.catalogue.calendar
     domain_read = DomainRead(domain.key, (TermSpan(ScenarioTerm(plan.reader.catalogue.scenarios[scenario])),))
     presence = plan.presences.of(domain_read)
@@ -79,9 +79,9 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
 
 
 def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[FactLoad]:
-    """Return the loads that brought the days that a plan reads of a scenario of a domain, first published first.
+    """Return the loads that brought the days that a plan reads, in the order of publication.
 
-    Where no row is seen on them, the latest load of all; none where no row is seen at all.
+    If no visible row lies on these days, return the latest load; if no row is visible at all, return none.
     """
     seen = plan.presences.of(DomainRead(domain, (TermSpan(ScenarioTerm(plan.reader.catalogue.scenarios[scenario])),)))
     if seen.through() is None and not seen.undated():
@@ -94,7 +94,7 @@ def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[FactLoa
 
 
 def days_read(plan: FigurePlan, column_read: ColumnRead, domain: str, scenario: str) -> Iterator[date]:
-    """Yield the days with rows, inside what may be seen, that the figures of a reading are made of."""
+    """Yield the days with visible rows that the figures of a column read are made of."""
     read = {plan.base_windows(base, column_read) for base in plan.bases if base.domain == domain}
     spans = merge_spans(span for windows in read for window in windows for span in window.spans)
     for term_span in column_read.side.term_spans(domain):
@@ -105,7 +105,7 @@ def days_read(plan: FigurePlan, column_read: ColumnRead, domain: str, scenario: 
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
-    """Return the days of some spans as spans that do not overlap, ascending."""
+    """Merge overlapping spans; return them ascending."""
     found: list[Span] = []
     for span in sorted(set(spans), key=lambda span: span.first):
         if found and span.first <= found[-1].last:

@@ -1,4 +1,4 @@
-"""Notes: what a report says beside its figures, currencies among it."""
+"""Notes: the remarks on the figures of a plan, and on their currencies."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -23,11 +23,9 @@ from engine.plans.rows import FormulaExpression, Row
 from engine.plans.weights import BaseWeights, Members
 from engine.plans.windows import IntervalSplits, split_intervals
 
-# Noting: what should be said beside the figures of a plan.
-
 
 def notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
-    """Yield what should be said beside the figures of a plan."""
+    """Yield the notes on the figures of a plan, except those on currencies."""
     yield from row_notes(plan)
     for column, column_reads in zip(plan.query.columns, plan.columns, strict=True):
         for column_read in column_reads:
@@ -42,7 +40,7 @@ def notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
 
 
 def row_notes(plan: FigurePlan) -> Iterator[Note]:
-    """Yield which rows cannot be asked or computed, and which repeat their aggregate."""
+    """Yield the notes on rows that are unavailable or repeat their aggregate."""
     availability = plan.availability
     reasons: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     repeats: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -66,7 +64,7 @@ def row_notes(plan: FigurePlan) -> Iterator[Note]:
 
 
 def window_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
-    """Yield what a shifted view does to the range, and what cannot be asked in its window."""
+    """Yield the notes on what a shifted view does to the range, and what is unavailable in its window."""
     side, asked, calendar = column_read.side, plan.query.asked, plan.reader.catalogue.calendar
     window = side.window(calendar, asked)
     if side.shifts and window is None:
@@ -91,11 +89,11 @@ def domains_of(row: Row) -> set[str]:
 
 
 def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
-    """Yield the domains that an adjustment of a variant cannot touch."""
+    """Yield the notes on domains that an adjustment of a variant cannot change."""
     dimensions = plan.reader.dimensions
     for adjustment in (known for term in side.terms if term.variant for known in term.variant.adjustments):
         if not all(cut.dimension in dimensions for cut in adjustment.where):
-            continue  # it touches nothing that may be seen
+            continue  # it changes nothing that is visible
         for domain in plan.query.domains:
             lacking = [
                 cut.dimension for cut in adjustment.where if dimensions[cut.dimension].leaf not in domain.dimensions
@@ -107,13 +105,13 @@ def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
 
 
 def balances(plan: FigurePlan) -> list[Base]:
-    """Return one balance of each stock group and kind, closing or opening, that a plan reads."""
+    """Return one closing and one opening balance of each stock group that a plan reads."""
     closing = {(base.domain, base.stock_group, base.over_time): base for base in plan.bases if base.over_time.closes}
     return list(closing.values())
 
 
 def anchors(plan: FigurePlan, column_read: ColumnRead) -> list[tuple[Base, Anchor]]:
-    """Return where each stock group closes, for the total column of a reading."""
+    """Return the anchor of each stock group for the total of a column read."""
     found = []
     for base in balances(plan):
         anchor = plan.window_resolver.anchor(column_read.domain_read(base.domain), base, column_read.windows[-1])
@@ -123,7 +121,7 @@ def anchors(plan: FigurePlan, column_read: ColumnRead) -> list[tuple[Base, Ancho
 
 
 def anchor_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
-    """Yield at which date the balances of a reading stand, and whether they stand at several."""
+    """Yield the notes on the anchors of balances, and on anchors that differ."""
     found = anchors(plan, column_read)
     for base, anchor in found:
         yield Note.of(
@@ -142,7 +140,7 @@ def anchor_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
 
 
 def close_notes(plan: FigurePlan, figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
-    """Yield the members that have rows in the range and none at the close, of any balance that closes there."""
+    """Yield the notes on members that have rows in the range but none at the close of a balance."""
     closing = [
         (base, anchor) for base, anchor in anchors(plan, column_read) if plan.axes and not base.over_time.opening
     ]
@@ -166,7 +164,7 @@ def close_notes(plan: FigurePlan, figures: Figures, column_read: ColumnRead) -> 
 
 
 def late_members(figures: Figures, base: Base, column_read: ColumnRead, anchor: Anchor) -> set[Members]:
-    """Return the members, as a domain knows them, of which a balance has rows in the range and none at its close."""
+    """Return the members, as the domain knows them, with rows in the range but none at the close of a balance."""
     held = figures.amounts[column_read.domain_read(base.domain), base]
     members = list(held.members)
     found = held.figures((column_read.windows[-1], anchor.window), [(known, at) for at in (0, 1) for known in members])
@@ -175,7 +173,7 @@ def late_members(figures: Figures, base: Base, column_read: ColumnRead, anchor: 
 
 
 def comparison_notes(plan: FigurePlan, variance: Variance, a: ColumnRead, b: ColumnRead) -> Iterator[Note]:
-    """Yield whether two sides cover and show the same."""
+    """Yield the notes on sides that differ in scope, coverage or anchor."""
     grain = plan.query.asked.grain
     sides = f"{variance.a.key} and {variance.b.key}"
     if a.shared or b.shared:
@@ -209,22 +207,20 @@ def comparison_notes(plan: FigurePlan, variance: Variance, a: ColumnRead, b: Col
 
 
 def periods_behind(plan: FigurePlan, column_read: ColumnRead, anchor: Anchor) -> int:
-    """Return how many periods before the end of its window an anchor lies."""
+    """Return how many periods an anchor lies before the end of its window."""
     last = plan.reader.catalogue.calendar.at(column_read.windows[-1].last or anchor.period.last, anchor.group.grain)
     return last.ordinal - anchor.period.ordinal if last else 0
 
 
 def empty_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
-    """Yield the domains that a scenario holds no rows of at all."""
+    """Yield the notes on domains in which a scenario holds no rows."""
     ids = [term.scenario.id for term in column_read.side.terms]
     for domain in plan.query.domains:
         if plan.presences.of(column_read.domain_read(domain.key)).through() is None:
             yield Note.of("no_rows", scenario="+".join(ids), domain=domain.key)
 
 
-# Currencies: whether the amounts that a figure adds up are in several, or in another than that of the books.
-#
-# Only measures that name the dimension of their currency are looked at; the others cost nothing.
+# Currencies: only measures that name the dimension of their currency are read.
 
 
 Codes = frozenset[int]
@@ -232,17 +228,17 @@ Codes = frozenset[int]
 
 @dataclass(frozen=True, eq=False)
 class CurrencyRead:
-    """Which currencies the rows of a batch have, by piece and by the codes that tell its bases apart."""
+    """The currencies of the rows of a batch, by interval and by the keys of its base group."""
 
     batch: Batch
     column_reads: tuple[ColumnRead, ...]
     splits: IntervalSplits
-    frames: tuple[pl.LazyFrame, ...]  # one for each portion of the view
+    frames: tuple[pl.LazyFrame, ...]  # one for each term span
 
 
 @dataclass(frozen=True, slots=True)
 class CurrencyUse:
-    """The currencies behind a base in one reading, and whether some figure of it adds up several."""
+    """The currencies behind a base in one column read, and whether a figure of it adds up several."""
 
     scenario: str
     dimension: str
@@ -251,14 +247,14 @@ class CurrencyUse:
 
 
 def currency_reads(plan: FigurePlan) -> tuple[CurrencyRead, ...]:
-    """Return what must be read of the batches whose measures may be in several currencies."""
+    """Return the currency reads of the batches whose measures name a currency dimension."""
     return tuple(
         currency_read(plan, batch) for batch in plan.batches if any(base.measure.currency for base in batch.bases)
     )
 
 
 def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
-    """Return what must be read of one batch."""
+    """Return the currency read of one batch; its frames hold SPAN, the currency codes and the keys, each once."""
     domain_read, group = batch.domain_read, batch.term_sums[0].group
     every = dict.fromkeys(column_read for column in plan.columns for column_read in column)
     column_reads = tuple(
@@ -282,7 +278,7 @@ def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
 def currency_notes(
     plan: FigurePlan, reads: Sequence[CurrencyRead], collected: Sequence[Sequence[pl.DataFrame]]
 ) -> Iterator[Note]:
-    """Yield which lines add up amounts in several currencies, or hold them in one that is not that of the books."""
+    """Yield the notes on lines in several currencies, or in one that is not the currency of the books."""
     found: dict[Base, list[CurrencyUse]] = defaultdict(list)
     for read, frames in zip(reads, collected, strict=True):
         for base, held in currencies_by_base(plan, read, pl.concat(frames)):
@@ -305,7 +301,7 @@ def currency_notes(
 
 
 def currencies_by_base(plan: FigurePlan, read: CurrencyRead, rows: pl.DataFrame) -> Iterator[tuple[Base, CurrencyUse]]:
-    """Yield the currencies of each base and reading: of the last window that has several, else of all."""
+    """Yield the currencies of each base and column read: those of the last window with several, else of all."""
     group = read.batch.term_sums[0].group
     for base, weights in zip(read.batch.bases, group.weights, strict=True):
         dimension = base.measure.currency
@@ -325,7 +321,7 @@ def currencies_by_base(plan: FigurePlan, read: CurrencyRead, rows: pl.DataFrame)
 
 
 def rows_of_base(rows: pl.DataFrame, weights: BaseWeights) -> pl.DataFrame:
-    """Return the rows that count in a base; leaves that are no column count alike in every base, or nowhere."""
+    """Return the rows that count in a base. Leaf dimensions without a column count alike in every base."""
     inside = [
         pl.col(leaf).is_in(
             pl.Series([code for code in codes if codes[code]], dtype=rows.schema[leaf], strict=False).implode()
@@ -337,12 +333,12 @@ def rows_of_base(rows: pl.DataFrame, weights: BaseWeights) -> pl.DataFrame:
 
 
 def currency_ids(held: CurrencyUse, reader: Reader) -> list[str]:
-    """Return the ids of currencies, the unassigned last."""
+    """Return the ids of currencies; (unassigned) comes last."""
     ids = list(reader.members(held.dimension).among(held.codes - {NULL_CODE}))
     return [*ids, UNASSIGNED] if NULL_CODE in held.codes else ids
 
 
 def is_books_currency(held: CurrencyUse, member: str, reader: Reader) -> bool:
-    """Tell whether a currency is that of the books, by its id or by the code it is known by; or none at all."""
+    """Tell whether a currency is unassigned, or is that of the books by its id or code."""
     code = None if member == UNASSIGNED else reader.members(held.dimension).code(member)
     return member == UNASSIGNED or reader.catalogue.currency in (member, code)

@@ -276,8 +276,8 @@ class RowPlan:
 def plan_rows(query: RowQuery, reader: Reader) -> RowPlan | None:
     """Return the plan of a query, or None if its scenario is unknown.
 
-    Raises BadArguments for a figure that is not a sum of rows of the source, DimensionUnavailable for one that cannot be
-    weighed, and GrainUnavailable for a window finer than the data.
+    Raises BadArguments for a figure that is not a sum of rows of the source, DimensionUnavailable for one that cannot
+    take the weights of the query, and GrainUnavailable for a window finer than the data.
     """
     named = None if query.figure is None else figure_named(query.figure, reader)
     if named is not None:

@@ -1,4 +1,4 @@
-"""Rows: the lines of a statement or the metrics of a call, and the expression that computes each."""
+"""Rows: the lines of a statement or the metrics of a call, each with its expression."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,8 +24,6 @@ from engine.model.formulas import FigureKind, FigureType, Formula
 from engine.model.members.trees import RaggedNodes
 from engine.model.scope import OWN
 
-# Expressions: what a line or metric is computed from, down to measured bases.
-
 
 @dataclass(frozen=True, eq=False)
 class MeasureExpression:
@@ -33,8 +31,8 @@ class MeasureExpression:
 
     base: Base
     type: FigureType
-    name: str  # as notes speak of it
-    reference: str  # as the `metric` filter of an inspection names it
+    name: str  # its name in notes
+    reference: str  # its name in the `metric` filter of an inspection
 
     @property
     def bases(self) -> tuple[Base, ...]:
@@ -44,7 +42,7 @@ class MeasureExpression:
 
 @dataclass(frozen=True, eq=False)
 class FormulaExpression:
-    """A figure made of others."""
+    """A figure computed from other figures."""
 
     formula: Formula
     parts: Mapping[str, "Expression"]
@@ -59,7 +57,7 @@ class FormulaExpression:
 
     @cached_property
     def bases(self) -> tuple[Base, ...]:
-        """Every base the figure comes from, each once."""
+        """The distinct bases below the formula."""
         return tuple(dict.fromkeys(base for part in self.parts.values() for base in part.bases))
 
 
@@ -67,7 +65,7 @@ Expression = MeasureExpression | FormulaExpression
 
 
 def metric_expression(metric: Metric, reader: Reader) -> Expression:
-    """Return the expression of a metric, made once for each version of the books."""
+    """Return the expression of a metric, memoised by the books."""
     return reader.worked_out(("expression", metric.key), lambda: new_metric_expression(metric, reader))
 
 
@@ -85,7 +83,7 @@ def node_expression(line: RollupLine, node: str, name: str, statement: str) -> M
 
 
 def line_expression(line: Line, statement: Statement, reader: Reader) -> Expression | None:
-    """Return the expression of a statement's line, None of a header."""
+    """Return the expression of a line, or None for a header."""
     lines = {other.key: other for other in statement.lines}
     match line:
         case MetricLine(metric=metric):
@@ -101,12 +99,9 @@ def line_expression(line: Line, statement: Statement, reader: Reader) -> Express
     return None
 
 
-# Rows: the lines of a statement or the metrics of a call, with what each is computed from.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line or metric: its place and looks, and its expression; a header has none."""
+    """One line or metric with its style and its expression; a header has no expression."""
 
     key: str
     label: str
@@ -120,12 +115,12 @@ class Row:
 
     @property
     def type(self) -> FigureType | None:
-        """What its figures are."""
+        """The type of its figures."""
         return self.expression.type if self.expression else None
 
 
 def statement_rows(statement: Statement, reader: Reader) -> tuple[Row, ...]:
-    """Return the rows of a statement, rollups expanded; headers by their place among the lines that may be seen."""
+    """Return the rows of a statement with rollups expanded. Headers are numbered among the visible lines."""
     return tuple(
         replace(row, key=f"header_{place}") if isinstance(line, HeaderLine) else row
         for place, line in enumerate(statement.lines, 1)
@@ -168,9 +163,9 @@ def metric_row(metric: Metric, reader: Reader, *, key: str, label: str, style: S
 
 
 def rollup_rows(line: RollupLine, statement: str, reader: Reader) -> Iterator[Row]:
-    """Yield a node and the levels below it, each before its children; their weights make them foot to it.
+    """Yield the row of a node, then the rows below it, parents before children. Children add up to their parent.
 
-    A node that may not be seen has no row, and none below it.
+    A hidden node has no row, and neither do the nodes below it.
     """
     tree = reader.members(line.dimension)
     if not isinstance(tree, RaggedNodes):
@@ -201,7 +196,7 @@ def rollup_rows(line: RollupLine, statement: str, reader: Reader) -> Iterator[Ro
 
 
 def child_favourable(good: Favourable, weight: Exact) -> Favourable:
-    """Return the good direction of a child that counts with a weight into a node with one."""
+    """Return the favourable direction of a child: a negative weight reverses that of its parent, 0 removes it."""
     if not weight:
         return Favourable.NONE
     return good.turned() if weight.numerator < 0 else good

@@ -1,4 +1,4 @@
-"""What an id of a dimension stands for: its leaves and their weights; the members of leaf and derived dimensions.
+"""Member sets: the leaves and weights behind each id of a dimension, and the members of leaf and derived dimensions.
 
 Facts carry codes of leaf members; code 0 is the null member.
 """
@@ -16,14 +16,14 @@ from engine.model.exact import ONE, Exact
 from engine.model.scope import UNASSIGNED
 
 Leaves = Mapping[int, Exact]  # leaf code -> weight
-Visible = Callable[[str], bool]  # whether whoever asks may see an id
+Visible = Callable[[str], bool]  # whether the caller may see an id
 
 NULL_CODE = 0
-BUSINESS_CODE = "code"  # the attribute that members are known by outside these books
+BUSINESS_CODE = "code"  # the attribute with the code that other systems use
 
 
 class MemberSet(Protocol):
-    """What an id of one dimension stands for."""
+    """The ids of one dimension, each with its leaves and weights."""
 
     @property
     def dimension(self) -> str:
@@ -31,10 +31,10 @@ class MemberSet(Protocol):
 
     @property
     def leaf(self) -> str:
-        """The key of the leaf dimension whose codes `leaves` speaks of."""
+        """The key of the leaf dimension whose codes `leaves` returns."""
 
     def ids(self) -> Iterator[str]:
-        """Yield every id in display order; the null member is none of them."""
+        """Yield every id in display order, without the null member."""
 
     def has(self, member: str) -> bool:
         """Tell whether there is such an id; `(unassigned)` always is one."""
@@ -43,41 +43,41 @@ class MemberSet(Protocol):
         """Return the name shown for an id."""
 
     def code(self, member: str) -> str | None:
-        """Return the code that an id is known by outside these books."""
+        """Return the code of an id in other systems."""
 
     def leaves(self, member: str) -> Leaves:
-        """Return the leaf codes an id stands for, each with its weight."""
+        """Return the leaf codes of an id, each with its weight."""
 
     def below(self, member: str) -> frozenset[int]:
-        """Return every leaf code below an id, whatever its weight: what a permission by this id selects."""
+        """Return every leaf code below an id, whatever its weight. A permission by the id selects these."""
 
     def each_below(self, member: str) -> Iterator[int]:
-        """Yield the same one by one, for whoever may stop early."""
+        """Yield the same codes one by one, so that a caller can stop early."""
 
     def among(self, codes: AbstractSet[int]) -> Iterator[str]:
         """Yield the ids that have some of these leaf codes below them, in display order."""
 
     def unassigned(self) -> frozenset[int]:
-        """Return the leaf codes that no id but `(unassigned)` stands for."""
+        """Return the leaf codes that only `(unassigned)` holds."""
 
     def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
-        """Return the ids that a breakdown shows, in order, under the ids of a filter (none: no filter)."""
+        """Return the ids that a breakdown shows, in order, below the ids of a filter, if any."""
 
     def top(self) -> Leaves | None:
-        """Return what each leaf weighs in the total of a breakdown; None: every leaf 1."""
+        """Return the weight of each leaf in the total of a breakdown; None if every leaf weighs 1."""
 
     def path(self, member: str) -> tuple[str, ...]:
         """Return the ids from the top down to an id's parent."""
 
     def posting_leaf(self, member: str) -> str | None:
-        """Return the leaf member that a node above others takes its code from, and its name if it has none itself."""
+        """Return the posting leaf of a node with children. The node takes its code, and if need be its name, from it."""
 
     def bare_label(self, member: str) -> str:
-        """Return the name of an id that takes nothing from a leaf."""
+        """Return the name of an id without that of its posting leaf."""
 
 
 class FlatMembers(ABC):
-    """What member sets without levels have in common: every leaf counts once, and nothing lies above an id."""
+    """The base of member sets without levels: every leaf weighs 1, and no id has a parent."""
 
     @abstractmethod
     def ids(self) -> Iterator[str]:
@@ -227,7 +227,7 @@ def every_leaf(_: int) -> bool:
 def joined_leaves(
     members: MemberSet, ids: Iterable[str], counts: Callable[[int], bool] = every_leaf
 ) -> Mapping[int, Exact]:
-    """Return the leaves of several ids, each once; refuse a leaf that counts where it would with two weights."""
+    """Return the leaves of several ids, each once; AmbiguousWeight if a leaf that `counts` has two weights."""
     ids = list(ids)
     if len(ids) == 1:
         return members.leaves(ids[0])
