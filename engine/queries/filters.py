@@ -1,4 +1,4 @@
-"""Filters resolved: members to leaves, periods to runs of the range."""
+"""Filters of a request, resolved: members to leaves, periods to parts of the range."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from engine.queries.values import Filter
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What the filters of a request mean, and what was left out of them."""
+    """The resolved filters of a request, and notes on unknown members."""
 
     by_member: tuple[Filter, ...]
     by_time: Mapping[str, tuple[str, ...]]  # time dimension -> period codes
@@ -26,9 +26,9 @@ class Filters:
 def resolve_filters(
     asked: Mapping[str, str | tuple[str, ...]], reader: Reader, domains: Sequence[Domain], *, inspecting: bool = False
 ) -> Filters:
-    """Return the filters of a request; members that are not there match nothing and are noted.
+    """Return the filters of a request. Unknown members match nothing and become notes.
 
-    Inspection filters by axes, too, and by `(all)` of a dimension that the rows lack: that keeps every row.
+    An inspection can also filter by axes, and by `(all)` of a dimension that the rows lack, which keeps every row.
     """
     by_member, by_time, notes = [], {}, []
     for key, ids in asked.items():
@@ -59,7 +59,7 @@ def resolve_filters(
 def usable_dimension(
     key: str, reader: Reader, domains: Sequence[Domain], *, field: str, breaking_down: bool
 ) -> Dimension:
-    """Return a dimension that some of the domains have; refuse one that is not there, or that none has."""
+    """Return a dimension; UnknownName if it is unknown, DimensionUnavailable if no domain can use it."""
     dimension = reader.dimensions.get(key)
     if dimension is None:
         visible = [name for name, known in reader.dimensions.items() if breaking_down or not known.axis_only]
@@ -101,7 +101,7 @@ def keys_of(reader: Reader, domains: Iterable[Domain], *, breaking_down: bool) -
 def select_periods(
     asked: PeriodRange, by_time: Mapping[str, tuple[str, ...]], calendar: Calendar
 ) -> tuple[PeriodRange, ...]:
-    """Return the runs of the range's periods that lie inside every filter on time."""
+    """Return the parts of a range that lie inside every filter on time, as ranges of adjacent periods."""
     if not by_time:
         return (asked,)
     kept = [
@@ -121,12 +121,12 @@ def select_periods(
 
 
 def inside(period: Period, other: Period) -> bool:
-    """Tell whether one period's days all lie in another's."""
+    """Tell whether a period lies inside another."""
     return other.first <= period.first and period.last <= other.last
 
 
 def named_periods(codes: Iterable[str], key: str, asked: PeriodRange, calendar: Calendar) -> list[Period]:
-    """Return the periods a filter on time names; refuse finer ones than the range is made of."""
+    """Return the periods of a filter on time; BadPeriod if one is finer than the grain of the range."""
     periods = [calendar.parse(code, f"filters.{key}") for code in codes]
     for period in periods:
         if period.grain.fineness < asked.grain.fineness:

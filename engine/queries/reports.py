@@ -1,7 +1,7 @@
-"""From requests to queries: every name held against what the reader may see.
+"""Turns requests for reports into queries; every name is resolved among those visible to the reader.
 
-A dimension, metric or statement that is not there is refused with the names that are. A scenario or member that is
-not there is left out with a note, because an answer about the others still stands.
+An unknown dimension, metric or statement raises UnknownName with the valid names. An unknown scenario or member is left
+out with a note, because the answer about the others still stands.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ EXAMPLE = [
 
 
 def statement_query(asked: StatementRequest, reader: Reader) -> StatementQuery:
-    """Return what a request for a statement means."""
+    """Return the query of a statement request."""
     statement = resolve_statement(asked.statement, reader)
     needed = frozenset().union(*(reader.domains_of_line(line, statement) for line in statement.lines))
     domains = [domain for key, domain in reader.domains.items() if key in needed]
@@ -36,14 +36,14 @@ def statement_query(asked: StatementRequest, reader: Reader) -> StatementQuery:
 
 
 def metric_query(asked: MetricRequest, reader: Reader) -> MetricQuery:
-    """Return what a request for metrics means."""
+    """Return the query of a metric request."""
     metrics = resolve_metrics(asked.metrics, reader)
     domain = reader.domains[metrics[0].domain]
     return MetricQuery(metrics, resolve_query(asked, reader, [domain]))
 
 
 def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain]) -> Query:
-    """Return the parts that every query has, of figures that some domains hold."""
+    """Return the query that statements and metrics share; BadArguments for a wrong scale or number of decimals."""
     if asked.scale not in SCALES:
         raise BadArguments(
             f"scale {asked.scale} is none of 0 (units), 3 (thousands), 6 (millions), 9 (billions).",
@@ -77,7 +77,7 @@ def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain
 
 
 def resolve_statement(key: str | None, reader: Reader) -> Statement:
-    """Return the statement asked for; the instance's default, then pnl, where none is."""
+    """Return the requested statement, else the default of the instance, else pnl."""
     visible = reader.statements
     wanted = key or next((name for name in (reader.catalogue.default.statement, FALLBACK) if name in visible), None)
     if wanted is None:
@@ -90,7 +90,10 @@ def resolve_statement(key: str | None, reader: Reader) -> Statement:
 
 
 def resolve_metrics(keys: Sequence[str], reader: Reader) -> tuple[Metric, ...]:
-    """Return the metrics asked for; refuse none, one twice, unknown ones, and those of several domains."""
+    """Return the requested metrics.
+
+    Raises BadArguments for none or a duplicate, UnknownName for an unknown one, MixedDomains for several domains.
+    """
     visible = reader.metrics
     if not keys:
         raise BadArguments("Name at least one metric; list_kpis lists them.", field="metrics", got=[], valid=visible)
@@ -116,7 +119,7 @@ def resolve_metrics(keys: Sequence[str], reader: Reader) -> tuple[Metric, ...]:
 def resolve_columns(
     asked: Sequence[ColumnRequest] | None, reader: Reader
 ) -> tuple[tuple[ScenarioColumn, ...], list[Note]]:
-    """Return the columns asked for, or the default ones; note the scenarios that are not there."""
+    """Return the requested or default columns, and a note for each unknown scenario."""
     if asked is None:
         defaults = reader.catalogue.default.scenarios
         meant = [(resolve(key, reader.scenarios), alias or key) for key, alias in defaults]
@@ -149,7 +152,7 @@ def resolve_columns(
 
 
 def refuse_endless_blends(columns: Sequence[ScenarioColumn], domains: Sequence[Domain]) -> None:
-    """Refuse blends whose first scenario does not say how far it is closed."""
+    """Raise BadArguments for a blend whose first scenario has no last closed day."""
     for side in (side for column in columns for side in column.reference.sides if len(side.terms) > 1):
         for domain in domains:
             if side.boundary(domain.key) is None:
@@ -164,13 +167,16 @@ def refuse_endless_blends(columns: Sequence[ScenarioColumn], domains: Sequence[D
 
 
 def resolve_breakdown(keys: Sequence[str], reader: Reader, domains: Sequence[Domain]) -> tuple[Dimension, ...]:
-    """Return the dimensions to break down by; refuse one twice, unknown ones, and those that no domain has."""
+    """Return the dimensions of the breakdown.
+
+    Raises BadArguments for a duplicate, UnknownName for an unknown one, DimensionUnavailable if no domain has it.
+    """
     refuse_twice(keys, "dimensions")
     return tuple(usable_dimension(key, reader, domains, field="dimensions", breaking_down=True) for key in keys)
 
 
 def refuse_twice(names: Sequence[str], field: str) -> None:
-    """Refuse a list that names something twice."""
+    """Raise BadArguments if a list names something twice."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         rest = "; two columns need two aliases" if field == "scenarios" else ""

@@ -1,4 +1,4 @@
-"""Rows asked for: the filters, the view and the figure whose rows they are."""
+"""Turns requests for rows into row queries: the filters, the scenario and the figure to inspect."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,10 +26,11 @@ class LineReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowQuery:
-    """Rows of one scenario of one domain.
+    """A query for rows of one scenario of one domain.
 
-    `side` is the view whose figure the rows make, `part` the place of the scenario among its parts, `compared` the
-    scenarios it is compared with; `side` None: a scenario that is not there. `period` None: rows of any day or none.
+    `side` is the side whose figure the rows make; None means an unknown scenario. `term_index` is the position of the
+    scenario in the side, `compared` holds the scenarios that it is compared with. `period` None reads all days and
+    undated rows.
     """
 
     domain: Domain
@@ -50,7 +51,7 @@ class RowQuery:
 
 
 def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
-    """Return what a request for rows means; at most `cap` rows are ever shown."""
+    """Return the query of a request for rows; it shows at most `cap` rows."""
     domain = resolve_source(asked.source_key, reader)
     limit, notes = resolve_limit(asked.limit, cap)
     special = {key: one(key, asked.filters[key]) for key in INSPECTION_KEYS[:2] if key in asked.filters}
@@ -87,7 +88,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
 
 
 def take_undated(filters: dict[str, str | tuple[str, ...]], figure: str | None, reader: Reader) -> bool:
-    """Take the filter for rows without a date out of some filters, and tell whether it was there."""
+    """Remove the filter for undated rows from `filters`; tell whether it was there."""
     of_time = [key for key, dimension in reader.dimensions.items() if dimension.grain]
     undated = [key for key in of_time if filters.get(key) in (UNASSIGNED, (UNASSIGNED,))]
     if undated and figure is not None:
@@ -102,7 +103,7 @@ def take_undated(filters: dict[str, str | tuple[str, ...]], figure: str | None, 
 
 
 def resolve_source(key: str, reader: Reader) -> Domain:
-    """Return the domain whose rows may be inspected; refuse one that is not there or not enabled."""
+    """Return the domain of an inspection source; UnknownName if it is unknown or not enabled."""
     sources = inspection_sources(reader)
     if key not in sources:
         hint = "list_inspection_sources lists them."
@@ -111,12 +112,12 @@ def resolve_source(key: str, reader: Reader) -> Domain:
 
 
 def inspection_sources(reader: Reader) -> Mapping[str, Domain]:
-    """Return the domains whose rows a reader may inspect."""
+    """Return the domains that a reader can inspect."""
     return {key: domain for key, domain in reader.domains.items() if domain.inspect_enabled}
 
 
 def resolve_limit(asked: int | None, cap: int) -> tuple[int, list[Note]]:
-    """Return how many rows to show at most."""
+    """Return the most rows to show, and a note if the request asked for more; BadArguments below 1."""
     if asked is not None and asked < 1:
         raise BadArguments(f"limit {asked} is below 1.", field="limit", got=asked)
     if asked is not None and asked > cap:
@@ -125,7 +126,7 @@ def resolve_limit(asked: int | None, cap: int) -> tuple[int, list[Note]]:
 
 
 def one(key: str, ids: str | Sequence[str]) -> str:
-    """Return the only value of a filter that takes one."""
+    """Return the value of a filter that takes exactly one; BadArguments otherwise."""
     values = [ids] if isinstance(ids, str) else list(ids)
     if len(values) != 1:
         raise BadArguments(
@@ -135,7 +136,10 @@ def one(key: str, ids: str | Sequence[str]) -> str:
 
 
 def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side | None, int]:
-    """Return the view that rows are read for and the place of their scenario in it; None of one that is not there."""
+    """Return the side to inspect and the position of the scenario in it; None for an unknown scenario.
+
+    Raises BadArguments if the scenario is a shifted view, blend or variance, or is not part of `view`.
+    """
     asked = resolve_side(scenario, reader.scenarios)
     if asked is not None and (asked.shifts or len(asked.terms) > 1):
         raise BadArguments(
@@ -168,7 +172,7 @@ def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side 
 
 
 def resolve_period(asked: RowsRequest, reader: Reader, domain: Domain) -> PeriodRange | None:
-    """Return the range asked for, as in reporting calls; None where none is and the books have no default."""
+    """Return the requested or default range, or None if there is neither."""
     default = reader.catalogue.default
     if asked.period_start or asked.period_end or default.period_start:
         return resolve_range(asked, reader.catalogue, [domain])
@@ -176,7 +180,7 @@ def resolve_period(asked: RowsRequest, reader: Reader, domain: Domain) -> Period
 
 
 def resolve_figure(name: str, reader: Reader) -> Metric | LineReference:
-    """Return the metric, or the line of a statement, that a name means."""
+    """Return the metric or statement line of a name; UnknownName if there is none."""
     first, dot, rest = name.partition(".")
     metric = reader.metrics.get(rest if dot else name)
     if metric is not None and (not dot or metric.domain == first):
@@ -195,7 +199,7 @@ def shown_columns(domain: Domain) -> tuple[str, ...]:
 
 
 def resolve_shown(asked: Sequence[str] | None, domain: Domain) -> tuple[str, ...]:
-    """Return the columns to show; refuse those that the source does not."""
+    """Return the columns to show; ColumnUnavailable for an empty list or a column that the source does not show."""
     valid = shown_columns(domain)
     if asked is None:
         return valid

@@ -1,4 +1,4 @@
-"""Queries as values, with ranges and breakdowns of time resolved."""
+"""Queries as values, and the ranges and breakdowns by time that they hold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,10 @@ from engine.model.notes import Note
 from engine.model.requests import ReportRequest, RowsRequest
 from engine.model.scenarios import Reference
 
-# Queries as values: what is meant by a request.
-
 
 @dataclass(frozen=True, slots=True)
 class ScenarioColumn:
-    """A scenario to show and its heading."""
+    """A column of a query: a scenario reference and its heading."""
 
     reference: Reference
     heading: str
@@ -24,11 +22,11 @@ class ScenarioColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Members of one dimension to keep to: their leaves, each with its weight."""
+    """A filter by members of one dimension, with the weights of their leaves."""
 
     dimension: Dimension
     asked: tuple[str, ...]
-    members: tuple[str, ...]  # of those asked for, the ones that may be seen
+    members: tuple[str, ...]  # the visible ones of those asked for
     leaves: Mapping[int, Exact]
 
 
@@ -42,11 +40,11 @@ class TimeAxis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What statements and metrics have in common.
+    """The part of a query that statements and metrics share.
 
-    `selected` are the runs of whole periods that are read: the range itself, or what a filter on time leaves of it.
-    `by_time` are those filters as they were asked, time dimension to period codes. `breakdown` are the dimensions in
-    the order asked; `time` is the one of them that is periods.
+    `selected` holds the ranges to read: the requested range, or the parts of it that filters on time keep. `by_time`
+    holds these filters as sent, time dimension to period codes. `breakdown` holds the dimensions in the order asked;
+    `time` is the one that breaks down by periods.
     """
 
     domains: tuple[Domain, ...]
@@ -78,14 +76,14 @@ class MetricQuery:
     query: Query
 
 
-# Ranges and breakdowns of time resolved.
-
-
 MOST_PERIODS = 4000
 
 
 def resolve_range(asked: ReportRequest | RowsRequest, catalogue: Catalogue, domains: Sequence[Domain]) -> PeriodRange:
-    """Return the range asked for, the other bound where one is given, the instance's default where none is."""
+    """Return the requested range; one bound alone means that one period, no bound the default of the instance.
+
+    Raises BadPeriod if there is no default, GrainUnavailable if no domain can answer at the grain.
+    """
     start, end = asked.period_start or asked.period_end, asked.period_end or asked.period_start
     if start is None or end is None:
         start, end = catalogue.default.period_start, catalogue.default.period_end
@@ -114,7 +112,11 @@ def resolve_time_axis(
     selected: Sequence[PeriodRange],
     domains: Sequence[Domain],
 ) -> TimeAxis | None:
-    """Return the breakdown by periods; refuse grains that the data lacks or that do not nest in the range."""
+    """Return the breakdown by periods, or None.
+
+    Raises GrainUnavailable if no domain has the grain, DimensionUnavailable if its periods do not fit the range, and
+    BadArguments for two breakdowns by time or for too many periods.
+    """
     of_time = [dimension for dimension in dimensions if dimension.grain]
     if not of_time:
         return None

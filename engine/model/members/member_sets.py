@@ -70,7 +70,7 @@ class MemberSet(Protocol):
         """Return the ids from the top down to an id's parent."""
 
     def posting_leaf(self, member: str) -> str | None:
-        """Return the posting leaf of a node with children. The node takes its code, and if need be its name, from it."""
+        """Return the posting leaf of a node with children. It gives the node its code, and its name if needed."""
 
     def bare_label(self, member: str) -> str:
         """Return the name of an id without that of its posting leaf."""

@@ -12,26 +12,24 @@ from engine.model.exact import ONE, Exact
 from engine.model.members.member_sets import LeafMembers, Leaves, Visible
 from engine.model.scope import ALL, OWN, UNASSIGNED
 
-# The trees of ragged dimensions: nodes above leaves, with a weight on every edge.
-
 
 class HierarchyFault(ValueError):
-    """A tree that cannot hold, found when it is loaded: a cycle, or a leaf of two weights."""
+    """An invalid hierarchy: a cycle, or a leaf with two weights. The loader reports it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node of a tree: its children in order with their weights, and the leaf that posts on it, if any."""
+    """One node of a hierarchy: its ordered children with weights, and its posting leaf, if any."""
 
     node: str
-    name: str | None  # None: that of its leaf
+    name: str | None  # None: the name of its posting leaf
     children: tuple[tuple[str, Exact], ...]
     posting_leaf: int | None
 
 
 @dataclass(frozen=True)
 class RaggedNodes:
-    """The nodes of a tree (or of several trees sharing leaves) above a leaf dimension."""
+    """The nodes of one or several trees above a leaf dimension."""
 
     dimension: str
     of: LeafMembers
@@ -50,13 +48,13 @@ class RaggedNodes:
 
     @cached_property
     def is_simple(self) -> bool:
-        """Whether a single path leads from the top to every node, and a single node to every leaf."""
+        """Whether every node has one parent and every leaf one node."""
         reached = [*self.roots, *(edge for node in self.nodes.values() for edge in node.children)]
         owns = [node.posting_leaf for node in self.nodes.values() if node.posting_leaf is not None]
         return len({node for node, _ in reached}) == len(reached) and len(set(owns)) == len(owns)
 
     def ids(self) -> Iterator[str]:
-        """Yield the nodes from the top down; where one has children and postings, these stand right below it."""
+        """Yield the nodes from the top down. If a node has children, its own postings follow it."""
         return iter(self._ids)
 
     @cached_property
@@ -69,7 +67,7 @@ class RaggedNodes:
         return ids
 
     def has(self, member: str) -> bool:
-        """Tell whether a node has this id; `NODE/(own)` is one where the node has postings of its own."""
+        """Tell whether a node has this id; `NODE/(own)` exists if the node has a posting leaf."""
         node = self.nodes.get(member.removesuffix(OWN))
         return member in (UNASSIGNED, ALL) or (
             node is not None and (not member.endswith(OWN) or node.posting_leaf is not None)
@@ -88,7 +86,7 @@ class RaggedNodes:
         return self.nodes[member].name or member
 
     def posting_leaf(self, member: str) -> str | None:
-        """Return the leaf that posts on a node with others below it; it may be hidden while the node is seen."""
+        """Return the posting leaf of a node with children; it can be hidden although the node is visible."""
         node = self.nodes.get(member)
         return (
             None
@@ -97,13 +95,13 @@ class RaggedNodes:
         )
 
     def code(self, member: str) -> str | None:
-        """Return the code of the leaf that posts on a node."""
+        """Return the code of the posting leaf of a node."""
         node = self.nodes.get(member.removesuffix(OWN))
         known = self.of.business_codes
         return known[node.posting_leaf] if known and node is not None and node.posting_leaf is not None else None
 
     def leaves(self, member: str) -> Leaves:
-        """Return the leaves below a node and its own, with the product of the edges below the node."""
+        """Return the leaves below a node and its posting leaf, each with the product of the weights on its path."""
         if member == UNASSIGNED:
             return self.unplaced
         if member == ALL:
@@ -123,7 +121,7 @@ class RaggedNodes:
         return {} if leaf is None else {leaf: ONE}
 
     def _multiplied(self, top: str) -> Leaves:
-        """Multiply down a simple tree."""
+        """Return the leaves below a node of a simple tree, multiplying weights on the way down."""
         weights: dict[int, Exact] = {}
         ahead = [(top, ONE)]
         while ahead:
@@ -179,7 +177,7 @@ class RaggedNodes:
                 ahead.extend(child for child, _ in self.nodes[key].children[::-1])
 
     def _upward(self, tops: Iterable[str]) -> Iterator[str]:
-        """Yield some nodes and all below them, each once, children before their parents; refuse a circle."""
+        """Yield some nodes and all below them, each once, children before parents; HierarchyFault for a cycle."""
         done: set[str] = set()
         path: dict[str, Iterator[str]] = {"": iter(tops)}
         while path:
@@ -198,11 +196,11 @@ class RaggedNodes:
                 path[key] = iter([child for child, _ in self.nodes[key].children])
 
     def unassigned(self) -> frozenset[int]:
-        """Return the leaves that no node holds."""
+        """Return the leaves without a node."""
         return frozenset(self.leaves(UNASSIGNED))
 
     def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
-        """Return one level below a single filtered node or a single root; else the filtered nodes or the roots."""
+        """Return the level below a single filtered node or single root; else the filtered nodes or the roots."""
         filtered = [member for member in dict.fromkeys(under) if member != ALL]
         if len(filtered) == 1:
             return self.children(filtered[0], visible) or filtered
@@ -212,13 +210,13 @@ class RaggedNodes:
         return [*((self.children(roots[0], visible) or roots) if len(roots) == 1 else roots), UNASSIGNED]
 
     def children(self, member: str, visible: Visible) -> list[str]:
-        """Return the visible children of a node, its own postings first; none where nothing lies below."""
+        """Return the visible children of a node, its own postings first."""
         node = self.nodes.get(member)
         below = [child for child, _ in node.children if visible(child)] if node else []
         return [own, *below] if below and visible(own := member + OWN) else below
 
     def top(self) -> Leaves:
-        """Return each leaf's weight up to the top, the edges of the roots included; unplaced leaves count once."""
+        """Return the weight of each leaf in the total, weights of the roots included; unassigned leaves weigh 1."""
         return self._top
 
     @cached_property
@@ -227,7 +225,7 @@ class RaggedNodes:
         return {**trees, **self.unplaced}
 
     def path(self, member: str) -> tuple[str, ...]:
-        """Return the nodes above, by the first parent of each."""
+        """Return the ancestors of a node from the top, by the first parent of each."""
         above = member.removesuffix(OWN) if member.endswith(OWN) else self.parents.get(member)
         nodes = []
         while above is not None:
@@ -246,16 +244,16 @@ class RaggedNodes:
 
     @cached_property
     def placed(self) -> frozenset[int]:
-        """The leaves that some node holds, whatever their weight."""
+        """The leaves that have a node, whatever their weight."""
         return frozenset(node.posting_leaf for node in self.nodes.values() if node.posting_leaf is not None)
 
     @cached_property
     def unplaced(self) -> Leaves:
-        """The leaves that no node holds."""
+        """The leaves without a node, each with weight 1."""
         return {code: ONE for code in range(len(self.of.member_ids)) if code not in self.placed}
 
     def check(self) -> None:
-        """Raise HierarchyFault where nodes go round in a circle or a leaf reaches a node with two weights."""
+        """Raise HierarchyFault for a cycle, or if a leaf reaches a node by two paths with different weights."""
         for _ in self._upward(self.nodes):
             pass
         if not self.is_simple:
@@ -335,7 +333,7 @@ def edges(table: pl.DataFrame) -> Iterator[Edge]:
 
 
 def ragged_nodes(dimension: str, of: LeafMembers, table: pl.DataFrame, *, adds_paths: bool) -> RaggedNodes:
-    """Return the tree of a node table; HierarchyFault where it cannot hold."""
+    """Return the hierarchy of a node table; HierarchyFault if it is invalid."""
     rows = sorted(edges(table), key=lambda edge: edge.sort)
     described = {edge.node: edge for edge in rows}
     children: dict[str, dict[str, Exact]] = defaultdict(dict)
