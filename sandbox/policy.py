@@ -112,7 +112,7 @@ def load_name(name: str) -> ast.Name:
 
 
 def compile_script(code: str) -> CodeType:
-    """Compile a script; Refused says by line what the language does not have."""
+    """Compile a script; UnsupportedFeature names each line that the language does not allow."""
     try:
         tree = ast.parse(code, FILE)
     except SyntaxError as fault:

@@ -1,7 +1,7 @@
 """The pool: so many jobs at once, each in a process of its own that is jailed, watched and never used again.
 
 with Pool(places=2) as pool:
-    pool.run(Job(code="result = df.head(5)", frames=(stream,)))     # an Outcome; Busy where no place is free
+    pool.run(Job(code="result = df.head(5)", frames=(stream,)))     # a JobResult; PoolBusy if every slot is in use
 """
 
 import sys
@@ -54,7 +54,7 @@ class Pool:
         return None
 
     def run(self, job: Job, stop: Callable[[], None] = lambda: None) -> JobResult:
-        """Run a job to its end, or until `stop` raises; Busy at once where every place is taken."""
+        """Run a job to its end, or until `stop` raises; PoolBusy immediately if every slot is in use."""
         refused = check_job_size(job)
         if refused is not None:
             return JobResult(failure=refused)

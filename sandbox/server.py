@@ -100,7 +100,7 @@ class ForkServer:
     """A fork server that is running."""
 
     def __init__(self, module: str) -> None:
-        """Start it; Lost where it does not come up."""
+        """Start it; ForkServerLost if it does not come up."""
         self._sending = Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.process = spawn(module, theirs)
@@ -129,7 +129,7 @@ class ForkServer:
         self.process.wait()
 
     def ask(self, job: Job, probe: str = "", stop: Callable[[], None] = lambda: None) -> ChildExit:
-        """Run one job to its end, or until `stop` raises; Lost where the fork server ends first."""
+        """Run one job to its end, or until `stop` raises; ForkServerLost if the fork server ends first."""
         with ExitStack() as held:
             done, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             held.callback(done.close)
@@ -164,7 +164,7 @@ class ChildMonitor:
         self._poll.register(reading, select.POLLIN)
 
     def until(self, deadline: float, stop: Callable[[], None]) -> ChildExit:
-        """Return how the child ended, killed where it is late or loud; Lost where nobody tells.
+        """Return how the child ended, killed where it is late or loud; ForkServerLost if nobody tells.
 
         Where `stop` raises, nobody wants the answer: close() ends the child.
         """
@@ -220,7 +220,7 @@ class ChildMonitor:
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
     def close(self) -> None:
-        """Leave no child behind; Lost where nobody tells of its end."""
+        """Leave no child behind; ForkServerLost if nobody tells of its end."""
         try:
             if not self._over:
                 self._kill()

@@ -95,7 +95,7 @@ class Volume:
 
     @contextmanager
     def arriving(self, file_id: str, size: int) -> Iterator[IncomingFile]:
-        """Let a file of about some size arrive, and no other under its id until the block ends; Taken, StoreDown."""
+        """Receive a file of about `size` bytes, alone under its id; UploadInProgress if another does, StoreDown."""
         self.hold_room(size)
         staged = self._beside(file_id, STAGED)
         with self._alone(file_id):
@@ -109,7 +109,7 @@ class Volume:
 
     @contextmanager
     def _alone(self, file_id: str) -> Iterator[None]:
-        """Keep others from a file while the block runs; Taken where one of them does, StoreDown."""
+        """Lock a file while the block runs; UploadInProgress if it is locked already, StoreDown."""
         path = self._beside(file_id, LOCK)
         with ExitStack() as held:
             with store_errors():
