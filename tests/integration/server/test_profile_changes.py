@@ -18,7 +18,6 @@ from engine.instance.profiles import profiles_document, profiles_of
 from engine.instance.read import Instance, read_instance
 from engine.model.errors import Refusal, Unavailable
 from engine.model.profiles import Profiles
-from scripts.settings_table import PAGE
 from server.base.interfaces import Principal, StoreDown
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
@@ -28,7 +27,7 @@ from server.stores.postgres import Database
 from server.stores.profiles import FileProfiles, PostgresProfiles
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
-from tests.support.books import load_instance
+from tests.support.books import ROOT, load_instance
 from tests.support.demo import DEMO
 from tests.support.holding import keeping_in
 from tests.support.issuing import issuing
@@ -446,7 +445,8 @@ def test_a_database_that_dies_serves_what_is_known_for_a_minute(tmp_path: Path, 
 
 def statements() -> list[str]:
     """Return the SQL of the page for operators, block by block."""
-    section = PAGE.read_text(encoding="utf-8").partition("## Who sees what\n")[2].partition("\n## ")[0]
+    page = ROOT / "docs" / "operations" / "security.md"
+    section = page.read_text(encoding="utf-8").partition("## Who sees what\n")[2].partition("\n## ")[0]
     return re.findall(r"```sql\n(.+?)```", section, re.DOTALL)
 
 
