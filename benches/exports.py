@@ -6,7 +6,8 @@ others have a Polars frame and write it bare.
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,25 +15,31 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
-from time import perf_counter
+from threading import Event, Thread
+from time import perf_counter, sleep
 
 import polars as pl
 import xlsxwriter
 
 from benches.books import demo_books
-from benches.timing import Work, in_turns, peak_of, report
+from benches.timing import Work, in_turns, memory, peak_of, report
 from engine.door import open_books
 from engine.model.exact import Exact
 from engine.present.exports.about import Made
 from engine.present.exports.document import write_document
 from engine.present.exports.workbook import write_workbook
+from engine.report.admission import Snapshot
 from engine.report.inspection import Inspection, RowColumn, Stop
 from engine.report.report import Report
+from engine.report.snapshots import keep
+from server.caller.exporter import Exporter, ExportJob
 
 SMALL = 150_000  # rows of the general ledger
 COLUMNS = 20
 FEW, MANY = 10_000, (100_000, 500_000)  # rows
 ROUNDS = 5
+REPORTS = 200
+STARTED = 10.0  # seconds until exports are at work
 FILE = "made"
 RUST = "rustpy_xlsxwriter"  # no part of the installation: pip install rustpy-xlsxwriter
 Write = Callable[[Inspection | Report, Made, Path, Stop], None]
@@ -97,12 +104,12 @@ def in_rust(rows: Inspection, folder: str) -> Work:
     return partial(import_module(RUST).write_worksheet, rows.frame, str(Path(folder) / f"{FILE}.xlsx"))
 
 
-XLSX, JSON = "rows to xlsx", "rows to json"
+XLSX, JSON, BARE = "rows to xlsx", "rows to json", "xlsxwriter, constant memory"
 WRITERS: dict[str, Callable[[Inspection, str], Work]] = {
     XLSX: partial(ours, write_workbook),
     JSON: partial(ours, write_document),
     "polars write_excel": polars_frame,
-    "xlsxwriter, constant memory": xlsxwriter_rows,
+    BARE: xlsxwriter_rows,
     **({RUST: in_rust} if find_spec(RUST) else {}),
 }
 
@@ -115,12 +122,82 @@ def main(_: int) -> None:
         works = {name: writer(rows, folder) for name, writer in WRITERS.items()}
         works["report to xlsx"] = ours(write_workbook, sheet, folder)
         works["report to json"] = ours(write_document, sheet, folder)
-        report(in_turns(works, ROUNDS), XLSX)
-        print("in a process of its own each: seconds, and MB by which memory grew over that with the rows made")
+        report(in_turns(works, ROUNDS), BARE)
+        print("as the server makes them, in its process for exports: seconds, and MB of that process at its peak")
         for count in MANY:
-            for name in (XLSX, JSON, *([RUST] if RUST in WRITERS else [])):
-                before, peak = peak_of(partial(prepared, name, count, folder), 1)
+            job = job_of(rows_of(count), folder)
+            for form in ("xlsx", "json"):
+                begun, peak = perf_counter(), exported(replace(job, form=form))
+                print(f"rows to {form:34} {count:9,} rows {perf_counter() - begun:8.1f} s {peak:8,} MB")
+            if RUST in WRITERS:
+                before, peak = peak_of(partial(prepared, RUST, count, folder), 1)
                 print(f"    grew by {peak - before:,} MB")
+        beside_exports(job, folder)
+
+
+def job_of(rows: Inspection, folder: str) -> ExportJob:
+    """Return the job of rows as the server has them: a snapshot."""
+    return ExportJob(
+        snapshot=Snapshot(keep(rows), rows.source, rows.permission, ()),
+        form="xlsx",
+        made=Made(at=datetime.now(UTC), subject="bench"),
+        target=Path(folder) / FILE,
+    )
+
+
+def exported(job: ExportJob) -> int:
+    """Do a job in a process of its own and return how many MB that had at its peak."""
+    peaks = [0]
+
+    def look() -> None:
+        with suppress(OSError, StopIteration):  # it is not there yet, or gone
+            peaks.extend(memory("VmHWM", pid) for pid in children())
+
+    with closing(Exporter()) as exporter:
+        exporter.export(job, look)
+    return max(peaks)
+
+
+def children() -> Iterator[int]:
+    """Yield the ids of the processes that this one started."""
+    for task in Path("/proc/self/task").iterdir():
+        yield from map(int, (task / "children").read_text(encoding="ascii").split())
+
+
+def beside_exports(job: ExportJob, folder: str) -> None:
+    """Time a report alone, and beside four exports as two workers run them."""
+    books = demo_books(SMALL)
+    door = open_books(books.instance, state=books.state)
+    asked = partial(door.statement, "pnl", scenarios={"A": "actual", "B": "budget"}, period="2026-01")
+    works = {"a report, alone": asked}
+    found = in_turns(works, REPORTS)
+    ends = Event()
+    with ExitStack() as ending:
+        workers = [ending.enter_context(closing(Exporter())) for _ in range(2)]
+        threads = [
+            Thread(target=export_until, args=(workers[at % 2], job, Path(folder) / f"{at}", ends)) for at in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        sleep(STARTED)
+        found |= in_turns({"a report, beside four exports": asked}, REPORTS)
+        ends.set()
+        for thread in threads:
+            thread.join()
+    report(found, "a report, alone")
+
+
+def export_until(exporter: Exporter, job: ExportJob, folder: Path, ends: Event) -> None:
+    """Export again and again until told to end."""
+
+    def look() -> None:
+        if ends.is_set():
+            raise InterruptedError
+
+    folder.mkdir()
+    with suppress(InterruptedError):
+        while True:
+            exporter.export(replace(job, target=folder / FILE), look)
 
 
 def prepared(name: str, count: int, folder: str) -> Work:

@@ -63,9 +63,9 @@ def measure_peak(
     answers.put((before, memory("VmHWM")))
 
 
-def memory(kind: str) -> int:
-    """Return one of the memory figures that the kernel keeps of this process, in MB."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+def memory(kind: str, process: int | str = "self") -> int:
+    """Return one of the memory figures that the kernel keeps of a process, this one or another, in MB."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
     line = next(line for line in lines if line.startswith(kind))
     return int(line.split()[1]) // 1024
 
