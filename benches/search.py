@@ -19,7 +19,7 @@ from benches.books import Books
 from benches.customers import customer_books
 from benches.timing import Times, Work, in_turns, memory
 from engine.books.books import Shelf
-from engine.books.search import Found, search
+from engine.books.search import SearchResult, search
 from engine.books.search_index import fold
 from engine.door import STORE, Door
 from engine.instance.read import read_instance
@@ -72,7 +72,7 @@ def doors_of(books: Books) -> dict[str, Door]:
     return {key: Door(shelf, instance.profiles.by_key.get(key, EVERYONE)) for key in PROFILES}
 
 
-def found(doors: Mapping[str, Door], query: str | None, profile: str) -> Found:
+def found(doors: Mapping[str, Door], query: str | None, profile: str) -> SearchResult:
     """Ask the engine, through a reader made for the call."""
     return search(SearchRequest(query=query), doors[profile].reader)
 

@@ -44,7 +44,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """What a search returns."""
 
     records: tuple[Hit, ...]
@@ -63,14 +63,14 @@ class Limits:
     notes: tuple[Note, ...] = ()
 
 
-def search(asked: SearchRequest, reader: Reader) -> Found:
+def search(asked: SearchRequest, reader: Reader) -> SearchResult:
     """Return the members and nodes that match, each kind up to its limit."""
     dimensions = searched(asked.dimension, reader)
     query = folded(asked.query)
     limits = limits_of(asked.limit, listing=not query)
     index = index_of(reader)
     best = matching(query, index, limits, asked.dimension, reader)
-    return Found(
+    return SearchResult(
         records=tuple(hit(row, rank, index, reader) for rank, row in best.records[: limits.records]),
         hierarchy_nodes=tuple(hit(row, rank, index, reader) for rank, row in best.nodes[: limits.nodes]),
         more_records=len(best.records) > limits.records,

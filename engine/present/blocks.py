@@ -5,11 +5,11 @@ from typing import Any
 from engine.model.catalogue import Favourable
 from engine.model.exact import Exact
 from engine.present.answers.budget import NOT_KEPT, DataRef, Json
-from engine.present.answers.reports import Kept, column_json, figure_json, freshness_json, row_json
+from engine.present.answers.reports import VisiblePart, column_json, figure_json, freshness_json, row_json
 from engine.present.answers.rows import labels_shown
 from engine.report.data import Comparison, ReportData
 from engine.report.inspection import Inspection, RowColumn, RowValue
-from engine.report.layout import ZERO, Cell, display, grouped, layout
+from engine.report.layout import ZERO, TableCell, display, grouped, layout
 from engine.report.report import caption, headings
 
 # Tables: a report as a widget renders it, its answer uncut with every figure as formatted text beside its raw value.
@@ -28,7 +28,7 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
     sheet = layout(report)
     most_places = MOST_CELLS // max(1, len(report.lines) * len(report.columns))
     fits = len(report.places) <= most_places
-    kept = Kept(report, sheet, data_ref, places=None if fits else max(0, most_places - 1))
+    kept = VisiblePart(report, sheet, data_ref, places=None if fits else max(0, most_places - 1))
     across, down = kept.across, kept.down
     most = max(1, MOST_CELLS // max(1, len(across)))
     cut = {"lines": len(down) - most} if len(down) > most else {}
@@ -56,7 +56,7 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
     }
 
 
-def table_cell_json(report: ReportData, cell: Cell) -> list[Any]:
+def table_cell_json(report: ReportData, cell: TableCell) -> list[Any]:
     """Return one cell: text, value, and whether a variance is good."""
     if cell.is_unavailable:
         return [UNAVAILABLE, None, 0]
@@ -64,7 +64,7 @@ def table_cell_json(report: ReportData, cell: Cell) -> list[Any]:
     return [text, figure_json(report, cell), goodness(cell)]
 
 
-def goodness(cell: Cell) -> int:
+def goodness(cell: TableCell) -> int:
     """Return 1 for a favourable variance, -1 for an adverse one, 0 for neither."""
     is_variance = cell.column.comparison is not Comparison.FIGURE
     if not is_variance or not cell.figure or cell.line.favourable is Favourable.NONE:

@@ -73,7 +73,7 @@ class Comparison(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ReportLine:
     """A line of a statement, or a metric."""
 
     key: str
@@ -90,7 +90,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ReportColumn:
     """A scenario as asked for."""
 
     heading: str
@@ -102,7 +102,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ReportMember:
     """One member of a breakdown dimension."""
 
     dimension: str
@@ -111,10 +111,10 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemberTuple:
     """A combination of members, or all of them together."""
 
-    members: tuple[Member, ...]
+    members: tuple[ReportMember, ...]
     is_total: bool
     drill: Drill
 
@@ -131,9 +131,9 @@ class ReportData:
     scale: int
     decimals: int | None
     breakdown: tuple[str, ...]
-    lines: tuple[Line, ...]
-    columns: tuple[Column, ...]
-    places: tuple[Place, ...]
+    lines: tuple[ReportLine, ...]
+    columns: tuple[ReportColumn, ...]
+    places: tuple[MemberTuple, ...]
     figures: Sequence[Sequence[Sequence[Figure]]]  # by line, column and place
     notes: tuple[Note, ...]
     freshness: Mapping[str, Mapping[str, Freshness]]
@@ -141,7 +141,7 @@ class ReportData:
     data_version: str
     permission: Permission
 
-    def unit(self, line: Line, comparison: Comparison, *, scaled: bool = True) -> str | None:
+    def unit(self, line: ReportLine, comparison: Comparison, *, scaled: bool = True) -> str | None:
         """Return the unit of a line's figures in a column of some comparison; None of a header."""
         if line.type is None:
             return None
@@ -158,15 +158,15 @@ class ReportData:
                 return "ratio"
         return "pp" if comparison is Comparison.VARIANCE else "fraction"
 
-    def shown(self, line: Line, comparison: Comparison, figure: Exact) -> Exact:
+    def shown(self, line: ReportLine, comparison: Comparison, figure: Exact) -> Exact:
         """Return a figure at the report's scale: additive money is divided, everything else is not."""
         return figure.scaled(self.scale) if self.scale and self.is_scaled(line, comparison) else figure
 
-    def is_scaled(self, line: Line, comparison: Comparison) -> bool:
+    def is_scaled(self, line: ReportLine, comparison: Comparison) -> bool:
         """Tell whether a figure is shown in the report's scale."""
         is_money = line.type is not None and line.type.kind is FigureKind.MONEY and line.type.additive
         return is_money and comparison is not Comparison.SHARE
 
-    def is_quotient(self, line: Line, comparison: Comparison) -> bool:
+    def is_quotient(self, line: ReportLine, comparison: Comparison) -> bool:
         """Tell whether a figure was divided, so that it carries 15 significant digits."""
         return comparison is Comparison.SHARE or (line.type is not None and line.type.quotient)

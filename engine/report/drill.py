@@ -12,7 +12,7 @@ from engine.model.scope import ALL
 from engine.plans.figures import ColumnRead, FigurePlan
 from engine.plans.row_plan import operands_of, terms_of
 from engine.plans.rows import Expression, Row
-from engine.report.data import Drill, Member
+from engine.report.data import Drill, ReportMember
 
 MOST_REPEATED = 5  # members of a filter that every column repeats
 SIGNS = "+-"  # of the sides of a column
@@ -78,7 +78,7 @@ def common_filters(plan: FigurePlan) -> Drill:
     return {"filters": short, **({"add_filters_of_this_call": long} if long else {})}
 
 
-def place_drill(members: Sequence[Member], plan: FigurePlan) -> Drill:
+def place_drill(members: Sequence[ReportMember], plan: FigurePlan) -> Drill:
     """Return the part of a combination of members; a period of its own stands for filters on time."""
     filters: dict[str, str] = {}
     period: dict[str, str] = {}

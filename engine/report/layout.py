@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engine.model.catalogue import Format
 from engine.model.exact import Exact
 from engine.model.formulas import FigureKind, Nothing
-from engine.report.data import Column, Comparison, Line, Place, ReportData
+from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 
 # The layout of a report: what stands down and what across.
 #
@@ -15,7 +15,7 @@ from engine.report.data import Column, Comparison, Line, Place, ReportData
 
 
 @dataclass(frozen=True, slots=True)
-class Across:
+class TableColumn:
     """What one column of the sheet shows: a scenario, and a place of a statement or a metric."""
 
     column: int
@@ -24,7 +24,7 @@ class Across:
 
 
 @dataclass(frozen=True, slots=True)
-class Down:
+class TableRow:
     """What one row of the sheet shows: a line of a statement, or a place of metrics."""
 
     line: int | None
@@ -32,12 +32,12 @@ class Down:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """One figure of a sheet with what it belongs to; None where there is none, for whatever reason."""
 
-    line: Line
-    column: Column
-    place: Place
+    line: ReportLine
+    column: ReportColumn
+    place: MemberTuple
     figure: Exact | None
     is_unavailable: bool
 
@@ -47,10 +47,10 @@ class Layout:
     """A report as rows and columns."""
 
     report: ReportData
-    down: tuple[Down, ...]
-    across: tuple[Across, ...]
+    down: tuple[TableRow, ...]
+    across: tuple[TableColumn, ...]
 
-    def cell(self, down: Down, across: Across) -> Cell:
+    def cell(self, down: TableRow, across: TableColumn) -> TableCell:
         """Return the cell where a row and a column meet."""
         line = down.line if across.line is None else across.line
         place = down.place if across.place is None else across.place
@@ -58,7 +58,7 @@ class Layout:
             raise IndexError("a row and a column of different layouts")
         report = self.report
         figure = report.figures[line][across.column][place]
-        return Cell(
+        return TableCell(
             report.lines[line],
             report.columns[across.column],
             report.places[place],
@@ -66,7 +66,7 @@ class Layout:
             figure is Nothing.UNAVAILABLE,
         )
 
-    def cells(self, down: Down) -> Iterator[Cell]:
+    def cells(self, down: TableRow) -> Iterator[TableCell]:
         """Yield the cells of one row."""
         return (self.cell(down, across) for across in self.across)
 
@@ -75,10 +75,10 @@ def layout(report: ReportData) -> Layout:
     """Return the layout of a report."""
     lines, columns, places = range(len(report.lines)), range(len(report.columns)), range(len(report.places))
     if report.statement is not None:
-        across = tuple(Across(column, place, None) for column in columns for place in places)
-        return Layout(report, tuple(Down(line, None) for line in lines), across)
-    across = tuple(Across(column, None, line) for line in lines for column in columns)
-    return Layout(report, tuple(Down(None, place) for place in places), across)
+        across = tuple(TableColumn(column, place, None) for column in columns for place in places)
+        return Layout(report, tuple(TableRow(line, None) for line in lines), across)
+    across = tuple(TableColumn(column, None, line) for line in lines for column in columns)
+    return Layout(report, tuple(TableRow(None, place) for place in places), across)
 
 
 # Figures as people read them: scaled, rounded once, with signs that say what they are.
@@ -90,7 +90,7 @@ ZERO = "\N{EN DASH}"
 HUNDRED = Exact(100)
 
 
-def display(report: ReportData, line: Line, comparison: Comparison, figure: Exact | None) -> str:
+def display(report: ReportData, line: ReportLine, comparison: Comparison, figure: Exact | None) -> str:
     """Return a figure as text: "" for none, an en dash for zero, parentheses around negative amounts.
 
     Percents and points are shown times 100; variances and percents carry a sign. Rounding is half away from zero.
@@ -113,12 +113,12 @@ def display(report: ReportData, line: Line, comparison: Comparison, figure: Exac
     return f"({digits})" if negative else digits
 
 
-def is_in_hundredths(line: Line, comparison: Comparison) -> bool:
+def is_in_hundredths(line: ReportLine, comparison: Comparison) -> bool:
     """Tell whether a figure is shown times 100."""
     return comparison is Comparison.SHARE or line.format is Format.PERCENT
 
 
-def places_shown(report: ReportData, line: Line, comparison: Comparison) -> int:
+def places_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> int:
     """Return the decimal places of a figure: as asked for, else as its kind has them."""
     if report.decimals is not None:
         return report.decimals
@@ -129,7 +129,7 @@ def places_shown(report: ReportData, line: Line, comparison: Comparison) -> int:
     )
 
 
-def default(report: ReportData, line: Line) -> int:
+def default(report: ReportData, line: ReportLine) -> int:
     """Return the decimal places of a figure where the request names none: 1 in millions and above."""
     return 1 if report.scale >= 6 and line.format is Format.CURRENCY else PLACES[line.format]
 

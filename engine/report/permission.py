@@ -17,7 +17,7 @@ UNTOLD = ""  # the digest of no members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Granted:
+class DomainGrant:
     """What could be seen of a scenario of a domain when it was read, and which version of it that was."""
 
     scenario: str
@@ -34,7 +34,7 @@ class Permission:
     domains: tuple[str, ...]
     scenarios: tuple[str, ...]
     nodes: Cuts  # those that stand in its lines
-    granted: tuple[Granted, ...]  # without scenarios of domains of which nothing could be seen
+    granted: tuple[DomainGrant, ...]  # without scenarios of domains of which nothing could be seen
     cells: tuple[tuple[Cuts, ...], ...]  # in each, cuts of leaf dimensions joined by AND, and these by OR
     members: Mapping[str, Counted]  # of the leaf dimensions that they cut
 
@@ -50,7 +50,7 @@ def permission_of(domains: Iterable[str], scenarios: Iterable[str], nodes: Cuts,
         scenarios=scenarios,
         nodes=nodes,
         granted=tuple(
-            Granted(
+            DomainGrant(
                 scenario=scenario,
                 domain=domain,
                 cell=cells.index(cell),

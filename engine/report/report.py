@@ -8,8 +8,8 @@ import polars as pl
 
 from engine.model.catalogue import LABEL, Format
 from engine.model.exact import Exact
-from engine.report.data import EACH, Column, Comparison, Line, Place, ReportData
-from engine.report.layout import Across, Down, Layout, display, layout
+from engine.report.data import EACH, Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
+from engine.report.layout import Layout, TableColumn, TableRow, display, layout
 
 # The tidy frame of a report: one row for each figure, with everything that tells which one it is.
 #
@@ -73,7 +73,7 @@ def all_times(rows: int, times: int) -> list[int]:
     return list(range(rows)) * times
 
 
-def blocks(report: ReportData) -> Iterator[tuple[int, Line, int, Column]]:
+def blocks(report: ReportData) -> Iterator[tuple[int, ReportLine, int, ReportColumn]]:
     """Yield every line that has figures with every column, each with its position."""
     for order, line in enumerate(report.lines):
         if line.type is not None:
@@ -107,12 +107,12 @@ MOST_COLUMNS = 14
 MOST_ROWS = 80
 
 
-def place_words(place: Place) -> str:
+def place_words(place: MemberTuple) -> str:
     """Return the members of a place in words."""
     return "Total" if place.is_total else " · ".join(member.label for member in place.members)
 
 
-def headings(sheet: Layout, across: Across) -> tuple[str, str]:
+def headings(sheet: Layout, across: TableColumn) -> tuple[str, str]:
     """Return the two levels of a column's heading; the second is empty where there is one only."""
     report = sheet.report
     scenario = report.columns[across.column].heading
@@ -122,7 +122,7 @@ def headings(sheet: Layout, across: Across) -> tuple[str, str]:
     return (scenario, place_words(place)) if report.breakdown else (scenario, "")
 
 
-def row_words(sheet: Layout, down: Down) -> str:
+def row_words(sheet: Layout, down: TableRow) -> str:
     """Return the label of a row, indented by its level."""
     report = sheet.report
     if down.line is not None:

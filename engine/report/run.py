@@ -16,9 +16,7 @@ from engine.plans.notes import currency_notes, currency_reads, notes
 from engine.plans.report_size import refuse_too_many
 from engine.plans.rows import MeasureExpression, Row
 from engine.queries.values import ScenarioColumn
-from engine.report.data import Column as ReportColumn
-from engine.report.data import Comparison, Line, Member, style_of
-from engine.report.data import Place as ReportPlace
+from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, ReportMember, style_of
 from engine.report.drill import column_drill, line_drill, place_drill, total_drill
 from engine.report.permission import permission_of
 from engine.report.report import Report
@@ -108,9 +106,9 @@ def is_shown(row: Row, by_column: Sequence[Sequence[Figure]]) -> bool:
     return row.kind != "own" or any(figure is not Nothing.MISSING for column in by_column for figure in column)
 
 
-def line_of(row: Row, plan: FigurePlan) -> Line:
+def line_of(row: Row, plan: FigurePlan) -> ReportLine:
     """Return a row as the report keeps it."""
-    return Line(
+    return ReportLine(
         key=row.key,
         label=row.label,
         level=row.level,
@@ -145,17 +143,17 @@ def column_of(column: ScenarioColumn, readings: tuple[ColumnRead, ...], plan: Fi
     )
 
 
-def place_of(place: Coordinates, plan: FigurePlan) -> ReportPlace:
+def place_of(place: Coordinates, plan: FigurePlan) -> MemberTuple:
     """Return a place as the report keeps it, with the labels of its members."""
     if place.is_total:
-        return ReportPlace((), is_total=True, drill=total_drill(plan))
+        return MemberTuple((), is_total=True, drill=total_drill(plan))
     by_axis = dict(zip((axis.key for axis in plan.axes), place.members, strict=True))
     members = []
     for dimension in plan.query.breakdown:
         if dimension.grain:
             period: Period = plan.times[place.time]
-            members.append(Member(dimension.key, period.code, period.label))
+            members.append(ReportMember(dimension.key, period.code, period.label))
         else:
             member = str(by_axis[dimension.key])
-            members.append(Member(dimension.key, member, label_of(dimension.key, member, plan.reader)))
-    return ReportPlace(tuple(members), is_total=False, drill=place_drill(members, plan))
+            members.append(ReportMember(dimension.key, member, label_of(dimension.key, member, plan.reader)))
+    return MemberTuple(tuple(members), is_total=False, drill=place_drill(members, plan))

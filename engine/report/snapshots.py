@@ -118,7 +118,7 @@ Values = Mapping[str, Any]  # field to value
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SnapshotKind:
     """One kind of what is kept: its fields, the one that the table stands for, that one's columns, how it is remade.
 
     `unseen` are fields of which a script is given nothing, and which may be long: they stand beside the header.
@@ -165,10 +165,10 @@ def with_frame(made: Kept, frame: pl.DataFrame) -> Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class OpenedSnapshot:
     """A snapshot that was opened: its fields, and its table, of which so many columns are the frame."""
 
-    kind: Kind
+    kind: SnapshotKind
     values: Values
     table: pa.Table
     width: int
@@ -180,7 +180,7 @@ class Found:
         return [figures_of(*columns[at : at + 2]) for at in range(self.width, len(columns), 2)]
 
 
-def checked(data: bytes, reader: Reader, *, whole: bool = True) -> Found:
+def checked(data: bytes, reader: Reader, *, whole: bool = True) -> OpenedSnapshot:
     """Return what a snapshot consists of; refuse a reader who may not see all of it any more."""
     header, table = read(data, whole=whole)
     kind, values, width = kind_of(header), values_of(header, whole=whole), header["width"]
@@ -189,10 +189,10 @@ def checked(data: bytes, reader: Reader, *, whole: bool = True) -> Found:
         raise ExpiredReference.of()
     values["notes"] = tuple(dict.fromkeys([*values["notes"], *newer_data(permission, reader)]))
     frame = pl.DataFrame(table.select(range(width))).cast({pl.Categorical: pl.String})
-    return Found(kind, values, table, width, frame)
+    return OpenedSnapshot(kind, values, table, width, frame)
 
 
-def kind_of(header: Header) -> Kind:
+def kind_of(header: Header) -> SnapshotKind:
     """Return the kind of a snapshot; ExpiredReference where this release knows none of its name."""
     kind = KINDS.get(header.get("kind", ""))
     if kind is None or not isinstance(header.get("width"), int):
@@ -285,8 +285,10 @@ def transform_of(values: Values, frame: pl.DataFrame, _: Sequence[Sequence[Figur
     return Transform(frame=frame, **values)
 
 
-KINDS: Mapping[str, Kind] = {  # by name and format: a change that fields do not tell takes the next number
-    "report 1": Kind(Report, decoders(Report), "figures", report_columns, report_of, unseen=("places", "lines")),
-    "inspection 1": Kind(Inspection, decoders(Inspection), "rows", inspection_columns, inspection_of),
-    "transform 1": Kind(Transform, decoders(Transform), FRAME, transform_columns, transform_of),
+KINDS: Mapping[str, SnapshotKind] = {  # by name and format: a change that fields do not tell takes the next number
+    "report 1": SnapshotKind(
+        Report, decoders(Report), "figures", report_columns, report_of, unseen=("places", "lines")
+    ),
+    "inspection 1": SnapshotKind(Inspection, decoders(Inspection), "rows", inspection_columns, inspection_of),
+    "transform 1": SnapshotKind(Transform, decoders(Transform), FRAME, transform_columns, transform_of),
 }

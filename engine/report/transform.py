@@ -36,7 +36,7 @@ class Transform:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ScriptOutput:
     """What a script was asked and what it left."""
 
     label: str
@@ -49,14 +49,14 @@ Given = Report | Inspection | Transform
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TransformInput:
     """How one kind of result is told of, and which of its figures have which unit."""
 
     words: Callable[[Any], str]
     measured: Callable[[Any], Measured]
 
 
-def transformed(made: Made, given: Sequence[Given]) -> Transform:
+def transformed(made: ScriptOutput, given: Sequence[Given]) -> Transform:
     """Return what a script made of some results, bound to all that they were cut to."""
     inputs = tuple(SOURCES[type(one)].words(one) for one in given)
     return Transform(
@@ -144,8 +144,8 @@ def transform_measured(transform: Transform) -> Measured:
             yield transform.units.get(name), transform.frame[name]
 
 
-SOURCES: Mapping[type, Source] = {
-    Report: Source(report_words, report_measured),
-    Inspection: Source(inspection_words, inspection_measured),
-    Transform: Source(lambda transform: transform.label, transform_measured),
+SOURCES: Mapping[type, TransformInput] = {
+    Report: TransformInput(report_words, report_measured),
+    Inspection: TransformInput(inspection_words, inspection_measured),
+    Transform: TransformInput(lambda transform: transform.label, transform_measured),
 }

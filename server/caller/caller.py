@@ -22,7 +22,7 @@ from server.caller.feeds import CallerFeeds, Feeds
 from server.caller.files import Archive, CallerFiles
 from server.caller.importer import Importer
 from server.caller.profiles import LiveProfiles
-from server.caller.scripts import CallerScripts, Workshop
+from server.caller.scripts import CallerScripts, ScriptRunner
 from server.caller.uploads import CallerImports, CallerUploads
 
 # Datasets: results as one caller keeps them and opens them again, by references of their own.
@@ -162,7 +162,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class CallerStores:
     """Where callers keep results for a while, and files, and get them from; and where it is kept who called."""
 
     snapshots: Snapshots
@@ -178,11 +178,11 @@ class Callers:
     instance: Instance
     shelf: Shelf
     feeds: Feeds
-    keeping: Keeping
+    keeping: CallerStores
     answer_tokens: int
     row_cap: int
     profiles: LiveProfiles | None = None  # followed; left out, they are those of the instance as it was read
-    workshop: Workshop = field(default_factory=Workshop)
+    workshop: ScriptRunner = field(default_factory=ScriptRunner)
 
     def of(self, principal: Principal, stop: Callable[[], None]) -> Caller:
         """Return the caller that a principal is; Unavailable where nobody can say what they may see."""

@@ -13,7 +13,7 @@ from threading import Event, Thread
 from engine.books.reader import Reader
 from engine.model.errors import QuotaExceeded, Unavailable, UnknownFile
 from engine.model.stopping import Stop
-from engine.present.exports.about import Made
+from engine.present.exports.about import ExportContext
 from engine.report.admission import Snapshot
 from engine.report.inspection import Inspection
 from engine.report.permission import Permission
@@ -44,7 +44,7 @@ PICTURES: Mapping[str, str] = {"svg": "image/svg+xml", "png": "image/png"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class FileTerms:
     """How long files and links last, and how much there may be."""
 
     file_seconds: int
@@ -63,7 +63,7 @@ class Archive:
     principals: Principals
     volume: Volume
     links: LinkSigner
-    terms: Terms
+    terms: FileTerms
     exporter: Exporter = field(default_factory=Exporter)
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ def archive_of(settings: Settings, database: ConnectionProvider) -> Archive:
         links=LinkSigner(
             settings.base_url, settings.signing_key or read_or_create_key(settings.state_folder / KEY_FILE)
         ),
-        terms=Terms(
+        terms=FileTerms(
             file_seconds=settings.file_seconds,
             link_seconds=settings.link_seconds,
             quota_megabytes=settings.quota_megabytes,
@@ -117,7 +117,7 @@ def swept(archive: Archive) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LinkedFile:
     """A file and the link that opens it."""
 
     file: File
@@ -142,12 +142,12 @@ class CallerFiles:
     reader: Reader
     stop: Stop
 
-    def export(self, snapshot: Snapshot, form: str) -> Given:
+    def export(self, snapshot: Snapshot, form: str) -> LinkedFile:
         """Make a kept result into a file, looking at `stop` meanwhile.
 
         QuotaExceeded where it has no room, Unavailable where nothing can be kept.
         """
-        made = Made(at=now(), subject=self.principal.subject)
+        made = ExportContext(at=now(), subject=self.principal.subject)
 
         def write(path: Path) -> None:
             job = ExportJob(snapshot=snapshot, form=form, made=made, target=path)
@@ -155,7 +155,7 @@ class CallerFiles:
 
         return self._made(FileSource(snapshot.label, snapshot.permission), form, FORMS[form], write)
 
-    def picture(self, kept: Kept, form: str, drawn: bytes) -> Given:
+    def picture(self, kept: Kept, form: str, drawn: bytes) -> LinkedFile:
         """Make a picture of a kept result into a file, as an export of it."""
         source = FileSource(kept.label if not isinstance(kept, Inspection) else kept.source, kept.permission)
         return self._made(source, form, PICTURES[form], lambda path: write_bytes(path, drawn))
@@ -173,7 +173,7 @@ class CallerFiles:
 
         return stop
 
-    def _made(self, source: FileSource, form: str, mime_type: str, write: Callable[[Path], None]) -> Given:
+    def _made(self, source: FileSource, form: str, mime_type: str, write: Callable[[Path], None]) -> LinkedFile:
         made, file_id = now(), token_hex(16)
         terms, owner = self.archive.terms, self.principal.subject
         try:
@@ -199,7 +199,7 @@ class CallerFiles:
             raise unavailable() from down
         return self._given(file)
 
-    def link(self, file_id: str) -> Given:
+    def link(self, file_id: str) -> LinkedFile:
         """Return a new link to a file of this caller's; UnknownFile where there is none that they may open."""
         try:
             file = self.archive.files.get(file_id, now()) if FILE_ID.fullmatch(file_id) else None
@@ -210,10 +210,10 @@ class CallerFiles:
             raise unavailable() from down
         return self._given(file)
 
-    def _given(self, file: File) -> Given:
+    def _given(self, file: File) -> LinkedFile:
         ends = min(now() + timedelta(seconds=self.archive.terms.link_seconds), file.expires_at)
         url = self.archive.links.make(LinkPurpose.GET, file.file_id, file.owner, int(ends.timestamp()))
-        return Given(file, url, ends)
+        return LinkedFile(file, url, ends)
 
 
 def may_open(file: File, reader: Reader) -> bool:
@@ -234,7 +234,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def over_quota(terms: Terms) -> QuotaExceeded:
+def over_quota(terms: FileTerms) -> QuotaExceeded:
     """Return the refusal of a file that its owner has no room for."""
     return QuotaExceeded(
         f"Your files would be more than {terms.quota_megabytes} MB. They are deleted "

@@ -52,7 +52,7 @@ def system_addresses(name: str) -> Sequence[Address]:
     return list(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
 
 
-class Names:
+class Resolver:
     """Asks for the addresses of names, no longer than it is given: the system itself may take its time."""
 
     def __init__(self, resolve: Resolve) -> None:
@@ -84,7 +84,7 @@ class NotPublic(Exception):
 
 
 @dataclass(slots=True)
-class Watch:
+class ReadDeadline:
     """How long whoever is asked may still take, and whether anybody waits for it."""
 
     pace: MinimumRate
@@ -102,10 +102,10 @@ class Watch:
         return left
 
 
-class Watched(httpcore2.NetworkStream):
+class WatchedStream(httpcore2.NetworkStream):
     """A connection that is read for no longer than it may."""
 
-    def __init__(self, stream: httpcore2.NetworkStream, watch: Watch) -> None:
+    def __init__(self, stream: httpcore2.NetworkStream, watch: ReadDeadline) -> None:
         self._stream = stream
         self._watch = watch
 
@@ -136,17 +136,17 @@ class Watched(httpcore2.NetworkStream):
     ) -> httpcore2.NetworkStream:
         """Return the connection encrypted, with whoever has a certificate of the host."""
         most = min(CONNECTING, self._watch.left())
-        return Watched(self._stream.start_tls(ssl_context, server_hostname, most), self._watch)
+        return WatchedStream(self._stream.start_tls(ssl_context, server_hostname, most), self._watch)
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - as the library has it
         """Return what the library asks of a connection."""
         return self._stream.get_extra_info(info)
 
 
-class Pinned(httpcore2.NetworkBackend):
+class PinnedBackend(httpcore2.NetworkBackend):
     """Connects to public addresses of a name: all of them must be, and the first that answers is taken."""
 
-    def __init__(self, names: Names, closed: Sequence[Network], watch: Watch) -> None:
+    def __init__(self, names: Resolver, closed: Sequence[Network], watch: ReadDeadline) -> None:
         self._names = names
         self._closed = closed
         self._watch = watch
@@ -173,7 +173,7 @@ class Pinned(httpcore2.NetworkBackend):
                 stream = self._system.connect_tcp(str(address), port, most, local_address, socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 continue
-            return Watched(stream, self._watch)
+            return WatchedStream(stream, self._watch)
         raise httpcore2.ConnectError("no address of the name answers")
 
 
@@ -196,7 +196,7 @@ NO_ADDRESS = "The download_url takes the https address of a file as its host gav
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DownloadedFile:
     """A file that a host sends: its type and size as far as the host tells them, and its bytes."""
 
     mime_type: str
@@ -221,13 +221,13 @@ class Importer:
         self._hosts = frozenset(hosts)
         self._seconds = seconds
         self._pace = pace or MinimumRate()
-        self._names = Names(resolve)
+        self._names = Resolver(resolve)
         self._closed = closed
         self._trust = trust
         self._places = BoundedSemaphore(AT_ONCE)
 
     @contextmanager
-    def opened(self, address: str, stop: Callable[[], None]) -> Iterator[Found]:
+    def opened(self, address: str, stop: Callable[[], None]) -> Iterator[DownloadedFile]:
         """Open what an address leads to; a Refusal where that is no file, or while its bytes are read."""
         try:
             place = parse_remote_file(address)
@@ -238,14 +238,14 @@ class Importer:
         if not self._places.acquire(blocking=False):
             raise Busy("Other files are being imported. Call again shortly.", retry_after_ms=RETRY_AFTER_MS)
         begun = monotonic()
-        watch = Watch(self._pace, begun, begun + self._seconds, stop)
+        watch = ReadDeadline(self._pace, begun, begun + self._seconds, stop)
         try:
             with self._told_of(place.host), ExitStack() as connections:
                 yield found_in(self._answer(place, watch, connections), place.host)
         finally:
             self._places.release()
 
-    def _answer(self, place: RemoteFile, watch: Watch, connections: ExitStack) -> httpcore2.Response:
+    def _answer(self, place: RemoteFile, watch: ReadDeadline, connections: ExitStack) -> httpcore2.Response:
         """Return what is answered at a place, or where it leads to."""
         asked = place.host
         for _ in range(1 + MOST_REDIRECTS):
@@ -262,13 +262,13 @@ class Importer:
         raise self._not_allowed(asked, f"{asked} leads on and on. Take the address of the file itself.")
 
     @contextmanager
-    def _asked(self, place: RemoteFile, watch: Watch) -> Iterator[httpcore2.Response]:
+    def _asked(self, place: RemoteFile, watch: ReadDeadline) -> Iterator[httpcore2.Response]:
         """Ask a host for a file, over a connection of its own; nothing of the caller goes along."""
         url = httpcore2.URL(
             scheme=b"https", host=place.host.name.encode(), port=place.host.port, target=place.target.encode()
         )
         headers = [("Host", str(place.host)), *HEADERS]
-        network = Pinned(self._names, self._closed, watch)
+        network = PinnedBackend(self._names, self._closed, watch)
         with (
             httpcore2.ConnectionPool(ssl_context=self._trust, network_backend=network) as pool,
             pool.stream("GET", url, headers=headers) as answer,
@@ -299,7 +299,7 @@ def importer_of(settings: Settings) -> Importer:
     return Importer(parse_hosts(settings.import_hosts), OF_THE_DEADLINE * settings.deadline_seconds)
 
 
-def found_in(answer: httpcore2.Response, asked: Host) -> Found:
+def found_in(answer: httpcore2.Response, asked: Host) -> DownloadedFile:
     """Return the file of an answer; a Refusal where it holds none."""
     if answer.status in PASSING or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         raise unavailable(f"{asked} cannot send the file just now ({answer.status}).")
@@ -314,7 +314,7 @@ def found_in(answer: httpcore2.Response, asked: Host) -> Found:
     size = None if is_chunked else header(answer, b"content-length")
     if size is None and not is_chunked:
         raise BadArguments(f"{asked} does not say where the file ends: a part could be taken for it.", field=FIELD)
-    return Found(
+    return DownloadedFile(
         mime_type=header(answer, b"content-type") or "",
         size=None if size is None else int(size[:20]),  # which the library has found to be digits
         chunks=answer.iter_stream(),

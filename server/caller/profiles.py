@@ -25,7 +25,7 @@ log = logging.getLogger("tieout.profiles")
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltProfiles:
     """What a source said, as profiles that know the names of one catalogue."""
 
     document: Document
@@ -40,7 +40,7 @@ class LiveProfiles:
         self._source = source
         self._catalogue = catalogue  # that of the latest call
         self._clock = clock
-        self._built: Built | None = None
+        self._built: BuiltProfiles | None = None
         self._asked_at = 0.0  # when the source last answered
         self._down: str | None = None
         self._lock = Lock()
@@ -97,12 +97,12 @@ class LiveProfiles:
         while not ended.wait(EVERY_SECONDS):
             self.look()
 
-    def _build(self, document: Document) -> Built:
+    def _build(self, document: Document) -> BuiltProfiles:
         known = self._built
         if known is not None and known.document is document and known.catalogue is self._catalogue:
             return known
         profiles = profiles_of(document, self._catalogue)
-        self._built = built = Built(document, self._catalogue, profiles)
+        self._built = built = BuiltProfiles(document, self._catalogue, profiles)
         if known is None or known.profiles.faults != profiles.faults or known.document is not document:
             tell(profiles)
         return built

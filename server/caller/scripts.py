@@ -27,7 +27,7 @@ MOST_PRINTED = 1000  # characters that an error tells of what a script printed
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class ScriptRunner:
     """Where this process has scripts run and pictures drawn; each part is started by its first use."""
 
     pool: Pool = field(default_factory=Pool)
@@ -40,7 +40,7 @@ class Workshop:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class ScriptResult:
     """What a script left: its table, and what it printed."""
 
     frame: pl.DataFrame
@@ -52,10 +52,10 @@ class CallerScripts:
     """The scripts of one call."""
 
     subject: str
-    workshop: Workshop
+    workshop: ScriptRunner
     stop: Callable[[], None]
 
-    def run(self, tool: str, code: str, frames: Sequence[pl.DataFrame]) -> Left:
+    def run(self, tool: str, code: str, frames: Sequence[pl.DataFrame]) -> ScriptResult:
         """Run a script over frames and return what it left; a Refusal says what to mend, Busy that no place is free."""
         streams = tuple(stream_of(frame) for frame in frames)
         if (together := sum(map(len, streams))) > MOST_FRAME_BYTES:
@@ -75,7 +75,7 @@ class CallerScripts:
             if outcome.failure.kind == "forbidden":
                 log_forbidden_script(self.subject, tool, outcome.failure.message)
             raise refusal(outcome, frames)
-        return Left(frame_of(outcome), outcome.printed)
+        return ScriptResult(frame_of(outcome), outcome.printed)
 
     def draw(self, vega_lite: Mapping[str, Any], form: Literal["svg", "png"]) -> bytes:
         """Return the picture of a chart; RenderError says why there is none."""

@@ -13,7 +13,7 @@ from server.base.interfaces import File, Principal, StoreDown, Upload, UploadSta
 from server.base.links import FILE_ID, LinkPurpose
 from server.base.naming import ANY_TYPE, sanitize_mime_type, sanitize_name, validate_mime_type, validate_name
 from server.caller.files import MEGABYTE, Archive, now, over_quota, unavailable
-from server.caller.importer import FIELD, Found, Importer
+from server.caller.importer import FIELD, DownloadedFile, Importer
 
 # Uploads of one caller: room that is reserved for a file, the bytes that come, and the file that they become.
 #
@@ -22,7 +22,7 @@ from server.caller.importer import FIELD, Found, Importer
 
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class UploadReservation:
     """An upload and the link that its bytes are sent to."""
 
     upload: Upload
@@ -36,7 +36,7 @@ class CallerUploads:
     principal: Principal
     archive: Archive
 
-    def begin(self, asked: UploadRequest) -> Reserved:
+    def begin(self, asked: UploadRequest) -> UploadReservation:
         """Reserve room for a file; QuotaExceeded where there is none, Unavailable where nothing can be kept."""
         name, mime_type = validate_name(asked.filename), validate_mime_type(asked.mime_type)
         most = self.archive.terms.upload_megabytes * MEGABYTE
@@ -48,7 +48,7 @@ class CallerUploads:
             )
         upload = self.reserve(name, mime_type, asked.size_bytes)
         ends = int(upload.expires_at.timestamp())
-        return Reserved(upload, self.archive.links.make(LinkPurpose.PUT, upload.upload_id, upload.owner, ends))
+        return UploadReservation(upload, self.archive.links.make(LinkPurpose.PUT, upload.upload_id, upload.owner, ends))
 
     def complete(self, upload_id: str) -> File:
         """Return the file that an upload became; UploadIncomplete where its bytes have not come, UnknownFile."""
@@ -121,7 +121,7 @@ def incomplete(upload: Upload) -> UploadIncomplete:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedFile:
     """A file that was imported, and what is to be said of it."""
 
     file: File
@@ -136,7 +136,7 @@ class CallerImports:
     importer: Importer
     stop: Callable[[], None]
 
-    def take(self, asked: HostFile) -> Imported:
+    def take(self, asked: HostFile) -> ImportedFile:
         """Import a file; a Refusal where its host does not give it, or there is no room for it."""
         with self.importer.opened(asked.download_url, self.stop) as found:
             sent = sanitize_mime_type(found.mime_type)
@@ -145,9 +145,9 @@ class CallerImports:
             notes = [Note.of("type_differs", said=said, sent=sent)] if differs else []
             room = self._most if found.size is None else self._held_to(found.size)
             with self.uploads.room(sanitize_name(asked.file_name or ""), said, room) as upload:
-                return Imported(self._filed(found, upload), notes)
+                return ImportedFile(self._filed(found, upload), notes)
 
-    def _filed(self, found: Found, upload: Upload) -> File:
+    def _filed(self, found: DownloadedFile, upload: Upload) -> File:
         """Make what a host sends a file."""
         archive = self.uploads.archive
         try:

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from server.wire.message import INVALID_REQUEST, Unreadable, read_message
+from server.wire.message import INVALID_REQUEST, UnreadableMessage, read_message
 
 # Limits of connections. uvicorn closes idle connections, but keeps one that sends a request byte by byte or does not
 # read its answer; and if it capped their number, the first clients would lock out all others.
@@ -112,7 +112,7 @@ class MessageMiddleware:
         except BodyTooLarge:
             await error_response(413, TOO_LARGE, INVALID_REQUEST)(scope, receive, send)
             return
-        except Unreadable as fault:
+        except UnreadableMessage as fault:
             await error_response(400, str(fault), fault.code)(scope, receive, send)
             return
         scope.setdefault("state", {})[FAULT] = message.fault

@@ -4,12 +4,12 @@ from engine.model.errors import BadArguments, QuotaExceeded, Unavailable
 from engine.model.notes import Note
 from engine.model.requests import ChartRequest, ChartSpec
 from engine.present.charts.charts import Chart, chart
-from engine.report.transform import Made, Transform, transformed
+from engine.report.transform import ScriptOutput, Transform, transformed
 from sandbox.job import MOST_FRAMES
 from sandbox.render import RenderError
 from server.caller.caller import Caller
 from server.tools.tool import Effect, Tool
-from server.wire.answers import Answer, Picture, charted, spec_json
+from server.wire.answers import Answer, PictureFile, charted, spec_json
 
 # Charts of kept results: a script in jail, the chart of what it leaves, and perhaps a picture as a file.
 
@@ -23,7 +23,7 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
     given = caller.datasets.given(asked.data_refs)
     left = caller.scripts.run(NAME, asked.transform_code, [one.frame for one in given])
     spec = asked.chart_spec
-    transform = transformed(Made(spec.title, asked.transform_code, spec_json(spec), left.frame), given)
+    transform = transformed(ScriptOutput(spec.title, asked.transform_code, spec_json(spec), left.frame), given)
     drawn = chart(spec, left.frame, transform.units)
     picture = picture_of(caller, spec, drawn, transform)
     return charted(drawn, transform, caller.datasets.keep(transform), left.printed, picture, caller.answer_tokens)
@@ -41,16 +41,18 @@ def hold(references: tuple[str, ...]) -> None:
         )
 
 
-def picture_of(caller: Caller, spec: ChartSpec, drawn: Chart, transform: Transform) -> Picture:
+def picture_of(caller: Caller, spec: ChartSpec, drawn: Chart, transform: Transform) -> PictureFile:
     """Return the file of the picture that was asked for, or the note that says why there is none."""
     if spec.render == "none":
-        return Picture()
+        return PictureFile()
     try:
-        return Picture(caller.files.picture(transform, spec.format, caller.scripts.draw(drawn.vega_lite, spec.format)))
+        return PictureFile(
+            caller.files.picture(transform, spec.format, caller.scripts.draw(drawn.vega_lite, spec.format))
+        )
     except RenderError as failed:
-        return Picture(note=Note.of("not_drawn", reason=str(failed)))
+        return PictureFile(note=Note.of("not_drawn", reason=str(failed)))
     except (QuotaExceeded, Unavailable) as refused:
-        return Picture(note=Note.of("not_drawn", reason=refused.error.rstrip(".")))
+        return PictureFile(note=Note.of("not_drawn", reason=refused.error.rstrip(".")))
 
 
 # Charts of kept results.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from engine.model.requests import Request
 from server.base.settings import Settings
 from server.caller.caller import Caller
-from server.caller.scripts import Workshop
+from server.caller.scripts import ScriptRunner
 from server.wire.answers import Answer
 from server.wire.arguments import Json, Shape
 
@@ -72,7 +72,7 @@ class Deployment:
     """What a tool may depend on to be there at all."""
 
     settings: Settings
-    workshop: Workshop
+    workshop: ScriptRunner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

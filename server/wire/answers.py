@@ -23,8 +23,8 @@ from engine.report.report import Report
 from engine.report.transform import Transform
 from server.base.interfaces import File
 from server.base.settings import LOOPBACK
-from server.caller.files import Given
-from server.caller.uploads import Reserved
+from server.caller.files import LinkedFile
+from server.caller.uploads import UploadReservation
 
 # Answers on their way out: a JSON object, once as data and once as text.
 
@@ -138,7 +138,7 @@ def shortened(result: Json, lists: Sequence[str], answer_tokens: int, rest: str)
 LOCAL = "This link opens on the machine of the server alone; a host elsewhere cannot use it."
 
 
-def given_json(given: Given) -> Json:
+def given_json(given: LinkedFile) -> Json:
     """Return a file and its link, times as UTC."""
     is_local = urlsplit(given.url).hostname in LOOPBACK
     return {
@@ -150,7 +150,7 @@ def given_json(given: Given) -> Json:
     }
 
 
-def reserved_json(reserved: Reserved) -> Json:
+def reserved_json(reserved: UploadReservation) -> Json:
     """Return an upload that was begun, and where its bytes are sent."""
     upload = reserved.upload
     is_local = urlsplit(reserved.url).hostname in LOOPBACK
@@ -200,10 +200,10 @@ REST = "export_dataset with this data_ref gives every row; chart_spec with rende
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class PictureFile:
     """A picture as a file, or the note that says why there is none, or neither where none was asked for."""
 
-    given: Given | None = None
+    given: LinkedFile | None = None
     note: Note | None = None
 
 
@@ -214,7 +214,7 @@ def spec_json(spec: ChartSpec) -> Mapping[str, Any]:
 
 
 def charted(
-    chart: Chart, transform: Transform, data_ref: DataRef, printed: str, picture: Picture, answer_tokens: int
+    chart: Chart, transform: Transform, data_ref: DataRef, printed: str, picture: PictureFile, answer_tokens: int
 ) -> Answer:
     """Return a chart as an answer within its budget."""
     whole = result_of(chart, transform, data_ref, printed, picture)
@@ -234,7 +234,7 @@ def charted(
     )
 
 
-def result_of(chart: Chart, transform: Transform, data_ref: DataRef, printed: str, picture: Picture) -> Json:
+def result_of(chart: Chart, transform: Transform, data_ref: DataRef, printed: str, picture: PictureFile) -> Json:
     """Return the whole result object."""
     notes = (*transform.notes, *([picture.note] if picture.note else ()))
     return {

@@ -34,7 +34,7 @@ NO_ADDRESS = (
 HALVES = "A text holds half a character (an unpaired surrogate). Send whole Unicode characters."
 
 
-class Unreadable(Exception):
+class UnreadableMessage(Exception):
     """A message that nobody can be answered by; `code` is that of JSON-RPC."""
 
     def __init__(self, words: str, code: int = INVALID_REQUEST) -> None:
@@ -51,7 +51,7 @@ class Message:
 
 
 @dataclass(slots=True)
-class Reading:
+class MessageFault:
     """What is wrong with a text, found while it is read: the first thing."""
 
     fault: str | None = None
@@ -66,11 +66,11 @@ class Reading:
                 parse_float=self.fraction,
             )
         except ValueError as fault:
-            raise Unreadable(NO_OBJECT, PARSE_ERROR) from fault
+            raise UnreadableMessage(NO_OBJECT, PARSE_ERROR) from fault
         if not isinstance(tree, dict):
-            raise Unreadable(NO_OBJECT)
+            raise UnreadableMessage(NO_OBJECT)
         if not is_id(tree.get("id", 0)) or not is_name(tree.get("method", CALL)):
-            raise Unreadable(NO_ADDRESS)
+            raise UnreadableMessage(NO_ADDRESS)
         return tree
 
     def members(self, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -103,13 +103,13 @@ class Reading:
 
 def read_message(body: bytes) -> Message:
     """Return a message; Unreadable where it is none, or nobody could be told what is wrong with it."""
-    reading = Reading()
+    reading = MessageFault()
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as fault:
-        raise Unreadable(NO_OBJECT, PARSE_ERROR) from fault
+        raise UnreadableMessage(NO_OBJECT, PARSE_ERROR) from fault
     if sum(map(text.count, MARKS)) > MOST_MARKS:
-        raise Unreadable(TOO_MUCH)
+        raise UnreadableMessage(TOO_MUCH)
     try:
         tree = reading.message(text)
     except RecursionError:
@@ -122,12 +122,12 @@ def refused(tree: Json, wrong: str) -> Message:
     """Return a call without its arguments and with what is wrong with them; Unreadable for other messages."""
     asked = tree.get("params")
     if tree.get("method") != CALL or "id" not in tree or not isinstance(asked, dict) or not is_name(asked.get("name")):
-        raise Unreadable(wrong)
+        raise UnreadableMessage(wrong)
     kept = {name: value for name, value in asked.items() if name in ("name", "_meta")}
     whole = {"jsonrpc": "2.0", "id": tree["id"], "method": CALL, "params": {**kept, "arguments": {}}}
     body = json.dumps(whole).encode()
     if measured(whole) or has_halves(whole, body.decode()):
-        raise Unreadable(wrong)
+        raise UnreadableMessage(wrong)
     return Message(body, BadArguments(wrong, field="arguments"))
 
 

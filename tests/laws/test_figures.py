@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from engine.door import Door
 from engine.model.exact import Exact
-from engine.report.data import Line
+from engine.report.data import ReportLine
 from engine.report.report import Report
 from tests.laws.oracle.asking import Behind, Told, Where, ask, behind, figures_of, is_well_written, place_of, told
 from tests.laws.oracle.books import AXIS, Books
@@ -141,7 +141,7 @@ def test_a_rollup_foots_at_every_depth(data: st.DataObject, books: Books) -> Non
                         assert amount(total) == sum(amount(part) * fraction(weight) for part, weight in parts)
 
 
-def rolled_up(report: Report) -> Iterator[tuple[Line, list[Line]]]:
+def rolled_up(report: Report) -> Iterator[tuple[ReportLine, list[ReportLine]]]:
     """Yield every line of a rollup that has lines below it, with those one level below."""
     lines = [line for line in report.lines if line.kind in ("node", "own", "memo")]
     for at, parent in enumerate(lines):
@@ -150,7 +150,7 @@ def rolled_up(report: Report) -> Iterator[tuple[Line, list[Line]]]:
             yield parent, [line for line in below if line.level == parent.level + 1]
 
 
-def is_below(parent: Line, line: Line) -> bool:
+def is_below(parent: ReportLine, line: ReportLine) -> bool:
     """Tell whether a line is indented more than another."""
     return line.level > parent.level
 

@@ -22,7 +22,7 @@ from engine.model.feeds import LoadAttempt
 from engine.model.scope import Cell
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
-from server.caller.scripts import Workshop
+from server.caller.scripts import ScriptRunner
 from server.tools.toolbox import TOOLS
 from tests.laws.scoped.answering import plain, told
 from tests.support.books import load_feeds
@@ -151,7 +151,7 @@ class Told:
         instance = written(folder, keys, ids)
         load_feeds(instance, folder / "state")
         self._instance = read_instance(instance)
-        self._workshop = Workshop()  # of all calls: a fork server costs more than what they ask
+        self._workshop = ScriptRunner()  # of all calls: a fork server costs more than what they ask
         self.loads = MemoryLoads()
         for attempt in attempts(["gl", *keys]):
             self.loads.begin(attempt)

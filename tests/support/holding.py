@@ -4,9 +4,9 @@ import atexit
 from pathlib import Path
 
 from server.base.links import LinkSigner
-from server.caller.caller import Keeping, Recorder
+from server.caller.caller import CallerStores, Recorder
 from server.caller.exporter import Exporter
-from server.caller.files import Archive, Terms
+from server.caller.files import Archive, FileTerms
 from server.caller.importer import Importer
 from server.stores.disk import Volume
 from server.stores.memory import MemorySnapshots
@@ -15,10 +15,10 @@ from tests.support.memory import Held, MemoryFiles, MemoryPrincipals, MemoryUplo
 SIGNING_KEY = "0123456789abcdef" * 4
 EXPORTER = Exporter()  # of all archives in this process
 atexit.register(EXPORTER.close)
-TERMS = Terms(file_seconds=60, link_seconds=30, quota_megabytes=10, upload_megabytes=2, claims_max_age=60)
+TERMS = FileTerms(file_seconds=60, link_seconds=30, quota_megabytes=10, upload_megabytes=2, claims_max_age=60)
 
 
-def archive_in(folder: Path, terms: Terms = TERMS) -> Archive:
+def archive_in(folder: Path, terms: FileTerms = TERMS) -> Archive:
     """Return files in a folder, known to this process."""
     held = Held()
     return Archive(
@@ -32,7 +32,7 @@ def archive_in(folder: Path, terms: Terms = TERMS) -> Archive:
     )
 
 
-def keeping_in(folder: Path, importer: Importer | None = None) -> Keeping:
+def keeping_in(folder: Path, importer: Importer | None = None) -> CallerStores:
     """Return where results and files are kept in a folder and in memory."""
     archive = archive_in(folder)
-    return Keeping(MemorySnapshots(60, 60), archive, Recorder(archive.principals), importer or Importer((), 1.0))
+    return CallerStores(MemorySnapshots(60, 60), archive, Recorder(archive.principals), importer or Importer((), 1.0))

@@ -56,7 +56,7 @@ NOT_KEPT = DataRef()
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class UncutAnswer:
     """A result of any length: the result object without its rows, and these one by one."""
 
     result: Json

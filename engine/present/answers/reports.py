@@ -17,10 +17,10 @@ from engine.model.errors import BadArguments, quoted
 from engine.model.exact import Exact
 from engine.model.stopping import Stop
 from engine.plans.freshness import Freshness
-from engine.present.answers.budget import NOT_KEPT, DataRef, Json, Whole, period_json, tokens
-from engine.report.data import Comparison, Drill, Line, Place, ReportData, ScenarioStyle
+from engine.present.answers.budget import NOT_KEPT, DataRef, Json, UncutAnswer, period_json, tokens
+from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ReportLine, ScenarioStyle
 from engine.report.drill import joined
-from engine.report.layout import Across, Cell, Down, Layout, layout
+from engine.report.layout import Layout, TableCell, TableColumn, TableRow, layout
 from engine.report.report import height_of, schema_of
 
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
@@ -32,7 +32,7 @@ TOKENS_PER_PLACE = 8  # a column or row of a member has at least so many
 def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT) -> Json:
     """Return the result object of a report, at most about `budget` tokens long as JSON text."""
     fitting = budget // TOKENS_PER_PLACE
-    kept = Kept(report, layout(report), data_ref, places=fitting if fitting < len(report.places) - 1 else None)
+    kept = VisiblePart(report, layout(report), data_ref, places=fitting if fitting < len(report.places) - 1 else None)
     result = kept.result()
     while tokens(result) > budget:
         shorter = kept.shorter(tokens(result) / budget)
@@ -50,14 +50,14 @@ def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT) -> Jso
     return result
 
 
-def whole_report(report: ReportData, stop: Stop) -> Whole:
+def whole_report(report: ReportData, stop: Stop) -> UncutAnswer:
     """Return the result object with all rows, looking at `stop` while they are gone through."""
-    kept = Kept(report, layout(report), NOT_KEPT)
+    kept = VisiblePart(report, layout(report), NOT_KEPT)
     strings: set[int] = set()
     for row in kept.rows():
         stop()
         strings.update(strings_in(row))
-    return Whole(kept.described((), strings), kept.rows())
+    return UncutAnswer(kept.described((), strings), kept.rows())
 
 
 def strings_in(row: Json) -> Iterator[int]:
@@ -66,7 +66,7 @@ def strings_in(row: Json) -> Iterator[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class VisiblePart:
     """What of a report is shown: lines down to a level, and so many places besides the total."""
 
     report: ReportData
@@ -75,7 +75,7 @@ class Kept:
     deepest: int | None = None
     places: int | None = None
 
-    def shorter(self, excess: float) -> "Kept | None":
+    def shorter(self, excess: float) -> "VisiblePart | None":
         """Return what is shown next when this is `excess` times too long; None when only totals are left."""
         level = max((line.level for line in self.report.lines), default=0) if self.deepest is None else self.deepest
         if self.report.statement is not None and level > 0:
@@ -85,7 +85,7 @@ class Kept:
             return replace(self, places=min(members - 1, int(members / max(excess, 1.0))))
         return None
 
-    def shows_line(self, line: Line) -> bool:
+    def shows_line(self, line: ReportLine) -> bool:
         """Tell whether a line is shown."""
         return self.deepest is None or line.level <= self.deepest
 
@@ -94,7 +94,7 @@ class Kept:
         return self.places is None or at < self.places or self.report.places[at].is_total
 
     @property
-    def down(self) -> list[Down]:
+    def down(self) -> list[TableRow]:
         """The rows shown."""
         return [
             down
@@ -104,7 +104,7 @@ class Kept:
         ]
 
     @property
-    def across(self) -> list[Across]:
+    def across(self) -> list[TableColumn]:
         """The columns shown."""
         return [across for across in self.sheet.across if across.place is None or self.shows_place(across.place)]
 
@@ -153,7 +153,7 @@ class Kept:
         }
 
 
-def figure_json(report: ReportData, cell: Cell) -> int | float | str | None:
+def figure_json(report: ReportData, cell: TableCell) -> int | float | str | None:
     """Return one figure as JSON."""
     if not isinstance(cell.figure, Exact):
         return None
@@ -162,7 +162,7 @@ def figure_json(report: ReportData, cell: Cell) -> int | float | str | None:
     return shown.as_json(quotient=report.is_quotient(cell.line, comparison))
 
 
-def row_json(report: ReportData, down: Down) -> Json:
+def row_json(report: ReportData, down: TableRow) -> Json:
     """Return what a row is, without its values."""
     if down.line is None:
         place = report.places[down.place or 0]
@@ -198,23 +198,23 @@ def row_json(report: ReportData, down: Down) -> Json:
     }
 
 
-def place_key(place: Place) -> str:
+def place_key(place: MemberTuple) -> str:
     """Return the key of a place: the ids of its members."""
     return "total" if place.is_total else "/".join(member.id for member in place.members)
 
 
-def members_json(place: Place) -> Json:
+def members_json(place: MemberTuple) -> Json:
     """Return the members of a place."""
     return {"members": {member.dimension: member.id for member in place.members}}
 
 
-def labels_json(place: Place) -> Json:
+def labels_json(place: MemberTuple) -> Json:
     """Return the labels that say more than the ids of a place's members."""
     labels = {member.dimension: member.label for member in place.members if member.label != member.id}
     return {"labels": labels} if labels else {}
 
 
-def column_json(report: ReportData, across: Across, at: int) -> Json:
+def column_json(report: ReportData, across: TableColumn, at: int) -> Json:
     """Return what a column is: its scenario, and a place of a statement or a metric."""
     column = report.columns[across.column]
     window = column.window

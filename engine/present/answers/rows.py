@@ -7,7 +7,7 @@ import polars as pl
 from engine.model.errors import BadArguments
 from engine.model.exact import Exact
 from engine.model.stopping import Stop
-from engine.present.answers.budget import NOT_KEPT, DataRef, Json, Whole, period_json, tokens
+from engine.present.answers.budget import NOT_KEPT, DataRef, Json, UncutAnswer, period_json, tokens
 from engine.present.answers.reports import freshness_json
 from engine.report.inspection import Inspection, RowColumn, RowValue
 from engine.report.transform import Transform
@@ -39,7 +39,7 @@ def rows_answer(inspection: Inspection, budget: int, data_ref: DataRef = NOT_KEP
     return result
 
 
-def whole_rows(inspection: Inspection, stop: Stop) -> Whole:
+def whole_rows(inspection: Inspection, stop: Stop) -> UncutAnswer:
     """Return the result object with all rows, looking at `stop` while they are gone through."""
     amounts = [at for at, column in enumerate(inspection.columns) if column.kind == "amount"]
     strings: set[int] = set()
@@ -47,7 +47,7 @@ def whole_rows(inspection: Inspection, stop: Stop) -> Whole:
         stop()
         strings.update(at for at in amounts if isinstance(value_json(row[at]), str))
     result = described(inspection, (), strings, inspection.labels, len(inspection.rows), NOT_KEPT)
-    return Whole(result, map(row_json, inspection.rows))
+    return UncutAnswer(result, map(row_json, inspection.rows))
 
 
 def rows_result(inspection: Inspection, shown: int, data_ref: DataRef) -> Json:
@@ -152,7 +152,7 @@ TYPES: dict[type[pl.DataType], str] = {
 }
 
 
-def whole_transform(transform: Transform, _: Stop) -> Whole:
+def whole_transform(transform: Transform, _: Stop) -> UncutAnswer:
     """Return the result object of a transform with all rows, which are arrays aligned with the columns."""
     result = {
         "title": transform.label,
@@ -165,7 +165,7 @@ def whole_transform(transform: Transform, _: Stop) -> Whole:
         "catalogue_version": transform.catalogue_version,
         "data_version": transform.data_version,
     }
-    return Whole(result, map(list, transform.frame.iter_rows()))
+    return UncutAnswer(result, map(list, transform.frame.iter_rows()))
 
 
 def columns_json(transform: Transform) -> list[Json]:

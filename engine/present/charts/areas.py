@@ -2,10 +2,10 @@
 
 from engine.present.charts.axes import again, apart, figure_axis, name_axis, point_tooltip, ticks_of
 from engine.present.charts.grid import colours_of, course, grid_for, named, stacked
-from engine.present.charts.picture import Picture, Sheet
+from engine.present.charts.picture import ChartInput, Picture
 
 
-def area(sheet: Sheet) -> Picture:
+def area(sheet: ChartInput) -> Picture:
     """Draw an area for each series, the first at the bottom."""
     grid, unit = grid_for(sheet)
     bounds = stacked(sheet, grid)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from engine.present.charts.grid import Grid
 from engine.present.charts.periods import labels_of
-from engine.present.charts.picture import HUNDREDFOLD, Sheet, Theme, Unit, Vega, title_words
+from engine.present.charts.picture import HUNDREDFOLD, ChartInput, Theme, Unit, Vega, title_words
 
 WIDE = "mwMW@%—ABCDEFGHKNOPQRSUVXYZ&"
 NARROW = "iljtfrI.,:;|!()[]' "
@@ -181,7 +181,7 @@ def tooltip(**titles: tuple[str, str | None]) -> list[Vega]:
     ]
 
 
-def point_tooltip(sheet: Sheet, unit: Unit) -> list[Vega]:
+def point_tooltip(sheet: ChartInput, unit: Unit) -> list[Vega]:
     """Return what a pointer is told of a point of a grid: x, series and figure."""
     return tooltip(
         x=(title_words(sheet.columns.x), None), s=("Series", None), y=(unit.name or "Value", exact_format(unit))

@@ -5,7 +5,7 @@ from typing import Literal
 
 from engine.present.charts.axes import again, figure_axis, name_axis, point_tooltip, text_width, ticks_of, zero_line
 from engine.present.charts.grid import Grid, colours_of, course, grid_for, ranking, stacked
-from engine.present.charts.picture import Picture, Sheet, Unit, Vega
+from engine.present.charts.picture import ChartInput, Picture, Unit, Vega
 from engine.present.charts.refusals import bad_spec
 
 FILLED = 0.72  # share of a step that its bars take
@@ -16,7 +16,7 @@ STEP, BESIDE = 26, 16  # pixels of a lying bar, and of each more beside it
 MOST_LABELS = 48
 
 
-def bar(sheet: Sheet) -> Picture:
+def bar(sheet: ChartInput) -> Picture:
     """Draw upright bars."""
     grid, unit = grid_for(sheet)
     grid = ordered(sheet, grid)
@@ -27,7 +27,7 @@ def bar(sheet: Sheet) -> Picture:
     return bars.picture(width, height, name_axis(grid, width, BAND))
 
 
-def horizontal_bar(sheet: Sheet) -> Picture:
+def horizontal_bar(sheet: ChartInput) -> Picture:
     """Draw lying bars, the first on top."""
     grid, unit = grid_for(sheet)
     grid = ordered(sheet, grid)
@@ -38,14 +38,14 @@ def horizontal_bar(sheet: Sheet) -> Picture:
     return bars.picture(sheet.size[0] * 0.75, step * len(grid.xs), names)
 
 
-def refuse_favourable(sheet: Sheet, grid: Grid) -> None:
+def refuse_favourable(sheet: ChartInput, grid: Grid) -> None:
     """Refuse colours of good and bad for several series: they have colours of their own."""
     if sheet.spec.favourable is not None and len(grid.series) > 1:
         said = f"favourable colours one series of variances; here are {len(grid.series)}: leave it out."
         raise bad_spec(sheet.spec, "favourable", said, None)
 
 
-def ordered(sheet: Sheet, grid: Grid) -> Grid:
+def ordered(sheet: ChartInput, grid: Grid) -> Grid:
     """Return a grid in the order asked for, by the sum of its series; periods stay in time."""
     if sheet.spec.sort == "given" or grid.grain is not None:
         return grid
@@ -61,7 +61,7 @@ def ordered(sheet: Sheet, grid: Grid) -> Grid:
 class Bars:
     """The marks of bars over one grid; upright, the names run along x and the figures along y."""
 
-    def __init__(self, sheet: Sheet, grid: Grid, unit: Unit, *, upright: bool, step: float) -> None:
+    def __init__(self, sheet: ChartInput, grid: Grid, unit: Unit, *, upright: bool, step: float) -> None:
         self.sheet, self.grid, self.unit, self.upright = sheet, grid, unit, upright
         self.along: Literal["x", "y"] = "x" if upright else "y"
         self.high: Literal["x", "y"] = "y" if upright else "x"

@@ -13,10 +13,10 @@ from engine.model.requests import ChartSpec
 from engine.present.charts.areas import area
 from engine.present.charts.axes import broken
 from engine.present.charts.bars import bar, horizontal_bar
-from engine.present.charts.columns import LONGEST, Takes, columns_of, plain
+from engine.present.charts.columns import LONGEST, ChartRequirements, columns_of, plain
 from engine.present.charts.heatmaps import cohort_heatmap
 from engine.present.charts.lines import forecast_line, line
-from engine.present.charts.picture import SUBTITLE_SIZE, TITLE_SIZE, Picture, Sheet
+from engine.present.charts.picture import SUBTITLE_SIZE, TITLE_SIZE, ChartInput, Picture
 from engine.present.charts.refusals import bad_data, bad_spec
 from engine.present.charts.scatters import scatter
 from engine.present.charts.sparklines import sparkline_row
@@ -28,29 +28,33 @@ LEAST_TITLE = 300  # pixels
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ChartKind:
     """A kind of chart: what it takes of a spec, and how it is drawn."""
 
-    takes: Takes
-    draw: Callable[[Sheet], Picture]
+    takes: ChartRequirements
+    draw: Callable[[ChartInput], Picture]
 
 
 BARS: Final = ("styles", "favourable", "stack", "sort")
 STEPS: Final = ("kind", "styles", "favourable")
-CHARTS: Final[Mapping[str, Kind]] = {
-    "line": Kind(Takes(several_y=True, options=("styles",), most_x=600, most_series=8), line),
-    "bar": Kind(Takes(several_y=True, options=BARS, most_x=60, most_series=6), bar),
-    "area": Kind(Takes(several_y=True, options=("stack",), most_x=600, most_series=8), area),
-    "waterfall": Kind(Takes(series="none", is_timed=False, options=STEPS, most_x=20, most_series=1), waterfall),
-    "scatter": Kind(Takes(numeric_x=True, options=("label",), most_x=400, most_series=8), scatter),
-    "horizontal_bar": Kind(
-        Takes(several_y=True, is_timed=False, options=BARS, most_x=60, most_series=4), horizontal_bar
+CHARTS: Final[Mapping[str, ChartKind]] = {
+    "line": ChartKind(ChartRequirements(several_y=True, options=("styles",), most_x=600, most_series=8), line),
+    "bar": ChartKind(ChartRequirements(several_y=True, options=BARS, most_x=60, most_series=6), bar),
+    "area": ChartKind(ChartRequirements(several_y=True, options=("stack",), most_x=600, most_series=8), area),
+    "waterfall": ChartKind(
+        ChartRequirements(series="none", is_timed=False, options=STEPS, most_x=20, most_series=1), waterfall
     ),
-    "forecast_line": Kind(
-        Takes(several_y=True, options=("styles", "forecast_from"), most_x=300, most_series=4), forecast_line
+    "scatter": ChartKind(ChartRequirements(numeric_x=True, options=("label",), most_x=400, most_series=8), scatter),
+    "horizontal_bar": ChartKind(
+        ChartRequirements(several_y=True, is_timed=False, options=BARS, most_x=60, most_series=4), horizontal_bar
     ),
-    "cohort_heatmap": Kind(Takes(series="must", most_x=36, most_series=60), cohort_heatmap),
-    "sparkline_row": Kind(Takes(several_y=True, series="must", most_x=120, most_series=40), sparkline_row),
+    "forecast_line": ChartKind(
+        ChartRequirements(several_y=True, options=("styles", "forecast_from"), most_x=300, most_series=4), forecast_line
+    ),
+    "cohort_heatmap": ChartKind(ChartRequirements(series="must", most_x=36, most_series=60), cohort_heatmap),
+    "sparkline_row": ChartKind(
+        ChartRequirements(several_y=True, series="must", most_x=120, most_series=40), sparkline_row
+    ),
 }
 
 
@@ -85,7 +89,7 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None 
         raise bad_data("result has no rows: nothing to draw.", "result = df", frame.columns)
     kind = CHARTS[spec.chart_type]
     columns = columns_of(spec, frame, kind.takes)
-    sheet = Sheet(spec=spec, frame=frame, columns=columns, takes=kind.takes, units=units or {})
+    sheet = ChartInput(spec=spec, frame=frame, columns=columns, takes=kind.takes, units=units or {})
     drawn = kind.draw(sheet)
     drawn_columns = columns.all
     return Chart(
@@ -117,7 +121,7 @@ def refuse_words(spec: ChartSpec, frame: pl.DataFrame) -> None:
         raise bad_data(said, "result = df.rename(lambda name: name[:100])", long)
 
 
-def vega_lite(sheet: Sheet, drawn: Picture) -> Mapping[str, Any]:
+def vega_lite(sheet: ChartInput, drawn: Picture) -> Mapping[str, Any]:
     """Return the picture as a Vega-Lite specification that stands by itself."""
     spec = sheet.spec
     unit = f"in {drawn.unit.words}" if drawn.unit.words and not drawn.is_said else None

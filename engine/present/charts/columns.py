@@ -83,7 +83,7 @@ OPTIONS: Final[Mapping[str, object]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Takes:
+class ChartRequirements:
     """What a kind of chart takes of a spec."""
 
     numeric_x: bool = False
@@ -112,7 +112,7 @@ class Columns:
         return list(dict.fromkeys(part for part in parts if part is not None))
 
 
-def columns_of(spec: ChartSpec, frame: pl.DataFrame, takes: Takes) -> Columns:
+def columns_of(spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements) -> Columns:
     """Return the parts of a spec as columns; ChartInvalid names those that would do."""
     refuse_options(spec, takes)
     figures, names = figures_in(frame), names_in(frame)
@@ -133,7 +133,7 @@ def columns_of(spec: ChartSpec, frame: pl.DataFrame, takes: Takes) -> Columns:
     )
 
 
-def refuse_options(spec: ChartSpec, takes: Takes) -> None:
+def refuse_options(spec: ChartSpec, takes: ChartRequirements) -> None:
     """Refuse what would mean nothing: an option of another kind of chart."""
     for name, plain in OPTIONS.items():
         if getattr(spec, name) != plain and name not in takes.options:
@@ -180,7 +180,7 @@ def is_time(column: pl.Series) -> bool:
     return column.dtype == pl.String and len(values) > 0 and grain_of(values.to_list()) is not None
 
 
-def series_of(spec: ChartSpec, frame: pl.DataFrame, takes: Takes, x: str, y: Sequence[str]) -> str | None:
+def series_of(spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements, x: str, y: Sequence[str]) -> str | None:
     """Return the column that splits the figures: as the spec says, else the only one that tells rows of one x apart."""
     if spec.series is not None:
         no_use = (

@@ -10,7 +10,7 @@ from engine.model.exact import Exact
 from engine.model.requests import ScenarioStyle
 from engine.present.charts.columns import figures_of, names_of
 from engine.present.charts.periods import grain_of, in_time, words_of
-from engine.present.charts.picture import Sheet, Unit, unit_of
+from engine.present.charts.picture import ChartInput, Unit, unit_of
 from engine.present.charts.refusals import bad_data, bad_spec, some
 
 # Grid of a chart: figures by x and series, each once, in the order in which they are drawn.
@@ -68,7 +68,7 @@ class Grid:
         return words_of(self.xs[at], self.grain)
 
 
-def grid_of(sheet: Sheet) -> Grid:
+def grid_of(sheet: ChartInput) -> Grid:
     """Return the table as a grid; ChartInvalid where two rows would be one point, or x or series are missing."""
     frame, columns = sheet.frame, sheet.columns
     xs = names_of(frame, columns.x, "x")
@@ -88,7 +88,7 @@ def grid_of(sheet: Sheet) -> Grid:
     return Grid(tuple(order), grain, series)
 
 
-def order_of(sheet: Sheet, xs: list[str]) -> tuple[list[str], Grain | None]:
+def order_of(sheet: ChartInput, xs: list[str]) -> tuple[list[str], Grain | None]:
     """Return the values of x as they are drawn: periods in time, other numbers ascending, names as given."""
     grain = grain_of(xs) if sheet.takes.is_timed else None
     if grain is not None:
@@ -97,7 +97,7 @@ def order_of(sheet: Sheet, xs: list[str]) -> tuple[list[str], Grain | None]:
     return sorted(xs, key=int) if is_counted else xs, None
 
 
-def refuse_size(sheet: Sheet, xs: Sequence[str], names: Sequence[str]) -> None:
+def refuse_size(sheet: ChartInput, xs: Sequence[str], names: Sequence[str]) -> None:
     """Refuse more than a picture shows."""
     takes, columns = sheet.takes, sheet.columns
     x, y, series = columns.x, columns.y[0], columns.series
@@ -120,7 +120,7 @@ def refuse_size(sheet: Sheet, xs: Sequence[str], names: Sequence[str]) -> None:
 
 
 def add(
-    sheet: Sheet,
+    sheet: ChartInput,
     found: dict[tuple[str, str], float | None],
     names: Sequence[str],
     xs: Sequence[str],
@@ -143,7 +143,7 @@ def add(
         )
 
 
-def styles_of(sheet: Sheet, names: Sequence[str]) -> dict[str, ScenarioStyle]:
+def styles_of(sheet: ChartInput, names: Sequence[str]) -> dict[str, ScenarioStyle]:
     """Return how series are drawn: as the spec says, else by their usual names where all of them have one."""
     asked = sheet.spec.styles
     unknown = [name for name in asked if name not in names]
@@ -157,13 +157,13 @@ def styles_of(sheet: Sheet, names: Sequence[str]) -> dict[str, ScenarioStyle]:
 # Reading of a sheet: its grid within the bounds of its kind, and the unit that its figures are shown in.
 
 
-def grid_for(sheet: Sheet) -> tuple[Grid, Unit]:
+def grid_for(sheet: ChartInput) -> tuple[Grid, Unit]:
     """Return the grid of a sheet and the unit of its figures."""
     grid = grid_of(sheet)
     return grid, unit_for(sheet, grid.values)
 
 
-def colours_of(sheet: Sheet, grid: Grid) -> list[str]:
+def colours_of(sheet: ChartInput, grid: Grid) -> list[str]:
     """Return a colour for each series: of its scenario, else the next of the palette; one alone is actual."""
     palette = sheet.theme.palette
     if len(grid.series) == 1 and grid.series[0].style is None:
@@ -174,7 +174,7 @@ def colours_of(sheet: Sheet, grid: Grid) -> list[str]:
     ]
 
 
-def unit_for(sheet: Sheet, values: Iterable[float]) -> Unit:
+def unit_for(sheet: ChartInput, values: Iterable[float]) -> Unit:
     """Return the unit of y: as the spec says, else as the data came, where all its columns have one."""
     came = {sheet.units.get(name) for name in sheet.columns.y}
     return unit_of(sheet.spec.unit or (came.pop() if len(came) == 1 else None), values)
@@ -272,7 +272,7 @@ def ranking(grid: Grid, unit: Unit) -> tuple[str, ...]:
 Bounds = list[tuple[float, float]]
 
 
-def stacked(sheet: Sheet, grid: Grid) -> list[Bounds]:
+def stacked(sheet: ChartInput, grid: Grid) -> list[Bounds]:
     """Return for each series where it begins and ends at each x; refused where a part is negative or missing."""
     refuse_negative(sheet, grid)
     refuse_missing(sheet, grid)
@@ -286,7 +286,7 @@ def accumulated(parts: list[float]) -> Bounds:
     return list(pairwise(ends))
 
 
-def refuse_negative(sheet: Sheet, grid: Grid) -> None:
+def refuse_negative(sheet: ChartInput, grid: Grid) -> None:
     """Refuse what no height can show; draw it as lines or side by side instead."""
     negative = [
         f"{series.name}, {x}"
@@ -302,7 +302,7 @@ def refuse_negative(sheet: Sheet, grid: Grid) -> None:
     raise bad_spec(sheet.spec, field, said, instead)
 
 
-def refuse_missing(sheet: Sheet, grid: Grid) -> None:
+def refuse_missing(sheet: ChartInput, grid: Grid) -> None:
     """Refuse a gap between parts: what lies above it would fall."""
     missing = [
         f"{series.name}, {x}"

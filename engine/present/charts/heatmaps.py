@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from engine.present.charts.axes import again, exact_format, text_width, tooltip
 from engine.present.charts.grid import Grid, grid_for, in_words
-from engine.present.charts.picture import Picture, Sheet, Theme, Unit, Vega, contrast, mixed, title_words
+from engine.present.charts.picture import ChartInput, Picture, Theme, Unit, Vega, contrast, mixed, title_words
 
 ROW, WIDEST = 26, 64  # pixels of a cell
 MARGIN = 12  # beside its text
 ON_TOP = {"labelAngle": 0, "labelAlign": "center", "labelBaseline": "bottom"}
 
 
-def cohort_heatmap(sheet: Sheet) -> Picture:
+def cohort_heatmap(sheet: ChartInput) -> Picture:
     """Draw a cell for each figure; what has none stays empty."""
     grid, unit = grid_for(sheet)
     shades = Shades.of(grid.values, sheet.theme)

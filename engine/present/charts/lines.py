@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from engine.present.charts.axes import Ticks, again, apart, figure_axis, name_axis, point_tooltip, ticks_of
 from engine.present.charts.grid import Grid, Series, colours_of, course, forecast_course, grid_for, named
-from engine.present.charts.picture import Picture, Sheet, Unit, Vega
+from engine.present.charts.picture import ChartInput, Picture, Unit, Vega
 from engine.present.charts.refusals import bad_spec
 
 # Marks of lines: strokes, points and names at their ends, over one grid.
@@ -34,7 +34,7 @@ class End:
 class Marks:
     """The marks of lines over one grid."""
 
-    def __init__(self, sheet: Sheet, grid: Grid, unit: Unit, ticks: Ticks) -> None:
+    def __init__(self, sheet: ChartInput, grid: Grid, unit: Unit, ticks: Ticks) -> None:
         self.sheet, self.grid, self.unit, self.ticks = sheet, grid, unit, ticks
         self.x = name_axis(grid, sheet.size[0], {"type": "point", "padding": 0.25})
         self.y = figure_axis(ticks, unit)
@@ -153,7 +153,7 @@ def alone(values: Sequence[float | None], at: int) -> bool:
 # Lines over time or categories: as they are, and with a forecast that is told apart from what it follows.
 
 
-def line(sheet: Sheet) -> Picture:
+def line(sheet: ChartInput) -> Picture:
     """Draw a line for each series."""
     grid, unit = grid_for(sheet)
     ticks = ticks_of(grid.values, zero=False)
@@ -170,7 +170,7 @@ def line(sheet: Sheet) -> Picture:
     )
 
 
-def forecast_line(sheet: Sheet) -> Picture:
+def forecast_line(sheet: ChartInput) -> Picture:
     """Draw actuals, and the forecast from where it begins."""
     grid, unit = grid_for(sheet)
     grid = split(sheet, grid)
@@ -207,7 +207,7 @@ def cut_words(ticks: Ticks, unit: Unit) -> tuple[str, ...]:
     return (f"axis from {unit.text(ticks.first)}" if ticks.first > 0 else f"axis to {unit.text(ticks.last)}",)
 
 
-def split(sheet: Sheet, grid: Grid) -> Grid:
+def split(sheet: ChartInput, grid: Grid) -> Grid:
     """Return a grid whose forecast is a series of its own, where the spec says from which x on."""
     first = sheet.spec.forecast_from
     if first is None:
@@ -224,7 +224,7 @@ def split(sheet: Sheet, grid: Grid) -> Grid:
     return replace(grid, series=(before, after))
 
 
-def first_forecast(sheet: Sheet, grid: Grid) -> int:
+def first_forecast(sheet: ChartInput, grid: Grid) -> int:
     """Return where the forecast begins: after the last actual figure, if it reaches that far back."""
     forecasts = [series for series in grid.series if series.style == "forecast" and series.known]
     if not forecasts:

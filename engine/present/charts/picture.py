@@ -9,7 +9,7 @@ import polars as pl
 
 from engine.model.exact import Exact, decimal_places
 from engine.model.requests import ChartSpec, ScenarioStyle
-from engine.present.charts.columns import Columns, Takes
+from engine.present.charts.columns import ChartRequirements, Columns
 from engine.report.data import SCALED
 from engine.report.layout import MINUS, grouped
 
@@ -219,13 +219,13 @@ SIZES: Final = {"small": (360, 220), "medium": (640, 320), "large": (960, 460)} 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class ChartInput:
     """A table with its spec, read as far as the kinds of chart have it in common."""
 
     spec: ChartSpec
     frame: pl.DataFrame
     columns: Columns
-    takes: Takes
+    takes: ChartRequirements
     units: Mapping[str, str]
 
     @property

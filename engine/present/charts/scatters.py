@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engine.present.charts.axes import again, exact_format, figure_axis, text_width, ticks_of, tooltip
 from engine.present.charts.columns import figures_of, names_of
 from engine.present.charts.grid import in_words, unit_for
-from engine.present.charts.picture import Picture, Sheet, Unit, Vega, title_words, unit_of
+from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, title_words, unit_of
 from engine.present.charts.refusals import bad_data, bad_spec
 
 AROUND = 5  # pixels that a point takes to each side
@@ -52,7 +52,7 @@ class Box:
         )
 
 
-def scatter(sheet: Sheet) -> Picture:
+def scatter(sheet: ChartInput) -> Picture:
     """Draw a point for each row."""
     dots = dots_of(sheet)
     width, height = sheet.size
@@ -101,14 +101,14 @@ def scatter(sheet: Sheet) -> Picture:
     )
 
 
-def colour(sheet: Sheet, dots: Sequence[Dot]) -> Vega:
+def colour(sheet: ChartInput, dots: Sequence[Dot]) -> Vega:
     """Return the colours of the series, with a legend above the title of the axis."""
     names = list(dict.fromkeys(dot.series for dot in dots))
     scale = {"domain": names, "range": sheet.theme.palette[: len(names)]}
     return {"field": "s", "type": "nominal", "scale": scale, "legend": {"offset": 26} if any(names) else None}
 
 
-def dots_of(sheet: Sheet) -> list[Dot]:
+def dots_of(sheet: ChartInput) -> list[Dot]:
     """Return the rows as points; a row without one of its figures is refused, not left out unseen."""
     columns, frame = sheet.columns, sheet.frame
     xs, ys = figures_of(frame, columns.x), figures_of(frame, columns.y[0])
@@ -162,7 +162,7 @@ def axis_words(name: str, unit: Unit) -> str:
     return f"{title_words(name)}, {unit.words}" if unit.words else title_words(name)
 
 
-def cloud(sheet: Sheet, dots: Sequence[Dot], unit_x: Unit, unit: Unit) -> tuple[str, ...]:
+def cloud(sheet: ChartInput, dots: Sequence[Dot], unit_x: Unit, unit: Unit) -> tuple[str, ...]:
     """Tell how far the points reach, and which lie outermost."""
     columns = sheet.columns
     said = []

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from engine.present.charts.axes import again, exact_format, text_width, tooltip
 from engine.present.charts.grid import Grid, Series, change_words, grid_for, in_words, of_series
-from engine.present.charts.picture import Picture, Sheet, Unit, Vega, title_words
+from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, title_words
 
 ROW, INNER = 30, 18  # pixels of a row, and of the line in it
 GAP = 22
 HEAD = 20
 
 
-def sparkline_row(sheet: Sheet) -> Picture:
+def sparkline_row(sheet: ChartInput) -> Picture:
     """Draw a row for each member; each line has a height of its own, its figures tell how large it is."""
     grid, unit = grid_for(sheet)
     members = [series for series in grid.series if series.known]

@@ -9,7 +9,7 @@ from engine.model.exact import Exact
 from engine.present.charts.axes import again, exact_format, figure_axis, name_axis, ticks_of, tooltip, zero_line
 from engine.present.charts.bars import BAND, NARROWEST, WIDEST_STEP
 from engine.present.charts.grid import KNOWN, Grid, change_words, exact, grid_for, in_words, number
-from engine.present.charts.picture import Picture, Sheet, Unit, Vega, title_words
+from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, title_words
 from engine.present.charts.refusals import bad_data, some
 
 TOTALS: Final = ("total", "subtotal", "start", "end")
@@ -32,7 +32,7 @@ class Step:
         return number(exact(self.last) - exact(self.first))
 
 
-def waterfall(sheet: Sheet) -> Picture:
+def waterfall(sheet: ChartInput) -> Picture:
     """Draw totals from zero, changes from where the last one ended, and what connects them."""
     grid, unit = grid_for(sheet)
     steps = steps_of(sheet, grid)
@@ -95,7 +95,7 @@ def waterfall(sheet: Sheet) -> Picture:
     )
 
 
-def steps_of(sheet: Sheet, grid: Grid) -> list[Step]:
+def steps_of(sheet: ChartInput, grid: Grid) -> list[Step]:
     """Return the bars; refused where a total is not what led to it."""
     figures = grid.series[0].values
     missing = [x for x, figure in zip(grid.xs, figures, strict=True) if figure is None]
@@ -121,7 +121,7 @@ def steps_of(sheet: Sheet, grid: Grid) -> list[Step]:
     return steps
 
 
-def totals_of(sheet: Sheet, grid: Grid) -> list[bool]:
+def totals_of(sheet: ChartInput, grid: Grid) -> list[bool]:
     """Tell of each step whether it is a total: by the column kind, else the first and the last are."""
     if len(grid.xs) < 3:
         raise bad_data(
@@ -145,7 +145,7 @@ def totals_of(sheet: Sheet, grid: Grid) -> list[bool]:
     return [kind in TOTALS for kind in kinds]
 
 
-def off(sheet: Sheet, name: str, level: Exact, value: Exact) -> ChartInvalid:
+def off(sheet: ChartInput, name: str, level: Exact, value: Exact) -> ChartInvalid:
     """Refuse a total that is not the sum of what led to it."""
     x, y = sheet.columns.x, sheet.columns.y[0]
     by = value - level
@@ -159,7 +159,7 @@ def off(sheet: Sheet, name: str, level: Exact, value: Exact) -> ChartInvalid:
     )
 
 
-def point(sheet: Sheet, step: Step, after: Sequence[Step], unit: Unit) -> Vega:
+def point(sheet: ChartInput, step: Step, after: Sequence[Step], unit: Unit) -> Vega:
     """Return a bar: from `a` to `b`, `k` its look, `t` its figure, `n` the next; `m` marks totals."""
     look: Literal["good", "bad", "actual", "prior_year", "plan", "forecast"]
     if step.is_total:

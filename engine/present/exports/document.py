@@ -7,10 +7,10 @@ from typing import Any
 from pydantic_core import to_json
 
 from engine.model.stopping import Stop
-from engine.present.answers.budget import Whole
+from engine.present.answers.budget import UncutAnswer
 from engine.present.answers.reports import whole_report
 from engine.present.answers.rows import whole_rows, whole_transform
-from engine.present.exports.about import Made
+from engine.present.exports.about import ExportContext
 from engine.report.inspection import Inspection
 from engine.report.report import Report
 from engine.report.snapshots import Kept
@@ -18,14 +18,14 @@ from engine.report.transform import Transform
 
 OF_THE_CALL = ("data_ref", "dataset_available", "agent_truncated")  # parts that are none of the result
 
-WHOLE: Mapping[type, Callable[[Any, Stop], Whole]] = {
+WHOLE: Mapping[type, Callable[[Any, Stop], UncutAnswer]] = {
     Report: whole_report,
     Inspection: whole_rows,
     Transform: whole_transform,
 }
 
 
-def write_document(kept: Kept, made: Made, path: Path, stop: Stop) -> None:
+def write_document(kept: Kept, made: ExportContext, path: Path, stop: Stop) -> None:
     """Write a kept result as JSON, a row a line, looking at `stop` between them.
 
     Rows are arrays aligned with `columns`, figures exact, unscaled where scale is 0. They come last, so that memory

@@ -24,8 +24,8 @@ from engine.present.exports.cells import (
     number_cell,
     wide_enough,
 )
-from engine.report.data import SCALED, Comparison, Line, ReportData
-from engine.report.layout import Across, Down, Layout, is_in_hundredths, layout, places_shown
+from engine.report.data import SCALED, Comparison, ReportData, ReportLine
+from engine.report.layout import Layout, TableColumn, TableRow, is_in_hundredths, layout, places_shown
 from engine.report.report import Report
 
 ZERO = '"\N{EN DASH}"'
@@ -59,7 +59,7 @@ def heads_of(report: Report) -> Sequence[tuple[str, int]]:
     return tuple(chain(*ids)) or (("", 44),)
 
 
-def headings(sheet: Layout, across: Across) -> Sequence[Words]:
+def headings(sheet: Layout, across: TableColumn) -> Sequence[Words]:
     """Return the headings of a column of figures, level by level."""
     report, column = sheet.report, sheet.report.columns[across.column]
     scenario = across.column, column.heading
@@ -86,7 +86,7 @@ def heading_levels(title: str, heads: Sequence[str], across: Sequence[Sequence[W
     return levels
 
 
-def unit_shown(report: ReportData, line: Line, comparison: Comparison) -> str:
+def unit_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> str:
     """Return the unit of the cells of a line, and the scale that their number format shows them in."""
     unit = report.unit(line, comparison, scaled=False) or ""
     if unit == "fraction":
@@ -94,12 +94,12 @@ def unit_shown(report: ReportData, line: Line, comparison: Comparison) -> str:
     return f"{unit}, shown in{SCALED[report.scale]}" if report.scale and report.is_scaled(line, comparison) else unit
 
 
-def outline_level(report: ReportData, down: Down) -> int:
+def outline_level(report: ReportData, down: TableRow) -> int:
     """Return the outline level of a row: that of its line."""
     return 0 if down.line is None else report.lines[down.line].level
 
 
-def head_cells(report: Report, down: Down) -> Iterator[SheetCell]:
+def head_cells(report: Report, down: TableRow) -> Iterator[SheetCell]:
     """Yield the first cells of a row: a line and its unit, or the ids and labels of members."""
     if down.line is not None:
         line = report.lines[down.line]
@@ -136,7 +136,7 @@ class Looks:
         return look
 
 
-def figure_cells(sheet: Layout, down: Down, looks: Looks) -> Iterator[SheetCell]:
+def figure_cells(sheet: Layout, down: TableRow, looks: Looks) -> Iterator[SheetCell]:
     """Yield the figures of a row."""
     report = sheet.report
     in_total = down.place is not None and report.places[down.place].is_total
@@ -151,7 +151,7 @@ def figure_cells(sheet: Layout, down: Down, looks: Looks) -> Iterator[SheetCell]
             yield number_cell(cell.figure, look, quotient=quotient)
 
 
-def number_format(report: ReportData, line: Line, comparison: Comparison) -> str:
+def number_format(report: ReportData, line: ReportLine, comparison: Comparison) -> str:
     """Return the number format of figures: their scale, decimals and signs as the formatted table shows them.
 
     What rounds to zero is shown as zero. The sections for plus and minus would show it as (0), so they say where they
@@ -164,14 +164,14 @@ def number_format(report: ReportData, line: Line, comparison: Comparison) -> str
     return f"[>={least}]{plus}{shown}{ROOM};[<=-{least}]{minus};{ZERO}{ROOM}"
 
 
-def least_shown(report: ReportData, line: Line, comparison: Comparison) -> str:
+def least_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> str:
     """Return the least amount that does not round to zero: half of the last decimal place."""
     places = places_shown(report, line, comparison) + (2 if is_in_hundredths(line, comparison) else 0)
     scale = report.scale if report.is_scaled(line, comparison) else 0
     return Exact(5 * 10**scale, 10 ** (places + 1)).digits()
 
 
-def digits_format(report: ReportData, line: Line, comparison: Comparison) -> str:
+def digits_format(report: ReportData, line: ReportLine, comparison: Comparison) -> str:
     """Return the digits of a number format, without signs."""
     places = places_shown(report, line, comparison)
     decimals = f".{'0' * places}" if places else ""

@@ -20,12 +20,12 @@ from server.auth.bearer import secrets_of, verifier_of
 from server.base.interfaces import LoadHistory
 from server.base.settings import Settings
 from server.base.signals import die_with_parent
-from server.caller.caller import Callers, Keeping, Recorder, recorded
+from server.caller.caller import Callers, CallerStores, Recorder, recorded
 from server.caller.feeds import Feeds
 from server.caller.files import archive_of, swept
 from server.caller.importer import importer_of
 from server.caller.profiles import LiveProfiles, followed
-from server.caller.scripts import Workshop
+from server.caller.scripts import ScriptRunner
 from server.http.app import HttpServer, application
 from server.http.dispatch import Dispatcher
 from server.http.playground import playground
@@ -75,8 +75,8 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             spared = CircuitBreakingDatabase(opened.database)
             archive = archive_of(settings, spared)
             recorder = Recorder(archive.principals)
-            keeping = Keeping(opened.snapshots, archive, recorder, importer_of(settings))
-            workshop = Workshop(Pool(settings.scripts_at_once, scripts))
+            keeping = CallerStores(opened.snapshots, archive, recorder, importer_of(settings))
+            workshop = ScriptRunner(Pool(settings.scripts_at_once, scripts))
             Thread(target=check_scripts, args=(workshop, told), name="first look at the jail", daemon=True).start()
             callers = callers_of(settings, instance, PostgresLoadHistory(spared), keeping, profiles, workshop)
             leases = leases_of(settings, opened, partial(report_local_counting, told, telemetry))
@@ -116,9 +116,9 @@ def callers_of(
     settings: Settings,
     instance: Instance,
     loads: LoadHistory,
-    keeping: Keeping,
+    keeping: CallerStores,
     profiles: LiveProfiles,
-    workshop: Workshop,
+    workshop: ScriptRunner,
 ) -> Callers:
     """Return who may call, of the instance as the parent read it."""
     shelf = Shelf(instance.catalogue, settings.store)
@@ -127,7 +127,7 @@ def callers_of(
     return Callers(instance, shelf, feeds, keeping, settings.answer_tokens, settings.row_cap, profiles, workshop)
 
 
-def check_scripts(workshop: Workshop, told: Connection) -> None:
+def check_scripts(workshop: ScriptRunner, told: Connection) -> None:
     """Start what runs scripts, and tell the log and the parent where none can run."""
     trouble = workshop.pool.trouble()
     if trouble is not None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.wire.message import DEEPEST, MOST_DIGITS, Unreadable, read_message
+from server.wire.message import DEEPEST, MOST_DIGITS, UnreadableMessage, read_message
 from tests.support.many import call
 from tests.support.operating import metric
 from tests.support.raw import Raw
@@ -188,7 +188,7 @@ def test_a_message_that_can_be_read_goes_on_as_it_is(arguments: object) -> None:
 def test_any_bytes_are_a_message_or_none(body: bytes) -> None:
     try:
         message = read_message(body)
-    except Unreadable as why:
+    except UnreadableMessage as why:
         said = str(why)
         assert said.endswith(".")
         return

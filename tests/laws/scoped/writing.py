@@ -12,7 +12,7 @@ from sandbox.pool import Pool
 from server.base.interfaces import Principal
 from server.caller.caller import Caller, Callers
 from server.caller.feeds import Feeds
-from server.caller.scripts import Workshop
+from server.caller.scripts import ScriptRunner
 from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, Books, Row, Scenario
 from tests.laws.scoped.cutting import DIMENSIONS, axes_of, dimensions_of
 from tests.laws.scoped.profiles import GrantAsked, ProfileAsked, profile_part
@@ -26,7 +26,7 @@ Held = Mapping[str, Sequence[ProfileAsked]]  # the profiles of each subject
 ROW_CAP = 1000
 MEMORY = Path("/dev/shm")  # noqa: S108 - folders of a test of their own
 IN_MEMORY = MEMORY if MEMORY.is_dir() else None  # where books of many small files are written fastest
-WORKSHOP = Workshop(Pool(8))  # of all books; with a place for each thread that asks at once
+WORKSHOP = ScriptRunner(Pool(8))  # of all books; with a place for each thread that asks at once
 atexit.register(WORKSHOP.close)
 EVERYTHING = ProfileAsked({"*": GrantAsked()})
 PLACES = {"amount": 2, "fte": 1, "value": 2, "sold": 0}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.books.search import Found, search
+from engine.books.search import SearchResult, search
 from engine.door import Door, open_books
 from engine.instance.read import read_instance
 from engine.model.errors import BadArguments, DimensionUnavailable, Refusal, Unavailable, UnknownName
@@ -85,12 +85,12 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Door:
     return books_of(tmp_path_factory.mktemp("search"))
 
 
-def find(books: Door, query: str | None = None, dimension: str | None = None, limit: int | None = None) -> Found:
+def find(books: Door, query: str | None = None, dimension: str | None = None, limit: int | None = None) -> SearchResult:
     """Search some books."""
     return search(SearchRequest(query=query, dimension=dimension, limit=limit), books.reader)
 
 
-def ids(found: Found) -> list[str]:
+def ids(found: SearchResult) -> list[str]:
     """Return the ids of everything found, records first."""
     return [hit.id for hit in (*found.records, *found.hierarchy_nodes)]
 

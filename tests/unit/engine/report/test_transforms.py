@@ -12,14 +12,14 @@ import pytest
 
 from engine.door import Door, open_books
 from engine.model.errors import ExpiredReference, UnknownName
-from engine.present.exports.about import Made as MadeFile
+from engine.present.exports.about import ScriptOutput as MadeFile
 from engine.present.exports.document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.inspection import Inspection
 from engine.report.permission import joined
 from engine.report.report import Report
 from engine.report.snapshots import given, keep, opened, permission_from, permission_json, still_allows
-from engine.report.transform import Given, Made, Transform, transformed
+from engine.report.transform import Given, ScriptOutput, Transform, transformed
 from tests.support.workbooks import cells, go_on, grid
 
 MADE_AT = MadeFile(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
@@ -69,7 +69,7 @@ def rows(door: Door) -> Inspection:
 def made_of(*inputs: Given, frame: pl.DataFrame | None = None) -> Transform:
     """Return what a script left."""
     left = inputs[0].frame if frame is None else frame
-    return transformed(Made("A table", CODE, {"chart_type": "bar"}, left), inputs)
+    return transformed(ScriptOutput("A table", CODE, {"chart_type": "bar"}, left), inputs)
 
 
 def test_a_transform_is_opened_as_it_was_kept_each_column_of_its_type(doors: dict[str | None, Door]) -> None:

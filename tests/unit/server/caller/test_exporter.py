@@ -18,25 +18,25 @@ import pytest
 from engine.door import Door
 from engine.model.errors import BadArguments, ExpiredReference, QuotaExceeded, Unavailable
 from engine.model.exact import Exact
-from engine.present.exports.about import Made
+from engine.present.exports.about import ScriptOutput
 from engine.present.exports.document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.admission import Snapshot, admit, restore
 from engine.report.encoding import BATCH
 from engine.report.inspection import Inspection
 from engine.report.snapshots import Kept, keep, opened
-from engine.report.transform import Made as ScriptMade
+from engine.report.transform import ScriptOutput as ScriptMade
 from engine.report.transform import transformed
 from server.base.interfaces import Principal
 from server.caller.exporter import LARGE, Exporter, ExportJob, ExportLost, ExportProcess
-from server.caller.files import CallerFiles, Terms
+from server.caller.files import CallerFiles
 from server.stores.disk import FORGOTTEN, Volume
 from tests.support.fed import SOMEBODY
 from tests.support.holding import TERMS, archive_in
 from tests.support.small import small_books
 from tests.support.workbooks import go_on, parts
 
-MADE = Made(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
+MADE = ScriptOutput(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
 WRITERS = {"xlsx": write_workbook, "json": write_document}
 FACTS = {"gl": "date scenario product amount\n2021-01-05 actual P1 1.25\n2021-01-06 actual P2 -2.5"}
 DOMAINS = {
@@ -289,7 +289,7 @@ def children_of(parent: int) -> list[int]:
     return [int(pid) for task in tasks for pid in (task / "children").read_text(encoding="ascii").split()]
 
 
-def files_in(folder: Path, books: Door, terms: Terms = TERMS, who: Principal = SOMEBODY) -> CallerFiles:
+def files_in(folder: Path, books: Door, terms: FileTerms = TERMS, who: Principal = SOMEBODY) -> CallerFiles:
     """Return the files of a caller."""
     return CallerFiles(who, archive_in(folder, terms), books.reader, go_on)
 

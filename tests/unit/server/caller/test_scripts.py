@@ -17,7 +17,7 @@ from sandbox.pool import Pool
 from sandbox.render import Renderer
 from server.base.interfaces import Principal
 from server.base.settings import Settings
-from server.caller.scripts import CallerScripts, Workshop, frame_of
+from server.caller.scripts import CallerScripts, ScriptRunner, frame_of
 from server.tools.tool import Deployment
 from server.tools.toolbox import TOOLS
 from tests.support.serving import wait_for
@@ -32,19 +32,19 @@ METRIC = {"metrics": ["revenue"], "scenarios": [{"scenario": "actual"}], "period
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[Workshop]:
+def workshop() -> Iterator[ScriptRunner]:
     """A place for one script at once."""
-    with closing(Workshop(Pool(1))) as opened:
+    with closing(ScriptRunner(Pool(1))) as opened:
         assert opened.pool.trouble() is None
         yield opened
 
 
-def scripts_in(workshop: Workshop, stop: Any = lambda: None) -> CallerScripts:
+def scripts_in(workshop: ScriptRunner, stop: Any = lambda: None) -> CallerScripts:
     """Return what a caller can have run."""
     return CallerScripts("ann", workshop, stop)
 
 
-def test_what_a_script_leaves_is_typed_as_it_left_it(workshop: Workshop) -> None:
+def test_what_a_script_leaves_is_typed_as_it_left_it(workshop: ScriptRunner) -> None:
     code = """
 import datetime as dt
 result = {
@@ -76,7 +76,7 @@ result = {
     ]
 
 
-def test_a_frame_comes_through_as_it_is(workshop: Workshop) -> None:
+def test_a_frame_comes_through_as_it_is(workshop: ScriptRunner) -> None:
     assert scripts_in(workshop).run("tool", "result = df", [FRAME]).frame.equals(FRAME)
     empty = scripts_in(workshop).run("tool", "result = df.head(0)", [FRAME]).frame
     assert empty.schema == FRAME.schema
@@ -96,7 +96,9 @@ def test_an_outcome_that_was_forged_makes_a_table_or_none_but_never_a_fault() ->
 def test_what_no_script_may_is_told_to_operators_without_the_script(caplog: pytest.LogCaptureFixture) -> None:
     code = "import socket\nsocket.socket()\nresult = {'FIGURE': [1234567890123]}"
     with (
-        closing(Workshop(Pool(1, "tests.unit.sandbox.plain"))) as unruly,  # whose scripts have all of Python, in jail
+        closing(
+            ScriptRunner(Pool(1, "tests.unit.sandbox.plain"))
+        ) as unruly,  # whose scripts have all of Python, in jail
         caplog.at_level(logging.WARNING, logger="tieout.security"),
         pytest.raises(TransformForbidden) as refused,
     ):
@@ -116,14 +118,14 @@ def test_what_no_script_may_is_told_to_operators_without_the_script(caplog: pyte
     assert "1234567890123" not in str(told)
 
 
-def test_results_larger_than_a_script_is_given_are_refused_before_it_runs(workshop: Workshop) -> None:
+def test_results_larger_than_a_script_is_given_are_refused_before_it_runs(workshop: ScriptRunner) -> None:
     large = pl.DataFrame({"value": pl.int_range(7_000_000, eager=True)})
     with pytest.raises(TransformLimit, match="53 MB together; a script is given 50 MB") as refused:
         scripts_in(workshop).run("tool", ENDLESS, [large])
     assert refused.value.field == "data_refs"
 
 
-def test_where_every_place_is_taken_a_script_is_refused_at_once(workshop: Workshop) -> None:
+def test_where_every_place_is_taken_a_script_is_refused_at_once(workshop: ScriptRunner) -> None:
     server = server_of(workshop.pool)
     refused: list[Refusal] = []
 
@@ -144,7 +146,7 @@ def test_where_every_place_is_taken_a_script_is_refused_at_once(workshop: Worksh
     assert "Every place for scripts is taken" in refused[0].error
 
 
-def test_a_fork_server_that_died_is_unavailable_once_and_then_there_again(workshop: Workshop) -> None:
+def test_a_fork_server_that_died_is_unavailable_once_and_then_there_again(workshop: ScriptRunner) -> None:
     server = server_of(workshop.pool)
 
     def end_it() -> None:
@@ -164,7 +166,9 @@ async def chart_of(dispatch: Any, code: str, **spec: Any) -> Any:
     return await dispatch.call("eval_chart_transform", asked, DEV)
 
 
-def test_the_job_of_a_call_that_is_late_or_left_is_ended(small_instance: tuple[Path, Path], workshop: Workshop) -> None:
+def test_the_job_of_a_call_that_is_late_or_left_is_ended(
+    small_instance: tuple[Path, Path], workshop: ScriptRunner
+) -> None:
     server = server_of(workshop.pool)
     late = dispatch_of(small_instance, TOOLS, workshop=workshop, deadline_seconds=4)
     outcome = asyncio.run(chart_of(late, ENDLESS))
@@ -183,7 +187,7 @@ def test_the_job_of_a_call_that_is_late_or_left_is_ended(small_instance: tuple[P
 
 
 def test_where_no_picture_can_be_drawn_the_chart_is_there_with_a_note(small_instance: tuple[Path, Path]) -> None:
-    with closing(Workshop(Pool(1), Renderer(painter="tests.unit.sandbox.nothing"))) as without:
+    with closing(ScriptRunner(Pool(1), Renderer(painter="tests.unit.sandbox.nothing"))) as without:
         dispatch = dispatch_of(small_instance, TOOLS, workshop=without)
         outcome = asyncio.run(chart_of(dispatch, "result = df", render="artifact", x="label", y="value"))
     assert not outcome.is_error, outcome.result
@@ -194,7 +198,7 @@ def test_where_no_picture_can_be_drawn_the_chart_is_there_with_a_note(small_inst
 
 
 def test_without_a_jail_the_tool_is_withheld() -> None:
-    with closing(Workshop(Pool(1, "tests.unit.sandbox.unjailed"))) as unjailed:
+    with closing(ScriptRunner(Pool(1, "tests.unit.sandbox.unjailed"))) as unjailed:
         deployment = Deployment(settings=Settings(), workshop=unjailed)
         reason = TOOLS["eval_chart_transform"].withheld(deployment)
         assert reason is not None

@@ -16,9 +16,9 @@ from engine.model.errors import DeadlineExceeded
 from engine.model.requests import EmptyRequest
 from server.base.interfaces import Principal
 from server.base.settings import Settings
-from server.caller.caller import Caller, Callers, Keeping
+from server.caller.caller import Caller, Callers, CallerStores
 from server.caller.feeds import Feeds
-from server.caller.scripts import Workshop
+from server.caller.scripts import ScriptRunner
 from server.http.dispatch import CallAbandoned, CallResult, Dispatcher
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
@@ -61,8 +61,8 @@ def dispatch_of(
     small: tuple[Path, Path],
     tools: Mapping[str, Tool],
     metrics: Metrics | None = None,
-    keeping: Keeping | None = None,
-    workshop: Workshop | None = None,
+    keeping: CallerStores | None = None,
+    workshop: ScriptRunner | None = None,
     **settings: Any,
 ) -> Dispatcher:
     """Return a dispatch over the small books."""
@@ -70,7 +70,7 @@ def dispatch_of(
     instance = read_instance(folder)
     feeds = Feeds.of({}, MemoryLoads(), {})
     shelf, keeping = Shelf(instance.catalogue, state / "store"), keeping or keeping_in(state / "files")
-    callers = Callers(instance, shelf, feeds, keeping, 10_000, 10_000, workshop=workshop or Workshop())
+    callers = Callers(instance, shelf, feeds, keeping, 10_000, 10_000, workshop=workshop or ScriptRunner())
     known = replace(Settings(instance=folder, state=state), **settings)
     leases = MemoryLeases(known.calls_per_caller, known.calls)
     return Dispatcher(callers, known, Telemetry(metrics or Metrics()), leases, tools)

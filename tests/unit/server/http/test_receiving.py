@@ -17,7 +17,7 @@ from engine.model.requests import UploadRequest
 from server.base.interfaces import MinimumRate, Principal
 from server.base.settings import Settings
 from server.caller.files import Archive, now
-from server.caller.uploads import CallerUploads, Reserved
+from server.caller.uploads import CallerUploads, UploadReservation
 from server.http.app import HttpServer
 from server.http.transfers import UploadRoutes
 from tests.integration.server.test_uploads import put, sending
@@ -42,7 +42,7 @@ class Open:
         """Its files."""
         return self.uploads.archive
 
-    def begun(self) -> Reserved:
+    def begun(self) -> UploadReservation:
         """Begin an upload, whose link is of this server."""
         reserved = self.uploads.begin(ASKED)
         return replace(reserved, url=reserved.url.replace(":8768/", f":{self.port}/"))
