@@ -15,7 +15,7 @@ from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData
 
 
 @dataclass(frozen=True, slots=True)
-class TableColumn:
+class LayoutColumn:
     """What one column of the sheet shows: a scenario, and a place of a statement or a metric."""
 
     column: int
@@ -24,7 +24,7 @@ class TableColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
+class LayoutRow:
     """What one row of the sheet shows: a line of a statement, or a place of metrics."""
 
     line: int | None
@@ -47,10 +47,10 @@ class Layout:
     """A report as rows and columns."""
 
     report: ReportData
-    down: tuple[TableRow, ...]
-    across: tuple[TableColumn, ...]
+    down: tuple[LayoutRow, ...]
+    across: tuple[LayoutColumn, ...]
 
-    def cell(self, down: TableRow, across: TableColumn) -> TableCell:
+    def cell(self, down: LayoutRow, across: LayoutColumn) -> TableCell:
         """Return the cell where a row and a column meet."""
         line = down.line if across.line is None else across.line
         place = down.place if across.place is None else across.place
@@ -66,7 +66,7 @@ class Layout:
             figure is Nothing.UNAVAILABLE,
         )
 
-    def cells(self, down: TableRow) -> Iterator[TableCell]:
+    def cells(self, down: LayoutRow) -> Iterator[TableCell]:
         """Yield the cells of one row."""
         return (self.cell(down, across) for across in self.across)
 
@@ -75,10 +75,10 @@ def layout(report: ReportData) -> Layout:
     """Return the layout of a report."""
     lines, columns, places = range(len(report.lines)), range(len(report.columns)), range(len(report.places))
     if report.statement is not None:
-        across = tuple(TableColumn(column, place, None) for column in columns for place in places)
-        return Layout(report, tuple(TableRow(line, None) for line in lines), across)
-    across = tuple(TableColumn(column, None, line) for line in lines for column in columns)
-    return Layout(report, tuple(TableRow(None, place) for place in places), across)
+        across = tuple(LayoutColumn(column, place, None) for column in columns for place in places)
+        return Layout(report, tuple(LayoutRow(line, None) for line in lines), across)
+    across = tuple(LayoutColumn(column, None, line) for line in lines for column in columns)
+    return Layout(report, tuple(LayoutRow(None, place) for place in places), across)
 
 
 # Figures as people read them: scaled, rounded once, with signs that say what they are.

@@ -9,7 +9,7 @@ import polars as pl
 from engine.model.catalogue import LABEL, Format
 from engine.model.exact import Exact
 from engine.report.data import EACH, Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
-from engine.report.layout import Layout, TableColumn, TableRow, display, layout
+from engine.report.layout import Layout, LayoutColumn, LayoutRow, display, layout
 
 # The tidy frame of a report: one row for each figure, with everything that tells which one it is.
 #
@@ -112,7 +112,7 @@ def place_words(place: MemberTuple) -> str:
     return "Total" if place.is_total else " · ".join(member.label for member in place.members)
 
 
-def headings(sheet: Layout, across: TableColumn) -> tuple[str, str]:
+def headings(sheet: Layout, across: LayoutColumn) -> tuple[str, str]:
     """Return the two levels of a column's heading; the second is empty where there is one only."""
     report = sheet.report
     scenario = report.columns[across.column].heading
@@ -122,7 +122,7 @@ def headings(sheet: Layout, across: TableColumn) -> tuple[str, str]:
     return (scenario, place_words(place)) if report.breakdown else (scenario, "")
 
 
-def row_words(sheet: Layout, down: TableRow) -> str:
+def row_words(sheet: Layout, down: LayoutRow) -> str:
     """Return the label of a row, indented by its level."""
     report = sheet.report
     if down.line is not None:

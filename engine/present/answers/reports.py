@@ -20,7 +20,7 @@ from engine.plans.freshness import Freshness
 from engine.present.answers.budget import NOT_KEPT, DataRef, Json, UncutAnswer, period_json, tokens
 from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ReportLine, ScenarioStyle
 from engine.report.drill import joined
-from engine.report.layout import Layout, TableCell, TableColumn, TableRow, layout
+from engine.report.layout import Layout, LayoutColumn, LayoutRow, TableCell, layout
 from engine.report.report import height_of, schema_of
 
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
@@ -94,7 +94,7 @@ class VisiblePart:
         return self.places is None or at < self.places or self.report.places[at].is_total
 
     @property
-    def down(self) -> list[TableRow]:
+    def down(self) -> list[LayoutRow]:
         """The rows shown."""
         return [
             down
@@ -104,7 +104,7 @@ class VisiblePart:
         ]
 
     @property
-    def across(self) -> list[TableColumn]:
+    def across(self) -> list[LayoutColumn]:
         """The columns shown."""
         return [across for across in self.sheet.across if across.place is None or self.shows_place(across.place)]
 
@@ -162,7 +162,7 @@ def figure_json(report: ReportData, cell: TableCell) -> int | float | str | None
     return shown.as_json(quotient=report.is_quotient(cell.line, comparison))
 
 
-def row_json(report: ReportData, down: TableRow) -> Json:
+def row_json(report: ReportData, down: LayoutRow) -> Json:
     """Return what a row is, without its values."""
     if down.line is None:
         place = report.places[down.place or 0]
@@ -214,7 +214,7 @@ def labels_json(place: MemberTuple) -> Json:
     return {"labels": labels} if labels else {}
 
 
-def column_json(report: ReportData, across: TableColumn, at: int) -> Json:
+def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
     """Return what a column is: its scenario, and a place of a statement or a metric."""
     column = report.columns[across.column]
     window = column.window

@@ -25,7 +25,7 @@ from engine.present.exports.cells import (
     wide_enough,
 )
 from engine.report.data import SCALED, Comparison, ReportData, ReportLine
-from engine.report.layout import Layout, TableColumn, TableRow, is_in_hundredths, layout, places_shown
+from engine.report.layout import Layout, LayoutColumn, LayoutRow, is_in_hundredths, layout, places_shown
 from engine.report.report import Report
 
 ZERO = '"\N{EN DASH}"'
@@ -59,7 +59,7 @@ def heads_of(report: Report) -> Sequence[tuple[str, int]]:
     return tuple(chain(*ids)) or (("", 44),)
 
 
-def headings(sheet: Layout, across: TableColumn) -> Sequence[Words]:
+def headings(sheet: Layout, across: LayoutColumn) -> Sequence[Words]:
     """Return the headings of a column of figures, level by level."""
     report, column = sheet.report, sheet.report.columns[across.column]
     scenario = across.column, column.heading
@@ -94,12 +94,12 @@ def unit_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> 
     return f"{unit}, shown in{SCALED[report.scale]}" if report.scale and report.is_scaled(line, comparison) else unit
 
 
-def outline_level(report: ReportData, down: TableRow) -> int:
+def outline_level(report: ReportData, down: LayoutRow) -> int:
     """Return the outline level of a row: that of its line."""
     return 0 if down.line is None else report.lines[down.line].level
 
 
-def head_cells(report: Report, down: TableRow) -> Iterator[SheetCell]:
+def head_cells(report: Report, down: LayoutRow) -> Iterator[SheetCell]:
     """Yield the first cells of a row: a line and its unit, or the ids and labels of members."""
     if down.line is not None:
         line = report.lines[down.line]
@@ -136,7 +136,7 @@ class Looks:
         return look
 
 
-def figure_cells(sheet: Layout, down: TableRow, looks: Looks) -> Iterator[SheetCell]:
+def figure_cells(sheet: Layout, down: LayoutRow, looks: Looks) -> Iterator[SheetCell]:
     """Yield the figures of a row."""
     report = sheet.report
     in_total = down.place is not None and report.places[down.place].is_total

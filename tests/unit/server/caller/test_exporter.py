@@ -18,25 +18,24 @@ import pytest
 from engine.door import Door
 from engine.model.errors import BadArguments, ExpiredReference, QuotaExceeded, Unavailable
 from engine.model.exact import Exact
-from engine.present.exports.about import ScriptOutput
+from engine.present.exports.about import ExportContext
 from engine.present.exports.document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.admission import Snapshot, admit, restore
 from engine.report.encoding import BATCH
 from engine.report.inspection import Inspection
 from engine.report.snapshots import Kept, keep, opened
-from engine.report.transform import ScriptOutput as ScriptMade
-from engine.report.transform import transformed
+from engine.report.transform import ScriptOutput, transformed
 from server.base.interfaces import Principal
 from server.caller.exporter import LARGE, Exporter, ExportJob, ExportLost, ExportProcess
-from server.caller.files import CallerFiles
+from server.caller.files import CallerFiles, FileTerms
 from server.stores.disk import FORGOTTEN, Volume
 from tests.support.fed import SOMEBODY
 from tests.support.holding import TERMS, archive_in
 from tests.support.small import small_books
 from tests.support.workbooks import go_on, parts
 
-MADE = ScriptOutput(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
+MADE = ExportContext(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
 WRITERS = {"xlsx": write_workbook, "json": write_document}
 FACTS = {"gl": "date scenario product amount\n2021-01-05 actual P1 1.25\n2021-01-06 actual P2 -2.5"}
 DOMAINS = {
@@ -85,7 +84,7 @@ def kept_of(books: Door, kind: str) -> Kept:
     report = books.metric("revenue", "third", period="2021-01", scenarios={"A": "actual"}, dimensions=("product",))
     if kind == "transform":
         frame = pl.DataFrame({"name": ["a", None], "value": [0.1, None], "list": [[1], []]})
-        return transformed(ScriptMade(label="Made", code="result = df", chart={}, frame=frame), [report])
+        return transformed(ScriptOutput(label="Made", code="result = df", chart={}, frame=frame), [report])
     return report if kind == "report" else rows_of(books, 500)
 
 
