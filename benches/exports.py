@@ -140,7 +140,7 @@ def job_of(rows: Inspection, folder: str) -> ExportJob:
     return ExportJob(
         snapshot=Snapshot(keep(rows), rows.source, rows.permission, ()),
         form="xlsx",
-        made=Made(at=datetime.now(UTC), subject="bench"),
+        made=ExportContext(at=datetime.now(UTC), subject="bench"),
         target=Path(folder) / FILE,
     )
 
