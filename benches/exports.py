@@ -25,7 +25,7 @@ from benches.books import demo_books
 from benches.timing import Work, in_turns, memory, peak_of, report
 from engine.door import open_books
 from engine.model.exact import Exact
-from engine.present.exports.about import ExportContext
+from engine.present.exports.about import ExportStamp
 from engine.present.exports.document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.admission import Snapshot
@@ -42,7 +42,7 @@ REPORTS = 200
 STARTED = 10.0  # seconds until exports are at work
 FILE = "made"
 RUST = "rustpy_xlsxwriter"  # no part of the installation: pip install rustpy-xlsxwriter
-Write = Callable[[Inspection | Report, ExportContext, Path, Stop], None]
+Write = Callable[[Inspection | Report, ExportStamp, Path, Stop], None]
 
 
 def rows_of(count: int) -> Inspection:
@@ -77,7 +77,7 @@ def report_of(count: int) -> Report:
 
 def ours(write: Write, kept: Inspection | Report, folder: str) -> Work:
     """Return the work of one of our writers."""
-    return partial(write, kept, ExportContext(at=datetime.now(UTC), subject="bench"), Path(folder) / FILE, lambda: None)
+    return partial(write, kept, ExportStamp(at=datetime.now(UTC), subject="bench"), Path(folder) / FILE, lambda: None)
 
 
 def polars_frame(rows: Inspection, folder: str) -> Work:
@@ -140,7 +140,7 @@ def job_of(rows: Inspection, folder: str) -> ExportJob:
     return ExportJob(
         snapshot=Snapshot(keep(rows), rows.source, rows.permission, ()),
         form="xlsx",
-        made=ExportContext(at=datetime.now(UTC), subject="bench"),
+        made=ExportStamp(at=datetime.now(UTC), subject="bench"),
         target=Path(folder) / FILE,
     )
 

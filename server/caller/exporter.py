@@ -27,7 +27,7 @@ import pyarrow as pa
 from engine.model.errors import BadArguments, ExpiredReference, Refusal
 from engine.model.notes import Note
 from engine.model.stopping import Stop
-from engine.present.exports.about import ExportContext
+from engine.present.exports.about import ExportStamp
 from engine.present.exports.document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.admission import Snapshot, restore
@@ -41,7 +41,7 @@ LARGE = 1 << 20  # bytes of a snapshot
 IDLE = 300.0  # seconds after which a process without work ends
 TURN = 0.1  # seconds between two looks at whether somebody still wants the file
 SOURCE = "source"  # the snapshot of a job, beside the file that is made of it
-WRITE: Mapping[str, Callable[[Kept, ExportContext, Path, Stop], None]] = {
+WRITE: Mapping[str, Callable[[Kept, ExportStamp, Path, Stop], None]] = {
     "json": write_document,
     "xlsx": write_workbook,
 }
@@ -60,7 +60,7 @@ class ExportJob:
 
     snapshot: Snapshot
     form: str
-    made: ExportContext
+    made: ExportStamp
     target: Path
 
     def order(self) -> bytes:
@@ -218,7 +218,7 @@ def heed(link: socket.socket, orders: SimpleQueue[bytes], folders: Sequence[Path
 
 def answer_of(order: Mapping[str, Any], target: Path) -> Reply:
     """Do a job and return how it ended."""
-    made = ExportContext(at=datetime.fromisoformat(order["made_at"]), subject=order["made_for"])
+    made = ExportStamp(at=datetime.fromisoformat(order["made_at"]), subject=order["made_for"])
     try:
         with pa.memory_map(str(target.parent / SOURCE)) as source:
             kept = restore(source.read_buffer(), NOTES(order["newer"]))

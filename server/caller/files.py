@@ -13,7 +13,7 @@ from threading import Event, Thread
 from engine.books.reader import Reader
 from engine.model.errors import QuotaExceeded, Unavailable, UnknownFile
 from engine.model.stopping import Stop
-from engine.present.exports.about import ExportContext
+from engine.present.exports.about import ExportStamp
 from engine.report.admission import Snapshot
 from engine.report.inspection import Inspection
 from engine.report.permission import Permission
@@ -147,7 +147,7 @@ class CallerFiles:
 
         QuotaExceeded where it has no room, Unavailable where nothing can be kept.
         """
-        made = ExportContext(at=now(), subject=self.principal.subject)
+        made = ExportStamp(at=now(), subject=self.principal.subject)
 
         def write(path: Path) -> None:
             job = ExportJob(snapshot=snapshot, form=form, made=made, target=path)

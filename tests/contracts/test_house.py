@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,15 @@ def test_no_class_or_module_is_named_after_what_it_does_in_general() -> None:
         if isinstance(node, ast.ClassDef) and words.search(node.name)
     ]
     assert modules + classes == []
+
+
+def test_no_class_name_occurs_twice() -> None:
+    places = defaultdict[str, list[str]](list)
+    for path in CODE:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(named(path))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 def test_silenced_checks_say_why() -> None:

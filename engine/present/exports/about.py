@@ -16,14 +16,14 @@ Row = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportContext:
+class ExportStamp:
     """When a file was made, and for whom."""
 
     at: datetime
     subject: str
 
 
-def about(kept: Kept, made: ExportContext) -> Iterator[Row]:
+def about(kept: Kept, made: ExportStamp) -> Iterator[Row]:
     """Yield what a file says about itself, a name and a text each."""
     yield "Books", kept.permission.books
     yield from ASKED[type(kept)](kept)

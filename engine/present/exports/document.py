@@ -10,7 +10,7 @@ from engine.model.stopping import Stop
 from engine.present.answers.budget import UncutAnswer
 from engine.present.answers.reports import whole_report
 from engine.present.answers.rows import whole_rows, whole_transform
-from engine.present.exports.about import ExportContext
+from engine.present.exports.about import ExportStamp
 from engine.report.inspection import Inspection
 from engine.report.report import Report
 from engine.report.snapshots import Kept
@@ -25,7 +25,7 @@ WHOLE: Mapping[type, Callable[[Any, Stop], UncutAnswer]] = {
 }
 
 
-def write_document(kept: Kept, made: ExportContext, path: Path, stop: Stop) -> None:
+def write_document(kept: Kept, made: ExportStamp, path: Path, stop: Stop) -> None:
     """Write a kept result as JSON, a row a line, looking at `stop` between them.
 
     Rows are arrays aligned with `columns`, figures exact, unscaled where scale is 0. They come last, so that memory

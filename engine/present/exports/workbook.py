@@ -21,7 +21,7 @@ from xlsxwriter.worksheet import Worksheet
 from engine.model.catalogue import Style
 from engine.model.errors import BadArguments
 from engine.model.stopping import Stop
-from engine.present.exports.about import ExportContext, about
+from engine.present.exports.about import ExportStamp, about
 from engine.present.exports.cells import TEXT, Heading, Look, Role, Sheet, SheetCell, SheetRow, look_of
 from engine.present.exports.report_sheet import report_sheet
 from engine.present.exports.table_sheets import rows_sheet, transform_sheet
@@ -73,7 +73,7 @@ SHEETS: Mapping[type, Callable[[Any], Sheet]] = {
 }
 
 
-def write_workbook(kept: Kept, made: ExportContext, path: Path, stop: Stop, most_rows: int = MOST_ROWS) -> None:
+def write_workbook(kept: Kept, made: ExportStamp, path: Path, stop: Stop, most_rows: int = MOST_ROWS) -> None:
     """Write a kept result as a workbook: its rows, and a sheet that says what it is.
 
     A sheet has `most_rows`; further rows stand in a next sheet. Temporary files stand in the folder of `path`. `stop`
@@ -97,7 +97,7 @@ def parts_of(rows: Iterator[SheetRow], most: int) -> Iterator[Iterator[SheetRow]
 
 
 @contextmanager
-def opened(path: Path, title: str, made: ExportContext) -> Iterator[Workbook]:
+def opened(path: Path, title: str, made: ExportStamp) -> Iterator[Workbook]:
     """Lend a workbook and write it to a path where the block ends; nothing stays of one whose block raises."""
     with TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as folder:
         book = Workbook(str(path), {**OPTIONS, "tmpdir": folder})

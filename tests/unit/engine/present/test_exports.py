@@ -18,7 +18,7 @@ from engine.model.formulas import Nothing
 from engine.present.answers.reports import answer
 from engine.present.answers.rows import rows_answer
 from engine.present.blocks import table
-from engine.present.exports.about import ExportContext
+from engine.present.exports.about import ExportStamp
 from engine.present.exports.document import write_document
 from engine.present.exports.workbook import (
     LONGEST_TEXT,
@@ -35,8 +35,8 @@ from tests.support.books import load_instance
 from tests.support.small import small_books, write_instance
 from tests.support.workbooks import cells, go_on, grid, parts, sheet_xml, shown
 
-Write = Callable[[Report | Inspection, ExportContext, Path, Stop], None]
-MADE = ExportContext(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
+Write = Callable[[Report | Inspection, ExportStamp, Path, Stop], None]
+MADE = ExportStamp(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
 COLUMNS = {"Actuals": "actual", "=Budget": "budget", "Var": "var(actual,budget)", "Var %": "var_pct(actual,budget)"}
 LINK = '=HYPERLINK("http://x.example")'
 EVIL = ("=1+1", "+1", "-1", "@SUM(A1)", LINK, "00123", "950E2862", "1e5", "TRUE", "2021-01-01")

@@ -12,7 +12,7 @@ import pytest
 
 from engine.door import Door, open_books
 from engine.model.errors import ExpiredReference, UnknownName
-from engine.present.exports.about import ExportContext
+from engine.present.exports.about import ExportStamp
 from engine.present.exports.document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.inspection import Inspection
@@ -22,7 +22,7 @@ from engine.report.snapshots import given, keep, opened, permission_from, permis
 from engine.report.transform import Given, ScriptOutput, Transform, transformed
 from tests.support.workbooks import cells, go_on, grid
 
-MADE_AT = ExportContext(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
+MADE_AT = ExportStamp(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
 SCENARIOS = {"Actuals": "actual", "Budget": "budget"}
 CODE = "result = df\n# =1+1"
 EVERY_TYPE = pl.DataFrame(

@@ -18,7 +18,7 @@ import pytest
 from engine.door import Door
 from engine.model.errors import BadArguments, ExpiredReference, QuotaExceeded, Unavailable
 from engine.model.exact import Exact
-from engine.present.exports.about import ExportContext
+from engine.present.exports.about import ExportStamp
 from engine.present.exports.document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.admission import Snapshot, admit, restore
@@ -35,7 +35,7 @@ from tests.support.holding import TERMS, archive_in
 from tests.support.small import small_books
 from tests.support.workbooks import go_on, parts
 
-MADE = ExportContext(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
+MADE = ExportStamp(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
 WRITERS = {"xlsx": write_workbook, "json": write_document}
 FACTS = {"gl": "date scenario product amount\n2021-01-05 actual P1 1.25\n2021-01-06 actual P2 -2.5"}
 DOMAINS = {
