@@ -232,6 +232,7 @@ class ArrowFacts:
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
         """Return up to `limit` rows, months in order, those without a date last; see FactStore."""
         predicate = self.predicate(within)
+        order = list(dict.fromkeys((*self._domains[asked.domain].sort, DATE, *asked.columns)))
         months: dict[str, list[pl.LazyFrame]] = {}
         for part in () if within.is_nothing else self.partitions(asked.domain, asked.scenario):
             frame = self.frame(asked.domain, part).lazy()
@@ -242,15 +243,15 @@ class ArrowFacts:
                 ((_, span, is_whole),) = spans
                 frame = frame if is_whole else frame.filter(pl.col(DATE).is_between(span.first, span.last))
             frame = frame if predicate is None else frame.filter(predicate)
-            months.setdefault(part.bucket, []).append(self.shown(asked, frame))
+            months.setdefault(part.bucket, []).append(self.shown(order, frame))
         if not months:
             return pl.LazyFrame(schema={column: self.row_type(asked.domain, column) for column in asked.columns})
-        order = [key for key in (*self._domains[asked.domain].sort, DATE, *asked.columns) if key in asked.columns]
         found = [
-            frames[0] if len(frames) == 1 else pl.concat(frames).sort(list(dict.fromkeys(order)), maintain_order=True)
+            frames[0] if len(frames) == 1 else pl.concat(frames).sort(order, maintain_order=True)
             for _, frames in sorted(months.items())
         ]
-        return pl.concat([limited(frame, asked.limit) for frame in found]).pipe(limited, asked.limit)
+        rows = pl.concat([limited(frame, asked.limit) for frame in found]).pipe(limited, asked.limit)
+        return rows.select(asked.columns)
 
     def row_type(self, domain: str, column: str) -> type[pl.DataType]:
         """Return the type of a column of rows."""
@@ -260,11 +261,11 @@ class ArrowFacts:
             return pl.Int64
         return pl.Date if column == DATE else pl.String
 
-    def shown(self, asked: RowSlice, frame: pl.LazyFrame) -> pl.LazyFrame:
-        """Return the columns of a slice; those that a load did not bring hold nothing."""
+    def shown(self, columns: Sequence[str], frame: pl.LazyFrame) -> pl.LazyFrame:
+        """Return some columns of a frame; one that its load did not bring is null."""
         held = frame.collect_schema()
-        lost = [pl.lit(None, pl.String).alias(column) for column in asked.columns if column not in held]
-        return frame.with_columns(lost).select(asked.columns) if lost else frame.select(asked.columns)
+        lost = [pl.lit(None, pl.String).alias(column) for column in columns if column not in held]
+        return frame.with_columns(lost).select(columns) if lost else frame.select(columns)
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """Return on which days rows are held; see FactStore."""

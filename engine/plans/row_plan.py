@@ -213,16 +213,16 @@ class RowPlan:
         texts = (name for name in domain.inspect_columns if name not in held and name != domain.time_column)
         return (*held, *texts)
 
-    def frames(self) -> Iterator[pl.LazyFrame]:
-        """Yield the rows of each interval, in order, with the columns of `columns`."""
+    def frames(self, limit: int) -> Iterator[pl.LazyFrame]:
+        """Yield up to `limit` rows of each interval, in order, with the columns of `columns`."""
         if any(weighted_term.base.over_time.rule is TimeRule.LAST_KNOWN for weighted_term in self.weighted_terms):
-            yield from self.last_known_frames(self.weighted_terms[0])
+            yield from (frame.head(limit) for frame in self.last_known_frames(self.weighted_terms[0]))
             return
         if self.query.undated:
-            yield self.rows(None, self.weighted_terms).filter(pl.col(DATE).is_null())
+            yield self.rows(None, self.weighted_terms).filter(pl.col(DATE).is_null()).head(limit)
             return
         if self.query.period is None and self.expression is None:
-            yield self.rows(None, self.weighted_terms)
+            yield self.rows(None, self.weighted_terms, limit)
             return
         windows = [weighted_term.window for weighted_term in self.weighted_terms]
         for interval in split_intervals(windows, self.domain_read.boundaries):
@@ -230,16 +230,16 @@ class RowPlan:
                 term for term in self.weighted_terms if any(span.holds(interval.first) for span in term.window.spans)
             ]
             if self.term_span.days.holds(interval.first):
-                yield self.rows(interval, counted)
+                yield self.rows(interval, counted, limit)
 
-    def rows(self, span: Span | None, counted: Sequence[WeightedTerm]) -> pl.LazyFrame:
-        """Return the rows of a span that any of the terms counts, with the columns of `columns`."""
+    def rows(self, span: Span | None, counted: Sequence[WeightedTerm], limit: int | None = None) -> pl.LazyFrame:
+        """Return up to `limit` rows of a span that any of the terms counts, with the columns of `columns`."""
         asked = RowSlice(
             domain=self.query.domain.key,
             scenario=self.term_span.term.scenario.id,
             span=span,
             columns=self.columns,
-            limit=None,
+            limit=limit,
         )
         cell = reduce(or_, (weighted_term.cell for weighted_term in counted), NOTHING)
         return self.reader.rows(asked, cell, self.query.compared)

@@ -121,13 +121,13 @@ def collected(plan: RowPlan, limit: int, stop: Stop) -> tuple[pl.DataFrame, bool
     """Return the first rows of a plan, and whether there are more."""
     frames: list[pl.DataFrame] = []
     held = 0
-    for frame in plan.frames():
+    for frame in plan.frames(limit + 1):
         stop()
-        frames.append(frame.head(limit + 1 - held).collect(engine="in-memory"))
+        frames.append(frame.collect(engine="in-memory"))
         held += frames[-1].height
         if held > limit:
             break
-    rows = pl.concat(frames) if frames else plan.rows(None, ()).collect()
+    rows = pl.concat(frames) if frames else plan.rows(None, (), 0).collect()
     return rows.head(limit), held > limit
 
 

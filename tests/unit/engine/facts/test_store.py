@@ -1,9 +1,12 @@
-"""The fact store: three questions against plain Python, and versions that appear whole, stay while read and go."""
+"""The fact store: three questions against plain Python, and versions that appear whole, stay while read and go.
+
+The questions are asked of every implementation in STORES.
+"""
 
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -16,14 +19,15 @@ import pytest
 
 from engine.facts.arrow import ArrowFacts, SumTooLarge
 from engine.facts.landing import Landing
-from engine.facts.manifest import Load, Pin, current_version, pin_current
+from engine.facts.manifest import Load, Manifest, Pin, current_version, pin_current
 from engine.facts.writer import BooksLocked, stage
 from engine.model.calendar.periods import Grain, Span
 from engine.model.catalogue import Domain, Measure
-from engine.model.fact_store import ROWS, SPAN, Aggregate, FactStore, RowSlice, Slice
+from engine.model.fact_store import ROWS, SPAN, Aggregate, AggregateFunction, FactStore, RowSlice, Slice
 from engine.model.feeds import LoadMode
 from engine.model.formulas import FigureKind
 from engine.model.scope import EVERYTHING, NOTHING, Cell, CodeSet, Conjunction
+from tests.support.duckdb_facts import DuckFacts
 
 AMOUNT = (Aggregate("amount"),)
 GL = Domain(
@@ -43,6 +47,8 @@ GL = Domain(
     inspect_columns=("text",),
 )
 FIRST = date(2021, 1, 1)
+STORES: dict[str, Callable[[Path, Manifest, dict[str, Domain]], FactStore]] = {"arrow": ArrowFacts, "duckdb": DuckFacts}
+every_store = pytest.mark.parametrize("kind", STORES)
 Fact = tuple[str, date | None, str | None, str | None, int, str]
 
 
@@ -96,12 +102,12 @@ def publish(root: Path, facts: Iterable[Fact], load: Load, **how: Any) -> int:
     return landed
 
 
-def opened(root: Path) -> tuple[Pin, ArrowFacts, dict[str, dict[str | None, int]]]:
-    """Open the current version: its pin, its facts, and the code of every id."""
+def opened(root: Path, kind: str = "arrow") -> tuple[Pin, FactStore, dict[str, dict[str | None, int]]]:
+    """Open the current version: its pin, its facts in a store of some kind, and the code of every id."""
     pin = pin_current(root)
     ids = {key: pl.read_ipc(root / codes.file)["id"].to_list() for key, codes in pin.manifest.codes.items()}
     codes = {key: {None if not at else member: at for at, member in enumerate(known)} for key, known in ids.items()}
-    return pin, ArrowFacts(root, pin.manifest, {"gl": GL}), codes
+    return pin, STORES[kind](root, pin.manifest, {"gl": GL}), codes
 
 
 SPANS = (
@@ -111,12 +117,13 @@ SPANS = (
 )
 
 
+@every_store
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("keys", [(), ("account",), ("centre", "account")])
-def test_sums_are_those_of_plain_python(tmp_path: Path, seed: int, keys: tuple[str, ...]) -> None:
+def test_sums_are_those_of_plain_python(tmp_path: Path, kind: str, seed: int, keys: tuple[str, ...]) -> None:
     facts = facts_of(seed)
     publish(tmp_path, facts, load_of())
-    _, store, codes = opened(tmp_path)
+    _, store, codes = opened(tmp_path, kind)
     for cell, allowed in cells(codes):
         expected: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0])
         for scenario, day, account, centre, amount, _ in facts:
@@ -152,11 +159,12 @@ def cells(codes: dict[str, dict[str | None, int]]) -> list[tuple[Cell, object]]:
     ]
 
 
+@every_store
 @pytest.mark.parametrize("seed", range(4))
-def test_presence_and_rows_are_those_of_plain_python(tmp_path: Path, seed: int) -> None:
+def test_presence_and_rows_are_those_of_plain_python(tmp_path: Path, kind: str, seed: int) -> None:
     facts = facts_of(seed)
     publish(tmp_path, facts, load_of())
-    _, store, codes = opened(tmp_path)
+    _, store, codes = opened(tmp_path, kind)
     span = Span(date(2021, 1, 20), date(2021, 3, 5))
     for cell, allowed in cells(codes):
         mine = [fact for fact in facts if fact[0] == "budget" and allowed(fact[2], fact[3])]
@@ -174,6 +182,54 @@ def test_presence_and_rows_are_those_of_plain_python(tmp_path: Path, seed: int) 
         )
         rows = store.rows(asked, cell).collect().rows()
         assert rows == [(day, amount, text) for _, day, _, _, amount, text in order[:7]]
+
+
+@every_store
+def test_minima_maxima_and_counts_are_those_of_plain_python(tmp_path: Path, kind: str) -> None:
+    facts = facts_of(3)
+    publish(tmp_path, facts, load_of())
+    _, store, codes = opened(tmp_path, kind)
+    least, most = Aggregate("amount", AggregateFunction.MIN), Aggregate("amount", AggregateFunction.MAX)
+    asked = Slice(domain="gl", scenario="actual", spans=SPANS[:1], keys=("account",), aggregates=(least, most))
+    amounts: dict[int, list[int]] = defaultdict(list)
+    for scenario, day, account, _, amount, _ in facts:
+        if scenario == "actual" and day and SPANS[0].holds(day):
+            amounts[codes["account"][account]].append(amount)
+    found = store.sums(asked, EVERYTHING).collect()
+    assert {row[1]: row[2:] for row in found.iter_rows()} == {
+        account: (min(each), max(each), len(each)) for account, each in amounts.items()
+    }
+
+
+@every_store
+def test_a_limit_takes_the_first_rows_and_those_without_a_date_come_last(tmp_path: Path, kind: str) -> None:
+    facts: list[Fact] = [
+        ("actual", None, "A", "x", 6, ""),
+        ("actual", date(2021, 2, 1), "A", "x", 5, ""),
+        ("actual", date(2021, 1, 31), "A", "x", 2, ""),
+        ("actual", date(2021, 1, 1), "B", None, 3, ""),
+        ("actual", date(2021, 1, 2), "A", "x", 1, ""),
+    ]
+    publish(tmp_path, facts, load_of("one"))
+    publish(tmp_path, [("actual", date(2021, 1, 9), "B", "x", 4, "")], load_of("two", 1))
+    _, store, _ = opened(tmp_path, kind)
+    for limit in (None, *range(8)):
+        asked = RowSlice(domain="gl", scenario="actual", span=None, columns=("amount", "centre"), limit=limit)
+        rows = store.rows(asked, EVERYTHING).collect()
+        assert rows["amount"].to_list() == [1, 2, 3, 4, 5, 6][:limit]
+        assert rows.schema == store.rows(replace(asked, scenario="none"), EVERYTHING).collect().schema
+
+
+@every_store
+def test_presence_names_leaves_without_a_member_and_the_loads_of_rows_that_are_seen(tmp_path: Path, kind: str) -> None:
+    publish(tmp_path, [("actual", FIRST, "A", None, 1, "")], load_of("one"))
+    publish(tmp_path, [("actual", FIRST, "B", "x", 1, "")], load_of("two", 1))
+    _, store, codes = opened(tmp_path, kind)
+    of_b = Cell.where("account", CodeSet(frozenset({codes["account"]["B"]})))
+    for cell, unassigned, loads in ((EVERYTHING, {"centre"}, [True, True]), (of_b, set(), [False, True])):
+        presence = store.presence("gl", "actual", cell)
+        assert presence.unassigned(["account", "centre"]) == unassigned
+        assert [presence.brought_by(load) for load in ("load-one-0", "load-two-1")] == loads
 
 
 def test_a_filter_stands_between_every_partition_and_its_sum(tmp_path: Path) -> None:
@@ -194,11 +250,12 @@ def test_a_filter_stands_between_every_partition_and_its_sum(tmp_path: Path) -> 
     assert "AGGREGATE" not in store.sums(asked, NOTHING).explain()
 
 
-def test_sums_past_sixty_three_bits_are_exact(tmp_path: Path) -> None:
+@every_store
+def test_sums_past_sixty_three_bits_are_exact(tmp_path: Path, kind: str) -> None:
     huge = 2**62
     facts: list[Fact] = [("actual", FIRST, "A", "x", huge, "")] * 5
     publish(tmp_path, facts, load_of())
-    _, store, _ = opened(tmp_path)
+    _, store, _ = opened(tmp_path, kind)
     asked = Slice(
         domain="gl",
         scenario="actual",
@@ -220,11 +277,12 @@ def test_sums_that_could_pass_128_bits_are_refused(tmp_path: Path) -> None:
             assert store.sums(asked, EVERYTHING).collect()["amount"].to_list() == [1]
 
 
-def test_codes_outgrow_their_width_and_older_partitions_follow(tmp_path: Path) -> None:
+@every_store
+def test_codes_outgrow_their_width_and_older_partitions_follow(tmp_path: Path, kind: str) -> None:
     publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of("old"))
     many: list[Fact] = [("actual", FIRST, f"K{at:04}", "x", 1, "") for at in range(400)]
     publish(tmp_path, many, load_of("new", 1))
-    _, store, codes = opened(tmp_path)
+    _, store, codes = opened(tmp_path, kind)
     asked = Slice(
         domain="gl",
         scenario="actual",

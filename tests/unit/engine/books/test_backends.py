@@ -1,0 +1,67 @@
+"""Backends: the books answer alike whichever store is handed to them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.books.books import Shelf
+from engine.door import EVERYONE, Door, open_books
+from engine.facts.backend import ArrowBackend, ArrowVersions
+from engine.facts.manifest import pin_current
+from engine.instance.read import read_instance
+from engine.model.catalogue import Domain
+from tests.support.books import load_instance
+from tests.support.duckdb_facts import DuckFacts
+from tests.support.small import write_instance
+
+FACTS = """
+    date        scenario  account  centre  amount
+    2024-01-05  actual    4000     north   100.10
+    2024-01-31  actual    4000     south   -20.05
+    2024-02-01  actual    5000     north   7
+    2024-02-29  actual    -        north   1.5
+    2024-01-31  budget    4000     north   90
+"""
+GL = """
+    time: {column: date}
+    dimensions: {account: account, centre: centre}
+    inspect_enabled: true
+    measures: {amount: {places: 2}}
+    metrics:
+      revenue: {measure: amount}
+      lines: {over_members: count}
+      largest: {measure: amount, over_members: max}
+      centres: {over_members: {count_distinct: centre}}
+"""
+
+
+class DuckVersions(ArrowVersions):
+    """The versions of the books in a folder, with their facts in DuckDB."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.folder = root
+
+    def open(self, domains: Mapping[str, Domain]) -> ArrowBackend:
+        """Open the current version."""
+        pin = pin_current(self.folder)
+        backend = ArrowBackend(self.folder, pin, domains)
+        backend.facts = DuckFacts(self.folder, pin.manifest, domains)
+        return backend
+
+
+def test_books_on_duckdb_answer_as_books_on_arrow_files(tmp_path: Path) -> None:
+    dimensions = "account: {kind: leaf}\ncentre: {kind: leaf}\n"
+    folder = write_instance(tmp_path / "small", facts={"gl": FACTS}, domains={"gl": GL}, dimensions=dimensions)
+    load_instance(folder, tmp_path / "state")
+    shelf = Shelf(read_instance(folder).catalogue, tmp_path / "state" / "store", DuckVersions)
+    duck, arrow = Door(shelf, EVERYONE), open_books(folder, state=tmp_path / "state")
+    scenarios = {"Actual": "actual", "Budget": "budget", "V": "var(actual,budget)"}
+    for by in ((), ("account",), ("centre", "account")):
+        asked = {"period": "2024", "scenarios": scenarios, "dimensions": by}
+        metrics = ("revenue", "lines", "largest", "centres")
+        found, expected = (door.metric(*metrics, **asked) for door in (duck, arrow))
+        assert found.frame.equals(expected.frame)
+        assert found.freshness == expected.freshness
+    for limit in (1, 3, 10):
+        found, expected = (door.rows("gl", scenario="actual", period="2024", limit=limit) for door in (duck, arrow))
+        assert (found.rows, found.truncated) == (expected.rows, expected.truncated)
