@@ -51,14 +51,21 @@ class FigurePlan:
     query: Query
     reader: Reader
     stop: Stop = never
-    availability: Availability = field(init=False)
-    presences: Presences = field(init=False)
-    window_resolver: WindowResolver = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "availability", Availability(self.query, self.reader))
-        object.__setattr__(self, "presences", Presences(self.reader))
-        object.__setattr__(self, "window_resolver", WindowResolver(self.presences))
+    @cached_property
+    def availability(self) -> Availability:
+        """What the domains of the query can answer."""
+        return Availability(self.query, self.reader)
+
+    @cached_property
+    def presences(self) -> Presences:
+        """Where the scenarios hold rows."""
+        return Presences(self.reader)
+
+    @cached_property
+    def window_resolver(self) -> WindowResolver:
+        """What finds the days that a balance is read on."""
+        return WindowResolver(self.presences)
 
     @cached_property
     def times(self) -> tuple[Period, ...]:
