@@ -13,7 +13,7 @@ from server.base.interfaces import StoreDown
 from server.base.settings import BadSetting, read_settings
 from server.run.commands.console import FAULTY, INTERRUPTED, TERMINATED, err
 
-COMMANDS = {  # each a module of server.commands, imported where it is asked for: a load needs no web server
+COMMANDS = {  # each a module of server.run.commands, imported where it is asked for: a load needs no web server
     "serve": "serve an instance to MCP clients on this machine",
     "check": "print every fault of an instance's files",
     "provision": "put the books in order for what the files say, and tell what they hold",

@@ -1,4 +1,4 @@
-"""python -m server.workers: one worker, as its parent starts it."""
+"""python -m server.run.workers: one worker, as its parent starts it."""
 
 import sys
 
