@@ -1,9 +1,8 @@
 """What a file says about itself: what was asked, when, as whom, how fresh it is, and every note."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from engine.model.calendar.periods import PeriodRange
 from engine.report.data import SCALED
@@ -23,10 +22,10 @@ class ExportStamp:
     subject: str
 
 
-def about(kept: Kept, made: ExportStamp) -> Iterator[Row]:
-    """Yield what a file says about itself, a name and a text each."""
+def about(kept: Kept, made: ExportStamp, question: Iterable[Row]) -> Iterator[Row]:
+    """Yield what a file says about itself, a name and a text each; `question` is what was asked."""
     yield "Books", kept.permission.books
-    yield from ASKED[type(kept)](kept)
+    yield from question
     yield "Made at", made.at.isoformat(timespec="seconds")
     yield "Made for", made.subject
     yield "Catalogue version", kept.catalogue_version
@@ -88,10 +87,3 @@ def freshness_rows(freshness: Fresh) -> Iterator[Row]:
             words += [f"loaded {known.loaded_at}"] if known.loaded_at else []
             words += [f"open: {known.open}"] if known.open else []
             yield f"Fresh: {domain}, {scenario}", ", ".join(words)
-
-
-ASKED: Mapping[type, Callable[[Any], Iterator[Row]]] = {
-    Report: asked_report,
-    Inspection: asked_rows,
-    Transform: asked_transform,
-}

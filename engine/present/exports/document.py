@@ -1,28 +1,15 @@
 """JSON documents: the whole result object, as a model reads it and uncut, with what the file says about itself."""
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic_core import to_json
 
 from engine.model.stopping import Stop
-from engine.present.answers.budget import UncutAnswer
-from engine.present.answers.reports import whole_report
-from engine.present.answers.rows import whole_rows, whole_transform
 from engine.present.exports.about import ExportStamp
-from engine.report.inspection import Inspection
-from engine.report.report import Report
+from engine.present.exports.kinds import kind_of
 from engine.report.snapshots import Kept
-from engine.report.transform import Transform
 
 OF_THE_CALL = ("data_ref", "dataset_available", "agent_truncated")  # parts that are none of the result
-
-WHOLE: Mapping[type, Callable[[Any, Stop], UncutAnswer]] = {
-    Report: whole_report,
-    Inspection: whole_rows,
-    Transform: whole_transform,
-}
 
 
 def write_document(kept: Kept, made: ExportStamp, path: Path, stop: Stop) -> None:
@@ -31,7 +18,7 @@ def write_document(kept: Kept, made: ExportStamp, path: Path, stop: Stop) -> Non
     Rows are arrays aligned with `columns`, figures exact, unscaled where scale is 0. They come last, so that memory
     does not grow with them.
     """
-    whole = WHOLE[type(kept)](kept, stop)
+    whole = kind_of(kept).answer(kept, stop)
     head = {"books": kept.permission.books, "made_at": made.at.isoformat(timespec="seconds"), "made_for": made.subject}
     said = {key: part for key, part in whole.result.items() if key not in ("rows", *OF_THE_CALL)}
     with path.open("wb") as file:

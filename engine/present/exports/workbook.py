@@ -4,7 +4,7 @@ Every text is written as text: what a member, a label or an alias says is never 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC
 from itertools import chain, islice
@@ -23,12 +23,8 @@ from engine.model.errors import BadArguments
 from engine.model.stopping import Stop
 from engine.present.exports.about import ExportStamp, about
 from engine.present.exports.cells import TEXT, Heading, Look, Role, Sheet, SheetCell, SheetRow, look_of
-from engine.present.exports.report_sheet import report_sheet
-from engine.present.exports.table_sheets import rows_sheet, transform_sheet
-from engine.report.inspection import Inspection
-from engine.report.report import Report
+from engine.present.exports.kinds import kind_of
 from engine.report.snapshots import Kept
-from engine.report.transform import Transform
 
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet
 MOST_LEVELS = 7  # of an outline
@@ -66,11 +62,6 @@ ROLES: Mapping[Role, Mapping[str, Any]] = {
     Role.NAME: {"bold": True, "valign": "top"},
     Role.REMARK: {"valign": "top", "text_wrap": True},
 }
-SHEETS: Mapping[type, Callable[[Any], Sheet]] = {
-    Report: report_sheet,
-    Inspection: rows_sheet,
-    Transform: transform_sheet,
-}
 
 
 def write_workbook(kept: Kept, made: ExportStamp, path: Path, stop: Stop, most_rows: int = MOST_ROWS) -> None:
@@ -80,13 +71,14 @@ def write_workbook(kept: Kept, made: ExportStamp, path: Path, stop: Stop, most_r
     is called between rows. BadArguments where the result has more columns than a sheet; OSError where the file cannot
     be written.
     """
-    sheet = SHEETS[type(kept)](kept)
+    kind = kind_of(kept)
+    sheet = kind.sheet(kept)
     refuse_too_wide(sheet)
     with opened(path, UNWRITABLE.sub("", sheet.name), made) as book:
         writer = BookWriter(book, stop)
         for at, rows in enumerate(parts_of(sheet.rows, most_rows - len(sheet.headings))):
             writer.write_sheet(sheet, at, rows)
-        writer.write_about(chain(about(kept, made), writer.remarks()))
+        writer.write_about(chain(about(kept, made, kind.question(kept)), writer.remarks()))
 
 
 def parts_of(rows: Iterator[SheetRow], most: int) -> Iterator[Iterator[SheetRow]]:

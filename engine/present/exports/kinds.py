@@ -1,0 +1,42 @@
+"""RESULT_KINDS: how each kind of result is answered whole, described and laid out; one entry adds one kind.
+
+`engine/report/snapshots.py` has the other half: how each kind is kept as bytes and opened again.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from engine.model.stopping import Stop
+from engine.present.answers.budget import UncutAnswer
+from engine.present.answers.reports import whole_report
+from engine.present.answers.rows import whole_rows, whole_transform
+from engine.present.exports.about import Row, asked_report, asked_rows, asked_transform
+from engine.present.exports.cells import Sheet
+from engine.present.exports.report_sheet import report_sheet
+from engine.present.exports.table_sheets import rows_sheet, transform_sheet
+from engine.report.inspection import Inspection
+from engine.report.report import Report
+from engine.report.snapshots import Kept
+from engine.report.transform import Transform
+
+
+@dataclass(frozen=True, slots=True)
+class ResultKind:
+    """How one kind of result is presented: its whole answer, what it was asked for, and its sheet."""
+
+    answer: Callable[[Any, Stop], UncutAnswer]
+    question: Callable[[Any], Iterator[Row]]
+    sheet: Callable[[Any], Sheet]
+
+
+RESULT_KINDS: Final[Mapping[type, ResultKind]] = {
+    Report: ResultKind(whole_report, asked_report, report_sheet),
+    Inspection: ResultKind(whole_rows, asked_rows, rows_sheet),
+    Transform: ResultKind(whole_transform, asked_transform, transform_sheet),
+}
+
+
+def kind_of(kept: Kept) -> ResultKind:
+    """Return the kind of a kept result."""
+    return RESULT_KINDS[type(kept)]
