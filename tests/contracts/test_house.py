@@ -7,8 +7,6 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-import pytest
-
 from tests.support.books import ROOT
 from tests.support.tracked import tracked
 
@@ -26,12 +24,11 @@ def named(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("path", [path for path in tracked("*.py") if "tests" not in path.parts], ids=named)
-def test_a_file_opens_with_what_it_is_and_is_short(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= LONGEST
-    first = (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
-    assert first.endswith((".", ":"))
+def test_a_file_opens_with_what_it_is_and_is_short() -> None:
+    product = {named(path): path.read_text(encoding="utf-8") for path in tracked("*.py") if "tests" not in path.parts}
+    assert [name for name, text in product.items() if len(text.splitlines()) > LONGEST] == []
+    openings = {name: (ast.get_docstring(ast.parse(text)) or "").split("\n")[0] for name, text in product.items()}
+    assert [name for name, first in openings.items() if not first.endswith((".", ":"))] == []
 
 
 def test_everything_is_caught_in_one_place_only() -> None:

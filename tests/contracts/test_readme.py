@@ -37,11 +37,6 @@ def test_the_commands_of_the_readme_are_targets() -> None:
     assert set(re.findall(r"^make (\w+)", README, re.MULTILINE)) <= targets
 
 
-@pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))
-def test_the_links_of_the_readme_lead_somewhere(link: str) -> None:
-    assert (ROOT / link).exists()
-
-
 def test_the_readme_claims_no_more_proofs_than_there_are() -> None:
     claimed = {command: int(number) for number, command in re.findall(r"\| (\d+) \| `([^`]+)`", README)}
     spec = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "spec").glob("test_*.py"))
