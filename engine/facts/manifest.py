@@ -133,8 +133,13 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str) -> "Manifest":
-        """Return a stored manifest; NewerFormat where a newer release wrote it in a format of its own."""
+        """Return a stored manifest.
+
+        NewerFormat if a newer release wrote it in a format of its own; ValueError, KeyError or TypeError if it is none.
+        """
         data: dict[str, Any] = json.loads(text)
+        if not isinstance(data, dict):
+            raise TypeError("a manifest is a JSON object")
         if (stored := data.get("format", 0)) > FORMAT:
             raise NewerFormat(
                 f"The books are stored in format {stored} and this release reads formats up to {FORMAT}; install the "
