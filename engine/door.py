@@ -1,4 +1,4 @@
-"""The door for Python users: open a folder of books and ask it for statements and metrics.
+"""The Python interface: open a folder of books, and request statements and metrics.
 
 from engine.door import open_books
 
@@ -24,13 +24,13 @@ from engine.report.report import Report
 from engine.report.run import run
 from engine.report.snapshots import Kept, keep, opened
 
-STATE = ".tieout"  # folder of an instance that holds what is not written by hand
+STATE = ".tieout"  # folder in an instance for generated files
 STORE = "store"
-MOST_ROWS = 1_000_000_000  # a Python user has all the memory there is
+MOST_ROWS = 1_000_000_000  # no practical limit for a Python user
 
 
 class Asked(TypedDict, total=False):
-    """A question: everything but the statement or metrics it is about."""
+    """The optional arguments of a request, except the statement or metrics."""
 
     scenarios: Mapping[str, str]
     """Heading to scenario reference; left out, the default report's."""
@@ -47,7 +47,7 @@ class Asked(TypedDict, total=False):
 
 
 class Fields(TypedDict):
-    """The same as the fields of a request."""
+    """The same arguments as the fields of a request."""
 
     scenarios: tuple[ColumnRequest, ...] | None
     period_start: str | None
@@ -71,13 +71,13 @@ class Door:
         return Reader(self._shelf.current(), [self._profile])
 
     def statement(self, statement: str | None = None, **asked: Unpack[Asked]) -> Report:
-        """Return a statement; a Refusal (engine.model.errors) says why a question has no answer."""
+        """Return a statement. Raises a Refusal (engine.model.errors) if the request has no answer."""
         reader = self.reader
         request = StatementRequest(statement=statement, **fields(asked))
         return run(plan_statement(statement_query(request, reader), reader))
 
     def metric(self, *metrics: str, **asked: Unpack[Asked]) -> Report:
-        """Return metrics of one domain by members of dimensions; a Refusal says why a question has no answer."""
+        """Return metrics of one domain by dimension members. Raises a Refusal if the request has no answer."""
         reader = self.reader
         request = MetricRequest(metrics=metrics, **fields(asked))
         return run(plan_metrics(metric_query(request, reader), reader))
@@ -92,7 +92,7 @@ class Door:
         columns: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> Inspection:
-        """Return rows of a source; the filter `metric` says what each contributes to that figure."""
+        """Return rows of a source. The filter `metric` adds each row's contribution to that figure."""
         start, end = bounds(period)
         reader = self.reader
         request = RowsRequest(
@@ -107,18 +107,18 @@ class Door:
         return inspect(row_query(request, reader, MOST_ROWS), reader)
 
     def keep(self, kept: Kept, path: str | Path) -> None:
-        """Keep a result as a file, to be opened again as they are."""
+        """Write a result to a file that `open` reads."""
         Path(path).write_bytes(keep(kept))
 
     def open(self, path: str | Path) -> Kept:
-        """Return what a file keeps; refused where the profile no longer shows all that it was read from."""
+        """Return the result in a file. Raises an error if the profile no longer shows all of it."""
         return opened(Path(path).read_bytes(), self.reader)
 
 
 def open_books(folder: str | Path, *, profile: str | None = None, state: str | Path | None = None) -> Door:
-    """Open the books of an instance folder, loaded by `tieout load`, whole or as a profile of profiles.yaml sees them.
+    """Open an instance folder that `tieout load` loaded, in full or as a profile of profiles.yaml sees it.
 
-    InstanceFaults names everything wrong with the folder's files.
+    Raises InstanceFaults, which lists every fault in the folder's files.
     """
     instance = read_instance(Path(folder))
     known = instance.profiles.by_key
@@ -130,7 +130,7 @@ def open_books(folder: str | Path, *, profile: str | None = None, state: str | P
 
 
 def fields(asked: Asked) -> Fields:
-    """Return a question as the fields of a request."""
+    """Return optional arguments as the fields of a request."""
     start, end = bounds(asked.get("period"))
     scenarios = asked.get("scenarios")
     return {
@@ -147,10 +147,10 @@ def fields(asked: Asked) -> Fields:
 
 
 def bounds(period: str | tuple[str, str] | None) -> tuple[str | None, str | None]:
-    """Return both bounds of a period."""
+    """Return the first and last code of a period."""
     return period if isinstance(period, tuple) else (period, period)
 
 
 def listed(filters: Mapping[str, str | Sequence[str]] | None) -> dict[str, str | tuple[str, ...]]:
-    """Return filters as a request has them."""
+    """Return filters as a request takes them."""
     return {key: ids if isinstance(ids, str) else tuple(ids) for key, ids in (filters or {}).items()}

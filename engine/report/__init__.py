@@ -1,1 +1,1 @@
-"""Reports: the figures of one plan, laid out in lines and columns, with what says how far they can be trusted."""
+"""Reports: the figures of one plan in lines and columns, with their freshness, notes and permission."""

@@ -1,7 +1,7 @@
-"""Admission: a snapshot that a reader may open, as bytes, and the result in it restored elsewhere without the books.
+"""Admission: check a snapshot by its header, and restore its result in a process without the books.
 
-Whoever holds the books admits a snapshot by its header alone. A process that holds no books restores the result. The
-rows of an inspection are read batch by batch, so that memory does not grow with them.
+The process that holds the books admits a snapshot by its header alone. Another process restores the result. It reads
+the rows of an inspection in batches, so memory does not grow with them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ Row = Sequence[RowValue]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot that its reader may see all of: its bytes, what it is called, and notes on data that is newer."""
+    """A snapshot that its reader may see in full: its bytes, its title, and notes on newer data."""
 
     data: bytes
     label: str
@@ -36,7 +36,7 @@ class Snapshot:
 
 
 def admit(data: bytes, reader: Reader) -> Snapshot:
-    """Return a snapshot for a reader who may see all of it; BadArguments, ExpiredReference."""
+    """Return a snapshot if the reader may see all of it. Raises BadArguments, ExpiredReference."""
     header = read_header(checked_stream(data), whole=False)
     label, permission = header.get("label", header.get("source")), permission_from(header.get("permission") or {})
     if not isinstance(label, str) or permission is None or not still_allows(permission, reader):
@@ -45,7 +45,7 @@ def admit(data: bytes, reader: Reader) -> Snapshot:
 
 
 def restore(data: bytes | pa.Buffer, newer: Sequence[Note]) -> Kept:
-    """Return the result in a snapshot that was admitted, with notes on newer data; BadArguments, ExpiredReference."""
+    """Return the result of an admitted snapshot, with notes on newer data. Raises BadArguments, ExpiredReference."""
     stream = checked_stream(data)
     header = read_header(stream)
     kind, values = kind_of(header), values_of(header)
@@ -61,11 +61,11 @@ def restore(data: bytes | pa.Buffer, newer: Sequence[Note]) -> Kept:
 
 @dataclass(slots=True)
 class StoredRows(Sequence[Row]):
-    """The rows of an inspection in a snapshot, read anew each time that they are gone through."""
+    """The rows of an inspection in a snapshot. Every iteration reads them again."""
 
     stream: memoryview
     columns: Sequence[RowColumn]
-    width: int  # how many columns of the table are those shown, before numerators and denominators
+    width: int  # columns of rows; numerators and denominators follow them
     _count: int | None = field(default=None, init=False)
 
     def __len__(self) -> int:

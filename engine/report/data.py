@@ -1,4 +1,4 @@
-"""What a report holds: values that stand on their own, without the books they were read from."""
+"""Report data: values that stand without the books they were read from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from engine.model.scenarios import Reference, Side
 from engine.plans.freshness import Freshness
 from engine.report.permission import Permission
 
-# Scenario styles: how reports mark a scenario, the same in every table and chart, as IBCS has it.
+# Scenario styles, after IBCS: every table and chart marks scenarios in the same way.
 
 
 class ScenarioStyle(Enum):
-    """What a column's figures are: of the past, planned or expected."""
+    """Whether a column's figures are actual, planned or expected."""
 
     ACTUAL = "actual"
-    PRIOR_YEAR = "prior_year"  # actuals of any earlier period
+    PRIOR_YEAR = "prior_year"  # actuals of an earlier period
     PLAN = "plan"
     FORECAST = "forecast"
     OTHER = "other"
@@ -39,33 +39,33 @@ BY_KIND: Mapping[str, ScenarioStyle] = {
 
 
 def style_of(reference: Reference) -> ScenarioStyle:
-    """Return the style of a column; of a variance, that of what it compares with."""
+    """Return the style of a column; a variance has the style of its comparative side."""
     return style_of_side(reference if isinstance(reference, Side) else reference.b)
 
 
 def style_of_side(side: Side) -> ScenarioStyle:
-    """Return the style of a side; of a blend, that of what it ends with."""
+    """Return the style of a side; a blend has the style of its last scenario."""
     style = BY_KIND.get(side.terms[-1].scenario.kind.casefold(), ScenarioStyle.OTHER)
     is_earlier = any(not shift.is_window for shift in side.shifts)
     return ScenarioStyle.PRIOR_YEAR if style is ScenarioStyle.ACTUAL and is_earlier else style
 
 
-# What a report holds: values that stand on their own, without the books they were read from.
+# Report data: figures by line, column and place.
 #
-# A report is figures by line, column and place. A *line* is a line of a statement or a metric; a *column* is a
-# scenario; a *place* is a combination of breakdown members, the total last. What stands down and what across is a
-# matter of layout. Figures are exact and in units; scale is applied where they are shown.
+# A *line* is a line of a statement or a metric. A *column* is a scenario. A *place* is a combination of breakdown
+# members; the total is the last place. Layout decides what is a row and what is a column. Figures are exact and
+# unscaled; scale is applied when they are shown.
 
 
 EACH = " each"  # unit of a price
 SCALED = {0: "", 3: " thousands", 6: " millions", 9: " billions"}
 
 
-Drill = Mapping[str, Any]  # a part of the inspect_rows calls behind a figure; see engine.report.drill
+Drill = Mapping[str, Any]  # part of the inspect_rows calls behind a figure; see engine.report.drill
 
 
 class Comparison(Enum):
-    """What a column shows of the figures: themselves, a difference, or a difference as a share."""
+    """What a column shows: the figure, a difference, or a relative difference."""
 
     FIGURE = "figure"
     VARIANCE = "variance"
@@ -83,21 +83,21 @@ class ReportLine:
     style: Style
     favourable: Favourable
     format: Format
-    type: FigureType | None  # None of a header
-    into_parent: Exact | None  # weight with which a rollup's line counts in the one above it
-    repeats_over: tuple[str, ...]  # breakdown dimensions over which it repeats its aggregate
+    type: FigureType | None  # None for a header
+    into_parent: Exact | None  # weight of the line in the line above it
+    repeats_over: tuple[str, ...]  # breakdown dimensions over which its aggregate repeats
     drill: Drill | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportColumn:
-    """A scenario as asked for."""
+    """A scenario as requested."""
 
     heading: str
     scenario: str
     comparison: Comparison
     style: ScenarioStyle
-    window: PeriodRange | None  # the range it shows, where that is not the one asked for
+    window: PeriodRange | None  # the range it shows, if it differs from the range requested
     drill: Drill
 
 
@@ -112,7 +112,7 @@ class ReportMember:
 
 @dataclass(frozen=True, slots=True)
 class MemberTuple:
-    """A combination of members, or all of them together."""
+    """A combination of members, or the total."""
 
     members: tuple[ReportMember, ...]
     is_total: bool
@@ -121,12 +121,12 @@ class MemberTuple:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReportData:
-    """A statement or metrics, answered."""
+    """The figures of a statement or of metrics."""
 
-    statement: str | None  # None of a report of metrics
+    statement: str | None  # None for a report of metrics
     label: str
     period: PeriodRange
-    filters: Mapping[str, tuple[str, ...]]  # as they were asked
+    filters: Mapping[str, tuple[str, ...]]  # as requested
     currency: str
     scale: int
     decimals: int | None
@@ -142,7 +142,7 @@ class ReportData:
     permission: Permission
 
     def unit(self, line: ReportLine, comparison: Comparison, *, scaled: bool = True) -> str | None:
-        """Return the unit of a line's figures in a column of some comparison; None of a header."""
+        """Return the unit of a line's figures for a comparison; None for a header."""
         if line.type is None:
             return None
         if comparison is Comparison.SHARE:
@@ -159,14 +159,14 @@ class ReportData:
         return "pp" if comparison is Comparison.VARIANCE else "fraction"
 
     def shown(self, line: ReportLine, comparison: Comparison, figure: Exact) -> Exact:
-        """Return a figure at the report's scale: additive money is divided, everything else is not."""
+        """Return a figure at the report's scale. Scale divides additive amounts only."""
         return figure.scaled(self.scale) if self.scale and self.is_scaled(line, comparison) else figure
 
     def is_scaled(self, line: ReportLine, comparison: Comparison) -> bool:
-        """Tell whether a figure is shown in the report's scale."""
+        """Tell whether the report's scale applies to a figure."""
         is_money = line.type is not None and line.type.kind is FigureKind.MONEY and line.type.additive
         return is_money and comparison is not Comparison.SHARE
 
     def is_quotient(self, line: ReportLine, comparison: Comparison) -> bool:
-        """Tell whether a figure was divided, so that it carries 15 significant digits."""
+        """Tell whether a figure is a quotient, which carries 15 significant digits."""
         return comparison is Comparison.SHARE or (line.type is not None and line.type.quotient)

@@ -1,8 +1,8 @@
-"""Drill parts: the inspect_rows calls behind every figure, a part with its line, its column and its place.
+"""Drill parts: the inspect_rows calls behind every figure, as one part per line, column and place.
 
-A cell's call is the union of its parts, `filters` included, the later one winning: column, place, line. Where one call
-cannot be enough, a column has `sides`, each with the sign it counts with, and a line the `operands` that it is computed
-from: there is a call for each of them, or for each pair.
+The call of a cell is the union of its parts and their `filters`. Later parts win: column, place, line. Some cells need
+several calls. Then a column has `sides`, each with its sign, and a line has `operands`. There is one call for each
+side, operand, or pair of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,12 @@ from engine.plans.row_plan import operands_of, terms_of
 from engine.plans.rows import Expression, Row
 from engine.report.data import Drill, ReportMember
 
-MOST_REPEATED = 5  # members of a filter that every column repeats
+MOST_REPEATED = 5  # a longer filter is not repeated in every column
 SIGNS = "+-"  # of the sides of a column
 
 
 def line_drill(row: Row, plan: FigurePlan) -> Drill | None:
-    """Return the part of a line or metric; None where no rows can be shown."""
+    """Return the part of a line or metric; None if it has no rows."""
     expression = row.expression
     if expression is None or plan.availability.why_not(expression):
         return None
@@ -32,13 +32,13 @@ def line_drill(row: Row, plan: FigurePlan) -> Drill | None:
 
 
 def figure_drill(expression: Expression, plan: FigurePlan) -> Drill:
-    """Return the part of one figure that rows add up to; over dimensions that it lacks, it keeps every row."""
+    """Return the part of one figure that rows add up to. Dimensions that the figure lacks do not filter its rows."""
     whole = dict.fromkeys(plan.availability.missing_dimensions(expression), ALL)
     return {"source_key": expression.bases[0].domain, "filters": {**whole, "metric": expression.reference}}
 
 
 def column_drill(reference: Reference, readings: Sequence[ColumnRead], plan: FigurePlan) -> Drill:
-    """Return the part of a scenario."""
+    """Return the part of a scenario column."""
     sides = [side for sign, reading in zip(SIGNS, readings, strict=False) for side in side_drills(sign, reading)]
     shared = joined(period_drill(readings, plan), common_filters(plan))
     if isinstance(reference, Side) and len(sides) == 1:
@@ -47,7 +47,7 @@ def column_drill(reference: Reference, readings: Sequence[ColumnRead], plan: Fig
 
 
 def side_drills(sign: str, reading: ColumnRead) -> Iterator[Drill]:
-    """Yield what each scenario of a side brings, with the sign it counts with."""
+    """Yield one part for each scenario of a side, with its sign."""
     side = reading.side
     view = {"scenario": side.key} if side.shifts or len(side.terms) > 1 else {}
     compared = {"compared_with": sorted(reading.shared)} if reading.shared else {}
@@ -56,14 +56,14 @@ def side_drills(sign: str, reading: ColumnRead) -> Iterator[Drill]:
 
 
 def joined(*parts: Drill) -> Drill:
-    """Return the union of some parts, the later ones winning."""
+    """Return the union of parts; later parts win."""
     filters = {key: ids for part in parts for key, ids in part.get("filters", {}).items()}
     whole = {key: value for part in parts for key, value in part.items()}
     return {**whole, "filters": filters} if filters else {key: part for key, part in whole.items() if key != "filters"}
 
 
 def period_drill(readings: Sequence[ColumnRead], plan: FigurePlan) -> Drill:
-    """Return the range: the one asked for, or the last period of a breakdown where that is all a window depends on."""
+    """Return the period of a column: the last period of a breakdown if every side has a window, else the range."""
     start, end = plan.query.asked.start.code, plan.query.asked.end.code
     if plan.times and all(reading.side.has_window for reading in readings):
         start = end = plan.times[-1].code
@@ -71,7 +71,7 @@ def period_drill(readings: Sequence[ColumnRead], plan: FigurePlan) -> Drill:
 
 
 def common_filters(plan: FigurePlan) -> Drill:
-    """Return the filters of the request; of those that name many members, only that they are to be added."""
+    """Return the filters of the request. Long filters are named only; the caller adds their members."""
     asked = {known.dimension.key: known.asked for known in plan.query.filters} | dict(plan.query.by_time)
     short = {key: ids[0] if len(ids) == 1 else list(ids) for key, ids in asked.items() if len(ids) <= MOST_REPEATED}
     long = [key for key in asked if key not in short]
@@ -79,7 +79,7 @@ def common_filters(plan: FigurePlan) -> Drill:
 
 
 def place_drill(members: Sequence[ReportMember], plan: FigurePlan) -> Drill:
-    """Return the part of a combination of members; a period of its own stands for filters on time."""
+    """Return the part of a combination of members. A period member replaces the filters on time."""
     filters: dict[str, str] = {}
     period: dict[str, str] = {}
     for member in members:
@@ -92,7 +92,7 @@ def place_drill(members: Sequence[ReportMember], plan: FigurePlan) -> Drill:
 
 
 def total_drill(plan: FigurePlan) -> Drill:
-    """Return the part of the total: of hierarchies that weigh, all members as the total counts them."""
+    """Return the part of the total. It filters weighted hierarchies to all members, which count as in the total."""
     filtered = {known.dimension.key for known in plan.query.filters}
     whole = {
         axis.key: ALL

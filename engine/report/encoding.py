@@ -1,4 +1,4 @@
-"""The encoding of snapshots: an Arrow IPC stream with a JSON header and a digest, and values as JSON and back."""
+"""Snapshot encoding: an Arrow IPC stream with a JSON header and a digest, and values to and from JSON."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
@@ -14,26 +14,26 @@ from pydantic_core import from_json, to_json
 
 from engine.model.errors import BadArguments
 
-# The bytes of a snapshot: an Arrow IPC stream with a JSON header in its schema's metadata, then a digest.
+# The bytes of a snapshot: an Arrow IPC stream, then a digest. The schema's metadata holds the JSON header.
 #
-# What may be long and is not always wanted is beside the header, so that it need not be read with it. Any Arrow
-# reader reads the stream and stops before the digest. The digest is what tells a damaged or foreign file from a
-# snapshot before anything of it is believed: Arrow itself would hand on a flipped bit as another figure.
+# Long parts that are rarely needed stand beside the header, so a reader can skip them. Any Arrow reader reads the
+# stream and stops before the digest. The digest identifies damaged and foreign files, because Arrow does not detect a
+# flipped bit.
 
 
 HEADER = b"tieout"
 ASIDE = b"tieout.aside"
-PACKED = b".lz4"  # added to either where it is long, in base64: a report by many members names them all
-LONG = 256 * 1024  # bytes above which each of them, and the columns, are compressed
+PACKED = b".lz4"  # suffix of a header that is long: compressed, in base64
+LONG = 256 * 1024  # bytes; longer headers and columns are compressed
 CODEC = "lz4"
 DIGEST = 32
-BATCH = 1 << 16  # rows of a batch: whoever goes through many rows holds one batch at a time
+BATCH = 1 << 16  # rows of a batch; a reader of many rows holds one batch at a time
 
 Header = Mapping[str, Any]
 
 
 def write(table: pa.Table, header: Header, aside: Header | None = None) -> bytes:
-    """Return the bytes of a table, its header and what is beside it, as engine.report.encoding reads them again."""
+    """Return the bytes of a snapshot: a table, its header, and the part beside the header."""
     metadata = {**described(HEADER, header), **(described(ASIDE, aside) if aside else {})}
     options = pa.ipc.IpcWriteOptions(compression=None)
     if table.nbytes > LONG:
@@ -47,9 +47,9 @@ def write(table: pa.Table, header: Header, aside: Header | None = None) -> bytes
 
 
 def read(data: bytes, *, whole: bool = True) -> tuple[Header, pa.Table]:
-    """Return the header and the table of a snapshot; refuse bytes that are none, or no longer what was written.
+    """Return the header and the table of a snapshot. Raises BadArguments for foreign or damaged bytes.
 
-    The header is the `whole` of it, or without what is beside it.
+    If `whole`, the header includes the part beside it.
     """
     stream = checked_stream(data)
     table = pa.ipc.open_stream(stream).read_all()
@@ -57,7 +57,7 @@ def read(data: bytes, *, whole: bool = True) -> tuple[Header, pa.Table]:
 
 
 def checked_stream(data: bytes | pa.Buffer) -> memoryview:
-    """Return the stream of a snapshot; BadArguments for bytes that are none, or no longer what was written."""
+    """Return the stream of a snapshot. Raises BadArguments for foreign or damaged bytes."""
     view = memoryview(data).cast("B")
     stream, digest = view[:-DIGEST], view[-DIGEST:]
     if sha256(stream).digest() != digest:
@@ -66,31 +66,31 @@ def checked_stream(data: bytes | pa.Buffer) -> memoryview:
 
 
 def read_header(stream: memoryview, *, whole: bool = True) -> Header:
-    """Return the header of a stream and no more of it, with or without what is beside it."""
+    """Return the header of a stream without its table; if `whole`, with the part beside it."""
     return header_of(pa.ipc.open_stream(stream).schema, whole=whole)
 
 
 def header_of(schema: pa.Schema, *, whole: bool) -> Header:
-    """Return the header in the metadata of a schema, with or without what is beside it."""
+    """Return the header in the metadata of a schema; if `whole`, with the part beside it."""
     metadata = schema.metadata
     return read_part(HEADER, metadata) | (read_part(ASIDE, metadata) if whole else {})
 
 
 def described(name: bytes, part: Header) -> dict[bytes, bytes]:
-    """Return a part as metadata."""
+    """Return a part of the header as schema metadata."""
     text = to_json(part)
     return {name: text} if len(text) <= LONG else {name + PACKED: packed(text)}
 
 
 def read_part(name: bytes, metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
-    """Return a part of metadata, an empty one where it is not there."""
+    """Return a part of schema metadata; empty if it is absent."""
     packed_name = name + PACKED
     text = unpacked(metadata[packed_name]) if packed_name in metadata else metadata.get(name, b"{}")
     return dict(from_json(text))
 
 
 def with_each_text_once(table: pa.Table) -> pa.Table:
-    """Return a table whose texts are codes of a dictionary, but for digits, which hardly repeat."""
+    """Return a table whose text columns are dictionary-encoded, except digits, which hardly repeat."""
     for at, field in enumerate(table.schema):
         if pa.types.is_large_string(field.type) and field.name != "exact":
             table = table.set_column(at, field.name, table.column(at).dictionary_encode())
@@ -98,7 +98,7 @@ def with_each_text_once(table: pa.Table) -> pa.Table:
 
 
 def packed(text: bytes) -> bytes:
-    """Return some text compressed, as text."""
+    """Return text compressed, in base64."""
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, CODEC) as compressed:
         compressed.write(text)
@@ -106,20 +106,20 @@ def packed(text: bytes) -> bytes:
 
 
 def unpacked(data: bytes) -> bytes:
-    """Return compressed text as it was."""
+    """Return compressed text decompressed."""
     return bytes(pa.CompressedInputStream(pa.BufferReader(b64decode(data)), CODEC).read())
 
 
-# Values as JSON and back, by the fields that tell them apart.
+# Values to and from JSON, by their fields.
 
 
 Json = Any
 Decode = Callable[[Json], Any]
-Kind = Any  # what a field is annotated with
+Kind = Any  # annotation of a field
 
 
 def as_json(value: object) -> Json:
-    """Return a value as JSON: dataclasses as objects, tuples as lists, enums by value, days as ISO text."""
+    """Return a value as JSON: dataclasses as objects, tuples as lists, enums by value, dates as ISO text."""
     match value:
         case None | str() | int():
             return value
@@ -136,13 +136,13 @@ def as_json(value: object) -> Json:
 
 
 def decoders(kind: type) -> Mapping[str, Decode]:
-    """Return how to read each field of a dataclass."""
+    """Return the decoder of each field of a dataclass."""
     hints = get_type_hints(kind)
     return {part.name: decoder(hints[part.name]) for part in fields(kind) if part.compare}
 
 
 def decoder(kind: Kind) -> Decode:
-    """Return how to read a type of field; KeyError, TypeError or ValueError say that the JSON is none of it."""
+    """Return the decoder of a field's type. A decoder raises KeyError, TypeError or ValueError for other JSON."""
     shape = SHAPES.get(get_origin(kind))
     if shape is not None:
         return shape(*get_args(kind))
@@ -155,18 +155,18 @@ def decoder(kind: Kind) -> Decode:
 
 
 def either(*kinds: Kind) -> Decode:
-    """Return how to read one of several types, told apart by whether they are objects in JSON."""
+    """Return the decoder of a union, which tells its types apart by whether they are JSON objects."""
     by_shape = {is_object(kind): decoder(kind) for kind in kinds if kind is not type(None)}
     return lambda found: None if found is None else by_shape[isinstance(found, dict)](found)
 
 
 def is_object(kind: Kind) -> bool:
-    """Tell whether a type is an object in JSON."""
+    """Tell whether a type is a JSON object."""
     return is_dataclass(kind) or SHAPES.get(get_origin(kind)) is by_key
 
 
 def sequence(*kinds: Kind) -> Decode:
-    """Return how to read a tuple, of any length or of one."""
+    """Return the decoder of a tuple, of any length or of one item."""
     if kinds[-1] is Ellipsis:
         each = decoder(kinds[0])
         return lambda found: tuple(map(each, found))
@@ -175,7 +175,7 @@ def sequence(*kinds: Kind) -> Decode:
 
 
 def by_key(_key: Kind, value: Kind) -> Decode:
-    """Return how to read a mapping."""
+    """Return the decoder of a mapping."""
     each = decoder(value)
     return lambda found: {key: each(one) for key, one in found.items()}
 

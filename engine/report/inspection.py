@@ -1,4 +1,4 @@
-"""Inspections: rows behind figures, as values that stand on their own."""
+"""Inspections: the rows behind figures, as values that stand without the books."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from engine.queries.rows import RowQuery
 from engine.report.permission import Permission, permission_of
 
 RowValue = Exact | str | None
-MOST_PLACES = 6  # decimals of a contribution as it is shown
+MOST_PLACES = 6  # most decimals of a contribution
 
 
 @dataclass(frozen=True, slots=True)
 class RowColumn:
-    """One column of an inspection: its name, what it holds, and of amounts the unit and decimal places."""
+    """One column of an inspection: its name and kind; for amounts, also its unit and decimal places."""
 
     name: str
     label: str
@@ -37,27 +37,27 @@ class RowColumn:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inspection:
-    """Rows of one scenario of a source, at most as many as were asked for.
+    """Rows of one scenario of a source, up to a limit.
 
-    `read` are the days whose rows count. Where a figure is named, `contribution` is the last column, and all rows
-    together, shown or not, make `contribution_total`; divided by `divisor` it is the figure.
+    `read` holds the days whose rows count. If the query names a figure, `contribution` is the last column. All rows,
+    shown or not, add up to `contribution_total`. Divided by `divisor`, it is the figure.
     """
 
     source: str
     source_label: str
     scenario: str
     period: PeriodRange | None
-    filters: Mapping[str, tuple[str, ...]]  # as they were asked
+    filters: Mapping[str, tuple[str, ...]]  # as requested
     read: tuple[Span, ...]
     columns: tuple[RowColumn, ...]
     rows: Sequence[Sequence[RowValue]]
-    labels: Mapping[str, Mapping[str, str]]  # of the members shown, where a label says more than the id
+    labels: Mapping[str, Mapping[str, str]]  # of the members shown, if a label differs from the id
     truncated: bool
     figure: str | None
     figure_label: str | None
     contribution_total: Figure
     divisor: Exact
-    quotient: bool  # whether the figure was divided, so that it carries 15 significant digits
+    quotient: bool  # whether the figure is a quotient, which carries 15 significant digits
     notes: tuple[Note, ...]
     catalogue_version: str
     data_version: str
@@ -65,7 +65,7 @@ class Inspection:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """The rows: amounts and contributions as Float64, everything else as text."""
+        """The rows in order, one column each: amounts and contributions as Float64, all others as String."""
         columns = zip(*self.rows, strict=True) if self.rows else [[] for _ in self.columns]
         return pl.DataFrame(
             {
@@ -77,7 +77,7 @@ class Inspection:
 
 
 def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
-    """Return the rows of a query, and what they contribute to its figure."""
+    """Return the rows of a query, and their contribution to its figure."""
     plan = plan_rows(query, reader)
     rows, truncated = (pl.DataFrame(), False) if plan is None else collected(plan, query.limit, stop)
     columns = columns_of(query, reader)
@@ -111,7 +111,7 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
 
 
 def scenarios_of(query: RowQuery) -> Iterator[str]:
-    """Yield the scenarios that rows are read of, or inside what may be seen of."""
+    """Yield the scenarios that the query reads, and those that restrict its scope."""
     if query.side:
         yield from (term.scenario.id for term in query.side.terms)
         yield from sorted(query.compared)
@@ -132,7 +132,7 @@ def collected(plan: RowPlan, limit: int, stop: Stop) -> tuple[pl.DataFrame, bool
 
 
 def figure_of(plan: RowPlan, stop: Stop) -> tuple[Figure, Exact]:
-    """Return what all rows contribute together to the figure named, and its divisor."""
+    """Return the total contribution of all rows to the figure named, and its divisor."""
     if plan.expression is None:
         return Nothing.MISSING, Exact(1)
     sums = []
@@ -150,7 +150,7 @@ def read_by(plan: RowPlan) -> tuple[Span, ...]:
 
 
 def columns_of(query: RowQuery, reader: Reader) -> tuple[RowColumn, ...]:
-    """Return the columns shown."""
+    """Return the columns of a query, in order."""
     return tuple(column_of(name, query.domain, reader) for name in query.columns)
 
 
@@ -168,7 +168,7 @@ def column_of(name: str, domain: Domain, reader: Reader) -> RowColumn:
 
 
 def contribution_column(plan: RowPlan, contributed: Sequence[Exact]) -> RowColumn:
-    """Return the column of contributions: as many decimal places as the amounts have, more where weights make more."""
+    """Return the contribution column: it has the decimal places of the amounts, or more if weights need them."""
     assert plan.expression is not None  # noqa: S101 - asked only where a figure is named
     least = max(0 if term.base.over_members.counts else term.base.measure.places for term in plan.weighted_terms)
     needed = (decimal_places(amount.reduced()[1]) or 0 for amount in contributed)
@@ -179,17 +179,17 @@ def contribution_column(plan: RowPlan, contributed: Sequence[Exact]) -> RowColum
 
 
 def unit_of(kind: FigureKind, reader: Reader) -> str:
-    """Return the unit of amounts of a kind."""
+    """Return the unit of amounts of a figure kind."""
     return reader.catalogue.currency if kind is FigureKind.MONEY else "number"
 
 
 def worded(name: str) -> str:
-    """Return the name of a column in words, where nothing labels it."""
+    """Return the humanised name of a column without a label."""
     return name.replace("_", " ").capitalize()
 
 
 def values_of(column: RowColumn, domain: Domain, rows: pl.DataFrame, reader: Reader) -> list[RowValue]:
-    """Return the values of a column: period codes, ids, exact amounts, texts."""
+    """Return the values of a column: period codes, ids, exact amounts or text."""
     name = DATE if column.kind == "date" else column.name
     if name not in rows.columns:
         return [None] * rows.height
@@ -210,7 +210,7 @@ def values_of(column: RowColumn, domain: Domain, rows: pl.DataFrame, reader: Rea
 def labels_of(
     columns: Sequence[RowColumn], found: Sequence[Sequence[RowValue]], reader: Reader
 ) -> dict[str, dict[str, str]]:
-    """Return the labels of the members shown."""
+    """Return the labels of the members shown, by dimension and id."""
     labels = {}
     for column, values in zip(columns, found, strict=True):
         if column.kind == "member":

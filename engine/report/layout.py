@@ -1,4 +1,4 @@
-"""The layout of a report, what stands down and what across, and figures as people read them."""
+"""The layout of a report in rows and columns, and figures as text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,15 +8,13 @@ from engine.model.exact import Exact
 from engine.model.formulas import FigureKind, Nothing
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 
-# The layout of a report: what stands down and what across.
-#
-# A statement has its lines down, scenarios and members across, each scenario's total last. Metrics have members down,
-# the total last, metrics and scenarios across.
+# Layout of a report. A statement has lines as rows, and scenarios and members as columns; the total of each scenario is
+# last. Metrics have members as rows, the total last, and metrics and scenarios as columns.
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutColumn:
-    """What one column of the sheet shows: a scenario, and a place of a statement or a metric."""
+    """One column of the sheet: a scenario, and a place of a statement or a metric."""
 
     column: int
     place: int | None
@@ -25,7 +23,7 @@ class LayoutColumn:
 
 @dataclass(frozen=True, slots=True)
 class LayoutRow:
-    """What one row of the sheet shows: a line of a statement, or a place of metrics."""
+    """One row of the sheet: a line of a statement, or a place of metrics."""
 
     line: int | None
     place: int | None
@@ -33,7 +31,7 @@ class LayoutRow:
 
 @dataclass(frozen=True, slots=True)
 class TableCell:
-    """One figure of a sheet with what it belongs to; None where there is none, for whatever reason."""
+    """One figure with its line, column and place; the figure is None if it is missing or unavailable."""
 
     line: ReportLine
     column: ReportColumn
@@ -81,7 +79,7 @@ def layout(report: ReportData) -> Layout:
     return Layout(report, tuple(LayoutRow(None, place) for place in places), across)
 
 
-# Figures as people read them: scaled, rounded once, with signs that say what they are.
+# Figures as text: scaled, rounded once, and signed.
 
 
 PLACES = {Format.CURRENCY: 0, Format.NUMBER: 0, Format.PERCENT: 1}
@@ -91,9 +89,10 @@ HUNDRED = Exact(100)
 
 
 def display(report: ReportData, line: ReportLine, comparison: Comparison, figure: Exact | None) -> str:
-    """Return a figure as text: "" for none, an en dash for zero, parentheses around negative amounts.
+    """Return a figure as text: "" for none, an en dash for zero, parentheses for a negative amount.
 
-    Percents and points are shown times 100; variances and percents carry a sign. Rounding is half away from zero.
+    Percents and percentage points are multiplied by 100. Variances and percents carry a sign. Rounding is half away
+    from zero.
     """
     if figure is None:
         return ""
@@ -114,12 +113,12 @@ def display(report: ReportData, line: ReportLine, comparison: Comparison, figure
 
 
 def is_in_hundredths(line: ReportLine, comparison: Comparison) -> bool:
-    """Tell whether a figure is shown times 100."""
+    """Tell whether a figure is multiplied by 100 when shown."""
     return comparison is Comparison.SHARE or line.format is Format.PERCENT
 
 
 def places_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> int:
-    """Return the decimal places of a figure: as asked for, else as its kind has them."""
+    """Return the decimal places of a figure: those requested, else the default of its kind."""
     if report.decimals is not None:
         return report.decimals
     if is_in_hundredths(line, comparison):
@@ -130,12 +129,12 @@ def places_shown(report: ReportData, line: ReportLine, comparison: Comparison) -
 
 
 def default(report: ReportData, line: ReportLine) -> int:
-    """Return the decimal places of a figure where the request names none: 1 in millions and above."""
+    """Return the default decimal places of a figure: 1 at a scale of millions and above."""
     return 1 if report.scale >= 6 and line.format is Format.CURRENCY else PLACES[line.format]
 
 
 def grouped(units: int, places: int) -> str:
-    """Return units of the last decimal place as text with thousands set apart."""
+    """Return a number of units of the last decimal place as text, with thousands separators."""
     if not places:
         return f"{units:,}"
     whole, decimals = divmod(units, 10**places)

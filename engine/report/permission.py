@@ -1,7 +1,7 @@
-"""The permission of a report: what of the books it was cut to, in names and ids that outlive the books.
+"""The permission of a report: the scope it was cut to, in names and ids that outlive the books.
 
-A report depends on the whole cell that could be seen, not only on what its filters left of it: anchors, coverage and
-the zero of a missing side are looked for before any filter.
+A report depends on everything its reader could see, not only on what its filters kept. Anchors, coverage and the zero
+of a missing side ignore filters.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,35 +12,35 @@ from engine.books.reader import Reader
 from engine.model.members.member_sets import LeafMembers
 from engine.model.scope import Cell, Conjunction, Cut, Cuts
 
-Counted = tuple[int, str]  # how many members there were, and a digest of their ids
-UNTOLD = ""  # the digest of no members
+Counted = tuple[int, str]  # number of members, and a digest of their ids
+UNTOLD = ""  # digest of an unknown list of members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainGrant:
-    """What could be seen of a scenario of a domain when it was read, and which version of it that was."""
+    """What a reader could see of a domain's scenario, and the version that was read."""
 
     scenario: str
     domain: str
-    cell: int  # its place among the cells
+    cell: int  # index in `cells`
     version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """What a report was cut to, and what it names."""
+    """The scope a report was cut to, and the members it names."""
 
     books: str
     domains: tuple[str, ...]
     scenarios: tuple[str, ...]
-    nodes: Cuts  # those that stand in its lines
-    granted: tuple[DomainGrant, ...]  # without scenarios of domains of which nothing could be seen
-    cells: tuple[tuple[Cuts, ...], ...]  # in each, cuts of leaf dimensions joined by AND, and these by OR
-    members: Mapping[str, Counted]  # of the leaf dimensions that they cut
+    nodes: Cuts  # nodes of its lines
+    granted: tuple[DomainGrant, ...]  # only scenarios of which something was visible
+    cells: tuple[tuple[Cuts, ...], ...]  # each cell is an OR of cuts of leaf dimensions joined by AND
+    members: Mapping[str, Counted]  # of the leaf dimensions in `cells`
 
 
 def permission_of(domains: Iterable[str], scenarios: Iterable[str], nodes: Cuts, reader: Reader) -> Permission:
-    """Return what a report of some scenarios of some domains is cut to."""
+    """Return the permission of a report on these scenarios and domains."""
     domains, scenarios = tuple(dict.fromkeys(domains)), tuple(dict.fromkeys(scenarios))
     seen = {(scenario, domain): reader.cell(scenario, domain) for domain in domains for scenario in scenarios}
     cells = list(dict.fromkeys(cell for cell in seen.values() if not cell.is_nothing))
@@ -68,7 +68,7 @@ def permission_of(domains: Iterable[str], scenarios: Iterable[str], nodes: Cuts,
 
 
 def joined(permissions: Sequence[Permission]) -> Permission:
-    """Return the permission of what was made of several results: whoever has it has each of theirs."""
+    """Return the permission of a result made of several. Whoever holds it may open each of them."""
     cells = list(dict.fromkeys(cell for one in permissions for cell in one.cells))
     members: dict[str, Counted] = {}
     for one in permissions:
@@ -92,9 +92,9 @@ def joined(permissions: Sequence[Permission]) -> Permission:
 
 
 def more(one: Counted, other: Counted) -> Counted:
-    """Return the larger of two counts, as one that fits no books where they are of different members.
+    """Return the larger of two counts. Equal counts of different members match no books.
 
-    What a deny leaves of more members is more, and of members that cannot be told any more it is the most.
+    A deny rule leaves more of a longer list. A list with an unknown digest leaves the most.
     """
     if one[0] == other[0] and one != other:
         return one[0], UNTOLD
@@ -102,29 +102,29 @@ def more(one: Counted, other: Counted) -> Counted:
 
 
 def counted(leaf: str, count: int, reader: Reader) -> Counted:
-    """Return the first so many members of a leaf dimension in code order, counted."""
+    """Return the count and digest of the first `count` members of a leaf dimension, in code order."""
     return reader.worked_out(("counted", leaf, count), lambda: count_and_digest(ids_of(leaf, reader)[:count]))
 
 
 def count_and_digest(ids: Sequence[str]) -> Counted:
-    """Return how many ids there are, and their digest."""
+    """Return the number of ids, and their digest."""
     return len(ids), sha256("\n".join(ids).encode()).hexdigest()
 
 
 def ids_of(leaf: str, reader: Reader) -> Sequence[str]:
-    """Return the ids of a leaf dimension, by code."""
+    """Return the ids of a leaf dimension, in code order."""
     members = reader.members(leaf)
     return members.member_ids if isinstance(members, LeafMembers) else ()
 
 
 def cuts_of(cell: Cell, reader: Reader) -> tuple[Cuts, ...]:
-    """Return a cell in ids."""
+    """Return a cell as ids."""
     size = sum(len(known.codes) for part in cell for _, known in part.by_dimension)
     return reader.worked_out(("in ids", cell), lambda: tuple(cuts_of_part(part, reader) for part in cell), size)
 
 
 def cuts_of_part(part: Conjunction, reader: Reader) -> Cuts:
-    """Return one part of a cell in ids."""
+    """Return one conjunction of a cell as ids."""
     cuts = []
     for leaf, known in part.by_dimension:
         ids = ids_of(leaf, reader)

@@ -1,4 +1,4 @@
-"""The report: data with a tidy frame for analysts and text or HTML for terminals and notebooks."""
+"""The report: data with a tidy frame for analysts, and text or HTML for terminals and notebooks."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -11,18 +11,14 @@ from engine.model.exact import Exact
 from engine.report.data import EACH, Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 from engine.report.layout import Layout, LayoutColumn, LayoutRow, display, layout
 
-# The tidy frame of a report: one row for each figure, with everything that tells which one it is.
-#
-# Columns: `line` or `metric`, `label`, `line_order`, `level`, `kind`, `scenario`, `alias`, a column of ids and one of
-# labels for each breakdown dimension (null in totals), `value` (Float64, for charts), `exact` (its digits as text) and
-# `unit`. Figures are unscaled.
+# The tidy frame of a report: one row for each figure, unscaled.
 
 
 HEAD = ("label", "line_order", "level", "kind", "scenario", "alias", "unit")
 
 
 def schema_of(report: ReportData) -> dict[str, type[pl.DataType]]:
-    """Return the columns of a report's tidy frame and their types."""
+    """Return the columns of a report's tidy frame and their types, in order."""
     members = {column: pl.String for dimension in report.breakdown for column in (dimension, dimension + LABEL)}
     return {
         "metric" if report.statement is None else "line": pl.String,
@@ -40,12 +36,17 @@ def schema_of(report: ReportData) -> dict[str, type[pl.DataType]]:
 
 
 def height_of(report: ReportData) -> int:
-    """Return how many rows a report's tidy frame has."""
+    """Return the number of rows of a report's tidy frame."""
     return sum(line.type is not None for line in report.lines) * len(report.columns) * len(report.places)
 
 
 def frame_of(report: ReportData) -> pl.DataFrame:
-    """Return the figures of a report as a frame; headers have none."""
+    """Return the tidy frame of a report: one row for each figure, ordered by line, column and place.
+
+    Columns: `line` or `metric`, `label`, `line_order`, `level`, `kind`, `scenario`, `alias`; ids and labels of each
+    breakdown dimension, null in totals; `value` (Float64), `exact` (the digits as String) and `unit`. Headers have no
+    rows.
+    """
     schema = schema_of(report)
     exact = [text for order, _, at, _ in blocks(report) for text in digits_of(report, order, at)]
     heads = [
@@ -64,17 +65,17 @@ def frame_of(report: ReportData) -> pl.DataFrame:
 
 
 def each_times(rows: int, times: int) -> list[int]:
-    """Return the positions of rows, each so many times before the next."""
+    """Return row positions, each repeated `times` times in succession."""
     return [at for at in range(rows) for _ in range(times)]
 
 
 def all_times(rows: int, times: int) -> list[int]:
-    """Return the positions of rows, all of them so many times."""
+    """Return row positions, the whole sequence repeated `times` times."""
     return list(range(rows)) * times
 
 
 def blocks(report: ReportData) -> Iterator[tuple[int, ReportLine, int, ReportColumn]]:
-    """Yield every line that has figures with every column, each with its position."""
+    """Yield each pair of a line with figures and a column, with their positions."""
     for order, line in enumerate(report.lines):
         if line.type is not None:
             for at, column in enumerate(report.columns):
@@ -82,14 +83,14 @@ def blocks(report: ReportData) -> Iterator[tuple[int, ReportLine, int, ReportCol
 
 
 def digits_of(report: ReportData, order: int, at: int) -> list[str | None]:
-    """Return the digits of one line in one column, by place; None where there is no figure."""
+    """Return the digits of one line in one column, by place; None if there is no figure."""
     quotient = report.is_quotient(report.lines[order], report.columns[at].comparison)
     figures = report.figures[order][at]
     return [figure.digits(quotient=quotient) if isinstance(figure, Exact) else None for figure in figures]
 
 
 def places_of(report: ReportData) -> pl.DataFrame:
-    """Return the ids and labels of the members of every place; null in the total."""
+    """Return the ids and labels of each place's members, a row for each place in order; null in the total."""
     members: dict[str, list[str | None]] = {}
     for dimension in report.breakdown:
         found = [
@@ -100,7 +101,7 @@ def places_of(report: ReportData) -> pl.DataFrame:
     return pl.DataFrame(members or None, height=len(report.places)).cast(pl.String)
 
 
-# A report as text in a terminal and as HTML in a notebook.
+# A report as text for a terminal and as HTML for a notebook.
 
 
 MOST_COLUMNS = 14
@@ -108,12 +109,12 @@ MOST_ROWS = 80
 
 
 def place_words(place: MemberTuple) -> str:
-    """Return the members of a place in words."""
+    """Return the member labels of a place."""
     return "Total" if place.is_total else " · ".join(member.label for member in place.members)
 
 
 def headings(sheet: Layout, across: LayoutColumn) -> tuple[str, str]:
-    """Return the two levels of a column's heading; the second is empty where there is one only."""
+    """Return the two levels of a column's heading; the second is empty if there is one level."""
     report = sheet.report
     scenario = report.columns[across.column].heading
     if across.line is not None:
@@ -132,9 +133,9 @@ def row_words(sheet: Layout, down: LayoutRow) -> str:
 
 
 def caption(report: ReportData) -> str:
-    """Return what a report shows, in one line; the unit of its money is said once, here.
+    """Return the title of a report in one line, with the unit of its money.
 
-    Where the report is scaled, largest, least and mean amounts are not: they are named with their own unit.
+    Minimum, maximum and mean amounts are never scaled. In a scaled report the title names their unit too.
     """
     labels: dict[str, list[str]] = {}
     for line in report.lines:
@@ -148,7 +149,7 @@ def caption(report: ReportData) -> str:
 
 
 def sheet_rows(report: ReportData) -> Iterator[list[str]]:
-    """Yield the headings, then the rows of a report as text, cut to what a screen holds."""
+    """Yield the headings, then the rows of a report as text, cut to the size of a screen."""
     sheet = layout(report)
     across = sheet.across[:MOST_COLUMNS]
     found = [headings(sheet, column) for column in across]
@@ -162,7 +163,7 @@ def sheet_rows(report: ReportData) -> Iterator[list[str]]:
 
 
 def cut_words(report: ReportData) -> str:
-    """Return what a screen does not hold, "" where it holds all."""
+    """Return a note on the rows and columns left out; "" if there are none."""
     sheet = layout(report)
     rows, columns = len(sheet.down) - MOST_ROWS, len(sheet.across) - MOST_COLUMNS
     parts = [f"{count} more {what}" for count, what in ((rows, "rows"), (columns, "columns")) if count > 0]
@@ -170,7 +171,7 @@ def cut_words(report: ReportData) -> str:
 
 
 def as_text(report: ReportData) -> str:
-    """Return a report as a plain table."""
+    """Return a report as a plain-text table."""
     rows = list(sheet_rows(report))
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     body = [
@@ -197,18 +198,15 @@ def as_html(report: ReportData) -> str:
     return f"<table><caption>{escape(caption(report))}</caption>{body}</table><p>{escape(cut_words(report))}</p>{said}"
 
 
-# The report: data with a frame for analysts and a face for terminals and notebooks.
-
-
 class Report(ReportData):
-    """A statement or metrics, answered.
+    """The answer to a statement or metrics request.
 
-    `frame` is a tidy Polars frame: a row for each figure, `value` in units as Float64 and `exact` as its digits.
+    `frame` is a tidy Polars frame with one row for each figure: `value` in units as Float64, and `exact` as digits.
     """
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """The figures, one row each; see engine.report.report."""
+        """The figures, one row each; frame_of describes its columns."""
         return frame_of(self)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Running a plan: the collect, and the report made of what comes back."""
+"""Execution of a report plan: collects its frames and builds the report."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -21,11 +21,11 @@ from engine.report.drill import column_drill, line_drill, place_drill, total_dri
 from engine.report.permission import permission_of
 from engine.report.report import Report
 
-NODES = ("node", "own", "memo")  # kinds of rows
+NODES = ("node", "own", "memo")  # kinds of row
 
 
 def run(plan: ReportPlan) -> Report:
-    """Collect what a plan needs and return the report; BadArguments where it would have too many figures."""
+    """Collect the frames of a plan and return the report. Raises BadArguments if it has too many figures."""
     planned, stop = plan.figures, plan.figures.stop
     refuse_too_many(planned)
     sums = [collected(batch.frames, stop) for batch in planned.batches]
@@ -70,7 +70,7 @@ def run(plan: ReportPlan) -> Report:
 
 
 def collected(frames: Sequence[pl.LazyFrame], stop: Stop) -> list[pl.DataFrame]:
-    """Collect some frames, looking at `stop` before each."""
+    """Collect frames in order; calls `stop` before each."""
     found = []
     for frame in frames:
         stop()
@@ -79,13 +79,13 @@ def collected(frames: Sequence[pl.LazyFrame], stop: Stop) -> list[pl.DataFrame]:
 
 
 def scenarios_of(plan: FigurePlan) -> Iterator[str]:
-    """Yield the scenarios that the columns of a plan read."""
+    """Yield the scenarios that a plan's columns read."""
     for reading in (reading for column in plan.columns for reading in column):
         yield from (term.scenario.id for term in reading.side.terms)
 
 
 def nodes_of(rows: Iterable[Row]) -> Cuts:
-    """Return the nodes that some rows show: of what such a row counts, the last cut."""
+    """Return the nodes that rows show: the last cut of each node row."""
     shown = (row.expression for row in rows if row.kind in NODES)
     return tuple(node.base.where[-1] for node in shown if isinstance(node, MeasureExpression))
 
@@ -102,12 +102,12 @@ def line_figures(
 
 
 def is_shown(row: Row, by_column: Sequence[Sequence[Figure]]) -> bool:
-    """Tell whether a row stays: one for the postings of a node itself goes where the node has none."""
+    """Tell whether a row is shown. A node's own postings have a row only if there are any."""
     return row.kind != "own" or any(figure is not Nothing.MISSING for column in by_column for figure in column)
 
 
 def line_of(row: Row, plan: FigurePlan) -> ReportLine:
-    """Return a row as the report keeps it."""
+    """Return the report line of a row."""
     return ReportLine(
         key=row.key,
         label=row.label,
@@ -124,7 +124,7 @@ def line_of(row: Row, plan: FigurePlan) -> ReportLine:
 
 
 def column_of(column: ScenarioColumn, readings: tuple[ColumnRead, ...], plan: FigurePlan) -> ReportColumn:
-    """Return a column as the report keeps it."""
+    """Return the report column of a scenario."""
     reference = column.reference
     window: PeriodRange | None = None
     if isinstance(reference, Side):
@@ -144,7 +144,7 @@ def column_of(column: ScenarioColumn, readings: tuple[ColumnRead, ...], plan: Fi
 
 
 def place_of(place: Coordinates, plan: FigurePlan) -> MemberTuple:
-    """Return a place as the report keeps it, with the labels of its members."""
+    """Return the report's place for coordinates, with member labels."""
     if place.is_total:
         return MemberTuple((), is_total=True, drill=total_drill(plan))
     by_axis = dict(zip((axis.key for axis in plan.axes), place.members, strict=True))

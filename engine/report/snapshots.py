@@ -1,4 +1,4 @@
-"""Snapshots: results kept as bytes, and opened again while the reader's permission still contains theirs."""
+"""Snapshots: results stored as bytes. A reader may reopen one while the reader's scope contains its permission."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ from engine.report.permission import Permission, counted
 from engine.report.report import Report
 from engine.report.transform import Transform
 
-# Whether a snapshot may still be opened, and whether newer data was loaded since: its permission against a reader.
+# Permission checks: whether a reader may reopen a snapshot, and whether newer data is loaded.
 
 
 FIELDS = decoders(Permission)
 
 
 def permission_json(permission: Permission) -> Mapping[str, Any]:
-    """Return a permission as JSON, to be held against readers later."""
+    """Return a permission as JSON."""
     return dict(as_json(permission))
 
 
 def permission_from(data: Mapping[str, Any]) -> Permission | None:
-    """Return the permission that JSON says, None where another release wrote it."""
+    """Return a permission read from JSON; None if another release wrote it."""
     try:
         return Permission(**{name: decode(data[name]) for name, decode in FIELDS.items()})
     except (KeyError, TypeError, ValueError):
@@ -40,7 +40,7 @@ def permission_from(data: Mapping[str, Any]) -> Permission | None:
 
 
 def still_allows(permission: Permission, reader: Reader) -> bool:
-    """Tell whether a reader may see all that a report was cut to, and every name in it."""
+    """Tell whether a reader may see the report's whole scope and every name in it."""
     return (
         permission.books == reader.catalogue.name
         and reader.domains.keys() >= set(permission.domains)
@@ -56,7 +56,7 @@ def sees(cut: Cut, reader: Reader) -> bool:
 
 
 def still_contains(permission: Permission, reader: Reader) -> bool:
-    """Tell whether what a reader may see of all that a report read contains what the report was cut to."""
+    """Tell whether a reader's present scope contains the scope a report was cut to."""
     cells = [present_cell(cell, permission, reader) for cell in permission.cells]
     return all(
         reader.cell(granted.scenario, granted.domain).contains(cells[granted.cell]) for granted in permission.granted
@@ -64,17 +64,17 @@ def still_contains(permission: Permission, reader: Reader) -> bool:
 
 
 def present_cell(cell: Iterable[Cuts], permission: Permission, reader: Reader) -> Cell:
-    """Return a cell that a report was cut to, on present members."""
+    """Return a cell of a permission in the present codes."""
     return Cell.of(
         Conjunction.of({cut.dimension: present_codes(cut, permission, reader) for cut in cuts}) for cuts in cell
     )
 
 
 def present_codes(cut: Cut, permission: Permission, reader: Reader) -> CodeSet:
-    """Return the codes of what a cut of a leaf dimension left, of the members that there were then.
+    """Return the present codes of a cut of a leaf dimension, limited to the members that existed then.
 
-    What cannot be placed any more is inside what is unrestricted, and nowhere else. Where the books were made anew, so
-    that their codes no longer tell which members came later, a deny leaves all but what it names.
+    A cut with unknown members returns all codes, so only unrestricted readers contain it. If the books were rebuilt,
+    codes no longer show which members are new; a deny then leaves all members except those it names.
     """
     dimension = reader.catalogue.dimensions.get(cut.dimension)
     if dimension is None or dimension.leaf != dimension.key:
@@ -88,7 +88,7 @@ def present_codes(cut: Cut, permission: Permission, reader: Reader) -> CodeSet:
 
 
 def newer_data(permission: Permission, reader: Reader) -> Iterator[Note]:
-    """Yield, for each domain, of which scenarios newer data was loaded since."""
+    """Yield a note for each domain that has newer data, with the scenarios."""
     for domain in permission.domains:
         newer = dict.fromkeys(
             granted.scenario
@@ -99,29 +99,28 @@ def newer_data(permission: Permission, reader: Reader) -> Iterator[Note]:
             yield Note.of("newer_data", domain=domain, scenarios=", ".join(newer))
 
 
-# Keeping reports, inspections and transforms as bytes, and opening them again.
+# Storing results as bytes, and reopening them.
 #
-# The table of a snapshot is the tidy frame, unscaled, and behind it the fractions of its figures: numerators and
-# denominators as they came out of the sums and formulas, in 64 bits or, where some are longer, as text. Digits would
-# not do: a quotient's are cut to 15, and what rounds an opened report must round the figure and not its rounding. A
-# figure that is not there has no numerator; its denominator is 0 where it is unavailable and absent where it is
-# missing. What was asked, the layout, notes, freshness, versions and permission are the header; the lines and places
-# of a report, each with what leads from it to its rows, stand beside it.
+# A snapshot's table is the unscaled tidy frame, followed by the numerators and denominators of its figures: Int64, or
+# text if a number is longer. Digits are not enough: a quotient's digits are cut to 15, and a reopened report must round
+# the figure, not its digits. A missing figure has no numerator. Its denominator is 0 if it is unavailable, and null if
+# it is missing. The header holds the request, layout, notes, freshness, versions and permission. Lines and places, with
+# their drill parts, stand beside the header.
 
 
-LONGEST = 2**63  # no number from here on fits 64 bits
-UNAVAILABLE = 0  # as a denominator
+LONGEST = 2**63  # the first number above Int64
+UNAVAILABLE = 0  # denominator of an unavailable figure
 FRAME = "frame"
 
 Kept = Report | Inspection | Transform
-Values = Mapping[str, Any]  # field to value
+Values = Mapping[str, Any]  # by field
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotKind:
-    """One kind of what is kept: its fields, the one that the table stands for, that one's columns, how it is remade.
+    """One kind of result: its fields, the field that the table stores, the columns of that field, and its constructor.
 
-    `unseen` are fields of which a script is given nothing, and which may be long: they stand beside the header.
+    `unseen` are fields that scripts do not receive. They may be long, so they stand beside the header.
     """
 
     made: type[Kept]
@@ -133,7 +132,7 @@ class SnapshotKind:
 
 
 def keep(kept: Kept) -> bytes:
-    """Return a result as a snapshot."""
+    """Return a result as snapshot bytes."""
     name, kind = next((name, kind) for name, kind in KINDS.items() if isinstance(kept, kind.made))
     table = kept.frame.to_arrow()
     for at, figures in enumerate(kind.columns(kept)):
@@ -145,13 +144,13 @@ def keep(kept: Kept) -> bytes:
 
 
 def opened(data: bytes, reader: Reader) -> Kept:
-    """Return what a snapshot holds; refuse a reader who may not see all of it any more."""
+    """Return the result in a snapshot. Raises an error if the reader may no longer see all of it."""
     found = checked(data, reader)
     return with_frame(found.kind.remade(found.values, found.frame, found.figures()), found.frame)
 
 
 def given(data: bytes, reader: Reader) -> Kept:
-    """Return what a script is given of a snapshot: its frame, without the figures, rows and places behind it."""
+    """Return the part of a snapshot that a script receives: its frame, without exact figures, rows and places."""
     found = checked(data, reader, whole=False)
     kind = found.kind
     left_out: Values = {**dict.fromkeys(kind.unseen, ()), kind.body: found.frame if kind.body == FRAME else ()}
@@ -159,14 +158,14 @@ def given(data: bytes, reader: Reader) -> Kept:
 
 
 def with_frame(made: Kept, frame: pl.DataFrame) -> Kept:
-    """Return a result with the frame that its property would make again."""
+    """Return a result whose `frame` property is set, so that it is not computed again."""
     vars(made)[FRAME] = frame
     return made
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedSnapshot:
-    """A snapshot that was opened: its fields, and its table, of which so many columns are the frame."""
+    """A reopened snapshot: its fields and its table, whose first columns are the frame."""
 
     kind: SnapshotKind
     values: Values
@@ -175,13 +174,13 @@ class OpenedSnapshot:
     frame: pl.DataFrame
 
     def figures(self) -> list[list[Figure]]:
-        """Return the figures behind the frame."""
+        """The exact figures behind the frame."""
         columns = self.table.columns
         return [figures_of(*columns[at : at + 2]) for at in range(self.width, len(columns), 2)]
 
 
 def checked(data: bytes, reader: Reader, *, whole: bool = True) -> OpenedSnapshot:
-    """Return what a snapshot consists of; refuse a reader who may not see all of it any more."""
+    """Return the content of a snapshot. Raises an error if the reader may no longer see all of it."""
     header, table = read(data, whole=whole)
     kind, values, width = kind_of(header), values_of(header, whole=whole), header["width"]
     permission = values["permission"]
@@ -193,7 +192,7 @@ def checked(data: bytes, reader: Reader, *, whole: bool = True) -> OpenedSnapsho
 
 
 def kind_of(header: Header) -> SnapshotKind:
-    """Return the kind of a snapshot; ExpiredReference where this release knows none of its name."""
+    """Return the kind of a snapshot. Raises ExpiredReference if this release does not know it."""
     kind = KINDS.get(header.get("kind", ""))
     if kind is None or not isinstance(header.get("width"), int):
         raise ExpiredReference.of()
@@ -201,7 +200,7 @@ def kind_of(header: Header) -> SnapshotKind:
 
 
 def values_of(header: Header, *, whole: bool = True) -> dict[str, Any]:
-    """Return the fields in the header of a snapshot; ExpiredReference where another release wrote them."""
+    """Return the fields in the header of a snapshot. Raises ExpiredReference if another release wrote them."""
     kind = kind_of(header)
     left_out = {kind.body, *(() if whole else kind.unseen)}
     try:
@@ -211,26 +210,26 @@ def values_of(header: Header, *, whole: bool = True) -> dict[str, Any]:
 
 
 def numerator_of(figure: object) -> int | None:
-    """Return the numerator of a figure, None where there is none."""
+    """Return the numerator of a figure; None if there is no figure."""
     return figure.numerator if isinstance(figure, Exact) else None
 
 
 def denominator_of(figure: object) -> int | None:
-    """Return the denominator of a figure, or what says why there is none."""
+    """Return the denominator of a figure; 0 if it is unavailable, None if it is missing."""
     if isinstance(figure, Exact):
         return figure.denominator
     return UNAVAILABLE if figure is Nothing.UNAVAILABLE else None
 
 
 def integers(numbers: Sequence[int | None]) -> pa.Array:
-    """Return integers of any length as a column."""
+    """Return integers of any length as an Arrow column."""
     if all(number is None or -LONGEST <= number < LONGEST for number in numbers):
         return pa.array(numbers, pa.int64())
     return pa.array([None if number is None else str(number) for number in numbers], pa.string())
 
 
 def figures_of(numerators: pa.Array | pa.ChunkedArray, denominators: pa.Array | pa.ChunkedArray) -> list[Figure]:
-    """Return the figures of two columns."""
+    """Return the figures of a numerator column and a denominator column."""
     return [
         Exact(int(numerator), int(denominator))
         if numerator is not None
@@ -242,13 +241,13 @@ def figures_of(numerators: pa.Array | pa.ChunkedArray, denominators: pa.Array | 
 
 
 def report_columns(report: Report) -> list[list[Figure]]:
-    """Return the figures of a report in the order of its tidy frame, as one column."""
+    """Return the figures of a report as one column, in the order of its tidy frame."""
     shown = (figures for line, figures in zip(report.lines, report.figures, strict=True) if line.type is not None)
     return [[figure for by_column in shown for by_place in by_column for figure in by_place]]
 
 
 def report_of(values: Values, _frame: pl.DataFrame, columns: Sequence[Sequence[Figure]]) -> Report:
-    """Return a report made again; headers have no figures of their own."""
+    """Return a report from its fields and figures; headers have no figures."""
     ahead, height = iter(columns[0]), len(values["places"])
     figures = [
         [[Nothing.MISSING] * height if line.type is None else list(islice(ahead, height)) for _ in values["columns"]]
@@ -258,13 +257,13 @@ def report_of(values: Values, _frame: pl.DataFrame, columns: Sequence[Sequence[F
 
 
 def inspection_columns(inspection: Inspection) -> list[list[object]]:
-    """Return the columns of amounts."""
+    """Return the amount columns of an inspection."""
     at_amounts = [at for at, column in enumerate(inspection.columns) if column.kind == "amount"]
     return [[row[at] for row in inspection.rows] for at in at_amounts]
 
 
 def inspection_of(values: Values, frame: pl.DataFrame, columns: Sequence[Sequence[Figure]]) -> Inspection:
-    """Return an inspection made again: amounts from their figures, everything else from the frame."""
+    """Return an inspection from its fields: amounts from exact figures, other columns from the frame."""
     ahead = iter(columns)
     found = [
         [amount if isinstance(amount, Exact) else None for amount in next(ahead)]
@@ -276,16 +275,16 @@ def inspection_of(values: Values, frame: pl.DataFrame, columns: Sequence[Sequenc
 
 
 def transform_columns(_: Transform) -> Sequence[Sequence[object]]:
-    """Return no figures: those of a script are floats, and stand in the frame."""
+    """Return no exact columns: a script's figures are floats, and the frame holds them."""
     return ()
 
 
 def transform_of(values: Values, frame: pl.DataFrame, _: Sequence[Sequence[Figure]]) -> Transform:
-    """Return a transform made again."""
+    """Return a transform from its fields and frame."""
     return Transform(frame=frame, **values)
 
 
-KINDS: Mapping[str, SnapshotKind] = {  # by name and format: a change that fields do not tell takes the next number
+KINDS: Mapping[str, SnapshotKind] = {  # by name and format number
     "report 1": SnapshotKind(
         Report, decoders(Report), "figures", report_columns, report_of, unseen=("places", "lines")
     ),

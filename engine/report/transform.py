@@ -1,4 +1,4 @@
-"""Transforms: tables that a script made of kept results, and what of those results they carry on."""
+"""Transforms: tables that scripts compute from stored results, with the notes and permission of those results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,20 +14,20 @@ from engine.report.permission import Permission, joined
 from engine.report.report import Report
 
 Fresh = Mapping[str, Mapping[str, Freshness]]
-Measured = Iterator[tuple[str | None, pl.Series]]  # figures with their unit
-NO_DAY = ""  # sorts before the time of any load
+Measured = Iterator[tuple[str | None, pl.Series]]  # figures by unit
+NO_DAY = ""  # sorts before any load time
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Transform:
-    """A table that a script made: its figures are floats, and nothing says that they are exact."""
+    """A table that a script computed. Its figures are floats, without proof of exactness."""
 
     label: str
     frame: pl.DataFrame
-    units: Mapping[str, str]  # of the columns whose figures came through as they were
+    units: Mapping[str, str]  # of columns whose figures come unchanged from a result
     code: str
-    chart: Mapping[str, Any]  # what was asked to be drawn of it
-    inputs: tuple[str, ...]  # what the script was given, in words
+    chart: Mapping[str, Any]  # the chart requested
+    inputs: tuple[str, ...]  # descriptions of the script's inputs
     notes: tuple[Note, ...]
     freshness: Fresh
     catalogue_version: str
@@ -50,14 +50,14 @@ Given = Report | Inspection | Transform
 
 @dataclass(frozen=True, slots=True)
 class TransformInput:
-    """How one kind of result is told of, and which of its figures have which unit."""
+    """How to describe one kind of input, and how to list its figures by unit."""
 
     words: Callable[[Any], str]
     measured: Callable[[Any], Measured]
 
 
 def transformed(made: ScriptOutput, given: Sequence[Given]) -> Transform:
-    """Return what a script made of some results, bound to all that they were cut to."""
+    """Return the transform that a script made of results, with all their permissions."""
     inputs = tuple(SOURCES[type(one)].words(one) for one in given)
     return Transform(
         label=made.label,
@@ -75,9 +75,9 @@ def transformed(made: ScriptOutput, given: Sequence[Given]) -> Transform:
 
 
 def units_of(frame: pl.DataFrame, given: Sequence[Given]) -> dict[str, str]:
-    """Return the units of the columns each of whose figures stands in a result, all in one unit.
+    """Return the units of columns whose figures all occur in one unit of the inputs.
 
-    A script may divide, scale and rename: a figure that is not one of those it was given has no unit that we know.
+    A script may divide, scale and rename, so a figure that no input holds has no known unit.
     """
     known: dict[str | None, list[pl.Series]] = {}
     for one in given:
@@ -95,7 +95,7 @@ def units_of(frame: pl.DataFrame, given: Sequence[Given]) -> dict[str, str]:
 
 
 def freshness_of(given: Sequence[Given]) -> dict[str, dict[str, Freshness]]:
-    """Return how fresh the results are; of two of the same scenario, what was loaded first."""
+    """Return the freshness of the results by domain and scenario; the oldest load wins."""
     fresh: dict[str, dict[str, Freshness]] = {}
     for one in given:
         if isinstance(one, Inspection):
@@ -108,13 +108,13 @@ def freshness_of(given: Sequence[Given]) -> dict[str, dict[str, Freshness]]:
 
 
 def older(one: Freshness, other: Freshness) -> Freshness:
-    """Return what is less fresh of two, open where one of them is."""
+    """Return the older of two freshnesses; it is open if either is."""
     first = min(one, other, key=lambda known: known.loaded_at or NO_DAY)
     return replace(first, open=first.open or one.open or other.open)
 
 
 def report_words(report: ReportData) -> str:
-    """Return what a report shows."""
+    """Return the description of a report."""
     return f"{report.label}, {report.period.label}: {', '.join(column.heading for column in report.columns)}"
 
 
@@ -125,20 +125,20 @@ def report_measured(report: Report) -> Measured:
 
 
 def inspection_words(inspection: Inspection) -> str:
-    """Return what rows were inspected."""
+    """Return the description of an inspection."""
     period = f", {inspection.period.label}" if inspection.period else ""
     return f"rows of {inspection.source}, {inspection.scenario}{period}"
 
 
 def inspection_measured(inspection: Inspection) -> Measured:
-    """Yield the amounts of rows, column by column."""
+    """Yield the amounts of an inspection by unit, column by column."""
     for column in inspection.columns:
         if column.kind == "amount":
             yield column.unit, inspection.frame[column.name]
 
 
 def transform_measured(transform: Transform) -> Measured:
-    """Yield the numbers of a table that a script made, column by column."""
+    """Yield the numbers of a transform by unit, column by column."""
     for name, dtype in transform.frame.schema.items():
         if dtype == pl.Float64:
             yield transform.units.get(name), transform.frame[name]
