@@ -1,11 +1,11 @@
-"""The errors a caller can cause, each with what to try next, and how an error quotes what was sent."""
+"""The errors that a caller can cause. Each one says what to try next."""
 
 import json
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import ClassVar
 
-# What was sent, as errors repeat it: names in a sentence, values cut short, and the names that may have been meant.
+# Quoting and shortening the caller's input in errors, and suggesting names.
 
 
 ECHO_CHARACTERS = 200
@@ -13,14 +13,14 @@ ECHO_NAMES = 30
 
 
 def closest(got: str, names: Sequence[str]) -> list[str]:
-    """Return up to three of `names` that `got` may have meant, best first."""
+    """Return up to three of `names` that are spelled like `got`, best first."""
     by_fold = {name.casefold(): name for name in names}
     close = get_close_matches(got[:ECHO_CHARACTERS].casefold(), list(by_fold), n=3, cutoff=0.6)
     return [by_fold[fold] for fold in close]
 
 
 def quoted(names: Iterable[str], most: int = ECHO_NAMES) -> str:
-    """Return names as they stand in a sentence: 'a', 'b' or 'c', or the first of many."""
+    """Join names for a sentence: 'a', 'b' or 'c'. Truncates long lists."""
     named = [f"'{echo(name)}'" for name in names]
     if len(named) == 1 or len(named) > most:
         return first_of(named, most)
@@ -28,13 +28,13 @@ def quoted(names: Iterable[str], most: int = ECHO_NAMES) -> str:
 
 
 def first_of(names: Sequence[str], most: int = ECHO_NAMES) -> str:
-    """Return the first few names and how many more there are."""
+    """Join the first names and append the number of the others."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def echo(got: object) -> object:
-    """Return what was sent, cut to a length that an error may carry."""
+    """Return the caller's input, truncated to the length that an error may carry."""
     if isinstance(got, str):
         return cut(got, ECHO_CHARACTERS)
     if isinstance(got, list | tuple):
@@ -44,57 +44,57 @@ def echo(got: object) -> object:
 
 
 def short(got: object) -> object:
-    """Return what was sent, as the beginning of its text where that is long."""
+    """Return a value, or the beginning of its text if the text is long."""
     text = got if isinstance(got, str) else as_text(got)
     return got if len(text) <= ECHO_CHARACTERS else cut(text, ECHO_CHARACTERS)
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text, or its beginning and how long it was."""
+    """Return a text, or its beginning and its length if it is longer than `most`."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
 
 
 def as_text(got: object) -> str:
-    """Return what was sent as JSON text."""
+    """Return a value as JSON text."""
     return json.dumps(got, ensure_ascii=False, default=str)
 
 
-# The refusals: whatever a caller can ask that has no answer, and what to try instead.
+# The tree of refusals.
 #
 # Refusal
-# ├── BadArguments            bad_arguments            the arguments do not make a question
+# ├── BadArguments            bad_arguments            the arguments are invalid
 # ├── UnknownName             unknown_name             no such tool, statement, metric, dimension (for this caller)
-# ├── BadPeriod               bad_period               a period code or range that means no days
-# │   └── MixedGrains         mixed_grains             two bounds of different grain
+# ├── BadPeriod               bad_period               a period code or range that is invalid or empty
+# │   └── MixedGrains         mixed_grains             the two bounds of a range differ in grain
 # ├── GrainUnavailable        grain_unavailable        the data is coarser than the period asked for
 # ├── MixedDomains            mixed_domains            metrics of several domains in one metric call
-# ├── DimensionUnavailable    dimension_unavailable    a dimension that this question cannot use
+# ├── DimensionUnavailable    dimension_unavailable    a dimension that this query cannot use
 # ├── ColumnUnavailable       column_unavailable       a column that a source does not show
 # ├── AmbiguousWeight         ambiguous_weight         one leaf filtered with two different weights
 # ├── ExpiredReference        expired_reference        a kept report that can no longer be opened
-# ├── UnknownFile             unknown_file             a file that is not there, or no longer its caller's to open
+# ├── UnknownFile             unknown_file             a file that does not exist or that the caller may not open
 # ├── QuotaExceeded           quota_exceeded           no room for another file
-# ├── UploadIncomplete        upload_incomplete        a file that was announced, and has not come
-# ├── HostNotAllowed          host_not_allowed         a place that no file may be imported from
-# ├── ChartInvalid            chart_invalid            a chart that its data or its spec does not make
-# ├── TransformRefused        transform_refused        a script that uses what the language of scripts does not have
-# ├── TransformFailed         transform_failed         a script that stopped at a fault of its own, or left no table
-# ├── TransformLimit          transform_limit          a script that took or left more than it may
-# ├── TransformForbidden      transform_forbidden      a script that tried what no script may
+# ├── UploadIncomplete        upload_incomplete        an announced file that has not arrived
+# ├── HostNotAllowed          host_not_allowed         a host from which files may not be imported
+# ├── ChartInvalid            chart_invalid            a chart whose data or spec is invalid
+# ├── TransformRefused        transform_refused        a script that uses an unsupported construct
+# ├── TransformFailed         transform_failed         a script that raised an error or returned no table
+# ├── TransformLimit          transform_limit          a script that exceeded a limit
+# ├── TransformForbidden      transform_forbidden      a script that tried a forbidden operation
 # ├── ToolDisabled            tool_disabled            a tool that this deployment has turned off
-# ├── Busy                    busy                     over the cap; retry shortly
-# ├── DeadlineExceeded        timeout                  the call outran its deadline
-# └── Unavailable             unavailable              the data cannot be read just now
+# ├── Busy                    busy                     more calls in flight than the cap; retry shortly
+# ├── DeadlineExceeded        timeout                  the call exceeded its deadline
+# └── Unavailable             unavailable              the data cannot be read at the moment
 #
-# A refusal is an answer: it says what was wrong, echoes what was sent, and names what would be valid. It never
-# names what its caller may not see; whoever raises one passes visible names only.
+# A refusal is an answer: it says what is wrong, echoes the input and names valid values. It names only what the caller
+# may see: pass visible names only.
 
 
-MOST_CHARACTERS = 2000  # of a sentence, whatever was sent
+MOST_CHARACTERS = 2000  # of a message
 
 
 class Refusal(Exception):
-    """A question that has no answer; `as_data()` is what the caller reads."""
+    """A call that has no answer. The caller reads `as_data()`."""
 
     error_type: ClassVar[str]
     retryable: ClassVar[bool] = False
@@ -120,7 +120,7 @@ class Refusal(Exception):
         self.retry_after_ms = retry_after_ms
 
     def as_data(self) -> dict[str, object]:
-        """Return the error object of the service: JSON-ready, bounded, empty parts left out."""
+        """Return the error object of the service: JSON-ready, bounded in size, without empty keys."""
         few = len(self.valid) <= ECHO_NAMES
         said = "" if few else f" Of the {len(self.valid)} that would be valid, 'valid' holds the first {ECHO_NAMES}."
         parts: dict[str, object] = {
@@ -138,19 +138,19 @@ class Refusal(Exception):
 
 
 class BadArguments(Refusal):
-    """The arguments do not make a question."""
+    """The arguments are invalid."""
 
     error_type = "bad_arguments"
 
 
 class UnknownName(Refusal):
-    """A name that nothing visible to the caller has."""
+    """No object that the caller may see has this name."""
 
     error_type = "unknown_name"
 
     @classmethod
     def of(cls, kind: str, got: str, visible: Iterable[str], *, field: str, hint: str) -> "UnknownName":
-        """Refuse `got` as a `kind`, suggesting the visible names; `hint` says which call lists them."""
+        """Refuse the name `got` of a `kind` and suggest visible names. `hint` says which call lists them."""
         names = sorted(visible)
         close = closest(got, names)
         guess = f" Did you mean {quoted(close)}?" if close else ""
@@ -160,13 +160,13 @@ class UnknownName(Refusal):
 
 
 class BadPeriod(Refusal):
-    """A period code or range that means no days."""
+    """The period code or range is invalid or empty."""
 
     error_type = "bad_period"
 
 
 class MixedGrains(BadPeriod):
-    """Two bounds of different grain."""
+    """The two bounds of a range differ in grain."""
 
     error_type = "mixed_grains"
 
@@ -178,50 +178,50 @@ class GrainUnavailable(Refusal):
 
 
 class MixedDomains(Refusal):
-    """Metrics of several domains in one metric call."""
+    """One metric call names metrics of several domains."""
 
     error_type = "mixed_domains"
 
 
 class DimensionUnavailable(Refusal):
-    """A dimension that exists, and that this question cannot use."""
+    """The dimension exists, but this query cannot use it."""
 
     error_type = "dimension_unavailable"
 
 
 class ColumnUnavailable(Refusal):
-    """A column that a source does not show."""
+    """The source does not show this column."""
 
     error_type = "column_unavailable"
 
 
 class AmbiguousWeight(Refusal):
-    """One leaf would count with two different weights."""
+    """Two filters give one leaf different weights."""
 
     error_type = "ambiguous_weight"
 
 
 class ExpiredReference(Refusal):
-    """A kept report that has expired, or that its caller may no longer see all of: which of them, it never says."""
+    """The kept report has expired, or its caller may no longer see all of it. Never says which."""
 
     error_type = "expired_reference"
 
     @classmethod
     def of(cls, reference: str | None = None, *, field: str | None = None) -> "ExpiredReference":
-        """Refuse, whatever the reason; of several references, name the one and its place."""
+        """Refuse without saying why. For one of several references, name it and its field."""
         return cls(
             "This result can no longer be opened as it was kept. Run the report again.", field=field, got=reference
         )
 
 
 class UnknownFile(Refusal):
-    """A file that is not there, has expired, or that its caller may not open (any more): which, it never says."""
+    """The file does not exist, has expired, or the caller may not open it. Never says which."""
 
     error_type = "unknown_file"
 
     @classmethod
     def of(cls, file_id: str) -> "UnknownFile":
-        """Refuse, whatever the reason."""
+        """Refuse a file without saying why."""
         return cls(
             "There is no such file, or it can no longer be opened. Make it again with export_dataset.",
             field="file_id",
@@ -230,7 +230,7 @@ class UnknownFile(Refusal):
 
     @classmethod
     def of_upload(cls, upload_id: str) -> "UnknownFile":
-        """Refuse an upload, whatever the reason."""
+        """Refuse an upload without saying why."""
         return cls(
             "There is no such upload, or it has expired. Begin anew with begin_file_upload.",
             field="upload_id",
@@ -239,62 +239,62 @@ class UnknownFile(Refusal):
 
 
 class QuotaExceeded(Refusal):
-    """No room for another file: of the caller's own, or of all."""
+    """The file quota of the caller or of the whole service is used up."""
 
     error_type = "quota_exceeded"
 
 
 class UploadIncomplete(Refusal):
-    """A file that was announced and has not come: the same call answers once it has."""
+    """An announced file has not arrived yet. Retry the same call once it has."""
 
     error_type = "upload_incomplete"
     retryable = True
 
 
 class HostNotAllowed(Refusal):
-    """A place that no file may be imported from, at once or by way of another."""
+    """Files may not be imported from this host, directly or by redirect."""
 
     error_type = "host_not_allowed"
 
 
 class ChartInvalid(Refusal):
-    """A chart that its data or its spec does not make."""
+    """The data or the spec of a chart is invalid."""
 
     error_type = "chart_invalid"
 
 
 class TransformRefused(Refusal):
-    """A script that uses what the language of scripts does not have."""
+    """The script uses an unsupported construct."""
 
     error_type = "transform_refused"
 
 
 class TransformFailed(Refusal):
-    """A script that stopped at a fault of its own, or left no table."""
+    """The script raised an error or returned no table."""
 
     error_type = "transform_failed"
 
 
 class TransformLimit(Refusal):
-    """A script that took more time or memory than it may, or left more than an answer holds."""
+    """The script exceeded its time or memory, or returned more than an answer can hold."""
 
     error_type = "transform_limit"
 
 
 class TransformForbidden(Refusal):
-    """A script that tried what no script may: to reach files, the network or other processes."""
+    """The script tried to reach files, the network or other processes."""
 
     error_type = "transform_forbidden"
 
 
 class ToolDisabled(Refusal):
-    """A tool that this deployment has turned off."""
+    """This deployment has turned the tool off."""
 
     error_type = "tool_disabled"
 
     @classmethod
     def of(cls, name: str) -> "ToolDisabled":
-        """Refuse a call of a tool by its name."""
+        """Refuse a call of the named tool."""
         return cls(
             f"The tool {quoted([name])} is turned off in this deployment. Use the others; tools/list lists them.",
             field="tool",
@@ -310,14 +310,14 @@ class Busy(Refusal):
 
 
 class DeadlineExceeded(Refusal):
-    """The call outran its deadline."""
+    """The call exceeded its deadline."""
 
     error_type = "timeout"
     retryable = True
 
 
 class Unavailable(Refusal):
-    """The data cannot be read just now."""
+    """The data cannot be read at the moment."""
 
     error_type = "unavailable"
     retryable = True

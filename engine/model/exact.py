@@ -1,8 +1,7 @@
-"""Exact figures: rationals after the sum, their one rounding, and how a figure becomes JSON.
+"""Exact figures: rational numbers, their rounding and their JSON form.
 
-Facts are summed as integers; from there on a figure is a numerator over a denominator, so nothing is lost between
-the books and the answer. A figure made without division has finitely many digits and keeps them all; a quotient is
-divided once, at the end, to 15 significant digits, half even.
+The engine sums facts as integers and then computes with fractions, so no digit is lost. A figure without division keeps
+all its digits. A quotient is divided once, at the end, and rounded half even to 15 significant digits.
 """
 
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from typing import Final
 
 QUOTIENT: Final = Context(prec=15, rounding=ROUND_HALF_EVEN)
 POWERS_OF_TEN: Final = {10**k: k for k in range(40)}
-FARTHEST: Final = 400  # power of ten of a number: those of doubles, and nobody writes more
-SURE: Final = 10**15  # below it every decimal of 15 digits is the shortest text of its double
+FARTHEST: Final = 400  # largest power of ten in a decimal text; covers all doubles
+SURE: Final = 10**15  # below it, every decimal of 15 digits is the shortest text of its double
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +24,7 @@ class Exact:
 
     @classmethod
     def of(cls, text: str) -> "Exact":
-        """Return the figure that a decimal text writes; ValueError where it writes none."""
+        """Parse a decimal text. Raises ValueError if it is not a decimal number."""
         try:
             sign, digits, exponent = Decimal(text).as_tuple()
         except ArithmeticError as unreadable:
@@ -83,17 +82,17 @@ class Exact:
         return self.numerator // common, self.denominator // common
 
     def scaled(self, power: int) -> "Exact":
-        """Return the figure divided by ten to a power: in thousands, in millions."""
+        """Return the figure divided by a power of ten: in thousands, in millions."""
         return Exact(self.numerator, self.denominator * 10**power)
 
     def rounded(self, places: int) -> "Exact":
-        """Return the figure at some decimal places, half away from zero: for display only."""
+        """Return the figure rounded to decimal places, half away from zero. For display only."""
         doubled = 2 * abs(self.numerator) * 10**places
         units = (doubled + self.denominator) // (2 * self.denominator)
         return Exact(-units if self.numerator < 0 else units, 10**places)
 
     def decimal(self, *, quotient: bool = False) -> Decimal:
-        """Return the figure's digits: all of them, or 15 significant ones of a quotient."""
+        """Return all digits of the figure, or 15 significant digits of a quotient."""
         numerator, denominator = self.reduced()
         places = decimal_places(denominator)
         if places is None or (quotient and abs(numerator) * 10**places >= SURE * denominator):
@@ -113,7 +112,7 @@ class Exact:
         return "0" if plain == "-0" else plain
 
     def as_json(self, *, quotient: bool = False) -> int | float | str:
-        """Return a number where its double's shortest text is exactly the figure, else the text of its digits."""
+        """Return a number if its double's shortest text equals the figure, else the digits as text."""
         numerator, denominator = self.numerator, self.denominator
         if -SURE < numerator < SURE and denominator in POWERS_OF_TEN:
             return numerator / denominator if numerator % denominator else numerator // denominator
@@ -125,7 +124,7 @@ class Exact:
 
 
 def decimal_places(denominator: int) -> int | None:
-    """Return how many decimals a fraction in lowest terms has, None where they never end."""
+    """Return the number of decimals of a fraction in lowest terms, None if they never end."""
     twos = fives = 0
     while denominator % 2 == 0:
         denominator //= 2

@@ -1,4 +1,4 @@
-"""The protocols of the store: the questions it answers within a cell, and one version of the books behind it."""
+"""The store protocols: FactStore answers questions within a cell, Backend holds one version of the books."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.scope import Cell
 
-# Slices: what a plan asks of the facts.
+# Slices: the questions of a plan.
 
 
 DATE = "date"  # column of every row: the posting date
-SPAN = "span"  # column of a sums frame: position of the span among those asked for
-ROWS = "rows"  # column of a sums frame: how many rows were added up
+SPAN = "span"  # column of a sums frame: position of the span in the slice
+ROWS = "rows"  # column of a sums frame: number of facts in the sum
 
 
 class AggregateFunction(Enum):
-    """What is made of the amounts of a group of rows."""
+    """How to aggregate the amounts of a group of rows."""
 
     SUM = "sum"
     MIN = "min"
@@ -31,22 +31,22 @@ class AggregateFunction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A measure of a group of rows."""
+    """One aggregate function over one measure."""
 
     measure: str
     how: AggregateFunction = AggregateFunction.SUM
 
     @property
     def column(self) -> str:
-        """The column of a sums frame that holds it."""
+        """The column of the aggregate in a sums frame."""
         return self.measure if self.how is AggregateFunction.SUM else f"{self.measure}.{self.how.value}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Aggregates of one scenario of a domain: by span and by the codes of some leaf dimensions.
+    """Aggregates of one scenario of a domain, grouped by span and by the codes of leaf dimensions.
 
-    The spans do not overlap and ascend. The cell handed over beside a slice is all that restricts it.
+    Spans ascend and do not overlap. Only the cell passed with a slice restricts it.
     """
 
     domain: str
@@ -58,9 +58,9 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowSlice:
-    """Rows of one scenario of a domain: by month, then by the domain's sort keys, then by everything else.
+    """Rows of one scenario of a domain, ordered by month, then the domain's sort keys, then all other columns.
 
-    `span` None asks for undated rows as well, which come last.
+    `span` None includes undated rows, which come last.
     """
 
     domain: str
@@ -71,28 +71,28 @@ class RowSlice:
 
 
 class Presence(Protocol):
-    """Where a scenario of a domain holds rows inside a cell: on which days, and for which leaves."""
+    """The days and leaves for which a scenario of a domain has rows inside a cell."""
 
     def days(self, span: Span) -> Sequence[date]:
-        """Return the days of a span that hold rows, ascending."""
+        """Return the days of a span that have rows, ascending."""
 
     def last(self, span: Span) -> date | None:
-        """Return the last day of a span that holds rows."""
+        """Return the last day of a span that has rows, None if no day has any."""
 
     def through(self) -> date | None:
-        """Return the last day of all that holds rows."""
+        """Return the last day that has rows, None if there are none."""
 
     def undated(self) -> int:
-        """Return how many rows have no date."""
+        """Return the number of rows without a date."""
 
     def codes(self, dimension: str) -> frozenset[int]:
-        """Return the codes of a leaf dimension that some row has."""
+        """Return the codes of a leaf dimension that occur in the rows."""
 
     def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
-        """Return those of some leaf dimensions of which a row has no member."""
+        """Return the leaf dimensions for which some row has no member."""
 
     def brought_by(self, load: str) -> bool:
-        """Tell whether a load brought some row."""
+        """Tell whether any row comes from a load."""
 
 
 # FactStore: the three questions every store of facts answers, each within a cell.
@@ -109,18 +109,18 @@ class FactStore(Protocol):
         """
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
-        """Return up to `limit` rows in the order of a RowSlice; dimensions as codes, measures as integers."""
+        """Return up to `limit` rows in the order of RowSlice: dimensions as codes, measures as integers."""
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
-        """Return on which days rows are held."""
+        """Return the days and leaves that have rows."""
 
 
-# Backends: what the books take from a store besides the facts.
+# Backends: one version of the books, its facts, members and loads.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactLoad:
-    """A load behind a scenario of a domain, and the days that hold its rows."""
+    """A load of a scenario of a domain, and the days that have its rows."""
 
     load: str
     at: datetime
@@ -128,15 +128,15 @@ class FactLoad:
 
 
 class Backend(Protocol):
-    """One version of the books as a store holds it; the store keeps the version for as long as this object lives."""
+    """One version of the books in a store. The store keeps the version while this object lives."""
 
     @property
     def version(self) -> int:
-        """The number of the version, 0 where nothing was published yet."""
+        """The number of the version, 0 before the first is published."""
 
     @property
     def facts(self) -> FactStore:
-        """The facts."""
+        """The fact store of the version."""
 
     @property
     def files(self) -> Sequence[Path]:
@@ -144,44 +144,44 @@ class Backend(Protocol):
 
     @property
     def published_at(self) -> datetime | None:
-        """When the latest load was made, None where there is none."""
+        """The time of the latest load, None if there is none."""
 
     def leaf_count(self, dimension: str) -> int:
-        """Return how many codes a leaf dimension has, the null member's included."""
+        """Return the number of codes of a leaf dimension, including the null member's."""
 
     def leaf_ids(self, dimension: str) -> pl.Series | None:
-        """Return the ids of a leaf dimension in code order, the null member's first; None where none was loaded."""
+        """Return the ids of a leaf dimension in code order, the null member first. None if none was loaded."""
 
     def table(self, name: str) -> pl.DataFrame | None:
-        """Return a table of members, nodes or rates, None where it was never loaded."""
+        """Return a table of members, nodes or rates, None if it was never loaded."""
 
     def load_of(self, table: str) -> str | None:
-        """Return the load behind a table of members, nodes or rates."""
+        """Return the id of the load of a table of members, nodes or rates."""
 
     def loads(self, domain: str, scenario: str) -> Sequence[FactLoad]:
-        """Return the loads behind a scenario of a domain in the order in which they were published."""
+        """Return the loads of a scenario of a domain in publishing order."""
 
     def feeds(self, domain: str) -> set[str]:
-        """Return the feeds that brought the facts of a domain; none where it has no facts."""
+        """Return the feeds that loaded the facts of a domain. Empty if it has no facts."""
 
     def places(self, domain: str) -> Mapping[str, set[int]]:
-        """Return the decimal places that the amounts of each measure of a domain were loaded to."""
+        """Return the decimal places at which the amounts of each measure of a domain are stored."""
 
     def columns(self, domain: str) -> Mapping[str, set[str]]:
-        """Return the columns that each load of a domain brought."""
+        """Return the columns of each load of a domain."""
 
     def identities(self, domain: str, scenario: str, tables: Collection[str]) -> list[str]:
-        """Return what identifies the facts of a scenario of a domain and some tables, in no order.
+        """Return the identities of the facts of a scenario of a domain and of the given tables, unordered.
 
         Two versions with the same identities hold the same data.
         """
 
 
 class Versions(Protocol):
-    """The versions of the books that a store publishes one after the other."""
+    """The versions of the books that a store publishes."""
 
     def current(self) -> int:
-        """Return the number of the current version, 0 where nothing was published yet."""
+        """Return the number of the current version, 0 before the first is published."""
 
     def open(self, domains: Mapping[str, Domain]) -> Backend:
-        """Open the current version; its facts are read as some domains declare them."""
+        """Open the current version and read its facts as `domains` declare them."""

@@ -8,14 +8,12 @@ from enum import Enum
 
 from engine.model.calendar.periods import Span
 
-# Named parameters of a query: where they stand, and the query as a database takes it.
-#
-# `where day >= :period_start and company = :company` becomes `where day >= $1 and company = $2`.
+# Named parameters: `where day >= :period_start and company = :company` becomes `where day >= $1 and company = $2`.
 
 
 PERIOD = "period"
 PERIOD_PARAMETERS = ("period_start", "period_end", "period_end_exclusive", PERIOD)
-PERIOD_PLACE = f"{{{PERIOD}}}"  # in the file pattern of a folder, where the code of the period stands
+PERIOD_PLACE = f"{{{PERIOD}}}"  # placeholder for the period code in a file pattern
 
 TOKEN = re.compile(
     r"""
@@ -36,17 +34,17 @@ COMMENT_MARK = re.compile(r"/\*|\*/")
 
 @dataclass(frozen=True, slots=True)
 class ParameterQuery:
-    """A query as a database takes it: the parameter of the first name is $1, and so on."""
+    """A query with numbered parameters: $1 stands for the first name, and so on."""
 
     text: str
     names: tuple[str, ...]
-    numbers: tuple[str, ...]  # $1 and the like that the query as written has itself
+    numbers: tuple[str, ...]  # numbered parameters that the original query contains, such as $1
 
 
 def number_parameters(query: str) -> ParameterQuery:
-    """Return a query of PostgreSQL with its named parameters numbered, each name once.
+    """Replace the named parameters of a PostgreSQL query by numbered ones, one number per name.
 
-    What stands in text, quoted identifiers and comments is no parameter, nor is a cast.
+    Ignores string literals, quoted identifiers, comments and casts.
     """
     names: dict[str, int] = {}
     numbers: list[str] = []
@@ -65,7 +63,7 @@ def number_parameters(query: str) -> ParameterQuery:
 
 
 def end_of_comment(query: str, at: int) -> int:
-    """Return where a comment ends that begins before a place; comments of PostgreSQL nest."""
+    """Return the end of the block comment that is open at an offset. PostgreSQL comments nest."""
     depth = 1
     while depth:
         mark = COMMENT_MARK.search(query, at)
@@ -76,14 +74,14 @@ def end_of_comment(query: str, at: int) -> int:
     return at
 
 
-# Sources, bindings and loads: where the books come from and how each delivery went, as values.
+# Sources, bindings and load attempts.
 
 
-RECENT_PERIODS = 2  # that a load asks for where nobody says which: the current month and the one before
+RECENT_PERIODS = 2  # default months of a load: the current month and the one before
 
 
 class SourceKind(Enum):
-    """What a source is."""
+    """The kind of a source."""
 
     FOLDER = "folder"
     POSTGRESQL = "postgresql"
@@ -91,7 +89,7 @@ class SourceKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedSource:
-    """Where data comes from. It names the environment variable that holds its credential or path, never a secret."""
+    """Where data comes from. Names the environment variable with the credential or path, and holds no secret."""
 
     key: str
     kind: SourceKind
@@ -101,7 +99,7 @@ class FeedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnMapping:
-    """How one column of a live table is filled: from a column of the extract, or with a constant."""
+    """Fills one column of a live table from a column of the extract or with a constant."""
 
     column: str | None = None
     values: Mapping[str, str] | None = None
@@ -111,27 +109,27 @@ class ColumnMapping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """How a feed converts a measure of each row into the instance's currency, in another measure."""
+    """Converts a measure of each row into the instance's currency and stores it in another measure."""
 
     rates: str  # live table of rates
-    kind: str | None  # of the rates, None where they are of no kind
+    kind: str | None  # of the rates, None if the table has no kinds
     currency: str  # column with the currency of each row
-    on: str  # column with the day or period the rate must hold for
+    on: str  # column with the day or period of the rate
     measure: str
     into: str
 
 
 class LoadMode(Enum):
-    """What a load does to what its feed brought before."""
+    """What a load does to the rows of its feed's earlier loads."""
 
-    FULL = "full"  # replaces all of it
-    REPLACE_PERIODS = "replace_periods"  # replaces the periods it asks for
-    APPEND = "append"  # adds to it, each extract once
+    FULL = "full"  # replaces all rows
+    REPLACE_PERIODS = "replace_periods"  # replaces the requested periods
+    APPEND = "append"  # adds rows, each extract once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When a feed is loaded: a cron expression in a time zone of the tz database."""
+    """When a feed loads: a cron expression and a time zone of the tz database."""
 
     cron: str
     timezone: str
@@ -139,29 +137,29 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """One feed: an extract of a source into a live table."""
+    """One feed: loads an extract of a source into a live table."""
 
     key: str
     source: FeedSource
     target: str
-    extract: str  # a file pattern of a folder, or a query of a database
+    extract: str  # a file pattern or a query
     sheet: str | None
     scenario: str | None
     fillings: Mapping[str, ColumnMapping]
     rejects_allowed: int
     extends_members: bool
-    allows_empty: bool  # whether an extract without a row empties what the feed brought before
-    fills_rates: bool = False  # whether the live table is one of rates, which other feeds convert at
+    allows_empty: bool  # whether an empty extract deletes the feed's rows
+    fills_rates: bool = False  # whether the live table holds conversion rates
     conversion: Conversion | None = None
     mode: LoadMode = LoadMode.FULL
     schedule: Schedule | None = None
-    period_column: str | None = None  # column of the extract that says which period a row lies in
-    recent_periods: int = RECENT_PERIODS  # months that a load asks for where nobody says which
-    parameters: Mapping[str, str] = field(default_factory=dict)  # of the query, beside the bounds of the periods
+    period_column: str | None = None  # column of the extract with the period of each row
+    recent_periods: int = RECENT_PERIODS  # months of a load that names no periods
+    parameters: Mapping[str, str] = field(default_factory=dict)  # of the query, besides the period bounds
 
 
 class LoadStatus(Enum):
-    """Where an attempt to load stands, or the step that it failed at."""
+    """The state of a load attempt, or the step at which it failed."""
 
     RUNNING = "running"
     SUCCESS = "success"
@@ -174,13 +172,13 @@ class LoadStatus(Enum):
 
     @property
     def failed(self) -> bool:
-        """Whether it is of the family of failures."""
+        """Whether the attempt failed."""
         return self.value.startswith("failed_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadAttempt:
-    """One attempt of a feed to load, as the platform database remembers it."""
+    """One load attempt of a feed, as the platform database records it."""
 
     load_id: str
     binding: str
@@ -190,11 +188,11 @@ class LoadAttempt:
     status: LoadStatus
     started_at: datetime
     finished_at: datetime | None = None
-    due_at: datetime | None = None  # the slot of the schedule that it answers, None where somebody started it
-    periods: str | None = None  # the period codes asked for, as they were written; None where all
-    span: Span | None = None  # the days asked for, else those of the rows that landed
+    due_at: datetime | None = None  # scheduled time, None for a manual load
+    periods: str | None = None  # requested period codes as written, None for all
+    span: Span | None = None  # requested days, else the days of the loaded rows
     rows_read: int | None = None
     rows_landed: int | None = None
     rows_rejected: int | None = None
-    message: str | None = None  # why it failed, without secrets
-    rejects_file: str | None = None  # name of the report of rejected rows
+    message: str | None = None  # reason of the failure, without secrets
+    rejects_file: str | None = None  # file name of the report of rejected rows

@@ -1,4 +1,4 @@
-"""Formulas: their grammar, their trees, and the figures and the two kinds of nothing that they evaluate to."""
+"""Formulas: their grammar, their expression trees, and the figures that they evaluate to."""
 
 import ast
 from abc import ABC, abstractmethod
@@ -10,7 +10,7 @@ from functools import cached_property
 from engine.model.exact import ONE, ZERO, Exact
 from engine.model.stopping import Stop, never, watched
 
-# Figures and the two kinds of nothing, and what can be done with a figure of each type.
+# Figure types and the two reasons why a figure can be absent.
 
 
 class Nothing(Enum):
@@ -34,7 +34,7 @@ class FigureKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureType:
-    """What a figure is, whether parts add up to the whole, and whether it was divided."""
+    """The kind of a figure, whether it is additive, and whether a division made it."""
 
     kind: FigureKind
     additive: bool
@@ -42,7 +42,7 @@ class FigureType:
 
 
 class FormulaFault(ValueError):
-    """A formula that cannot be read, or whose parts do not go together; says so to whoever wrote it."""
+    """A formula has a syntax error or combines incompatible types. The message addresses the formula's author."""
 
 
 PRODUCTS: dict[tuple[FigureKind, FigureKind], FigureKind] = {
@@ -64,7 +64,7 @@ QUOTIENTS: dict[tuple[FigureKind, FigureKind], FigureKind] = {
 
 
 def product_type(left: FigureType, right: FigureType) -> FigureType:
-    """Return what one figure times another makes; never an additive one."""
+    """Return the type of a product of two figures. A product is never additive."""
     kind = PRODUCTS.get((left.kind, right.kind)) or PRODUCTS.get((right.kind, left.kind))
     if kind is None:
         raise FormulaFault(f"multiplies {left.kind.value} by {right.kind.value}")
@@ -72,18 +72,18 @@ def product_type(left: FigureType, right: FigureType) -> FigureType:
 
 
 def quotient_type(over: FigureType, under: FigureType) -> FigureType:
-    """Return what one figure over another makes: like over like is a ratio, money over a number a price."""
+    """Return the type of a quotient: two figures of one kind give a ratio, money over a number gives a price."""
     kind = QUOTIENTS.get((over.kind, under.kind))
     if kind is None:
         raise FormulaFault(f"divides {over.kind.value} by {under.kind.value}")
     return FigureType(kind=kind, additive=False, quotient=True)
 
 
-# Formulas as trees: each part knows the names it uses, its type and its value.
+# Expression trees.
 #
-# A *missing* figure counts as 0 in + and - beside another additive figure (a constant is none). Where more than a
-# constant multiplies or divides it, or where it is no additive figure itself, it makes the whole formula missing; so
-# does a zero divisor. An *unavailable* figure makes the whole formula unavailable.
+# A *missing* additive figure counts as 0 in + and - if another additive figure is present (a constant is not one). It
+# makes the whole formula missing if it is not additive, or if anything but a constant multiplies or divides it. A zero
+# divisor also makes the whole formula missing. An *unavailable* figure makes the whole formula unavailable.
 
 
 class Undefined(Exception):
@@ -94,24 +94,24 @@ Operands = Callable[[str], Exact | None]  # None: missing, and counts as 0 besid
 
 
 class Formula(ABC):
-    """A part of a formula, or all of it."""
+    """A node of an expression tree."""
 
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """The metrics and lines used, each once, in order; none: a constant."""
+        """The metrics and lines that the formula uses, each once, in order. Empty for a constant."""
 
     @abstractmethod
     def type_of(self, types: Mapping[str, FigureType]) -> FigureType | None:
-        """Return what it makes, None for a constant; FormulaFault where its parts do not go together."""
+        """Return the type of the formula, None for a constant. Raises FormulaFault if its operands are incompatible."""
 
     @abstractmethod
     def value(self, operand: Operands) -> Exact | None:
-        """Return its value, None where it is missing; Undefined where that makes the whole missing."""
+        """Return the value, None if it is missing. Raises Undefined if it makes the whole formula missing."""
 
 
 def nothing(_: str) -> Exact:
-    """Return what a missing operand counts as beside one that is present."""
+    """Return zero for any operand: a missing operand counts as 0 beside a present one."""
     return ZERO
 
 
@@ -127,7 +127,7 @@ class Constant(Formula):
         return ()
 
     def type_of(self, types: Mapping[str, FigureType]) -> None:
-        """Return None: a constant takes the type of what it meets."""
+        """Return None: a constant takes the type of the other operand."""
 
     def value(self, operand: Operands) -> Exact:  # noqa: ARG002 - asks for none
         """Return the number."""
@@ -146,7 +146,7 @@ class Operand(Formula):
         return (self.name,)
 
     def type_of(self, types: Mapping[str, FigureType]) -> FigureType:
-        """Return the type of what it names."""
+        """Return the type of the metric or line."""
         return types[self.name]
 
     def value(self, operand: Operands) -> Exact | None:
@@ -156,7 +156,7 @@ class Operand(Formula):
 
 @dataclass(frozen=True)
 class Sum(Formula):
-    """Terms added, or subtracted."""
+    """A sum or difference of terms."""
 
     terms: tuple[tuple[bool, Formula], ...]  # (subtracted, term)
 
@@ -166,7 +166,7 @@ class Sum(Formula):
         return tuple(dict.fromkeys(name for _, term in self.terms for name in term.names))
 
     def type_of(self, types: Mapping[str, FigureType]) -> FigureType | None:
-        """Only like figures add up; the sum is additive if every term is, and none is a constant."""
+        """Return the common type of the terms. The sum is additive if every term is additive and none is a constant."""
         found = [term.type_of(types) for _, term in self.terms]
         figures = [figure for figure in found if figure is not None]
         kinds = dict.fromkeys(figure.kind.value for figure in figures)
@@ -181,7 +181,7 @@ class Sum(Formula):
         )
 
     def value(self, operand: Operands) -> Exact | None:
-        """What is missing counts as 0 where another that is no constant is present; constants beside it stay."""
+        """Return the sum. A missing term counts as 0 if another term that is not a constant is present."""
         total, present = ZERO, not self.names
         for subtracted, term in self.terms:
             value = term.value(operand)
@@ -206,12 +206,12 @@ class Product(Formula):
         return tuple(dict.fromkeys(self.left.names + self.right.names))
 
     def type_of(self, types: Mapping[str, FigureType]) -> FigureType | None:
-        """A constant factor changes no type."""
+        """Return the type of the product. A constant factor keeps the type of the other factor."""
         left, right = self.left.type_of(types), self.right.type_of(types)
         return product_type(left, right) if left and right else left or right
 
     def value(self, operand: Operands) -> Exact | None:
-        """A missing figure stays missing under a constant factor; another factor makes the whole missing."""
+        """Return the product, None for a missing figure times a constant. Else a missing factor raises Undefined."""
         left, right = self.left.value(operand), self.right.value(operand)
         if left is not None and right is not None:
             return left * right
@@ -233,7 +233,7 @@ class Quotient(Formula):
         return tuple(dict.fromkeys(self.over.names + self.under.names))
 
     def type_of(self, types: Mapping[str, FigureType]) -> FigureType | None:
-        """A constant divisor changes no type."""
+        """Return the type of the quotient. A constant divisor keeps the type of the dividend."""
         over, under = self.over.type_of(types), self.under.type_of(types)
         if under is None:
             if not self.under.value(lambda _: None):
@@ -242,7 +242,10 @@ class Quotient(Formula):
         return quotient_type(over, under) if over else FigureType(kind=under.kind, additive=False, quotient=True)
 
     def value(self, operand: Operands) -> Exact | None:
-        """A zero or missing divisor makes the whole missing; so does a missing figure over more than a constant."""
+        """Return the quotient, None for a missing figure over a constant.
+
+        Raises Undefined for a zero or missing divisor, and for a missing figure over anything but a constant.
+        """
         over, under = self.over.value(operand), self.under.value(operand)
         if not under or (over is None and self.under.names):
             raise Undefined
@@ -252,13 +255,13 @@ class Quotient(Formula):
 def evaluate(
     formula: Formula, types: Mapping[str, FigureType], columns: Mapping[str, Sequence[Figure]], stop: Stop = never
 ) -> list[Figure]:
-    """Return the figures of a formula, each from the figures of its operands in the same place."""
+    """Return the figures of a formula, one per row of its operands' columns, in the same order."""
     operands = [(name, columns[name], types[name].additive) for name in formula.names]
     return [figure_at(formula, operands, at) for at in watched(range(len(operands[0][1])), stop)]
 
 
 def figure_at(formula: Formula, operands: Sequence[tuple[str, Sequence[Figure], bool]], at: int) -> Figure:
-    """Return the figure of a formula in one place."""
+    """Return the figure of a formula at one row of its operands' columns."""
     known: dict[str, Exact | None] = {}
     undefined = False
     for name, column, additive in operands:
@@ -279,14 +282,14 @@ def figure_at(formula: Formula, operands: Sequence[tuple[str, Sequence[Figure], 
     return Nothing.MISSING if value is None else value
 
 
-# The grammar of formulas: names (`revenue`, `gl.revenue`), decimal numbers, `+ - * /` and parentheses.
+# The grammar: names (`revenue`, `gl.revenue`), decimal numbers, `+ - * /` and parentheses.
 
 
 VALID = "use names, decimal numbers, + - * / and parentheses"
 
 
 def parse(text: str, resolve: Callable[[str], str] = str) -> Formula:
-    """Read a formula; FormulaFault where it is none. `resolve` turns each name written into the one it means.
+    """Parse a formula. `resolve` maps each name in the text to the name it refers to. Raises FormulaFault.
 
     >>> parse("revenue - gl.costs / 2").names
     ('revenue', 'gl.costs')
@@ -300,7 +303,7 @@ def parse(text: str, resolve: Callable[[str], str] = str) -> Formula:
 
 
 def read(node: ast.expr, source: str, resolve: Callable[[str], str]) -> Formula:
-    """Return the part of a formula that a syntax node writes."""
+    """Convert a syntax node to a formula. Raises FormulaFault if the grammar does not allow the node."""
     match node:
         case ast.Name(id=name):
             return Operand(resolve(name))
@@ -322,7 +325,7 @@ def read(node: ast.expr, source: str, resolve: Callable[[str], str]) -> Formula:
 
 
 def number(text: str) -> Exact:
-    """Read a constant; Python's other ways to write one, such as 0x10, are none here."""
+    """Parse a decimal constant. Raises FormulaFault for Python's other literals, such as 0x10."""
     try:
         return Exact.of(text)
     except ValueError as fault:

@@ -1,17 +1,17 @@
-"""The notes: what a result says about itself beside its figures.
+"""Notes: what a result says about itself besides its figures.
 
-A note has a code that programs can rely on, a sentence that a model can act on, and the names it speaks of. Like an
-error, a note names only what its caller may see.
+A note has a stable code for programs, a message that a model can act on, and the names in the message. Like an error, a
+note names only what its caller may see.
 """
 
 from dataclasses import dataclass
 from enum import Enum
 
-NAMED = 5  # names in a sentence, before how many more there are
+NAMED = 5  # names in a message; the rest are counted
 
 
 class Severity(Enum):
-    """How much a note matters to whoever reads the figures."""
+    """How much a note matters to the reader of the figures."""
 
     INFO = "info"
     CAUTION = "caution"
@@ -19,7 +19,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The sentence of one kind of note, with the names it speaks of in braces."""
+    """The message of one kind of note, with names in braces."""
 
     severity: Severity
     sentence: str
@@ -122,22 +122,22 @@ NOTES: dict[str, Wording] = {
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One note of a result; equal notes are said once."""
+    """One note of a result. A result lists equal notes once."""
 
     code: str
     about: tuple[tuple[str, str], ...]
 
     @classmethod
     def of(cls, code: str, **about: str) -> "Note":
-        """Make a note of a kind in NOTES about the names its sentence speaks of."""
+        """Make a note of a kind in NOTES with the names for its message."""
         return cls(code, tuple(about.items()))
 
     @property
     def message(self) -> str:
-        """The sentence with its names filled in."""
+        """The message with its names filled in."""
         return NOTES[self.code].sentence.format(**dict(self.about))
 
     def as_data(self) -> dict[str, str]:
-        """Return code, severity and message, then the names."""
+        """Return the keys code, severity and message, then the names."""
         head = {"code": self.code, "severity": NOTES[self.code].severity.value, "message": self.message}
         return head | dict(self.about)

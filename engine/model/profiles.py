@@ -1,8 +1,8 @@
 """Profiles: which scenarios, domains and members a caller is granted.
 
-A profile grants by scenario; the most specific key alone applies (id, then `kind:KIND`, then `*`). Several profiles of
-one caller widen each other as whole grants, and every deny of any matching grant narrows all of them. What a profile
-names and the books do not have closes, never opens.
+A profile grants by scenario. Only the most specific matching key applies: id, then `kind:KIND`, then `*`. A caller with
+several profiles sees the union of their grants, minus every deny of every matching grant. A name that the books do not
+have narrows a grant and never widens it.
 """
 
 from collections import Counter, defaultdict
@@ -13,32 +13,32 @@ from engine.model.catalogue import Domain
 from engine.model.scenarios import Scenario
 from engine.model.scope import EVERYTHING, NOTHING, Cell, Cut, Cuts
 
-Claim = tuple[str, str]  # a claim and one value of it
-Resolve = Callable[[Cut, Domain], Cell | None]  # the cell of a cut; None where the domain lacks the dimension
+Claim = tuple[str, str]  # a claim and one of its values
+Resolve = Callable[[Cut, Domain], Cell | None]  # the cell of a cut; None if the domain lacks the dimension
 
 
 @dataclass(frozen=True, slots=True)
 class NameSet:
-    """Some names, or all but some."""
+    """A set of names, or the complement of one."""
 
     names: tuple[str, ...]
     deny: bool
 
     def hold(self, name: str) -> bool:
-        """Tell whether a name is among them."""
+        """Tell whether the set contains a name."""
         return (name in self.names) is not self.deny
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a profile shows of the scenarios under one key."""
+    """What a profile shows of the scenarios that one key matches."""
 
     domains: NameSet = field(default=NameSet((), deny=True))
     dimensions: Cuts = ()
     open_domains: tuple[str, ...] = ()
 
     def cell(self, domain: Domain, resolve: Resolve) -> Cell:
-        """Return what this grant alone shows of a domain."""
+        """Return the cell of a domain that this grant alone shows."""
         if not self.domains.hold(domain.key):
             return NOTHING
         cell = EVERYTHING
@@ -51,7 +51,7 @@ class Grant:
         return cell
 
     def narrowed(self, cell: Cell, domain: Domain, resolve: Resolve) -> Cell:
-        """Return what is left of another grant's cell under the denies of this one."""
+        """Return another grant's cell without what this grant denies."""
         if self.domains.deny and not self.domains.hold(domain.key):
             return NOTHING
         for cut in self.dimensions:
@@ -65,11 +65,11 @@ class Profile:
     """Grants by scenario key."""
 
     key: str
-    grants: tuple[tuple[str, Grant], ...] = field(hash=False)  # long lists of names; memos hash a profile at every use
+    grants: tuple[tuple[str, Grant], ...] = field(hash=False)  # long lists; memos hash a profile at every use
     operations: bool = False
 
     def grant(self, scenario: Scenario) -> Grant | None:
-        """Return the grant of the most specific key that matches a scenario."""
+        """Return the grant of the most specific key that matches a scenario, None if no key matches."""
         grants = dict(self.grants)
         keys = (scenario.id, f"kind:{scenario.kind}", "*")
         return next((grants[key] for key in keys if key in grants), None)
@@ -77,7 +77,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """Who has a profile: a subject, whoever carries every one of some claims, or a subject who does."""
+    """Who has a profile: a subject, every caller with all of some claims, or a subject with those claims."""
 
     profile: str
     subject: str | None = None
@@ -92,15 +92,15 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiles:
-    """The profiles without fault, and who holds which; what has a fault closes.
+    """The valid profiles and their assignments. A fault denies access.
 
-    Whoever holds a profile that is not among them, because of a fault or because it does not exist, holds none at all:
-    its denies would have narrowed the others.
+    A caller who is assigned a faulty or unknown profile has no profile at all, because the denies of that profile would
+    have narrowed the others.
     """
 
     by_key: Mapping[str, Profile]
     assigned: Mapping[str | Claim, Sequence[Assignment]] = field(repr=False)  # by subject, or by one claim of each
-    shut: bool = False  # to everybody: who holds what cannot be told
+    shut: bool = False  # to everybody: the assignments cannot be read
     faults: tuple[str, ...] = ()
 
     @classmethod
@@ -112,7 +112,7 @@ class Profiles:
         shut: bool = False,
         faults: Sequence[str] = (),
     ) -> "Profiles":
-        """Return profiles as they are assigned."""
+        """Index profiles by key and assignments by subject or claim."""
         carried = Counter(claim for known in assignments for claim in known.claims)
         assigned = defaultdict[str | Claim, list[Assignment]](list)
         for known in assignments:
@@ -125,18 +125,18 @@ class Profiles:
 
     @property
     def claims_asked(self) -> Sequence[str]:
-        """The names of the claims that assignments ask for."""
+        """The names of the claims that assignments test."""
         return sorted({name for each in self.assigned.values() for known in each for name, _ in known.claims})
 
     def held_by(self, subject: str, claims: Mapping[str, Sequence[str]]) -> tuple[Profile, ...]:
-        """Return the profiles of a caller; without any, nothing may be seen."""
+        """Return the profiles of a caller. A caller without profiles sees nothing."""
         assigned = self.assigned_to(subject, claims)
         if self.shut or not self.by_key.keys() >= set(assigned):
             return ()
         return tuple(self.by_key[key] for key in assigned)
 
     def assigned_to(self, subject: str, claims: Mapping[str, Sequence[str]]) -> Sequence[str]:
-        """Return the names of what is assigned to a caller, whether there are such profiles or not."""
+        """Return the names of the profiles assigned to a caller, including names of unknown or faulty profiles."""
         carried = {(name, value) for name, values in claims.items() for value in values}
         keys: Iterable[str | Claim] = (subject, *carried)
         candidates = (known for key in keys for known in self.assigned.get(key, ()))
@@ -144,7 +144,7 @@ class Profiles:
 
 
 def permission(profiles: Sequence[Profile], scenario: Scenario, domain: Domain, resolve: Resolve) -> Cell:
-    """Return the cell of a scenario and domain that a caller holding some profiles may see."""
+    """Return the cell of a scenario and domain that the given profiles show."""
     grants = [grant for profile in profiles if (grant := profile.grant(scenario))]
     widened = NOTHING
     for grant in grants:
@@ -154,4 +154,5 @@ def permission(profiles: Sequence[Profile], scenario: Scenario, domain: Domain, 
     return widened
 
 
-EVERYONE = Profile(key="everyone", grants=(("*", Grant()),), operations=True)  # no cuts: what an administrator is
+# An administrator is a profile without cuts.
+EVERYONE = Profile(key="everyone", grants=(("*", Grant()),), operations=True)
