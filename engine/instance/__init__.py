@@ -1,1 +1,1 @@
-"""An instance folder of YAML files, read into a Catalogue with every fault at once."""
+"""Reads an instance folder of YAML files into a Catalogue and reports every fault at once."""

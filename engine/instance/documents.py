@@ -1,4 +1,4 @@
-"""YAML documents and tables that remember their lines, and how faults name what they contain."""
+"""YAML documents and CSV tables that keep their line numbers, and the faults found in them."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,15 +10,12 @@ import yaml
 
 from engine.model.errors import closest, first_of, quoted
 
-# YAML documents, and tables beside them, that remember their lines.
-#
-# YAML is read by the 1.2 core schema as far as an instance needs it: a scalar stays the text that was written (0010, NO
-# and 2025-09-30 are ids and codes, not 8, false and a date); what a field makes of its text is the field's own affair.
-# A key without a value has the empty text, which is a fault wherever something is wanted.
+# Scalars stay text: 0010, NO and 2025-09-30 are ids and codes, not 8, false and a date. Each field parses its own text.
+# A key without a value has the empty text, which is a fault if the field needs a value.
 
 
-DEEPEST = 100  # levels of parts in parts; the parser itself knows no bound
-MOST_PARTS = 5_000_000  # each as often as aliases repeat it
+DEEPEST = 100  # levels of nesting; the parser has no limit of its own
+MOST_PARTS = 5_000_000  # repetitions by aliases included
 FRAME = (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentStartEvent, yaml.DocumentEndEvent)
 
 Tree = dict[str, "Tree"] | list["Tree"] | str | None
@@ -27,13 +24,13 @@ Location = Sequence[str | int]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong in an instance: where it stands, what was found, and what would be valid."""
+    """One fault of an instance: its location, what was found, and what would be valid."""
 
     file: str
-    line: int  # 0 where what was read has no lines
+    line: int  # 0 if the document has no lines
     found: str
     valid: str = ""
-    at: tuple[str | int, ...] = ()  # the part of the tree
+    at: tuple[str | int, ...] = ()  # path of the part in the tree
 
     def __str__(self) -> str:
         place = placed(self.file, self.line, self.at)
@@ -41,12 +38,12 @@ class Fault:
 
 
 def placed(file: str, line: int, at: Location) -> str:
-    """Return where something stands: its line in the file, or the part where what was read has no lines."""
+    """Return a location for messages: file and line, or file and part if the document has no lines."""
     return f"{file}:{line}" if line else " ".join((file, ".".join(map(str, at)))).strip()
 
 
 class InstanceFaults(Exception):
-    """Everything wrong in an instance, all at once and each once."""
+    """All distinct faults of an instance."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = sorted(dict.fromkeys(faults), key=lambda fault: (fault.file, fault.line))
@@ -55,7 +52,7 @@ class InstanceFaults(Exception):
 
 @dataclass(slots=True, eq=False)
 class Document:
-    """One file as a tree of text, with the line each part stands on."""
+    """One file as a tree of text, with the line of each part."""
 
     file: str
     tree: Tree = None
@@ -63,28 +60,28 @@ class Document:
     faults: list[Fault] = field(default_factory=list)
 
     def line(self, location: Location) -> int:
-        """Return the line of a part, or of the nearest part around it that the file has."""
+        """Return the line of a part, or of its nearest ancestor in the file."""
         path = tuple(location)
         while path not in self.lines and path:
             path = path[:-1]
         return self.lines.get(path, 1)
 
     def place(self, location: Location) -> str:
-        """Return where a part stands, as faults say it."""
+        """Return the location of a part in the form that faults use."""
         return placed(self.file, self.line(location), location)
 
     def fault(self, location: Location, found: str, valid: str = "") -> None:
-        """Note something wrong with a part."""
+        """Record a fault of a part."""
         self.faults.append(Fault(self.file, self.line(location), found, valid, tuple(location)))
 
 
 def read_document(folder: Path, file: str) -> Document:
-    """Read one file of an instance; what is no YAML, or says a key twice, becomes a fault of the document."""
+    """Read one file of an instance. Invalid YAML and duplicate keys become faults of the document."""
     return parse_document(file, (folder / file).read_bytes())
 
 
 def parse_document(file: str, content: bytes) -> Document:
-    """Return what a file holds as a document; what is no YAML, or says a key twice, becomes a fault of it."""
+    """Parse the content of a file. Invalid YAML and duplicate keys become faults of the document."""
     document = Document(file)
     try:
         document.tree = TreeBuilder(document, yaml.parse(content.decode(), Loader=yaml.CSafeLoader)).whole()
@@ -101,7 +98,7 @@ def parse_document(file: str, content: bytes) -> Document:
 
 
 class UnreadableYaml(ValueError):
-    """What the parser takes and a document does not."""
+    """The YAML is valid, but a document does not support it."""
 
     def __init__(self, problem: str, event: yaml.Event) -> None:
         super().__init__(problem)
@@ -110,7 +107,7 @@ class UnreadableYaml(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class YamlAnchor:
-    """A part that aliases may repeat, where it stands and how many parts it has."""
+    """A part that aliases may repeat, with its path and its number of parts."""
 
     tree: Tree
     at: tuple[str | int, ...]
@@ -119,7 +116,7 @@ class YamlAnchor:
 
 @dataclass(slots=True)
 class TreeBuilder:
-    """A document whose tree grows out of the parser's events, each part with its line."""
+    """Builds the tree and the line numbers of a document from the parser's events."""
 
     document: Document
     events: Iterator[yaml.Event]
@@ -127,7 +124,7 @@ class TreeBuilder:
     parts: int = 0
 
     def whole(self) -> Tree:
-        """Return the tree of the only document; None where there is none."""
+        """Return the tree of the only YAML document in the file, None if the file is empty."""
         tree: Tree = None
         for number, event in enumerate(event for event in self.events if not isinstance(event, FRAME)):
             if number:
@@ -157,7 +154,7 @@ class TreeBuilder:
         return tree
 
     def again(self, anchored: YamlAnchor, at: tuple[str | int, ...]) -> Tree:
-        """Return a part that an alias repeats, with its faults."""
+        """Return the part that an alias repeats, with its faults."""
         self.parts += anchored.parts
         depth = len(anchored.at)
         for fault in [fault for fault in self.document.faults if fault.at[:depth] == anchored.at]:
@@ -165,7 +162,7 @@ class TreeBuilder:
         return anchored.tree
 
     def branch(self, at: tuple[str | int, ...]) -> dict[str, Tree]:
-        """Return a mapping that has begun."""
+        """Return the mapping whose start event was just read."""
         branch: dict[str, Tree] = {}
         for event in self.until(yaml.MappingEndEvent):
             line = line_of(event)
@@ -182,7 +179,7 @@ class TreeBuilder:
         return branch
 
     def until(self, end: type[yaml.Event]) -> Iterator[yaml.Event]:
-        """Yield the events that begin parts, up to the end of what they are parts of."""
+        """Yield the events that begin parts, up to the end event of their parent."""
         while not isinstance(event := next(self.events), end):
             yield event
 
@@ -193,9 +190,9 @@ def line_of(event: yaml.Event) -> int:
 
 
 def read_table(folder: Path, file: str) -> Document:
-    """Read a CSV file of an instance: a list of rows, each column to its text; rows of nothing are left out.
+    """Read a CSV file of an instance as a list of rows, each a mapping of column to text. Skips empty rows.
 
-    Spreadsheets of other countries write semicolons or tabs; a byte order mark is no text.
+    Accepts semicolons and tabs as separators, which some spreadsheets write, and ignores a byte order mark.
     """
     document = Document(file, tree=[])
     try:
@@ -225,18 +222,18 @@ def read_table(folder: Path, file: str) -> Document:
 
 
 def trimmed(cells: Sequence[str]) -> list[str]:
-    """Return the cells of a row up to the last that says something."""
+    """Return the cells of a row without trailing empty cells."""
     written = [cell.strip() for cell in cells]
     while written and not written[-1]:
         written.pop()
     return written
 
 
-# Names in faults and headings.
+# Names in messages and headings.
 
 
 def known(name: str, names: Iterable[str]) -> str:
-    """Return what a name may have meant, and the names there are."""
+    """Suggest names spelled like an unknown name, and list the valid names."""
     listed = sorted(names)
     close = closest(name, listed)
     guess = f"did you mean {quoted(close)}? " if close else ""
@@ -244,5 +241,5 @@ def known(name: str, names: Iterable[str]) -> str:
 
 
 def words(key: str) -> str:
-    """Return a key in words: gross_margin as Gross margin."""
+    """Return the default label of a key: gross_margin becomes Gross margin."""
     return key.replace("_", " ").capitalize()

@@ -1,4 +1,4 @@
-"""Profiles out of a document of profiles.yaml's shape, wherever it was read: a fault closes what it concerns."""
+"""Builds profiles from profiles.yaml. A fault denies the access that it concerns."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -13,17 +13,17 @@ from engine.model.scenarios import Scenario
 from engine.model.scope import ALL, Cut
 
 FILE = "profiles.yaml"
-ASSIGN = "assign"  # the key that is no profile
+ASSIGN = "assign"  # the one key that does not name a profile
 LARGEST = 16 << 20  # bytes
 
 
 def read_profiles(folder: Path) -> Document:
-    """Return what profiles.yaml says; nothing where an instance has none."""
+    """Read profiles.yaml. An instance without the file gives an empty document."""
     return profiles_document(read_content(folder))
 
 
 def read_content(folder: Path) -> bytes | str | None:
-    """Return the bytes of profiles.yaml, or why they cannot be read; None where an instance has none."""
+    """Return the bytes of profiles.yaml, a message if it cannot be read, or None if it does not exist."""
     try:
         with (folder / FILE).open("rb") as file:
             content = file.read(LARGEST + 1)
@@ -35,7 +35,7 @@ def read_content(folder: Path) -> bytes | str | None:
 
 
 def profiles_document(content: bytes | str | None) -> Document:
-    """Return what the content of profiles.yaml says."""
+    """Return the document for a result of `read_content`."""
     if isinstance(content, bytes):
         document = parse_document(FILE, content)
         document.tree = {} if document.tree is None and not document.faults else document.tree
@@ -47,13 +47,13 @@ def profiles_document(content: bytes | str | None) -> Document:
 
 
 def profiles_of(document: Document, catalogue: Catalogue) -> Profiles:
-    """Return the profiles that a document says, each of which knows no name but the catalogue's."""
+    """Return the profiles of a document, checked against the names of the catalogue."""
     own = replace(document, faults=[*document.faults])
     return build_profiles(own, fitted(own), catalogue.scenarios, catalogue.domains, catalogue.dimensions)
 
 
 def fitted(document: Document) -> ProfilesFile:
-    """Return what of a document fits the shape of profiles.yaml; the faults of the rest are noted."""
+    """Return the valid parts of a document as a ProfilesFile. Records faults for the others."""
     file = fit(document, ProfilesFile)
     if file is None:
         tree = document.tree if isinstance(document.tree, dict) else {}
@@ -73,7 +73,7 @@ def build_profiles(
     domains: Mapping[str, Domain],
     dimensions: Mapping[str, Dimension],
 ) -> Profiles:
-    """Return the profiles without fault and who holds which; all faults of the document are noted by then."""
+    """Return the valid profiles and their assignments. Records all remaining faults first."""
     parts: Mapping[str, ProfilePart] = file.model_extra or {}
     shut = any(not fault.at or fault.at[0] == ASSIGN for fault in document.faults)
     keys = {"*", *scenarios, *(f"kind:{scenario.kind}" for scenario in scenarios.values())}
@@ -105,7 +105,7 @@ def check_grant(
     domains: Mapping[str, Domain],
     dimensions: Mapping[str, Dimension],
 ) -> None:
-    """Note domains and dimensions of a grant that do not exist."""
+    """Record a fault for each domain and dimension of a grant that does not exist."""
     cuttable = [key for key, dimension in dimensions.items() if not dimension.grain and not dimension.axis_only]
     for key, names in grant.dimensions.items():
         if key not in cuttable:
@@ -145,10 +145,10 @@ def build_grant(document: Document, at: list[str], part: GrantPart) -> Grant:
 
 
 def names_of(part: AllowPart) -> NameSet:
-    """Return a list of names, or of all but some."""
+    """Return the name set of an allow-list, or of all names but some."""
     return NameSet(tuple(part.allow or part.deny or ()), deny=part.allow is None)
 
 
 def build_assignment(part: AssignPart) -> Assignment:
-    """Return who has a profile."""
+    """Return one assignment."""
     return Assignment(profile=part.profile, subject=part.subject, claims=tuple((part.claim or {}).items()))

@@ -1,6 +1,6 @@
 """Reads an instance folder: every file, every fault, then the values.
 
-Faults of profiles are no reason to refuse an instance: each closes what it concerns, and is told with the others.
+A fault in profiles does not reject the instance. It denies the access that it concerns and is reported with the others.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ OPTIONAL = ("integrations.yaml",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """What the files of an instance say."""
+    """The values of an instance folder."""
 
     catalogue: Catalogue
     profiles: Profiles
@@ -52,14 +52,14 @@ class Instance:
 
 @dataclass
 class InstanceDocuments:
-    """The documents read so far, in the order of their files; that of the profiles stands beside."""
+    """The documents read so far, in file order, without the one of the profiles."""
 
     folder: Path
     documents: list[Document]
     profiles: Document = field(default_factory=lambda: Document(FILE))
 
     def one(self, file: str, model: type[Model]) -> tuple[Document, Model | None]:
-        """Read the file of a name."""
+        """Read one file; the model is None if the file does not fit it."""
         if not (self.folder / file).is_file():
             document = Document(file, tree={} if file in OPTIONAL else None)
             if file not in OPTIONAL:
@@ -71,7 +71,7 @@ class InstanceDocuments:
         return document, fit(document, model)
 
     def several(self, pattern: str, model: type[Model]) -> dict[Document, Model]:
-        """Read the files of a pattern, in the order of their names."""
+        """Read the files that match a pattern, in name order. Leaves out files that do not fit the model."""
         names = sorted(path.relative_to(self.folder).as_posix() for path in self.folder.glob(pattern))
         read = [self.one(name, model) for name in names]
         return {document: file for document, file in read if file is not None}
@@ -83,7 +83,7 @@ class InstanceDocuments:
         return document
 
     def strangers(self) -> list[Fault]:
-        """Return a fault for every YAML file that is none of an instance's."""
+        """Return a fault for every YAML file that does not belong to an instance."""
         known = {FILE, *(document.file for document in self.documents)}
         found = {path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*.y*ml") if path.is_file()}
         valid = f"an instance has {', '.join(FILES)}"
@@ -94,17 +94,17 @@ class InstanceDocuments:
         ]
 
     def stop_at_faults(self) -> None:
-        """Raise everything wrong so far."""
+        """Raise InstanceFaults if any document has a fault so far."""
         faults = [fault for document in self.documents for fault in document.faults] + self.strangers()
         if faults:
             raise InstanceFaults(faults + self.profiles.faults)
 
 
 def read_instance(folder: Path) -> Instance:
-    """Return the values of an instance folder; InstanceFaults names everything wrong with it.
+    """Return the values of an instance folder. Raises InstanceFaults with every fault found.
 
-    Files that do not fit their shape hide what they would have said; everything that can be read is checked. Where the
-    profiles alone have faults, they hold them themselves.
+    A file that does not fit its model is not checked further; all others are. Faults in profiles alone do not raise:
+    Instance keeps them in its Profiles.
     """
     if not folder.is_dir():
         raise InstanceFaults([Fault(str(folder), 0, "there is no such folder", "name the folder of an instance")])
@@ -125,11 +125,11 @@ def read_instance(folder: Path) -> Instance:
     dimensions = build_dimensions(dimensions_doc, dimensions_file, calendar)
     domains = build_domains(domain_files, dimensions, calendar)
     if len(domain_files) < len(list(folder.glob("domains/*.yaml"))):
-        reading.stop_at_faults()  # what uses the metrics of a misshapen file cannot be judged
+        reading.stop_at_faults()  # metrics of an invalid file are unknown, so their uses cannot be checked
     metrics = MetricBuilder(domain_files, domains, dimensions).build()
     statements = StatementBuilder(statement_files, domains, dimensions, metrics).build()
     if table is not None and table.faults:
-        reading.stop_at_faults()  # which periods there are cannot be judged
+        reading.stop_at_faults()  # the periods are unknown, so their uses cannot be checked
     scenarios = build_scenarios(scenarios_doc, scenarios_file, domains, dimensions, calendar)
     comparisons = build_comparisons(scenarios_doc, scenarios_file, scenarios)
     default = build_default(instance_doc, instance, statements, scenarios, calendar)
@@ -160,7 +160,7 @@ def read_instance(folder: Path) -> Instance:
 
 
 def version_of(folder: Path, documents: list[Document]) -> str:
-    """Return a digest of the files a catalogue was read from."""
+    """Return a digest of the files of a catalogue."""
     digest = sha256()
     for file in sorted(document.file for document in documents if (folder / document.file).is_file()):
         digest.update(file.encode() + b"\0" + (folder / file).read_bytes() + b"\0")

@@ -1,4 +1,4 @@
-"""Documents held against the models of files: what does not fit becomes faults a person can mend."""
+"""Validates documents against the models of their files and turns errors into faults that a person can repair."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -40,7 +40,7 @@ SHAPES = {
 
 
 def fit(document: Document, model: type[Model]) -> Model | None:
-    """Return a document as its model; None, with the faults noted, where it does not fit."""
+    """Return a document as its model. If it does not fit, record the faults and return None."""
     if document.tree is None and document.faults:
         return None
     try:
@@ -52,7 +52,7 @@ def fit(document: Document, model: type[Model]) -> Model | None:
 
 
 def described(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, str]:
-    """Return what was found and what would be valid, in words."""
+    """Return two phrases: what was found and what would be valid."""
     location = error["loc"]
     where = ".".join(str(part) for part in location if not str(part).endswith((" line", "[key]"))) or "the file"
     kind = error["type"]
@@ -85,7 +85,7 @@ def keys_at(schema: Schema, location: Location) -> set[str]:
 
 
 def parts_at(root: Schema, part: Schema, location: Location) -> Iterator[Schema]:
-    """Yield the schemas that apply at a location, following references and alternatives."""
+    """Yield the schemas that apply at a location. Follows references and alternatives."""
     if "$ref" in part:
         part = root["$defs"][part["$ref"].rsplit("/", 1)[-1]]
     for alternative in (*part.get("anyOf", ()), *part.get("oneOf", ())):
@@ -94,7 +94,7 @@ def parts_at(root: Schema, part: Schema, location: Location) -> Iterator[Schema]
         yield part
         return
     step, rest = location[0], location[1:]
-    if str(step).endswith(" line"):  # the tag of a line's kind, no step into the file
+    if str(step).endswith(" line"):  # the tag of a line's kind, not a key of the file
         yield from parts_at(root, line_schema(root, str(step)), rest)
     elif isinstance(step, int) and "items" in part:
         yield from parts_at(root, part["items"], rest)

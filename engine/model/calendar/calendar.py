@@ -1,4 +1,4 @@
-"""The calendar of an instance: period codes to periods, and ranges moved through time."""
+"""The calendar of an instance: parses period codes and shifts ranges through time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,26 +8,23 @@ from functools import cached_property
 from engine.model.calendar.periods import SHAPES, Grain, GrainRules, Period, PeriodBounds, PeriodRange, Span
 from engine.model.errors import BadPeriod, MixedGrains, quoted
 
-# The calendar of an instance: period codes to periods, and ranges moved through time.
-
-
 COARSEST_FIRST = (Grain.YEAR, Grain.QUARTER, Grain.MONTH, Grain.DATE)
-STEPS = {(Grain.YEAR, Grain.QUARTER): 4, (Grain.WEEK, Grain.DATE): 7}  # one of a grain, counted in a finer one
+STEPS = {(Grain.YEAR, Grain.QUARTER): 4, (Grain.WEEK, Grain.DATE): 7}  # number of the finer grain in the coarser
 
 
 @dataclass(frozen=True, eq=False)
 class Calendar:
-    """What period codes mean, in one table of grain rules; a period exists where it holds a day of the calendar."""
+    """Maps period codes to periods by a table of grain rules. A period exists if it contains a day of the calendar."""
 
     days: Span
     grains: Mapping[Grain, GrainRules] = field(repr=False)
-    weeks_nest: bool = False  # weeks are those of a table, so that they make up its periods
-    whole_weeks: bool = False  # every period of the table is a number of weeks
+    weeks_nest: bool = False  # weeks come from a table and make up its periods
+    whole_weeks: bool = False  # every period of the table is a whole number of weeks
     _known: dict[tuple[Grain, int], Period] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def ordinals(self) -> Mapping[Grain, Sequence[int]]:
-        """The periods of each grain that exist."""
+        """The ordinals of the existing periods, by grain."""
         return {
             grain: range(rules.at(self.days.first), rules.at(self.days.last) + 1)
             for grain, rules in self.grains.items()
@@ -35,18 +32,18 @@ class Calendar:
 
     @cached_property
     def example(self) -> dict[str, str]:
-        """A range as a call writes it."""
+        """An example range in the form of a call's arguments."""
         code = self.grains[Grain.MONTH].example
         return {"period_start": code, "period_end": code}
 
     @cached_property
     def codes(self) -> str:
-        """The shapes of its codes in a sentence."""
+        """A sentence that lists the valid code formats."""
         shapes = [f"{rules.called} {SHAPES[grain][1]}" for grain, rules in sorted(self.grains.items(), key=fineness)]
         return f"{', '.join(shapes[:-1])} or {shapes[-1]}"
 
     def parse(self, code: str, field: str = "period_start") -> Period:
-        """Return the period a code means; refuse codes of no known shape and codes of no existing period."""
+        """Return the period of a code. Raises BadPeriod for unknown formats and for periods that do not exist."""
         for grain, rules in self.grains.items():
             match = SHAPES[grain][0].fullmatch(code)
             if match is None:
@@ -71,7 +68,7 @@ class Calendar:
         )
 
     def range(self, start: str, end: str) -> PeriodRange:
-        """Return the range between two codes of one grain; refuse mixed grains and reversed bounds."""
+        """Return the range between two codes. Raises MixedGrains, or BadPeriod if the bounds are reversed."""
         first, last = self.parse(start, "period_start"), self.parse(end, "period_end")
         if first.grain is not last.grain:
             raise MixedGrains(
@@ -102,19 +99,19 @@ class Calendar:
         return known
 
     def at(self, day: date, grain: Grain) -> Period | None:
-        """Return the period of a grain that holds a day, None outside the calendar and where it lacks the grain."""
+        """Return the period of a grain that contains a day, None outside the calendar or without such a grain."""
         if grain not in self.grains:
             return None
         ordinal = self.grains[grain].at(day)
         return self.period(grain, ordinal) if ordinal in self.ordinals[grain] else None
 
     def code_at(self, day: date, grain: Grain) -> str:
-        """Return the code of the period that holds a day; the day itself outside the calendar, as rows may lie."""
+        """Return the code of the period that contains a day. Rows outside the calendar get the day itself."""
         period = self.at(day, grain)
         return day.isoformat() if period is None else period.code
 
     def touching(self, span: Span, grain: Grain) -> PeriodRange | None:
-        """Return the periods of a grain that hold some day of a span, None where there are none."""
+        """Return the periods of a grain that overlap a span, None if there are none."""
         if grain not in self.grains:
             return None
         at, known = self.grains[grain].at, self.ordinals[grain]
@@ -127,22 +124,22 @@ class Calendar:
             yield self.period(asked.grain, ordinal)
 
     def within(self, asked: PeriodRange, grain: Grain) -> PeriodRange | None:
-        """Return the range of another grain with the same days, None where its periods do not nest in them."""
+        """Return the range of another grain with exactly the same days, None if there is none."""
         inner = self.touching(asked.span, grain)
         return inner if inner and inner.span == asked.span else None
 
     def nests(self, inner: Grain, outer: Grain) -> bool:
-        """Tell whether periods of one grain make up those of another."""
+        """Tell whether periods of the inner grain make up those of the outer grain."""
         if inner is Grain.WEEK and outer is not Grain.WEEK and not self.weeks_nest:
             return False
         return {inner, outer} <= self.grains.keys() and inner.fineness <= outer.fineness
 
     def weeks(self, span: Span) -> int | None:
-        """Return how many weeks a span has, None where the periods of the calendar are not made of weeks."""
+        """Return the number of weeks in a span, None if it or a period of the calendar is not made of whole weeks."""
         return span.length // 7 if self.whole_weeks and span.length % 7 == 0 else None
 
     def fitted(self, bounds: PeriodBounds, requested: Grain) -> PeriodRange | None:
-        """Return bounds as a range of the requested grain, or of the coarsest that fits; None where they cross."""
+        """Return bounds as a range of the requested grain, else of the coarsest that fits. None if they cross."""
         if bounds.start.grain is bounds.end.grain is requested:
             return PeriodRange(bounds.start, bounds.end) if bounds.span else None
         span = bounds.span and bounds.span.overlap(self.days)
@@ -153,19 +150,19 @@ class Calendar:
 
 
 def fineness(rules: tuple[Grain, GrainRules]) -> int:
-    """Return the place of a grain among the others."""
+    """Return the fineness of a grain, as a sort key."""
     return rules[0].fineness
 
 
-# Moves: how the bounds of a range go back in time, and the windows that replace them.
+# Shifts and windows of bounds.
 #
-# Codes move, never days. What does not exist (29 February, week 53, what the calendar does not reach back to) moves a
-# start to the next period and an end to the previous one; bounds that cross hold no days, yet a window still finds the
-# end it depends on. None where nothing is left of them.
+# A shift moves codes, not days. If a code does not exist (29 February, week 53, a period before the calendar begins), a
+# start moves to the next period and an end to the previous one. Bounds that cross hold no days, but a window can still
+# use their end. Shifts and windows return None if nothing is left.
 
 
 def years_earlier(calendar: Calendar, bounds: PeriodBounds, years: int) -> PeriodBounds | None:
-    """Return bounds some years earlier."""
+    """Return bounds shifted back by years, None if nothing is left."""
     start, end = (
         calendar.grains[bound.grain].years_earlier(bound.ordinal, years) for bound in (bounds.start, bounds.end)
     )
@@ -178,7 +175,7 @@ def years_earlier(calendar: Calendar, bounds: PeriodBounds, years: int) -> Perio
 
 
 def without_counterpart(calendar: Calendar, bounds: PeriodBounds, years: int) -> Iterator[Period]:
-    """Yield the bounds that do not exist some years earlier: 29 February, week 53, before the calendar begins."""
+    """Yield the bounds without a counterpart `years` earlier: 29 February, week 53, before the calendar begins."""
     for bound in dict.fromkeys((bounds.start, bounds.end)):
         found = calendar.grains[bound.grain].years_earlier(bound.ordinal, years)
         if found.start != found.end or found.end not in calendar.ordinals[bound.grain]:
@@ -186,7 +183,7 @@ def without_counterpart(calendar: Calendar, bounds: PeriodBounds, years: int) ->
 
 
 def periods_earlier(calendar: Calendar, bounds: PeriodBounds, count: int, requested: Grain) -> PeriodBounds | None:
-    """Return bounds some periods of the requested grain earlier; of their own, where they fit a coarser one only."""
+    """Return bounds shifted back by `count` periods of the requested grain, or of the coarser grain that they fit."""
     if not bounds.start.grain is bounds.end.grain is requested:
         run = calendar.fitted(bounds, requested)
         if run is None:
@@ -201,7 +198,7 @@ def periods_earlier(calendar: Calendar, bounds: PeriodBounds, count: int, reques
 
 
 def year_to_date(calendar: Calendar, bounds: PeriodBounds) -> PeriodBounds | None:
-    """Return the fiscal year up to the end of the last period; of weeks, from W01 of the year in their code."""
+    """Return the fiscal year up to the end of the last period. Weeks start at W01 of the year in their code."""
     last = bounds.end
     if last.grain is Grain.WEEK:
         return PeriodBounds(clamped_period(calendar, Grain.WEEK, last.ordinal - int(last.code[-2:]) + 1), last)
@@ -220,18 +217,18 @@ def quarter_to_date(calendar: Calendar, bounds: PeriodBounds) -> PeriodBounds | 
 
 
 def whole_year(calendar: Calendar, bounds: PeriodBounds) -> PeriodBounds | None:
-    """Return the fiscal year that holds the last day."""
+    """Return the fiscal year that contains the last day."""
     year = calendar.touching(bounds.end.span, Grain.YEAR)
     return PeriodBounds(year.end, year.end) if year else None
 
 
 def last_twelve_months(calendar: Calendar, bounds: PeriodBounds) -> PeriodBounds | None:
-    """Return what follows the last period's counterpart of the year before, up to its own end."""
+    """Return the range after the last period's counterpart one year earlier, up to the end of the last period."""
     last = bounds.end
     before = calendar.grains[last.grain].years_earlier(last.ordinal, 1).end
     return PeriodBounds(clamped_period(calendar, last.grain, before + 1), last)
 
 
 def clamped_period(calendar: Calendar, grain: Grain, ordinal: int) -> Period:
-    """Return a period by ordinal, the first of the calendar where it lies before."""
+    """Return a period by ordinal, or the first period of the calendar if the ordinal is before it."""
     return calendar.period(grain, max(ordinal, calendar.ordinals[grain][0]))

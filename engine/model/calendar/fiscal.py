@@ -1,4 +1,4 @@
-"""The calendar of a fiscal year: calendar months, and quarters and years of them that start in one of the months."""
+"""Fiscal calendars: calendar months, grouped into quarters and years that start in a given month."""
 
 import re
 from dataclasses import dataclass
@@ -22,27 +22,27 @@ FIRST_YEAR, LAST_YEAR = 1900, 2199
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiscalYear:
-    """The month a fiscal year starts in, and whether it is named by the year it ends or starts in."""
+    """The first month of a fiscal year, and whether its name is the year in which it ends or starts."""
 
     starts: int = 1
     named_by_end: bool = True
 
     def first_month(self, year: int) -> int:
-        """Return the first month of a fiscal year, as months since year 0."""
+        """Return the first month of a fiscal year, counted in months since year 0."""
         named_later = self.named_by_end and self.starts > 1
         return (year - named_later) * 12 + self.starts - 1
 
     def year_of(self, month: int) -> int:
-        """Return the fiscal year of a month given as months since year 0."""
+        """Return the fiscal year of a month, counted in months since year 0."""
         year = month // 12
         return year + (month >= self.first_month(year + 1)) - (month < self.first_month(year))
 
     def name(self, year: int) -> str:
-        """Return the name of a year: "FY2012", or "2012" where the fiscal year is the calendar year."""
+        """Return the name of a year: "FY2012", or "2012" if the fiscal year is the calendar year."""
         return f"FY{year}" if self.starts > 1 else str(year)
 
     def quarter_of(self, month: int) -> int:
-        """Return the fiscal quarter of a month, as quarters since year 0."""
+        """Return the fiscal quarter of a month, counted in quarters since year 0."""
         year = self.year_of(month)
         return year * 4 + (month - self.first_month(year)) // 3
 
@@ -52,7 +52,7 @@ class FiscalYear:
 
 
 def month_span(first_month: int, months: int) -> Span:
-    """Return the days of a run of months; the first is counted since year 0."""
+    """Return the days of consecutive months. The first month is counted since year 0."""
     after = first_month + months
     return Span(
         date(first_month // 12, first_month % 12 + 1, 1),
@@ -61,18 +61,18 @@ def month_span(first_month: int, months: int) -> Span:
 
 
 def month_of(day: date) -> int:
-    """Return the month of a day, as months since year 0."""
+    """Return the month of a day, counted in months since year 0."""
     return day.year * 12 + day.month - 1
 
 
 def ordinal_in_year(match: re.Match[str], most: int) -> int | None:
-    """Return the ordinal of a code with a number of the year; None where years have fewer."""
+    """Return the ordinal of a code with a number within its year, None if the number exceeds `most`."""
     number = int(match[2])
     return int(match[1]) * most + number - 1 if 1 <= number <= most else None
 
 
 def exact_counterpart(ordinal: int) -> Counterpart:
-    """Return a period that has a counterpart in every year."""
+    """Return the counterpart of a period that exists in every year."""
     return Counterpart(ordinal, ordinal)
 
 

@@ -1,4 +1,4 @@
-"""Periods: grains, spans and ranges as values, and how the codes of each grain are read, counted and written."""
+"""Periods: grains, spans and ranges, and the rules that parse, count and format the codes of each grain."""
 
 import re
 from collections.abc import Callable
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import Enum
 
-# Days, months and runs of them in words.
+# Labels of days and months.
 
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class LabelDetail(Enum):
-    """What is said beside the name of a period: nothing where the name says it, else its days or its months."""
+    """The detail in a period's label after its name: none, its days or its months."""
 
     NOTHING = ""
     DAYS = "days"
@@ -21,17 +21,17 @@ class LabelDetail(Enum):
 
 
 def day_words(day: date) -> str:
-    """Return a day in words: "3 Jan 2021"."""
+    """Return the label of a day: "3 Jan 2021"."""
     return f"{day.day} {month_words(day)}"
 
 
 def month_words(day: date) -> str:
-    """Return the month of a day in words: "Jul 2011"."""
+    """Return the label of the month of a day: "Jul 2011"."""
     return f"{MONTHS[day.month - 1]} {day.year}"
 
 
 def days_words(first: date, last: date) -> str:
-    """Return some days in words: "29 Jul–25 Aug 2012"."""
+    """Return the label of consecutive days: "29 Jul–25 Aug 2012"."""
     if first.year != last.year:
         return f"{day_words(first)}–{day_words(last)}"
     begin = f"{first.day} {MONTHS[first.month - 1]}" if first.month != last.month else str(first.day)
@@ -39,27 +39,27 @@ def days_words(first: date, last: date) -> str:
 
 
 def months_words(first: date, last: date) -> str:
-    """Return some months in words: "Jul–Sep 2011", "Jul 2011–Jun 2012"."""
+    """Return the label of consecutive months: "Jul–Sep 2011", "Jul 2011–Jun 2012"."""
     begin = MONTHS[first.month - 1] if first.year == last.year else month_words(first)
     return f"{begin}–{month_words(last)}"
 
 
 def label_with_detail(name: str, beside: LabelDetail, first: date, last: date) -> str:
-    """Return a name with what is said beside it: "FY2012 Q1 (Jul–Sep 2011)"."""
+    """Return a name with its detail: "FY2012 Q1 (Jul–Sep 2011)"."""
     if beside is LabelDetail.NOTHING:
         return name
     words = days_words if beside is LabelDetail.DAYS else months_words
     return f"{name} ({words(first, last)})"
 
 
-# Grains, spans, periods and ranges as values.
+# Grains, spans, periods and ranges.
 #
-# A *span* is a run of days. A *period* is a span with a code of one grain ("2012-Q1"); a *range* runs from one period
-# to another of the same grain. *Bounds* are where a shifted view begins and ends, while it is being moved.
+# A *span* is a run of days. A *period* is a span with a code of one grain ("2012-Q1"). A *range* runs from one period
+# to another of the same grain. *Bounds* are the first and last period of a range while it is shifted.
 
 
 class Grain(Enum):
-    """A length of period, by the name that list_dimensions gives it."""
+    """A length of period, by its name in list_dimensions."""
 
     DATE = "date"
     WEEK = "week"
@@ -69,7 +69,7 @@ class Grain(Enum):
 
     @property
     def fineness(self) -> int:
-        """0 for the finest; weeks and months are not comparable by this alone."""
+        """The rank of the grain, 0 for the finest. Weeks and months do not nest, whatever their rank."""
         return FINENESS[self]
 
 
@@ -84,23 +84,23 @@ class Span:
     last: date
 
     def holds(self, day: date) -> bool:
-        """Tell whether a day lies inside."""
+        """Tell whether the span contains a day."""
         return self.first <= day <= self.last
 
     @property
     def length(self) -> int:
-        """How many days it has."""
+        """The number of days."""
         return (self.last - self.first).days + 1
 
     def overlap(self, other: "Span") -> "Span | None":
-        """Return the days that both have."""
+        """Return the days in both spans, None if there are none."""
         first, last = max(self.first, other.first), min(self.last, other.last)
         return Span(first, last) if first <= last else None
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A code of one grain and the days it means; `ordinal` counts periods of that grain."""
+    """A code of one grain and its days. `ordinal` counts periods of that grain."""
 
     grain: Grain
     ordinal: int
@@ -112,7 +112,7 @@ class Period:
 
     @property
     def label(self) -> str:
-        """The period in words."""
+        """The label of the period."""
         return label_with_detail(self.name, self.beside, self.first, self.last)
 
     @property
@@ -123,14 +123,14 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class PeriodRange:
-    """From one period to another of the same grain, both included."""
+    """The periods from one to another of the same grain, both included."""
 
     start: Period
     end: Period
 
     @property
     def grain(self) -> Grain:
-        """The grain both bounds share."""
+        """The grain of both bounds."""
         return self.start.grain
 
     @property
@@ -140,21 +140,22 @@ class PeriodRange:
 
     @property
     def count(self) -> int:
-        """How many periods the range has."""
+        """The number of periods in the range."""
         return self.end.ordinal - self.start.ordinal + 1
 
     @property
     def label(self) -> str:
-        """The range in words; its days are said once."""
+        """The label of the range. It states the days once."""
         name = self.start.name if self.count == 1 else f"{self.start.name} – {self.end.name}"
         return label_with_detail(name, self.start.beside, self.start.first, self.end.last)
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodBounds:
-    """From the first day of one period to the last day of another; empty where a shift made them cross.
+    """From the first day of one period to the last day of another. Empty if a shift made them cross.
 
-    The two may differ in grain: a year to date begins with a year and ends with a week, and each moves as what it is.
+    The two may differ in grain: a year to date begins with a year and may end with a week. Each bound shifts by its own
+    grain.
     """
 
     start: Period
@@ -162,11 +163,11 @@ class PeriodBounds:
 
     @property
     def span(self) -> Span | None:
-        """The days between, None where there are none."""
+        """The days of the bounds, None if the bounds cross."""
         return Span(self.start.first, self.end.last) if self.start.first <= self.end.last else None
 
 
-# Grain rules: how the codes of one grain are read, counted, written and moved by years; days and ISO weeks.
+# Grain rules of days and ISO weeks.
 
 
 DAY = timedelta(days=1)
@@ -181,7 +182,10 @@ SHAPES = {
 
 @dataclass(frozen=True, slots=True)
 class Counterpart:
-    """Where a start and an end move that shift to a code: to the code itself, or to the next and the previous one."""
+    """The counterpart of a period in another year: its ordinal as a start and as an end of bounds.
+
+    Both are the same period if it exists, else the next one (start) and the previous one (end).
+    """
 
     start: int
     end: int
@@ -189,12 +193,12 @@ class Counterpart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrainRules:
-    """The periods of one grain by ordinal; whether an ordinal lies in the calendar is the calendar's own affair."""
+    """The rules that parse, count, format and shift the periods of one grain. The calendar decides which ones exist."""
 
     noun: str
-    called: str  # with its article
+    called: str  # name with its article
     example: str
-    parse: Callable[[re.Match[str]], int | None]  # None where there is no such period
+    parse: Callable[[re.Match[str]], int | None]  # None if there is no such period
     at: Callable[[date], int]
     span: Callable[[int], Span]
     code: Callable[[int], str]
@@ -204,7 +208,7 @@ class GrainRules:
 
 
 def parse_day(match: re.Match[str]) -> int | None:
-    """Return a day as its ordinal, None where the month has no such day."""
+    """Return the ordinal of a day, None if the month has no such day."""
     try:
         return date(int(match[1]), int(match[2]), int(match[3])).toordinal()
     except ValueError:
@@ -212,7 +216,7 @@ def parse_day(match: re.Match[str]) -> int | None:
 
 
 def day_years_earlier(ordinal: int, years: int) -> Counterpart:
-    """Return the same day some years earlier; 29 February mostly has none."""
+    """Return the counterpart of a day `years` earlier. 29 February exists only in leap years."""
     day = date.fromordinal(ordinal)
     try:
         found = day.replace(year=day.year - years).toordinal()
@@ -226,7 +230,7 @@ MONDAY = date(1, 1, 1).toordinal()
 
 
 def week_of(day: date) -> int:
-    """Return the ISO week of a day, as weeks since the Monday 1 January of year 1."""
+    """Return the ISO week of a day, counted in weeks since Monday 1 January of year 1."""
     return (day.toordinal() - MONDAY) // 7
 
 
@@ -237,7 +241,7 @@ def week_span(week: int) -> Span:
 
 
 def iso_week(year: int, number: int) -> int | None:
-    """Return a week by ISO year and number, None where the year has no such week."""
+    """Return the week of an ISO year and number, None if the year has no such week."""
     try:
         return week_of(date.fromisocalendar(year, number, 1))
     except ValueError:
@@ -245,13 +249,13 @@ def iso_week(year: int, number: int) -> int | None:
 
 
 def week_code(week: int) -> str:
-    """Return "YYYY-Wnn" by the ISO year, which differs from the calendar year around January."""
+    """Return the code "YYYY-Wnn". The ISO year differs from the calendar year around January."""
     year, number, _ = week_span(week).first.isocalendar()
     return f"{year:04}-W{number:02}"
 
 
 def week_years_earlier(week: int, years: int) -> Counterpart:
-    """Return the week of the same number some ISO years earlier; W53 often has none."""
+    """Return the counterpart of a week `years` ISO years earlier. Many years have no W53."""
     year, number, _ = week_span(week).first.isocalendar()
     found = iso_week(year - years, number)
     if found is None:

@@ -1,4 +1,4 @@
-"""The calendar of a table: fiscal periods, weeks, quarters and years as a company lists them (4-4-5, 13 periods)."""
+"""Table calendars: fiscal periods, weeks, quarters and years that a company lists (4-4-5, 13 periods)."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -23,7 +23,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class GrainColumn:
-    """A column that numbers the periods of one grain, and how these are called and written."""
+    """A column that numbers the periods of one grain, with the name and the code format of the grain."""
 
     noun: str
     called: str
@@ -43,8 +43,8 @@ COLUMNS: dict[Grain, GrainColumn] = {
 def table_calendar(rows: Sequence[TableRow]) -> Calendar:
     """Return the calendar of a table's rows.
 
-    They ascend and leave no day out; all or none have a week, all or none a quarter; a week lies in one period, a
-    period in one quarter, a quarter in one year, and each numbers its kind from 1 in steps of one.
+    Rows ascend without gaps. Either all rows have a week or none, and the same holds for quarters. A week lies in one
+    period, a period in one quarter, a quarter in one year. Each column numbers its periods from 1 in steps of one.
     """
     grains = {Grain.DATE: DAYS, Grain.WEEK: ISO_WEEKS}
     for grain, column in COLUMNS.items():
@@ -65,7 +65,7 @@ def table_calendar(rows: Sequence[TableRow]) -> Calendar:
 
 
 def rules_of(column: GrainColumn, keys: Sequence[tuple[int, int]], spans: Sequence[Span]) -> GrainRules:
-    """Return the rules of one grain from its periods in order: year and number, and days."""
+    """Return the rules of one grain. `keys` are (year, number) and `spans` the days of its periods, both in order."""
     codes = [column.code.format(*key) for key in keys]
     ordinals = {code: ordinal for ordinal, code in enumerate(codes)}
     firsts = [span.first for span in spans]
