@@ -1,4 +1,4 @@
-"""Callers: what one principal can reach, the results kept for them, and the record of who called."""
+"""Callers: what one principal can reach, their kept results, and the record of who called."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ from server.caller.profiles import LiveProfiles
 from server.caller.scripts import CallerScripts, ScriptRunner
 from server.caller.uploads import CallerImports, CallerUploads
 
-# Datasets: results as one caller keeps them and opens them again, by references of their own.
+# Datasets: the kept results of one caller, opened by reference.
 
 
 MOST_BYTES = 32 << 20  # of one snapshot
@@ -35,14 +35,14 @@ log = logging.getLogger("tieout")
 
 @dataclass(frozen=True, slots=True)
 class CallerDatasets:
-    """The results that one caller keeps."""
+    """The kept results of one caller."""
 
     owner: str
     snapshots: Snapshots
     reader: Reader
 
     def keep(self, kept: Kept) -> DataRef:
-        """Keep a result and return the reference to it, or the note that says why it has none."""
+        """Keep a result; return its reference, or a note that says why there is none."""
         data = keep(kept)
         if len(data) > MOST_BYTES:
             return DataRef(note=Note.of("snapshot_too_large", limit=f"{MOST_BYTES >> 20} MB"))
@@ -53,11 +53,11 @@ class CallerDatasets:
             return DataRef(note=Note.of("snapshot_unavailable"))
 
     def admit(self, reference: str) -> Snapshot:
-        """Return a result that this caller kept and may still see all of; ExpiredReference where there is none."""
+        """Return a kept result that this caller may still see in full; raises ExpiredReference otherwise."""
         return admit(self._read(reference), self.reader)
 
     def given(self, references: Sequence[str]) -> list[Kept]:
-        """Return what a script is given of results; ExpiredReference names the first that there is none of."""
+        """Return kept results as a script receives them; raises ExpiredReference for the first that is missing."""
         found = []
         for at, reference in enumerate(references):
             try:
@@ -79,15 +79,15 @@ class CallerDatasets:
         return data
 
 
-# Recording who called: what each caller's token said last, written down beside the calls and never holding one up.
+# The record of callers and of the claims in their last token; a separate thread writes it, so no call waits for it.
 
 
-AGAIN = 60.0  # seconds after which a caller who says the same is written down again
-MOST = 10_000  # callers remembered
+AGAIN = 60.0  # seconds between two records of a caller whose claims stay the same
+MOST = 10_000  # callers held in memory
 
 
 class Recorder:
-    """Writes callers down in a thread of its own: at once where their claims changed, else now and then."""
+    """Records callers in its own thread: at once if their claims changed, else once a minute."""
 
     def __init__(self, principals: Principals) -> None:
         self._principals = principals
@@ -97,7 +97,7 @@ class Recorder:
         self._ends = False
 
     def note(self, principal: Principal) -> None:
-        """Take note of a call."""
+        """Queue a caller to be recorded; returns at once."""
         known, at = self._noted.get(principal.subject, (None, 0.0))
         if known is not None and known.claims == principal.claims and monotonic() - at < AGAIN:
             return
@@ -109,7 +109,7 @@ class Recorder:
             self._changed.notify()
 
     def write(self) -> None:
-        """Write down who is due, as they come, until closed."""
+        """Record queued callers until closed."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._due or self._ends)
@@ -120,11 +120,11 @@ class Recorder:
                 try:
                     self._principals.record(subject, ClaimsRecord(claims=principal.claims, at=at))
                 except StoreDown as down:
-                    self._noted.pop(subject, None)  # so that the next call is written down
+                    self._noted.pop(subject, None)  # so that the next call is recorded
                     log.info("a caller was not written down: %s", down)
 
     def close(self) -> None:
-        """End once everybody due is written down."""
+        """Stop after every queued caller is recorded."""
         with self._changed:
             self._ends = True
             self._changed.notify()
@@ -132,7 +132,7 @@ class Recorder:
 
 @contextmanager
 def recorded(recorder: Recorder) -> Iterator[None]:
-    """Write callers down while the block runs."""
+    """Record callers while the block runs."""
     thread = Thread(target=recorder.write, name="recording of callers", daemon=True)
     thread.start()
     try:
@@ -142,12 +142,12 @@ def recorded(recorder: Recorder) -> Iterator[None]:
         thread.join(5.0)
 
 
-# Callers: what one principal can reach, as capabilities.
+# Callers: what one principal can reach.
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One call's capabilities: books and feeds as its principal sees them, what it keeps and has made, its budget."""
+    """What one call can reach: books and feeds as its principal sees them, kept results, files, scripts, limits."""
 
     reader: Reader
     feeds: CallerFeeds
@@ -163,7 +163,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class CallerStores:
-    """Where callers keep results for a while, and files, and get them from; and where it is kept who called."""
+    """The stores behind every caller: snapshots, files, the record of callers, and the importer."""
 
     snapshots: Snapshots
     archive: Archive
@@ -181,11 +181,11 @@ class Callers:
     keeping: CallerStores
     answer_tokens: int
     row_cap: int
-    profiles: LiveProfiles | None = None  # followed; left out, they are those of the instance as it was read
+    profiles: LiveProfiles | None = None  # None: use the profiles of the instance files
     workshop: ScriptRunner = field(default_factory=ScriptRunner)
 
     def of(self, principal: Principal, stop: Callable[[], None]) -> Caller:
-        """Return the caller that a principal is; Unavailable where nobody can say what they may see."""
+        """Return the caller of a principal; raises Unavailable if their profiles cannot be read."""
         self.keeping.callers.note(principal)
         held = self._held_by(principal)
         reader = Reader(self.shelf.current(), held)
@@ -198,7 +198,7 @@ class Callers:
         return Caller(reader, feeds, datasets, files, scripts, uploads, imports, self.answer_tokens, self.row_cap, stop)
 
     def reader_of(self, principal: Principal) -> Reader:
-        """Return the books as a principal sees them who does not call just now: a link carries no token."""
+        """Return the books as a principal sees them, outside a call: a link carries no token."""
         return Reader(self.shelf.current(), self._held_by(principal))
 
     def _held_by(self, principal: Principal) -> Sequence[Profile]:

@@ -1,8 +1,8 @@
-"""The exporter: files made of kept results, in processes of their own, at a low priority.
+"""The exporter: separate processes of low priority write kept results to files.
 
-A process writes one file at a time. Large results have a process to themselves, so that small ones never wait for them.
-A process starts with its first file and ends when it has had none for a while, when its job is stopped, or when the
-process that started it is gone. It has an empty environment, and reads and writes in the one folder of its job.
+A process writes one file at a time. Large results have their own process, so small results never wait for them.
+A process starts with its first file. It ends when it is idle, when its job is stopped, or when its parent ends.
+Its environment is empty. It reads and writes only in the folder of its job.
 """
 
 import json
@@ -36,11 +36,11 @@ from engine.report.snapshots import Kept
 from sandbox.server import spawn
 
 PROGRAM = "server.caller.exporter"
-NICENESS = 10  # reports go first; beside them an export still gets a tenth of a core
+NICENESS = 10  # reports go first; an export still gets a tenth of a core
 LARGE = 1 << 20  # bytes of a snapshot
 IDLE = 300.0  # seconds after which a process without work ends
-TURN = 0.1  # seconds between two looks at whether somebody still wants the file
-SOURCE = "source"  # the snapshot of a job, beside the file that is made of it
+TURN = 0.1  # seconds between two checks of `stop`
+SOURCE = "source"  # file name of the job's snapshot, in the folder of the target
 WRITE: Mapping[str, Callable[[Kept, ExportStamp, Path, Stop], None]] = {
     "json": write_document,
     "xlsx": write_workbook,
@@ -51,12 +51,12 @@ NOTES = decoder(tuple[Note, ...])
 
 
 class ExportLost(Exception):
-    """A process that ended before its file was written."""
+    """The process ended before it wrote its file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportJob:
-    """A file to be made: of what, in which form, with what it says about itself, and where."""
+    """One file to write: its snapshot, format, stamp and target path."""
 
     snapshot: Snapshot
     form: str
@@ -64,7 +64,7 @@ class ExportJob:
     target: Path
 
     def order(self) -> bytes:
-        """Return the job as a process is told of it."""
+        """Return the job as one line of JSON for the process."""
         told = {
             "form": self.form,
             "made_at": self.made.at.isoformat(),
@@ -76,16 +76,16 @@ class ExportJob:
 
 
 class Exporter:
-    """Two processes at most: one for large results, one for all others."""
+    """Writes files in at most two processes: one for large results, one for all others."""
 
     def __init__(self) -> None:
         self._processes = {is_large: ExportProcess() for is_large in (False, True)}
 
     def export(self, job: ExportJob, stop: Stop) -> None:
-        """Write a file, looking at `stop` meanwhile; what `stop` raises ends the job.
+        """Write a file and call `stop` meanwhile; an exception from `stop` ends the job.
 
-        Other files of the job may stay in the folder of the target. Refusal, OSError where the file cannot be written,
-        ExportLost where the process ended.
+        Other files of the job may stay in the folder of the target. Raises Refusal, OSError if the file cannot be
+        written, and ExportLost if the process ended.
         """
         self._processes[len(job.snapshot.data) > LARGE].export(job, stop)
 
@@ -96,7 +96,7 @@ class Exporter:
 
 
 class ExportProcess:
-    """A process that writes one file at a time, started by the first and anew where it ended."""
+    """A process that writes one file at a time; the first file starts it, and a later file restarts it if it ended."""
 
     def __init__(self) -> None:
         self._busy = Lock()
@@ -161,7 +161,7 @@ class ExportProcess:
 
 
 def asked(link: socket.socket, job: ExportJob, stop: Stop) -> Reply:
-    """Return what a process answers to a job; ExportLost where it ends."""
+    """Send a job to a process and return its reply; raises ExportLost if the process ends."""
     answer = bytearray()
     try:
         link.sendall(job.order())
@@ -178,7 +178,7 @@ def asked(link: socket.socket, job: ExportJob, stop: Stop) -> Reply:
 
 
 def raise_fault(reply: Reply) -> None:
-    """Raise what went wrong with a file, if anything did: Refusal, OSError or RuntimeError."""
+    """Raise the failure that a reply reports, if any: Refusal, OSError or RuntimeError."""
     if "refused" in reply:
         said = reply["refused"]
         raise REFUSALS[said["error_type"]](
@@ -207,7 +207,7 @@ def main() -> None:
 
 
 def heed(link: socket.socket, orders: SimpleQueue[bytes], folders: Sequence[Path]) -> None:
-    """Pass orders on; where whoever gives them is gone, end at once, without the files of an unfinished job."""
+    """Queue orders; when the parent is gone, delete the files of an unfinished job and exit at once."""
     with link.makefile("rb") as lines:
         for line in lines:
             orders.put(line)
@@ -217,7 +217,7 @@ def heed(link: socket.socket, orders: SimpleQueue[bytes], folders: Sequence[Path
 
 
 def answer_of(order: Mapping[str, Any], target: Path) -> Reply:
-    """Do a job and return how it ended."""
+    """Do a job and return its reply: empty if the file is written, else the failure."""
     made = ExportStamp(at=datetime.fromisoformat(order["made_at"]), subject=order["made_for"])
     try:
         with pa.memory_map(str(target.parent / SOURCE)) as source:

@@ -1,4 +1,4 @@
-"""Feeds as callers reach them: without secrets, and only those whose tables a caller may read."""
+"""Feeds as callers see them: without secrets, and only those into tables that the caller may read."""
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ log = logging.getLogger("tieout")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Feeds:
-    """The feeds of an instance, without secrets, and the history of their loads; compared by identity."""
+    """The feeds of an instance, without secrets, and their load history; compared by identity."""
 
     bindings: Mapping[str, Binding]
     loads: LoadHistory
@@ -32,13 +32,13 @@ class Feeds:
 
     @classmethod
     def of(cls, bindings: Mapping[str, Binding], loads: LoadHistory, environment: Mapping[str, str]) -> "Feeds":
-        """Return feeds without the secrets that the environment holds for their sources."""
+        """Return feeds with their sources' secrets from the environment redacted."""
         secrets = secrets_of((binding.source for binding in bindings.values()), environment)
         return cls({key: without_secrets(binding, secrets) for key, binding in bindings.items()}, loads, secrets)
 
 
 def without_secrets(binding: Binding, secrets: Collection[str]) -> Binding:
-    """Return a feed without secrets in what its file says."""
+    """Return a feed with every secret in its configuration redacted."""
 
     def plain(name: str, filling: ColumnMapping) -> ColumnMapping:
         values = {
@@ -58,7 +58,7 @@ def without_secrets(binding: Binding, secrets: Collection[str]) -> Binding:
 
 @dataclass(frozen=True, slots=True)
 class LastLoads:
-    """How a feed was loaded last: its last attempt, and the last one that succeeded."""
+    """The last load attempt of a feed, and its last successful one."""
 
     attempt: LoadAttempt | None = None
     success: LoadAttempt | None = None
@@ -66,7 +66,7 @@ class LastLoads:
 
 @dataclass(frozen=True, slots=True)
 class CallerFeeds:
-    """The feeds that one caller may know of, and their loads."""
+    """The feeds that one caller may see, and their loads."""
 
     feeds: Feeds
     reader: Reader
@@ -74,7 +74,7 @@ class CallerFeeds:
 
     @property
     def seen(self) -> Mapping[str, FeedSeen]:
-        """The feeds whose tables the caller may read."""
+        """The feeds into tables that the caller may read."""
         return self.reader.worked_out_as_seen(
             ("feeds", self.feeds), lambda: feeds_seen(self.feeds.bindings, self.reader, operates=self.operates)
         )
@@ -87,7 +87,7 @@ class CallerFeeds:
         statuses: Collection[LoadStatus] = tuple(LoadStatus),
         limit: int,
     ) -> Sequence[LoadAttempt]:
-        """Return attempts to load some of these feeds, the latest first; Unavailable where the history is."""
+        """Return load attempts of these feeds, latest first; raises Unavailable if the history cannot be read."""
         seen = self.seen
         cut = [key for key in bindings if not seen[key].whole]
         asked = LoadQuery(bindings=list(bindings), cut=cut, span=span, statuses=statuses, limit=limit)
@@ -95,13 +95,13 @@ class CallerFeeds:
             return [shown for attempt in self.feeds.loads.find(asked) if (shown := self._shown(attempt))]
 
     def get(self, load_id: str) -> LoadAttempt | None:
-        """Return one attempt, None where there is none to see; Unavailable where the history is."""
+        """Return one attempt, None if the caller sees none; raises Unavailable if the history cannot be read."""
         with history():
             attempt = self.feeds.loads.get(load_id)
         return attempt and self._shown(attempt)
 
     def last(self, bindings: Collection[str]) -> Mapping[str, LastLoads] | None:
-        """Return how some of these feeds were loaded last; None where the history is unavailable."""
+        """Return the last loads of these feeds; None if the history cannot be read."""
         try:
             with history():
                 attempts = self.feeds.loads.latest(bindings, tuple(LoadStatus))
@@ -115,7 +115,7 @@ class CallerFeeds:
         return {key: LastLoads(*(found.get(key) for found in by_feed)) for key in bindings}
 
     def _shown(self, attempt: LoadAttempt) -> LoadAttempt | None:
-        """Return an attempt as the caller may see it; none of a table that its feed does not fill any more."""
+        """Return an attempt as the caller may see it; None if its feed no longer fills that table."""
         feed = self.seen.get(attempt.binding)
         if feed is None or feed.binding.target != attempt.target:
             return None
@@ -125,7 +125,7 @@ class CallerFeeds:
 
 @contextmanager
 def history() -> Iterator[None]:
-    """Refuse where the history of loads cannot be read."""
+    """Raise Unavailable if the block cannot read the load history."""
     try:
         yield
     except StoreDown as down:

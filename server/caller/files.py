@@ -1,4 +1,4 @@
-"""Files made for callers: written whole, within a quota, opened by links for as long as their grants hold."""
+"""Files of callers: written whole, within a quota, opened by links while the owner may still see their contents."""
 
 import logging
 import re
@@ -45,7 +45,7 @@ PICTURES: Mapping[str, str] = {"svg": "image/svg+xml", "png": "image/png"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileTerms:
-    """How long files and links last, and how much there may be."""
+    """The lifetimes of files and links, and the limits on size."""
 
     file_seconds: int
     link_seconds: int
@@ -56,7 +56,7 @@ class FileTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """All files of a deployment: what is known of them, their bytes, and the links to them."""
+    """All files of a deployment: their records, their bytes, and the links to them."""
 
     files: Files
     uploads: Uploads
@@ -67,18 +67,18 @@ class Archive:
     exporter: Exporter = field(default_factory=Exporter)
 
     def close(self) -> None:
-        """End the processes that make files."""
+        """End the processes that write files."""
         self.exporter.close()
 
     def sweep(self) -> None:
-        """Delete files and uploads that have expired, and bytes that are nobody's; StoreDown."""
+        """Delete expired files and uploads, and bytes without a record; raises StoreDown."""
         self.volume.drop([*self.files.expire(now()), *self.uploads.expire(now())])
         found = set(self.volume.forgotten())
         self.volume.drop(found - {*self.files.known(found), *self.uploads.known(found)})
 
 
 def archive_of(settings: Settings, database: ConnectionProvider) -> Archive:
-    """Return the files of a deployment, known in its database."""
+    """Return the files of a deployment, with their records in its database."""
     return Archive(
         files=PostgresFiles(database),
         uploads=PostgresUploads(database),
@@ -99,7 +99,7 @@ def archive_of(settings: Settings, database: ConnectionProvider) -> Archive:
 
 @contextmanager
 def swept(archive: Archive) -> Iterator[None]:
-    """Delete what has expired, now and then, while the block runs."""
+    """Delete expired files every five minutes while the block runs."""
     ends = Event()
 
     def sweep() -> None:
@@ -127,7 +127,7 @@ class LinkedFile:
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """What a file is made of: what that is called, and what it was cut to."""
+    """What a file is made of: the label of the result, and the permission it was computed under."""
 
     label: str
     permission: Permission
@@ -143,9 +143,9 @@ class CallerFiles:
     stop: Stop
 
     def export(self, snapshot: Snapshot, form: str) -> LinkedFile:
-        """Make a kept result into a file, looking at `stop` meanwhile.
+        """Write a kept result to a file and call `stop` meanwhile.
 
-        QuotaExceeded where it has no room, Unavailable where nothing can be kept.
+        Raises QuotaExceeded if the owner has no room left, Unavailable if no file can be kept.
         """
         made = ExportStamp(at=now(), subject=self.principal.subject)
 
@@ -156,12 +156,12 @@ class CallerFiles:
         return self._made(FileSource(snapshot.label, snapshot.permission), form, FORMS[form], write)
 
     def picture(self, kept: Kept, form: str, drawn: bytes) -> LinkedFile:
-        """Make a picture of a kept result into a file, as an export of it."""
+        """Write a picture of a kept result to a file; raises as `export` does."""
         source = FileSource(kept.label if not isinstance(kept, Inspection) else kept.source, kept.permission)
         return self._made(source, form, PICTURES[form], lambda path: write_bytes(path, drawn))
 
     def _held_to_room(self, folder: Path) -> Stop:
-        """Return what stops a file in the making: its call, its owner's quota, and a volume that is too full."""
+        """Return a check that stops an export: its call ended, its owner's quota is used up, or the volume is full."""
         terms, volume = self.archive.terms, self.archive.volume
         room = terms.quota_megabytes * MEGABYTE - self.archive.files.bytes_of(self.principal.subject, now())
 
@@ -200,7 +200,7 @@ class CallerFiles:
         return self._given(file)
 
     def link(self, file_id: str) -> LinkedFile:
-        """Return a new link to a file of this caller's; UnknownFile where there is none that they may open."""
+        """Return a new link to a file of this caller; raises UnknownFile if there is none that they may open."""
         try:
             file = self.archive.files.get(file_id, now()) if FILE_ID.fullmatch(file_id) else None
             if file is None or file.owner != self.principal.subject or not may_open(file, self.reader):
@@ -217,7 +217,7 @@ class CallerFiles:
 
 
 def may_open(file: File, reader: Reader) -> bool:
-    """Tell whether a reader may see all that a file was made of."""
+    """Tell whether a reader may see everything in a file."""
     if file.cell is None:
         return True
     permission = permission_from(file.cell)
@@ -225,7 +225,7 @@ def may_open(file: File, reader: Reader) -> bool:
 
 
 def plain_name(label: str) -> str:
-    """Return a file name that every system takes, by what a result is called."""
+    """Return a label as a file name that every system accepts."""
     return UNNAMEABLE.sub("_", label).strip("._")[:LONGEST_NAME] or "export"
 
 
@@ -235,7 +235,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def over_quota(terms: FileTerms) -> QuotaExceeded:
-    """Return the refusal of a file that its owner has no room for."""
+    """Return the error for a file that exceeds its owner's quota."""
     return QuotaExceeded(
         f"Your files would be more than {terms.quota_megabytes} MB. They are deleted "
         f"{terms.file_seconds // 3600} hours after they were made; ask for less, or later."
@@ -243,7 +243,7 @@ def over_quota(terms: FileTerms) -> QuotaExceeded:
 
 
 def unavailable() -> Unavailable:
-    """Return the refusal of a deployment that cannot keep files just now."""
+    """Return the error for files that cannot be kept or opened now."""
     return Unavailable(
         "Files cannot be made or opened just now. Call again shortly; the figures themselves can still be read.",
         retry_after_ms=RETRY_AFTER_MS,
@@ -251,5 +251,5 @@ def unavailable() -> Unavailable:
 
 
 def now() -> datetime:
-    """Return the time."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""The importer: reads a file from a host on the allow-list, every address and redirect checked."""
+"""The importer: reads a file from a host on the allow-list and checks every address and redirect."""
 
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ from server.base.interfaces import MinimumRate
 from server.base.links import Host, RemoteFile, parse_hosts, parse_remote_file
 from server.base.settings import Settings
 
-# Addresses on the network: what a name leads to, and which of it is public.
+# Network addresses: what a host name resolves to, and which addresses are public.
 
 
 Address = IPv4Address | IPv6Address
@@ -27,8 +27,9 @@ Network = IPv4Network | IPv6Network
 Resolve = Callable[[str], Sequence[Address]]
 ASKED_AT_ONCE = 4
 
-# What is not public of all there is: the special purposes of the IANA registries, and multicast. Of IPv6 only 2000::/3
-# is given out; what maps or carries IPv4 addresses (::ffff:0:0/96, 64:ff9b::/96) lies outside, but for 6to4 and Teredo.
+# Networks that are not public: the special-purpose blocks of the IANA registries, and multicast. IANA assigns only
+# 2000::/3 of IPv6. Prefixes that carry IPv4 addresses (::ffff:0:0/96, 64:ff9b::/96) lie outside it; 6to4 and Teredo lie
+# inside it and are listed here.
 NOT_PUBLIC: tuple[Network, ...] = tuple(
     ip_network(network)
     for network in (
@@ -42,25 +43,25 @@ NOT_PUBLIC: tuple[Network, ...] = tuple(
 
 
 def is_in(address: Address, networks: Sequence[Network]) -> bool:
-    """Tell whether an address is in one of some networks."""
+    """Tell whether any of the networks contains an address."""
     return any(address in network for network in networks)
 
 
 def system_addresses(name: str) -> Sequence[Address]:
-    """Return the addresses that the system knows of a name; OSError where it knows none."""
+    """Return the addresses that the system resolves a name to; raises OSError if there are none."""
     found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
 
 
 class Resolver:
-    """Asks for the addresses of names, no longer than it is given: the system itself may take its time."""
+    """Resolves names with a timeout, which the system resolver lacks."""
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
         self._asking = ThreadPoolExecutor(ASKED_AT_ONCE, "names of hosts")
 
     def addresses(self, name: str, seconds: float) -> Sequence[Address]:
-        """Return the addresses of a name; OSError where there are none, TimeoutError among them."""
+        """Return the addresses of a name; raises OSError if there are none, TimeoutError if it takes too long."""
         asked = self._asking.submit(self._resolve, name)
         try:
             return asked.result(seconds)
@@ -68,24 +69,21 @@ class Resolver:
             asked.cancel()
 
 
-# Connections to hosts: only to the very addresses that were looked at, and only for so long.
-#
-# The HTTP library asks this for a connection and is given one, so that nobody looks the name up a second time and may
-# be told another address.
+# Connections to hosts: pinned to the checked addresses, so that a second lookup cannot return another address.
 
 
-CONNECTING = 5.0  # seconds, for a name, for a connection, for its encryption
-TRIED = 4  # addresses of a name
-TURN = 0.5  # seconds after which a caller who is gone is noticed
+CONNECTING = 5.0  # seconds each for the lookup, the connection and the TLS handshake
+TRIED = 4  # addresses tried for one name
+TURN = 0.5  # seconds between two checks of `stop`
 
 
 class NotPublic(Exception):
-    """A name that leads to an address of no public network, maybe among others."""
+    """At least one address of a name is not public."""
 
 
 @dataclass(slots=True)
 class ReadDeadline:
-    """How long whoever is asked may still take, and whether anybody waits for it."""
+    """The time that a host has left, and the check that its caller still waits."""
 
     pace: MinimumRate
     begun: float
@@ -94,7 +92,7 @@ class ReadDeadline:
     size: int = 0
 
     def left(self) -> float:
-        """Return how many seconds are left; ReadTimeout where none are, and whatever `stop` raises."""
+        """Return the seconds left; raises ReadTimeout if there are none, and whatever `stop` raises."""
         self.stop()
         left = min(self.ends, self.pace.due(self.begun, self.size)) - monotonic()
         if left <= 0:
@@ -103,14 +101,14 @@ class ReadDeadline:
 
 
 class WatchedStream(httpcore2.NetworkStream):
-    """A connection that is read for no longer than it may."""
+    """A connection that respects a read deadline."""
 
     def __init__(self, stream: httpcore2.NetworkStream, watch: ReadDeadline) -> None:
         self._stream = stream
         self._watch = watch
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the watch knows better
-        """Return bytes that came."""
+        """Return received bytes; raises ReadTimeout after the deadline."""
         while True:
             left = self._watch.left()
             try:
@@ -134,17 +132,17 @@ class WatchedStream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ARG002 - the watch knows better
     ) -> httpcore2.NetworkStream:
-        """Return the connection encrypted, with whoever has a certificate of the host."""
+        """Return the connection over TLS, with the host's certificate verified."""
         most = min(CONNECTING, self._watch.left())
         return WatchedStream(self._stream.start_tls(ssl_context, server_hostname, most), self._watch)
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - as the library has it
-        """Return what the library asks of a connection."""
+        """Return a property of the connection that the library asks for."""
         return self._stream.get_extra_info(info)
 
 
 class PinnedBackend(httpcore2.NetworkBackend):
-    """Connects to public addresses of a name: all of them must be, and the first that answers is taken."""
+    """Connects to the first address of a name that answers; every address of the name must be public."""
 
     def __init__(self, names: Resolver, closed: Sequence[Network], watch: ReadDeadline) -> None:
         self._names = names
@@ -160,7 +158,7 @@ class PinnedBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
-        """Return a connection to a host; NotPublic where it leads elsewhere, ConnectError where there is none."""
+        """Return a connection to a host; raises NotPublic for a private address, ConnectError if none answers."""
         try:
             addresses = self._names.addresses(host, min(CONNECTING, self._watch.left()))
         except OSError as fault:
@@ -177,17 +175,16 @@ class PinnedBackend(httpcore2.NetworkBackend):
         raise httpcore2.ConnectError("no address of the name answers")
 
 
-# The importer: reads a file from a host that the operator has named, by however many redirects among such hosts.
-#
-# Nothing of an error tells more than the name of the host that was asked: not where it led, nor what answered there.
+# The importer: follows redirects only among the hosts on the allow-list. An error names only the host of the caller's
+# URL, never a redirect's target or its reply.
 
 
 FIELD = "file.download_url"
-AT_ONCE = 2  # each holds a thread of light calls
-OF_THE_DEADLINE = 0.8  # of a call may a host take, so that its caller is told of it
+AT_ONCE = 2  # imports; each holds a thread of the light lane
+OF_THE_DEADLINE = 0.8  # share of a call's deadline that a host may take, so that the caller still gets the error
 MOST_REDIRECTS = 3
 REDIRECTS = (301, 302, 303, 307, 308)
-PASSING = (408, 425, 429)  # what another try may mend, beside all that is the host's fault
+PASSING = (408, 425, 429)  # client errors that a retry may solve, as it may any 5xx
 RETRY_AFTER_MS = 2000
 NOWHERE = RemoteFile(Host(""), "/")
 HEADERS = (("Accept", "*/*"), ("Accept-Encoding", "identity"), ("User-Agent", "tieout"), ("Connection", "close"))
@@ -197,7 +194,7 @@ NO_ADDRESS = "The download_url takes the https address of a file as its host gav
 
 @dataclass(frozen=True, slots=True)
 class DownloadedFile:
-    """A file that a host sends: its type and size as far as the host tells them, and its bytes."""
+    """A file that a host sends: its bytes, and its type and size if the host states them."""
 
     mime_type: str
     size: int | None
@@ -205,7 +202,7 @@ class DownloadedFile:
 
 
 class Importer:
-    """Reads files from some hosts."""
+    """Reads files from the hosts on the allow-list."""
 
     def __init__(
         self,
@@ -217,7 +214,7 @@ class Importer:
         closed: Sequence[Network] = NOT_PUBLIC,
         trust: SSLContext | None = None,
     ) -> None:
-        """`seconds` are what a file may take, `closed` are networks that are never connected to."""
+        """Set the limits: `seconds` is the time for one file, `closed` lists networks that are never connected to."""
         self._hosts = frozenset(hosts)
         self._seconds = seconds
         self._pace = pace or MinimumRate()
@@ -228,7 +225,7 @@ class Importer:
 
     @contextmanager
     def opened(self, address: str, stop: Callable[[], None]) -> Iterator[DownloadedFile]:
-        """Open what an address leads to; a Refusal where that is no file, or while its bytes are read."""
+        """Open the file at a URL; raises a Refusal here or while its bytes are read."""
         try:
             place = parse_remote_file(address)
         except ValueError:
@@ -246,7 +243,7 @@ class Importer:
             self._places.release()
 
     def _answer(self, place: RemoteFile, watch: ReadDeadline, connections: ExitStack) -> httpcore2.Response:
-        """Return what is answered at a place, or where it leads to."""
+        """Return the response to a URL after redirects; raises HostNotAllowed for a redirect to another host."""
         asked = place.host
         for _ in range(1 + MOST_REDIRECTS):
             answer = connections.enter_context(self._asked(place, watch))
@@ -263,7 +260,7 @@ class Importer:
 
     @contextmanager
     def _asked(self, place: RemoteFile, watch: ReadDeadline) -> Iterator[httpcore2.Response]:
-        """Ask a host for a file, over a connection of its own; nothing of the caller goes along."""
+        """Request a file over a new connection; sends no data of the caller."""
         url = httpcore2.URL(
             scheme=b"https", host=place.host.name.encode(), port=place.host.port, target=place.target.encode()
         )
@@ -277,7 +274,7 @@ class Importer:
 
     @contextmanager
     def _told_of(self, asked: Host) -> Iterator[None]:
-        """Tell what goes wrong with a host, and nothing of where it leads."""
+        """Turn network failures into errors that name only the host of the caller's URL."""
         try:
             yield
         except NotPublic:
@@ -290,7 +287,7 @@ class Importer:
             raise unavailable(f"{asked} broke off, or did not answer as a web server does.") from None
 
     def _not_allowed(self, asked: Host, words: str) -> HostNotAllowed:
-        """Return the refusal of a host."""
+        """Return the error for a host that is not allowed."""
         return HostNotAllowed(words, field=FIELD, got=str(asked), valid=sorted(map(str, self._hosts)))
 
 
@@ -300,7 +297,7 @@ def importer_of(settings: Settings) -> Importer:
 
 
 def found_in(answer: httpcore2.Response, asked: Host) -> DownloadedFile:
-    """Return the file of an answer; a Refusal where it holds none."""
+    """Return the file in a response; raises BadArguments if it has none, Unavailable if a retry may help."""
     if answer.status in PASSING or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         raise unavailable(f"{asked} cannot send the file just now ({answer.status}).")
     if answer.status != HTTPStatus.OK:
@@ -310,23 +307,23 @@ def found_in(answer: httpcore2.Response, asked: Host) -> DownloadedFile:
         )
     if (header(answer, b"content-encoding") or "identity").lower() != "identity":
         raise BadArguments(f"{asked} sends the file in a content coding, which was not asked for.", field=FIELD)
-    is_chunked = header(answer, b"transfer-encoding") is not None  # then a length beside it says nothing
+    is_chunked = header(answer, b"transfer-encoding") is not None  # then Content-Length has no meaning
     size = None if is_chunked else header(answer, b"content-length")
     if size is None and not is_chunked:
         raise BadArguments(f"{asked} does not say where the file ends: a part could be taken for it.", field=FIELD)
     return DownloadedFile(
         mime_type=header(answer, b"content-type") or "",
-        size=None if size is None else int(size[:20]),  # which the library has found to be digits
+        size=None if size is None else int(size[:20]),  # the library has checked that these are digits
         chunks=answer.iter_stream(),
     )
 
 
 def header(answer: httpcore2.Response, name: bytes) -> str | None:
-    """Return a header of an answer, the first of its name."""
+    """Return the first header of a name, None if there is none."""
     found = next((value for known, value in answer.headers if known.lower() == name), None)
     return None if found is None else found.decode("latin-1").strip()
 
 
 def unavailable(words: str) -> Unavailable:
-    """Return the refusal of a file that may come another time."""
+    """Return the error for a download that a retry may complete."""
     return Unavailable(words, field=FIELD, retry_after_ms=RETRY_AFTER_MS)

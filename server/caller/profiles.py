@@ -1,4 +1,4 @@
-"""Profiles as their source says them now: looked at twice a second, kept for a minute where it cannot be asked."""
+"""Live profiles: read from their source twice a second, and used for a minute while the source is down."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -15,8 +15,8 @@ from engine.model.profiles import Profiles
 from server.base.interfaces import ProfileSource, StoreDown
 
 EVERY_SECONDS = 0.5
-AGAIN_SECONDS = 5.0  # after a fault of our own
-FIRST_SECONDS = 2.0  # that a start waits; from then on calls are refused until it is known who may see what
+AGAIN_SECONDS = 5.0  # pause before a failed thread is restarted
+FIRST_SECONDS = 2.0  # that startup waits for the first read; afterwards calls fail until profiles are read
 KEPT_SECONDS = 60.0
 RETRY_AFTER_MS = 2000
 MOST_FAULTS = 100  # lines in the log at once
@@ -26,7 +26,7 @@ log = logging.getLogger("tieout.profiles")
 
 @dataclass(frozen=True, slots=True)
 class BuiltProfiles:
-    """What a source said, as profiles that know the names of one catalogue."""
+    """The profiles built from one document for one catalogue."""
 
     document: Document
     catalogue: Catalogue
@@ -34,11 +34,11 @@ class BuiltProfiles:
 
 
 class LiveProfiles:
-    """The profiles of one process, as new as their source can be asked."""
+    """The current profiles of one process."""
 
     def __init__(self, source: ProfileSource, catalogue: Catalogue, clock: Callable[[], float] = monotonic) -> None:
         self._source = source
-        self._catalogue = catalogue  # that of the latest call
+        self._catalogue = catalogue  # of the latest call
         self._clock = clock
         self._built: BuiltProfiles | None = None
         self._asked_at = 0.0  # when the source last answered
@@ -46,7 +46,7 @@ class LiveProfiles:
         self._lock = Lock()
 
     def of(self, catalogue: Catalogue) -> Profiles:
-        """Return the profiles as they fit a catalogue; Unavailable where the source could not be asked for too long."""
+        """Return the profiles for a catalogue; raises Unavailable if the source has been down for too long."""
         built = self._built
         if built is None or self.age > KEPT_SECONDS:
             raise Unavailable(NOBODY_KNOWS, retry_after_ms=RETRY_AFTER_MS)
@@ -57,7 +57,7 @@ class LiveProfiles:
         return built.profiles
 
     def fit(self, catalogue: Catalogue) -> None:
-        """Hold the profiles to the names of another catalogue from now on."""
+        """Rebuild the profiles for another catalogue."""
         with self._lock:
             self._catalogue = catalogue
             if self._built is not None:
@@ -65,16 +65,16 @@ class LiveProfiles:
 
     @property
     def age(self) -> float:
-        """How many seconds ago the source was last asked."""
+        """Seconds since the source last answered."""
         return self._clock() - self._asked_at
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What is wrong with what it said, each of which closes something."""
+        """The faults in the profiles; each closes a profile or everything."""
         return self._built.profiles.faults if self._built else ()
 
     def look(self) -> None:
-        """Ask the source what it says now; what it said last stays where it cannot be asked."""
+        """Read the source; keep the last profiles if it is down."""
         begun = self._clock()
         try:
             document = self._source.read()
@@ -91,7 +91,7 @@ class LiveProfiles:
         self._asked_at, self._down = begun, None
 
     def follow(self, looked: Event, ended: Event) -> None:
-        """Look now, and again and again until told to stop."""
+        """Read the source now and then twice a second until `ended` is set."""
         self.look()
         looked.set()
         while not ended.wait(EVERY_SECONDS):
@@ -109,7 +109,7 @@ class LiveProfiles:
 
 
 def tell(profiles: Profiles) -> None:
-    """Log that profiles were read, and every fault that closes some of them."""
+    """Log how many profiles were read, and their faults."""
     for fault in profiles.faults[:MOST_FAULTS]:
         log.error("%s", fault)
     if len(profiles.faults) > MOST_FAULTS:
@@ -121,14 +121,14 @@ def tell(profiles: Profiles) -> None:
 
 @contextmanager
 def followed(profiles: LiveProfiles, again: float = AGAIN_SECONDS) -> Iterator[None]:
-    """Follow the source of profiles in the background while the block runs, which waits a moment for the first look."""
+    """Follow the source of profiles in the background while the block runs; wait briefly for the first read."""
     looked, ended = Event(), Event()
 
     def keep_following() -> None:
         while not ended.is_set():
             following = Thread(target=profiles.follow, args=(looked, ended), name="profiles", daemon=True)
             following.start()
-            following.join()  # it ends before it is told to by a fault of our own, which is in the log
+            following.join()  # it ends early only after an unexpected error, which the log shows
             ended.wait(again)
 
     Thread(target=keep_following, name="profiles kept", daemon=True).start()

@@ -1,4 +1,4 @@
-"""Scripts: what callers have run over results that they kept, in the jail of this process, and pictures of charts."""
+"""Scripts: sandboxed runs of callers' code over kept results, and pictures of charts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,25 +23,25 @@ from server.telemetry.logs import log_forbidden_script
 
 FIELD = "transform_code"
 RETRY_AFTER_MS = 1000
-MOST_PRINTED = 1000  # characters that an error tells of what a script printed
+MOST_PRINTED = 1000  # characters of a script's output in an error
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptRunner:
-    """Where this process has scripts run and pictures drawn; each part is started by its first use."""
+    """Runs scripts and draws pictures; the first use starts each part."""
 
     pool: Pool = field(default_factory=Pool)
     renderer: Renderer = field(default_factory=Renderer)
 
     def close(self) -> None:
-        """End what was started."""
+        """End the parts that were started."""
         self.renderer.close()
         self.pool.close()
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """What a script left: its table, and what it printed."""
+    """The table that a script returned, and what it printed."""
 
     frame: pl.DataFrame
     printed: str
@@ -56,7 +56,7 @@ class CallerScripts:
     stop: Callable[[], None]
 
     def run(self, tool: str, code: str, frames: Sequence[pl.DataFrame]) -> ScriptResult:
-        """Run a script over frames and return what it left; a Refusal says what to mend, Busy that no place is free."""
+        """Run a script over frames; raises Busy if no worker is free, another Refusal if the script fails."""
         streams = tuple(stream_of(frame) for frame in frames)
         if (together := sum(map(len, streams))) > MOST_FRAME_BYTES:
             raise TransformLimit(
@@ -78,13 +78,13 @@ class CallerScripts:
         return ScriptResult(frame_of(outcome), outcome.printed)
 
     def draw(self, vega_lite: Mapping[str, Any], form: Literal["svg", "png"]) -> bytes:
-        """Return the picture of a chart; RenderError says why there is none."""
+        """Return the picture of a chart; raises RenderError if it cannot be drawn."""
         self.stop()
         return self.workshop.renderer.render(vega_lite, form)
 
 
 def stream_of(frame: pl.DataFrame) -> bytes:
-    """Return a frame as a script is given it: texts end to end, for views of texts that repeat take long to write."""
+    """Return a frame as an Arrow stream; plain strings, because string views with repeated values are slow to write."""
     written: bytes = frame.write_ipc_stream(None, compat_level=pl.CompatLevel.oldest()).getvalue()
     return written
 
@@ -99,8 +99,8 @@ FAILURES: Mapping[FailureKind, tuple[type[Refusal], str]] = {
 
 
 def refusal(outcome: JobResult, frames: Sequence[pl.DataFrame]) -> Refusal:
-    """Return what to tell of a script that left no table: line, cause, and what to use instead."""
-    assert outcome.failure is not None  # noqa: S101 - who calls has looked
+    """Return the error for a failed script: the line, the cause, and what to use instead."""
+    assert outcome.failure is not None  # noqa: S101 - the caller has checked
     kind, words = FAILURES[outcome.failure.kind]
     if kind is Unavailable:
         return Unavailable(f"{words}.", retry_after_ms=RETRY_AFTER_MS)
@@ -110,13 +110,13 @@ def refusal(outcome: JobResult, frames: Sequence[pl.DataFrame]) -> Refusal:
 
 
 def frame_of(outcome: JobResult) -> pl.DataFrame:
-    """Return the table of an outcome, typed."""
+    """Return the table of a job's result, with typed columns."""
     cells: Sequence[Sequence[CellValue]] = list(zip(*outcome.rows, strict=True)) or [()] * len(outcome.columns)
     return pl.DataFrame([series_of(column, values) for column, values in zip(outcome.columns, cells, strict=True)])
 
 
 def series_of(column: OutputColumn, cells: Sequence[Any]) -> pl.Series:
-    """Return one column of plain cells, typed."""
+    """Return one column of plain cells as a typed series."""
     if column.kind == "list":
         dtype = inner_of({type(item) for cell in cells if cell is not None for item in cell} - {type(None)})
         lists = [None if cell is None else pl.Series(cell, dtype=dtype, strict=False).to_list() for cell in cells]
@@ -126,12 +126,12 @@ def series_of(column: OutputColumn, cells: Sequence[Any]) -> pl.Series:
 
 
 def inner_of(types: set[type]) -> pl.DataType:
-    """Return the type of the items of lists; of mixed ones, text."""
+    """Return the item type of a list column; text if the items have mixed types."""
     return next((dtype for some, dtype in INNER if types <= some), pl.String())
 
 
 def instant(text: str) -> datetime:
-    """Return a time of a day, that of UTC where it names a zone."""
+    """Return a naive timestamp; converts to UTC if the text names a zone."""
     read = datetime.fromisoformat(text)
     return read.astimezone(UTC).replace(tzinfo=None) if read.tzinfo else read
 

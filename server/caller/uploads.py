@@ -1,4 +1,4 @@
-"""Uploads of one caller: reserved room, the bytes that come or are fetched, and the file that they become."""
+"""Uploads and imports of one caller: reserved room, the received bytes, and the file that they become."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,15 +15,13 @@ from server.base.naming import ANY_TYPE, sanitize_mime_type, sanitize_name, vali
 from server.caller.files import MEGABYTE, Archive, now, over_quota, unavailable
 from server.caller.importer import FIELD, DownloadedFile, Importer
 
-# Uploads of one caller: room that is reserved for a file, the bytes that come, and the file that they become.
-#
-# A file of an upload has the id of its upload, so that whoever completes one again gets the same file, whatever broke
-# off in between. Its bytes are kept and given back; nothing here reads, runs or takes apart what they are.
+# Uploads. A file has the id of its upload, so completing an upload twice returns the same file. Nothing here parses or
+# runs the bytes.
 
 
 @dataclass(frozen=True, slots=True)
 class UploadReservation:
-    """An upload and the link that its bytes are sent to."""
+    """An upload and the link that receives its bytes."""
 
     upload: Upload
     url: str
@@ -37,7 +35,7 @@ class CallerUploads:
     archive: Archive
 
     def begin(self, asked: UploadRequest) -> UploadReservation:
-        """Reserve room for a file; QuotaExceeded where there is none, Unavailable where nothing can be kept."""
+        """Reserve room for a file; raises BadArguments, QuotaExceeded if there is no room, or Unavailable."""
         name, mime_type = validate_name(asked.filename), validate_mime_type(asked.mime_type)
         most = self.archive.terms.upload_megabytes * MEGABYTE
         if not 0 < asked.size_bytes <= most:
@@ -51,7 +49,7 @@ class CallerUploads:
         return UploadReservation(upload, self.archive.links.make(LinkPurpose.PUT, upload.upload_id, upload.owner, ends))
 
     def complete(self, upload_id: str) -> File:
-        """Return the file that an upload became; UploadIncomplete where its bytes have not come, UnknownFile."""
+        """Return the file of an upload; raises UploadIncomplete until its bytes have arrived, UnknownFile."""
         try:
             upload = self.archive.uploads.get(upload_id, now()) if FILE_ID.fullmatch(upload_id) else None
             if upload is None or upload.owner != self.principal.subject:
@@ -65,7 +63,7 @@ class CallerUploads:
             raise unavailable() from down
 
     def reserve(self, name: str, mime_type: str, size: int) -> Upload:
-        """Reserve room of some size; QuotaExceeded where there is none, Unavailable where nothing can be kept."""
+        """Reserve room of a size; raises QuotaExceeded if there is none, Unavailable if no file can be kept."""
         made, terms = now(), self.archive.terms
         upload = Upload(
             upload_id=token_hex(16),
@@ -86,7 +84,7 @@ class CallerUploads:
 
     @contextmanager
     def room(self, name: str, mime_type: str, size: int) -> Iterator[Upload]:
-        """Reserve room while the block runs, and give it back where the block has made no file of it."""
+        """Reserve room while the block runs; release it if the block makes no file."""
         upload = self.reserve(name, mime_type, size)
         try:
             yield upload
@@ -96,7 +94,7 @@ class CallerUploads:
                     self.archive.volume.drop([upload.upload_id])
 
     def filed(self, upload_id: str, purpose: str) -> File:
-        """Return the file of an upload whose bytes came, made now or before; UnknownFile, StoreDown."""
+        """Return the file of a received upload, made now or before; raises UnknownFile or StoreDown."""
         made = now()
         ends = made + timedelta(seconds=self.archive.terms.file_seconds)
         self.archive.uploads.file(upload_id, purpose, made, ends)
@@ -107,7 +105,7 @@ class CallerUploads:
 
 
 def incomplete(upload: Upload) -> UploadIncomplete:
-    """Return the refusal of an upload whose bytes have not come."""
+    """Return the error for an upload whose bytes have not arrived."""
     return UploadIncomplete(
         f"The {upload.size_bytes} bytes of '{upload.name}' have not come yet, or not all of them. Send them to the "
         "upload_url that begin_file_upload returned, as the body of one PUT (curl --upload-file FILE 'UPLOAD_URL'), "
@@ -117,12 +115,12 @@ def incomplete(upload: Upload) -> UploadIncomplete:
     )
 
 
-# Imports of one caller: files of hosts, fetched instead of sent, and then files as any that was uploaded.
+# Imports: files that the server downloads from a host; afterwards they are files like any upload.
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedFile:
-    """A file that was imported, and what is to be said of it."""
+    """An imported file and its notes."""
 
     file: File
     notes: Sequence[Note]
@@ -137,7 +135,7 @@ class CallerImports:
     stop: Callable[[], None]
 
     def take(self, asked: HostFile) -> ImportedFile:
-        """Import a file; a Refusal where its host does not give it, or there is no room for it."""
+        """Import a file; raises a Refusal if its host does not send it or there is no room for it."""
         with self.importer.opened(asked.download_url, self.stop) as found:
             sent = sanitize_mime_type(found.mime_type)
             said = sanitize_mime_type(asked.mime_type or sent)
@@ -148,7 +146,7 @@ class CallerImports:
                 return ImportedFile(self._filed(found, upload), notes)
 
     def _filed(self, found: DownloadedFile, upload: Upload) -> File:
-        """Make what a host sends a file."""
+        """Write the bytes that a host sends to a file."""
         archive = self.uploads.archive
         try:
             with archive.volume.arriving(upload.upload_id, upload.size_bytes) as arrival:
@@ -170,7 +168,7 @@ class CallerImports:
         return self.uploads.archive.terms.upload_megabytes * MEGABYTE
 
     def _held_to(self, size: int) -> int:
-        """Return a size that a file may have; BadArguments where it may not."""
+        """Return the size; raises BadArguments if a file may not have it."""
         if not 0 < size <= self._most:
             raise BadArguments(f"The file is empty, or larger than {self._most} bytes. Import another.", field=FIELD)
         return size

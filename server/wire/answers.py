@@ -1,4 +1,4 @@
-"""Answers on their way out: JSON objects within a token budget."""
+"""Answers of tools: JSON objects within a token budget."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ from server.base.settings import LOOPBACK
 from server.caller.files import LinkedFile
 from server.caller.uploads import UploadReservation
 
-# Answers on their way out: a JSON object, once as data and once as text.
+# Answers: one JSON object, sent as data and as text.
 
 
 Json = dict[str, Any]
@@ -34,13 +34,13 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool returns: a JSON object, and how the block beside it is made that a widget renders."""
+    """What a tool returns: a JSON object, and a function that makes the block for its widget."""
 
     result: Json
     rendered: Callable[[], Json] | None = None
 
     def render_block(self) -> Json | None:
-        """Return what a widget shows, where there is something to show."""
+        """Return the block that a widget shows, None if there is none."""
         return None if self.rendered is None else self.rendered()
 
 
@@ -60,20 +60,19 @@ def as_text(result: Json) -> str:
     return to_json(result, inf_nan_mode="null").decode()
 
 
-# Lists on their way out: as much of them as an answer may hold, and what was left out, counted.
-#
-# What goes first is what a model needs least: details of an entry before its key, entries from the end. An entry
-# without details is still named, so that it can be asked for.
+# Lists cut to the budget. Details go before keys, and entries go from the end, so that a model can still ask for an
+# entry whose details are missing.
 
 
-Left = Mapping[str, int]  # how much of each axis is left out, from its end
+Left = Mapping[str, int]  # by axis: how many entries are left out, counted from the end
 
 
 def fitted(build: Callable[[Left], Json], axes: Mapping[str, int], answer_tokens: int, rest: str) -> Json:
-    """Return a result of which as little is left out as makes it fit its budget.
+    """Return a result that leaves out no more than its budget requires.
 
-    `build` makes the result of how much is left out of each axis; `axes` says how much there is of each, in the order
-    in which they go. `agent_truncated` counts what was left out, and a note says it with `rest`: how to get it.
+    `build` makes the result, given how many entries of each axis are left out. `axes` holds the number of entries of
+    each axis, in the order in which they are cut. `agent_truncated` counts the entries left out. A note says the same,
+    and `rest` tells how to get them.
     """
 
     def made(left: Left) -> Json:
@@ -93,20 +92,20 @@ def fitted(build: Callable[[Left], Json], axes: Mapping[str, int], answer_tokens
 
 
 def told(result: Json, cut: Left, rest: str) -> Json:
-    """Return a result that says what was left out of it."""
+    """Return a result with the counts and the note of what was left out."""
     words = ", ".join(f"{count} {axis.replace('_', ' ')}" for axis, count in cut.items())
     note = Note.of("shortened", left_out=words, rest=rest).as_data()
     return {**result, "notes": [*result.get("notes", ()), note], "agent_truncated": dict(cut)}
 
 
 def axes_of(**lists: Sequence[Json]) -> dict[str, int]:
-    """Return what can be left out of some lists: the details of the entries of each, then the entries of each."""
+    """Return the axes of lists: the details of their entries, then the entries themselves."""
     details = {f"{name}_details": len(entries) for name, entries in lists.items()}
     return details | {f"{name}s": len(entries) for name, entries in lists.items()}
 
 
 def listed(name: str, entries: Sequence[Json], key: str, left: Left) -> Json:
-    """Return a list as parts of a result: entries with their details, then only the keys of more."""
+    """Return a list as fields of a result: entries with details, then the keys of further entries."""
     shown = len(entries) - left[f"{name}s"]
     detailed = min(shown, len(entries) - left[f"{name}_details"])
     more = [entry[key] for entry in entries[detailed:shown]]
@@ -114,7 +113,7 @@ def listed(name: str, entries: Sequence[Json], key: str, left: Left) -> Json:
 
 
 def split(left: int, sizes: Sequence[int]) -> list[int]:
-    """Return how much is left out of each of several lists in a row when so much is left out from their end."""
+    """Return how many entries each of several consecutive lists loses when `left` are cut from the end of the last."""
     shares = []
     for size in reversed(sizes):
         shares.append(min(left, size))
@@ -123,7 +122,7 @@ def split(left: int, sizes: Sequence[int]) -> list[int]:
 
 
 def shortened(result: Json, lists: Sequence[str], answer_tokens: int, rest: str) -> Json:
-    """Return a result whose lists are cut from their ends, each by as much; it says so, and that there are more."""
+    """Return a result whose lists are cut from their ends by the same share; a note and `more_` fields say so."""
     shown = result
     while (excess := tokens(shown) / answer_tokens) > 1 and any(shown[name] for name in lists):
         kept = {name: shown[name][: int(len(shown[name]) / excess)] for name in lists}
@@ -139,7 +138,7 @@ LOCAL = "This link opens on the machine of the server alone; a host elsewhere ca
 
 
 def given_json(given: LinkedFile) -> Json:
-    """Return a file and its link, times as UTC."""
+    """Return a file and its link, with times in UTC."""
     is_local = urlsplit(given.url).hostname in LOOPBACK
     return {
         **named_json(given.file),
@@ -151,7 +150,7 @@ def given_json(given: LinkedFile) -> Json:
 
 
 def reserved_json(reserved: UploadReservation) -> Json:
-    """Return an upload that was begun, and where its bytes are sent."""
+    """Return a reserved upload and the URL that receives its bytes."""
     upload = reserved.upload
     is_local = urlsplit(reserved.url).hostname in LOOPBACK
     return {
@@ -167,13 +166,13 @@ def reserved_json(reserved: UploadReservation) -> Json:
 
 
 def file_json(file: File, notes: Sequence[Note] = ()) -> Json:
-    """Return a file that came from outside."""
+    """Return an uploaded or imported file."""
     told = {**named_json(file), "expires_at": time(file.expires_at)}
     return {**told, "notes": [note.as_data() for note in notes]} if notes else told
 
 
 def named_json(file: File) -> Json:
-    """Return what every file says of itself."""
+    """Return the fields that every file has."""
     return {
         "file_id": file.file_id,
         "name": file.name,
@@ -184,31 +183,29 @@ def named_json(file: File) -> Json:
 
 
 def time(moment: datetime) -> str:
-    """Return a time as UTC."""
+    """Return a time as ISO 8601 text, to the second."""
     return moment.isoformat(timespec="seconds")
 
 
-# Charts on their way out: the points, a drawing that stands by itself, and what can be trusted of them.
-#
-# The drawing holds its points, so that any client can show it as it is; `rows` are the same points for a model to read.
-# Where both are longer than an answer may be, rows go first, from the end; where the drawing alone is too long, it goes
-# instead, whole: a drawing of some of the points would be another chart.
+# Charts. `vega_lite` holds its own points, so any client can show it; `rows` holds the same points for a model. An
+# answer over its budget loses rows from the end. If that is not enough, it loses the whole drawing instead: a drawing
+# of some of the points would be another chart.
 
 
-MOST_PRINTED = 2000  # characters that an answer shows of what a script printed
+MOST_PRINTED = 2000  # characters of a script's output in an answer
 REST = "export_dataset with this data_ref gives every row; chart_spec with render: artifact gives the whole picture."
 
 
 @dataclass(frozen=True, slots=True)
 class PictureFile:
-    """A picture as a file, or the note that says why there is none, or neither where none was asked for."""
+    """A picture file, or a note that says why there is none; neither if the caller asked for none."""
 
     given: LinkedFile | None = None
     note: Note | None = None
 
 
 def spec_json(spec: ChartSpec) -> Mapping[str, Any]:
-    """Return what was asked of a spec, as JSON."""
+    """Return the fields of a spec that are set, as JSON."""
     asked = {part.name: getattr(spec, part.name) for part in fields(spec)}
     return {name: value for name, value in asked.items() if value not in (None, {}, ())}
 
@@ -216,7 +213,7 @@ def spec_json(spec: ChartSpec) -> Mapping[str, Any]:
 def charted(
     chart: Chart, transform: Transform, data_ref: DataRef, printed: str, picture: PictureFile, answer_tokens: int
 ) -> Answer:
-    """Return a chart as an answer within its budget."""
+    """Return a chart as an answer within its budget; raises BadArguments if no cut makes it fit."""
     whole = result_of(chart, transform, data_ref, printed, picture)
     if tokens(whole) <= answer_tokens:
         return Answer(whole)
@@ -258,7 +255,7 @@ def result_of(chart: Chart, transform: Transform, data_ref: DataRef, printed: st
 
 
 def cut(whole: Json, shown: int, *, draws: bool) -> Json:
-    """Return a result with so many rows, with or without its drawing; what is left out is counted and said."""
+    """Return a result with the first `shown` rows and perhaps its drawing; counts and a note say what is left out."""
     missing = len(whole["rows"]) - shown
     parts = [*([f"{missing} rows"] if missing else []), *([] if draws else ["vega_lite"])]
     note = Note.of("shortened", left_out=" and ".join(parts), rest=REST).as_data()

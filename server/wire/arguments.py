@@ -1,4 +1,4 @@
-"""Arguments: the schemas that tools advertise, and how what was sent becomes a request."""
+"""Arguments: the schemas that tools advertise, and the reading of arguments into requests."""
 
 import ast
 import inspect
@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails, to_json
 from engine.model.errors import BadArguments, closest, quoted
 from engine.model.requests import Request
 
-# The schemas of requests as tools advertise them, in the plainest form that clients read.
+# Schemas of requests, in the plainest form of JSON Schema, which every client reads.
 
 
 Json = dict[str, Any]
@@ -25,21 +25,21 @@ Asked = TypeVar("Asked", bound=Request)
 
 @dataclass(frozen=True, slots=True)
 class Shape(Generic[Asked]):
-    """One kind of request as JSON: what reads it and what describes it, made once for each tool."""
+    """The reader and the JSON Schema of one kind of request; made once for each tool."""
 
     reads: TypeAdapter[Asked]
     schema: Json
 
     @classmethod
     def of(cls, request: type[Asked]) -> "Shape[Asked]":
-        """Return the shape of a kind of request: references resolved, described from its fields."""
+        """Return the shape of a request type; its schema has no references and takes descriptions from the fields."""
         reads = TypeAdapter(request)
         schema = reads.json_schema()
         return cls(reads, inlined(schema, schema.get("$defs", {}), request))
 
 
 def inlined(part: Json, definitions: Json, request: type[Request] | None = None) -> Json:
-    """Return a schema in the plainest form: no references, titles, nulls or null defaults."""
+    """Return a schema without references, titles, nulls and null defaults."""
     if "$ref" in part:
         name = part["$ref"].rsplit("/", 1)[-1]
         named = {known.__name__: known for known in Request.__subclasses__()}
@@ -67,7 +67,7 @@ def inlined(part: Json, definitions: Json, request: type[Request] | None = None)
 
 
 def field_docs(request: type[Request]) -> dict[str, str]:
-    """Return the docstring under each field of a request, those it inherits included."""
+    """Return the docstring under each field of a request, inherited fields included."""
     docs: dict[str, str] = {}
     for kind in reversed(request.__mro__):
         if not issubclass(kind, Request):
@@ -81,10 +81,9 @@ def field_docs(request: type[Request]) -> dict[str, str]:
     return docs
 
 
-# Arguments on their way in.
-#
-# They are refused, never ignored or bent: an unknown one is named with the known ones, an ill-typed one with what its
-# field takes. A null leaves out what may be left out, and a whole number may be written 3.0, as JSON Schema has it.
+# Reading of arguments. A wrong argument is an error, never ignored or coerced. The error for an unknown argument lists
+# the known ones; the error for a wrong type says what the field takes. null means an optional argument is absent, and
+# 3.0 is a whole number, as in JSON Schema.
 
 
 TAKES = {
@@ -117,7 +116,7 @@ JSON_KINDS: list[tuple[type | tuple[type, ...], str]] = [
 
 
 def read_request(shape: Shape[Asked], arguments: Mapping[str, Any]) -> Asked:
-    """Return arguments as a request; BadArguments names the first that does not fit."""
+    """Return arguments as a request; raises BadArguments for the first that does not fit."""
     try:
         read: Asked = shape.reads.validate_json(to_json(meant(dict(arguments), shape.schema), inf_nan_mode="strings"))
     except ValidationError as misfit:
@@ -126,7 +125,7 @@ def read_request(shape: Shape[Asked], arguments: Mapping[str, Any]) -> Asked:
 
 
 def meant(sent: object, schema: Json) -> object:
-    """Return what was sent without the nulls of what may be left out, and with whole numbers as such."""
+    """Return arguments without nulls for optional fields, and with 3.0 as 3 where an integer is expected."""
     if isinstance(sent, dict) and "properties" in schema:
         known, required = schema["properties"], schema.get("required", ())
         optional = known.keys() - set(required)
@@ -143,7 +142,7 @@ def meant(sent: object, schema: Json) -> object:
 
 
 def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
-    """Return what to tell a caller about the first argument that does not fit."""
+    """Return the error for the first argument that does not fit."""
     first = path_of(errors[0])
     error = max((other for other in errors if path_of(other)[: len(first)] == first), key=lambda at: len(path_of(at)))
     path = path_of(error)
@@ -181,19 +180,19 @@ def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
 
 
 def path_of(error: ErrorDetails) -> list[Any]:
-    """Return the steps to an argument that does not fit, without those that name a type it could be of."""
+    """Return the path to a wrong argument, without the steps that name alternative types."""
     return [part for part in error["loc"] if part not in {"str", "tuple[str, ...]"}]
 
 
 def known_fields(schema: Json, path: Sequence[Any]) -> list[str]:
-    """Return the arguments there are where an unknown one stood."""
+    """Return the known arguments at the place of an unknown one."""
     for step in path[:-1]:
         schema = schema.get("items", schema) if isinstance(step, int) else schema.get("properties", {}).get(step, {})
     return list(schema.get("properties", {}))
 
 
 def choices_at(schema: Json, path: Sequence[Any]) -> list[str]:
-    """Return what an argument is chosen from."""
+    """Return the allowed values of an argument."""
     for step in path:
         inner = schema.get("items" if isinstance(step, int) else "additionalProperties", schema)
         schema = schema.get("properties", {}).get(step, inner)
@@ -201,5 +200,5 @@ def choices_at(schema: Json, path: Sequence[Any]) -> list[str]:
 
 
 def type_words(value: object) -> str:
-    """Return what kind of JSON value something is."""
+    """Return the kind of a JSON value in words."""
     return next((words for kind, words in JSON_KINDS if isinstance(value, kind)), "null")

@@ -1,4 +1,4 @@
-"""Feeds and loads on their way out; what is not known of one, or not shown, is left out."""
+"""Feeds and loads as JSON; fields that are unknown or hidden are absent."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,7 +11,7 @@ from server.wire.answers import Json, Left, split
 
 
 def load_json(attempt: LoadAttempt) -> Json:
-    """Return one attempt to load."""
+    """Return one load attempt."""
     seconds = (attempt.finished_at - attempt.started_at).total_seconds() if attempt.finished_at else None
     parts = {
         "load_id": attempt.load_id,
@@ -36,7 +36,7 @@ def load_json(attempt: LoadAttempt) -> Json:
 
 
 def binding_json(feed: Binding, last: LastLoads, now: datetime) -> Json:
-    """Return one feed: where from, where to, when it is due, and how it was loaded last."""
+    """Return one feed: its source, target, schedule and last loads."""
     parts = {
         "binding_id": feed.key,
         "source_id": feed.source.key,
@@ -52,26 +52,26 @@ def binding_json(feed: Binding, last: LastLoads, now: datetime) -> Json:
 
 
 def schedule_json(schedule: Schedule, now: datetime) -> Json:
-    """Return when a feed is loaded."""
+    """Return a feed's schedule and when it is next due."""
     due = next_slot(schedule, now)
     local = due and due.astimezone(ZoneInfo(schedule.timezone))
     return {"cron": schedule.cron, "timezone": schedule.timezone, **({"next_due": time(local)} if local else {})}
 
 
 def short_json(attempt: LoadAttempt | None, when: str) -> Json | None:
-    """Return which load it was, how it ended, and when it began or finished."""
+    """Return a load's id, status and one of its times."""
     if attempt is None:
         return None
     return {"load_id": attempt.load_id, "status": attempt.status.value, when: time(getattr(attempt, when))}
 
 
 def time(at: datetime | None) -> str | None:
-    """Return a time to the second."""
+    """Return a time as ISO 8601 text, to the second."""
     return None if at is None else at.isoformat(timespec="seconds")
 
 
 def configuration_axes(feed: Binding) -> dict[str, int]:
-    """Return how much of a feed's configuration could be left out, what goes first first."""
+    """Return the axes of a feed's configuration, in the order in which they are cut."""
     return {
         "mapped_values": sum(len(filling.values or {}) for filling in feed.fillings.values()),
         "mapping": len(feed.fillings),
@@ -81,7 +81,7 @@ def configuration_axes(feed: Binding) -> dict[str, int]:
 
 
 def configuration_json(feed: Binding, left: Left) -> Json:
-    """Return what a feed reads, and what becomes of it, so much of it left out."""
+    """Return a feed's configuration, less the parts that are left out."""
     folder = feed.source.kind is SourceKind.FOLDER
     parts: Json = {
         "source_kind": feed.source.kind.value,
@@ -103,12 +103,12 @@ def configuration_json(feed: Binding, left: Left) -> Json:
 
 
 def first(parts: Mapping[str, object], left: int) -> Json:
-    """Return all but the last so many of some parts."""
+    """Return all parts but the last `left`."""
     return dict(list(parts.items())[: len(parts) - left])
 
 
 def mapping_json(fillings: Mapping[str, ColumnMapping], left: int) -> Json:
-    """Return what fills each column, the meanings of so many values left out."""
+    """Return what fills each column, less the last `left` mapped values."""
     shares = split(left, [len(filling.values or {}) for filling in fillings.values()])
     return {
         column: filling_json(filling, fewer) for (column, filling), fewer in zip(fillings.items(), shares, strict=True)
@@ -116,7 +116,7 @@ def mapping_json(fillings: Mapping[str, ColumnMapping], left: int) -> Json:
 
 
 def filling_json(filling: ColumnMapping, left: int) -> Json | str:
-    """Return what fills one column: the name of a column of the extract, or more than that."""
+    """Return what fills one column: the name of an extract column if that says it all, else an object."""
     values = first(filling.values or {}, left)
     parts = {"column": filling.column, "constant": filling.constant, "format": filling.format, "values": values}
     said = {name: part for name, part in parts.items() if part}

@@ -1,7 +1,6 @@
-"""Messages on their way in: one JSON object each, read so that no two readers could take it for two things.
+"""Incoming messages: one JSON object each, read so strictly that no two parsers can disagree about it.
 
-A call whose arguments cannot be read that way is still known as a call, so that whoever made it is told what to mend
-and not merely that the body was bad.
+A call with unreadable arguments is still recognised as a call, so that its caller gets an error that says what to fix.
 """
 
 import json
@@ -14,12 +13,12 @@ from engine.model.errors import BadArguments, Refusal, quoted
 from server.wire.arguments import Json
 
 DEEPEST = 32  # levels of arguments
-OF_THE_ENVELOPE = 2  # levels of a message around them: its own, and its params
+OF_THE_ENVELOPE = 2  # levels around the arguments: the message and its params
 MOST_VALUES, LONGEST_TEXT, LONGEST_NAME, MOST_DIGITS = 25_000, 256 * 1024, 256, 400
-MARKS, MOST_MARKS = ",[{", 2 * MOST_VALUES  # beyond it a body would take too long to read; nobody means so many
-LAST_ID = 2**53  # beyond it, numbers are not the same to every reader
+MARKS, MOST_MARKS = ",[{", 2 * MOST_VALUES  # a longer body takes too long to read
+LAST_ID = 2**53  # parsers disagree about larger numbers
 CALL = "tools/call"
-STRINGS = re.compile(r'"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z)', re.DOTALL)  # even one without an end
+STRINGS = re.compile(r'"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z)', re.DOTALL)  # unterminated strings too
 BRACKETS = re.compile(r"[\[\]{}]")
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600  # of JSON-RPC
 NO_OBJECT = "The body is no JSON object. Send one JSON-RPC message as UTF-8."
@@ -35,7 +34,7 @@ HALVES = "A text holds half a character (an unpaired surrogate). Send whole Unic
 
 
 class UnreadableMessage(Exception):
-    """A message that nobody can be answered by; `code` is that of JSON-RPC."""
+    """A message that cannot be answered; `code` is the JSON-RPC error code."""
 
     def __init__(self, words: str, code: int = INVALID_REQUEST) -> None:
         super().__init__(words)
@@ -44,7 +43,7 @@ class UnreadableMessage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message as it goes on, and what is wrong with the arguments that stood in it."""
+    """A message to pass on, and the error in its arguments, which are then removed."""
 
     body: bytes
     fault: Refusal | None = None
@@ -52,12 +51,12 @@ class Message:
 
 @dataclass(slots=True)
 class MessageFault:
-    """What is wrong with a text, found while it is read: the first thing."""
+    """Parses JSON and records the first fault in it."""
 
     fault: str | None = None
 
     def message(self, text: str) -> Json:
-        """Return what a text stands for; Unreadable where it is no message, RecursionError where it is too deep."""
+        """Parse a message; raises UnreadableMessage if it is none, RecursionError if it is too deep."""
         try:
             tree = json.loads(
                 text,
@@ -74,7 +73,7 @@ class MessageFault:
         return tree
 
     def members(self, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        """Return the members of an object; a name that stands twice is a fault."""
+        """Return the members of an object; a duplicate name is a fault."""
         found = dict(pairs)
         if len(found) < len(pairs):
             seen: set[str] = set()
@@ -83,26 +82,26 @@ class MessageFault:
         return found
 
     def whole(self, digits: str) -> int:
-        """Return a whole number; one that is too long is a fault."""
+        """Return a whole number; too many digits are a fault."""
         return int(digits) if self.fits(digits) else LAST_ID
 
     def fraction(self, digits: str) -> float:
-        """Return a number with a fraction; one that is too long is a fault."""
+        """Return a number with a fraction; too many digits are a fault."""
         return float(digits) if self.fits(digits) else 0.0
 
     def fits(self, digits: str) -> bool:
-        """Tell whether a number has no more digits than are read."""
+        """Tell whether a number is within the limit on digits."""
         if len(digits) > MOST_DIGITS:
             self.note(f"A number has more than {MOST_DIGITS} digits. Give it with fewer.")
         return len(digits) <= MOST_DIGITS
 
     def note(self, words: str) -> None:
-        """Take note of a fault."""
+        """Record a fault, if it is the first."""
         self.fault = self.fault or words
 
 
 def read_message(body: bytes) -> Message:
-    """Return a message; Unreadable where it is none, or nobody could be told what is wrong with it."""
+    """Read a message; raises UnreadableMessage if it is none, or is wrong and cannot be answered as a call."""
     reading = MessageFault()
     try:
         text = body.decode("utf-8")
@@ -119,7 +118,7 @@ def read_message(body: bytes) -> Message:
 
 
 def refused(tree: Json, wrong: str) -> Message:
-    """Return a call without its arguments and with what is wrong with them; Unreadable for other messages."""
+    """Return a call with its arguments replaced by an error; raises UnreadableMessage for other messages."""
     asked = tree.get("params")
     if tree.get("method") != CALL or "id" not in tree or not isinstance(asked, dict) or not is_name(asked.get("name")):
         raise UnreadableMessage(wrong)
@@ -132,24 +131,24 @@ def refused(tree: Json, wrong: str) -> Message:
 
 
 def is_id(request: object) -> bool:
-    """Tell whether something is what an answer can name its request by."""
+    """Tell whether a value is valid as the id of a request."""
     return is_name(request) or (isinstance(request, int) and not isinstance(request, bool) and abs(request) < LAST_ID)
 
 
 def is_name(name: object) -> bool:
-    """Tell whether something is a name of a length that we repeat."""
+    """Tell whether a value is text short enough to repeat in an answer."""
     return isinstance(name, str) and 0 < len(name) <= LONGEST_NAME
 
 
 def misplaced(tree: Json) -> str | None:
-    """Return what stands where the arguments of a call should, None where they do."""
+    """Return the fault of a call whose arguments are no object, None if they are one or absent."""
     asked = tree.get("params")
     given = asked.get("arguments") if tree.get("method") == CALL and isinstance(asked, dict) else None
     return None if given is None or isinstance(given, dict) else NO_ARGUMENTS
 
 
 def measured(tree: Json) -> str | None:
-    """Return in what way a message is too large, None where it is not."""
+    """Return which limit on size a message exceeds, None if it exceeds none."""
     level: Sequence[Json | list[object]] = [tree]
     values = 0
     for _ in range(OF_THE_ENVELOPE + DEEPEST):
@@ -168,7 +167,7 @@ def measured(tree: Json) -> str | None:
 
 
 def has_halves(tree: Json, text: str) -> bool:
-    """Tell whether a text of a message holds half a character."""
+    """Tell whether any text of a message holds an unpaired surrogate."""
     if "\\ud" not in text and "\\uD" not in text:
         return False
     try:
@@ -179,7 +178,7 @@ def has_halves(tree: Json, text: str) -> bool:
 
 
 def cut_at_depth(text: str) -> str:
-    """Return a text of JSON with null in the place of whatever lies too deep."""
+    """Return JSON text with null in place of every value that is nested too deep."""
     bare = STRINGS.sub(lambda string: "_" * len(string[0]), text)
     kept, depth, taken = [], 0, 0
     for bracket in BRACKETS.finditer(bare):
