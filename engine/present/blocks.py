@@ -1,4 +1,4 @@
-"""Render blocks: a report as the table and inspected rows as the grid that widgets draw."""
+"""Render blocks: a report as the table, and inspected rows as the grid, that widgets draw."""
 
 from typing import Any
 
@@ -12,19 +12,19 @@ from engine.report.inspection import Inspection, RowColumn, RowValue
 from engine.report.layout import ZERO, TableCell, display, grouped, layout
 from engine.report.report import caption, headings
 
-# Tables: a report as a widget renders it, its answer uncut with every figure as formatted text beside its raw value.
+# Tables: a report's uncut answer, with each figure as formatted text beside its value.
 #
-# The text is rounded and signed for people; the value is the figure of the answer. Whether a variance is good comes
-# from the line, never from its sign alone. Of a report of very many cells, members from the end and then the last
-# lines are left out and counted; totals stay.
+# The text is rounded and signed; the value is the figure of the answer. The line, not the sign, decides whether a
+# variance is favourable. A very large report loses members from the end, then its last lines; the block counts them.
+# Totals stay.
 
 
 MOST_CELLS = 10_000
-UNAVAILABLE = "n/a"  # what can not be computed, where what is missing is blank
+UNAVAILABLE = "n/a"  # text of an unavailable figure; a missing figure is blank
 
 
 def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
-    """Return the render block: headings, and for each row its cells as [text, value, good (1), bad (-1) or 0]."""
+    """Return the render block: headings, and rows of cells [text, value, 1 favourable, -1 adverse or 0]."""
     sheet = layout(report)
     most_places = MOST_CELLS // max(1, len(report.lines) * len(report.columns))
     fits = len(report.places) <= most_places
@@ -57,7 +57,7 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
 
 
 def table_cell_json(report: ReportData, cell: TableCell) -> list[Any]:
-    """Return one cell: text, value, and whether a variance is good."""
+    """Return one cell: text, value, and whether a variance is favourable."""
     if cell.is_unavailable:
         return [UNAVAILABLE, None, 0]
     text = display(report, cell.line, cell.column.comparison, cell.figure)
@@ -73,18 +73,15 @@ def goodness(cell: TableCell) -> int:
     return 1 if rose is (cell.line.favourable is Favourable.UP) else -1
 
 
-# Grids: inspected rows as a widget renders them, the first of the answer's with every amount as text beside its
-# value.
-#
-# All that the answer says of the rows stands here too, so that a widget needs nothing else. The text is rounded for
-# people; the value is that of the answer.
+# Grids: the first inspected rows of the answer, with each amount as rounded text beside its value. The block repeats
+# what the answer says of the rows, so a widget needs nothing else.
 
 
 MOST_ROWS = 50
 
 
 def grid(inspection: Inspection, answered: Json) -> dict[str, Any]:
-    """Return the render block of rows that were answered; an amount is [text, value]."""
+    """Return the render block of an answered inspection; an amount is [text, value]."""
     rows = inspection.rows[:MOST_ROWS]
     cells = [[grid_cell_json(*cell) for cell in zip(inspection.columns, row, strict=True)] for row in rows]
     return {
@@ -98,12 +95,12 @@ def grid(inspection: Inspection, answered: Json) -> dict[str, Any]:
 
 
 def grid_cell_json(column: RowColumn, value: RowValue) -> list[Any] | str | None:
-    """Return one value, an amount with its text."""
+    """Return one value; an amount has its text."""
     return [amount_text(value, column.places or 0), value.as_json()] if isinstance(value, Exact) else value
 
 
 def contributed_cells(inspection: Inspection, answered: Json) -> Json:
-    """Return what all rows contribute together and the figure that makes, each as [text, value]."""
+    """Return the total contribution of all rows and the resulting figure, each as [text, value]."""
     total = inspection.contribution_total
     if not isinstance(total, Exact):
         return {}
@@ -113,7 +110,7 @@ def contributed_cells(inspection: Inspection, answered: Json) -> Json:
 
 
 def amount_text(amount: Exact, places: int) -> str:
-    """Return an amount as text: an en dash for zero, parentheses around negative ones."""
+    """Return an amount as text: an en dash for zero, parentheses for a negative amount."""
     rounded = amount.rounded(places)
     if not rounded:
         return ZERO

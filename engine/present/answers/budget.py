@@ -1,4 +1,4 @@
-"""The token budget of an answer, and the parts that answers have in common."""
+"""The token budget of an answer, and the parts that answers share."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,8 @@ from pydantic_core import to_json
 from engine.model.calendar.periods import PeriodRange
 from engine.model.notes import Note
 
-# How long a result is, as a model counts it.
-#
-# Tokenizers take JSON at very different rates: words at four characters a token, rows of short numbers at two. Digits
-# cost them more than anything else, and most of what is left is keys and punctuation that come again and again.
+# Token estimates. Tokenizers spend about one token on four characters of words, but on two characters of short numbers.
+# Digits cost most. The rest is mostly repeated keys and punctuation.
 
 
 Json = dict[str, Any]
@@ -22,33 +20,33 @@ TOKENS_PER_BYTE = 0.3  # of anything else; together 2 to 26 % above what tokeniz
 
 
 def tokens(result: Json) -> int:
-    """Return about how many tokens a result has as JSON text."""
+    """Return the estimated number of tokens of a result as JSON text."""
     return tokens_of(to_json(result))
 
 
 def tokens_of(text: bytes) -> int:
-    """Return about how many tokens a text has, high rather than low."""
+    """Return the estimated number of tokens of a text, rounded high."""
     rest = len(text.translate(None, DIGITS))
     return int((len(text) - rest) * TOKENS_PER_DIGIT + rest * TOKENS_PER_BYTE)
 
 
-# Parts that results have in common.
+# Parts that answers share.
 
 
 @dataclass(frozen=True, slots=True)
 class DataRef:
-    """The reference under which a whole result is kept, or the note that says why it has none."""
+    """The reference to a stored result, or a note on why it is not stored."""
 
     reference: str | None = None
     note: Note | None = None
 
     def as_data(self) -> Json:
-        """Return what a result says of it."""
+        """Return the reference as fields of an answer."""
         known = {} if self.reference is None else {"data_ref": self.reference}
         return {**known, "dataset_available": self.reference is not None}
 
     def notes(self, notes: Sequence[Note]) -> list[Json]:
-        """Return the notes of a result as JSON, with its own."""
+        """Return the notes of an answer as JSON, with the reference's own note."""
         return [note.as_data() for note in (*notes, *([self.note] if self.note else ()))]
 
 
@@ -57,14 +55,14 @@ NOT_KEPT = DataRef()
 
 @dataclass(frozen=True, slots=True)
 class UncutAnswer:
-    """A result of any length: the result object without its rows, and these one by one."""
+    """An answer of any length: the result object without its rows, and the rows as an iterator."""
 
     result: Json
     rows: Iterator[Json | list[Any]]
 
 
 def period_json(period: PeriodRange) -> Json:
-    """Return a range: its codes, its days and its name."""
+    """Return a period range: its codes, dates and label."""
     return {
         "start": period.start.code,
         "end": period.end.code,

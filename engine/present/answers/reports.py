@@ -1,9 +1,8 @@
-"""Answers: a report as the result object that a model reads, within its token budget.
+"""Answers: a report as a result object within a token budget.
 
-Rows are arrays aligned with the columns. A figure is a JSON number where its double's shortest text is exactly the
-figure, else its digits as text, and its column says so. Where the object would be longer than the budget, the deepest
-lines go first, then breakdown members from the end (never totals), then rows of metrics from the end; what was left
-out is counted.
+Rows are arrays aligned with the columns. A figure is a JSON number if the shortest text of its double is exact.
+Otherwise it is digits as text, and its column says so. A long answer drops the deepest lines first, then breakdown
+members from the end (never totals), then rows of metrics from the end. The answer counts what it drops.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,9 +23,9 @@ from engine.report.layout import Layout, LayoutColumn, LayoutRow, TableCell, lay
 from engine.report.report import height_of, schema_of
 
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
-SAID_WHERE_THERE = ("undated", "earliest_loaded_at")  # of a freshness; the rest is always said
+SAID_WHERE_THERE = ("undated", "earliest_loaded_at")  # optional fields of a freshness
 OF_ACTUALS = (ScenarioStyle.ACTUAL, ScenarioStyle.PRIOR_YEAR)  # the scenario's shifts tell them apart
-TOKENS_PER_PLACE = 8  # a column or row of a member has at least so many
+TOKENS_PER_PLACE = 8  # least tokens of a member's column or row
 
 
 def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT) -> Json:
@@ -51,7 +50,7 @@ def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT) -> Jso
 
 
 def whole_report(report: ReportData, stop: Stop) -> UncutAnswer:
-    """Return the result object with all rows, looking at `stop` while they are gone through."""
+    """Return the result object with all rows; calls `stop` between rows."""
     kept = VisiblePart(report, layout(report), NOT_KEPT)
     strings: set[int] = set()
     for row in kept.rows():
@@ -61,13 +60,13 @@ def whole_report(report: ReportData, stop: Stop) -> UncutAnswer:
 
 
 def strings_in(row: Json) -> Iterator[int]:
-    """Yield where the values of a row are digits as text."""
+    """Yield the positions of values in a row that are digits as text."""
     return (at for at, value in enumerate(row["values"]) if isinstance(value, str))
 
 
 @dataclass(frozen=True, slots=True)
 class VisiblePart:
-    """What of a report is shown: lines down to a level, and so many places besides the total."""
+    """The part of a report that an answer shows: lines down to a level, and a number of places besides the total."""
 
     report: ReportData
     sheet: Layout
@@ -76,7 +75,7 @@ class VisiblePart:
     places: int | None = None
 
     def shorter(self, excess: float) -> "VisiblePart | None":
-        """Return what is shown next when this is `excess` times too long; None when only totals are left."""
+        """Return a smaller part after one `excess` times too long; None if only totals are left."""
         level = max((line.level for line in self.report.lines), default=0) if self.deepest is None else self.deepest
         if self.report.statement is not None and level > 0:
             return replace(self, deepest=level - 1)
@@ -86,11 +85,11 @@ class VisiblePart:
         return None
 
     def shows_line(self, line: ReportLine) -> bool:
-        """Tell whether a line is shown."""
+        """Tell whether the part shows a line."""
         return self.deepest is None or line.level <= self.deepest
 
     def shows_place(self, at: int) -> bool:
-        """Tell whether a place is shown; the total always is."""
+        """Tell whether the part shows a place; it always shows the total."""
         return self.places is None or at < self.places or self.report.places[at].is_total
 
     @property
@@ -110,7 +109,7 @@ class VisiblePart:
 
     @property
     def left_out(self) -> Json:
-        """How much of each axis is not shown."""
+        """How much of each axis the part leaves out."""
         lines = sum(not self.shows_line(line) for line in self.report.lines)
         members = sum(not self.shows_place(at) for at in range(len(self.report.places)))
         return {axis: count for axis, count in (("lines", lines), ("members", members)) if count}
@@ -128,7 +127,7 @@ class VisiblePart:
             yield {**row_json(self.report, down), "values": values}
 
     def described(self, rows: Sequence[Json], strings: Collection[int]) -> Json:
-        """Return the result object around rows; the values of the columns at `strings` are not all numbers."""
+        """Return the result object around rows. The columns at `strings` hold digits as text."""
         report, across = self.report, self.across
         head = {"statement": report.statement} if report.statement else {"metrics": [line.key for line in report.lines]}
         return {
@@ -163,7 +162,7 @@ def figure_json(report: ReportData, cell: TableCell) -> int | float | str | None
 
 
 def row_json(report: ReportData, down: LayoutRow) -> Json:
-    """Return what a row is, without its values."""
+    """Return the description of a row, without its values."""
     if down.line is None:
         place = report.places[down.place or 0]
         return {
@@ -176,7 +175,7 @@ def row_json(report: ReportData, down: LayoutRow) -> Json:
             "unit": None,
             "format": None,
             **members_json(place),
-            **(labels_json(place) if len(place.members) > 1 else {}),  # the label of one is the row's
+            **(labels_json(place) if len(place.members) > 1 else {}),  # a single member's label is the row's label
             **drill_json(place.drill),
         }
     line = report.lines[down.line]
@@ -199,7 +198,7 @@ def row_json(report: ReportData, down: LayoutRow) -> Json:
 
 
 def place_key(place: MemberTuple) -> str:
-    """Return the key of a place: the ids of its members."""
+    """Return the key of a place: its member ids."""
     return "total" if place.is_total else "/".join(member.id for member in place.members)
 
 
@@ -209,13 +208,13 @@ def members_json(place: MemberTuple) -> Json:
 
 
 def labels_json(place: MemberTuple) -> Json:
-    """Return the labels that say more than the ids of a place's members."""
+    """Return the labels of a place's members that differ from their ids."""
     labels = {member.dimension: member.label for member in place.members if member.label != member.id}
     return {"labels": labels} if labels else {}
 
 
 def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
-    """Return what a column is: its scenario, and a place of a statement or a metric."""
+    """Return the description of a column: its scenario, and a place of a statement or a metric."""
     column = report.columns[across.column]
     window = column.window
     shown: Json = {"key": f"c{at + 1}", "alias": column.heading, "scenario": column.scenario}
@@ -248,12 +247,12 @@ def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
 
 
 def drill_json(drill: Drill | None) -> Json:
-    """Return a part of the inspect_rows calls behind figures, where there is one."""
+    """Return a drill part as JSON; empty if there is none."""
     return {"drill": drill} if drill else {}
 
 
 def freshness_json(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
-    """Return how fresh every scenario of every domain is."""
+    """Return the freshness of every scenario by domain."""
     return {
         domain: {scenario: known_json(known) for scenario, known in scenarios.items()}
         for domain, scenarios in freshness.items()
@@ -261,7 +260,7 @@ def freshness_json(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
 
 
 def known_json(known: Freshness) -> Json:
-    """Return a freshness; what not every one has is left out."""
+    """Return a freshness, without its empty optional fields."""
     parts = {name: getattr(known, name) for name in (part.name for part in fields(known))}
     return {name: part for name, part in parts.items() if name not in SAID_WHERE_THERE or part is not None}
 

@@ -1,4 +1,4 @@
-"""Inspected rows and transforms as result objects: a preview within the token budget, and what all rows contribute."""
+"""Answers: inspected rows and transforms as result objects within the token budget."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -12,15 +12,15 @@ from engine.present.answers.reports import freshness_json
 from engine.report.inspection import Inspection, RowColumn, RowValue
 from engine.report.transform import Transform
 
-# Rows as a result: a preview within the token budget, and what all of them contribute.
+# Inspections: a preview of the rows, and the total contribution of all of them.
 #
-# Rows are arrays aligned with the columns. Where not all of them fit, those from the end are left out of the preview
-# and `agent_truncated` is true; `truncated` tells whether there were more than the limit. Of many separate runs of
-# days the first are said, and how many more there are.
+# Rows are arrays aligned with the columns. If they do not all fit, the preview drops rows from the end and
+# `agent_truncated` is true. `truncated` is true if the source has more rows than the limit. An answer names the first
+# date spans and counts the others.
 
 
 RowJson = list[int | float | str | None]
-MOST_SPANS = 50  # runs of days that an answer names
+MOST_SPANS = 50  # date spans that an answer names
 
 
 def rows_answer(inspection: Inspection, budget: int, data_ref: DataRef = NOT_KEPT) -> Json:
@@ -40,7 +40,7 @@ def rows_answer(inspection: Inspection, budget: int, data_ref: DataRef = NOT_KEP
 
 
 def whole_rows(inspection: Inspection, stop: Stop) -> UncutAnswer:
-    """Return the result object with all rows, looking at `stop` while they are gone through."""
+    """Return the result object with all rows; calls `stop` between rows."""
     amounts = [at for at, column in enumerate(inspection.columns) if column.kind == "amount"]
     strings: set[int] = set()
     for row in inspection.rows:
@@ -51,7 +51,7 @@ def whole_rows(inspection: Inspection, stop: Stop) -> UncutAnswer:
 
 
 def rows_result(inspection: Inspection, shown: int, data_ref: DataRef) -> Json:
-    """Return the result object with so many rows."""
+    """Return the result object with the first `shown` rows."""
     rows = [row_json(row) for row in inspection.rows[:shown]]
     strings = {at for row in rows for at, value in enumerate(row) if isinstance(value, str)}
     return described(inspection, rows, strings, labels_shown(inspection, rows), shown, data_ref)
@@ -70,7 +70,7 @@ def described(
     shown: int,
     data_ref: DataRef,
 ) -> Json:
-    """Return the result object around rows; the values of the columns at `strings` are not all numbers."""
+    """Return the result object around rows. The columns at `strings` hold digits as text."""
     period = {} if inspection.period is None else {"period": period_json(inspection.period)}
     days = [[span.first.isoformat(), span.last.isoformat()] for span in inspection.read if inspection.period]
     return {
@@ -95,7 +95,7 @@ def described(
 
 
 def contributed_json(inspection: Inspection) -> Json:
-    """Return what all rows contribute together, and the figure that makes."""
+    """Return the total contribution of all rows, and the resulting figure."""
     if inspection.figure is None:
         return {}
     total, divisor = inspection.contribution_total, inspection.divisor
@@ -115,7 +115,7 @@ def value_json(value: RowValue) -> int | float | str | None:
 
 
 def column_json(column: RowColumn, *, is_text: bool) -> Json:
-    """Return what a column is; where it is text, amounts of it are digits."""
+    """Return the description of a column. If `is_text`, its amounts are digits as text."""
     return {
         "name": column.name,
         "label": column.label,
@@ -126,7 +126,7 @@ def column_json(column: RowColumn, *, is_text: bool) -> Json:
 
 
 def labels_shown(inspection: Inspection, rows: Sequence[Sequence[object]]) -> Json:
-    """Return the labels of the members that stand in some rows."""
+    """Return the labels of the members in some rows."""
     labels: Json = {}
     for at, column in enumerate(inspection.columns):
         known = inspection.labels.get(column.name, {})
@@ -137,7 +137,7 @@ def labels_shown(inspection: Inspection, rows: Sequence[Sequence[object]]) -> Js
     return labels
 
 
-# Transforms as a result object: what a script made, from what, and how far that can be trusted.
+# Transforms: a script's table, its inputs, and how far its figures can be trusted.
 
 
 TYPES: dict[type[pl.DataType], str] = {
@@ -153,7 +153,7 @@ TYPES: dict[type[pl.DataType], str] = {
 
 
 def whole_transform(transform: Transform, _: Stop) -> UncutAnswer:
-    """Return the result object of a transform with all rows, which are arrays aligned with the columns."""
+    """Return the result object of a transform with all rows, as arrays aligned with the columns."""
     result = {
         "title": transform.label,
         "columns": columns_json(transform),
@@ -169,7 +169,7 @@ def whole_transform(transform: Transform, _: Stop) -> UncutAnswer:
 
 
 def columns_json(transform: Transform) -> list[Json]:
-    """Return the columns that a script left: name, type and, where it is known, unit."""
+    """Return the columns of a transform: name, type and known unit."""
     return [
         {
             "name": name,

@@ -1,4 +1,4 @@
-"""Areas over time: parts on top of each other, each named where it ends."""
+"""Area charts: stacked series over time, each labelled at its end."""
 
 from engine.present.charts.axes import again, apart, figure_axis, name_axis, point_tooltip, ticks_of
 from engine.present.charts.grid import colours_of, course, grid_for, named, stacked

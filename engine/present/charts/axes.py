@@ -14,7 +14,7 @@ from engine.present.charts.picture import HUNDREDFOLD, ChartInput, Theme, Unit, 
 WIDE = "mwMW@%—ABCDEFGHKNOPQRSUVXYZ&"
 NARROW = "iljtfrI.,:;|!()[]' "
 GAP = 14  # pixels between the lines of labels
-NARROW_STEP = 18  # pixels between labels that are no longer slanted, but upright
+NARROW_STEP = 18  # pixels between labels; closer labels are vertical instead of slanted
 LEVEL = {"labelAngle": 0, "labelAlign": "center", "labelBaseline": "top"}
 UPRIGHT = {
     "labelAngle": -90,
@@ -25,7 +25,7 @@ UPRIGHT = {
 }
 SLANTED = {**UPRIGHT, "labelAngle": -40}
 MOST_TICKS = 6
-SAME = 1e-9  # of a figure: less is no difference on an axis
+SAME = 1e-9  # relative difference below which figures are equal on an axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,18 @@ class Ticks:
         return [clean(at * self.step) for at in range(start, floor(self.last / self.step + 1e-9) + 1)]
 
     def pixel(self, value: float, height: float) -> float:
-        """Return how far below the top a value lies."""
+        """Return the distance of a value from the top, in pixels."""
         return (self.last - value) / (self.last - self.first) * height
 
     def value(self, pixel: float, height: float) -> float:
-        """Return what value lies so far below the top."""
+        """Return the value at a distance from the top."""
         return self.last - pixel / height * (self.last - self.first)
 
 
 def ticks_of(values: Iterable[float], *, zero: bool, room: float = 0.0) -> Ticks:
-    """Return a domain that holds all values; from zero, or where that would flatten them, from a round figure.
+    """Return an axis domain for all values. It starts at zero, or at a round figure if zero flattens the values.
 
-    `room` is a share left free beyond the largest and a negative smallest, for labels.
+    `room` is the share left free beyond the largest value and a negative smallest one, for labels.
     """
     figures = list(values)
     low, high = min(figures, default=0.0), max(figures, default=0.0)
@@ -70,23 +70,23 @@ def ticks_of(values: Iterable[float], *, zero: bool, room: float = 0.0) -> Ticks
 
 
 def round_step(least: float) -> float:
-    """Return the smallest of 1, 2, 2.5, 5 times a power of ten that is no smaller."""
+    """Return the smallest round step that is at least `least`: 1, 2, 2.5 or 5 times a power of ten."""
     power = 10.0 ** floor(log10(least))
     return next(clean(factor * power) for factor in (1, 2, 2.5, 5, 10) if factor * power >= least * (1 - 1e-9))
 
 
 def clean(value: float) -> float:
-    """Return a value without the noise of its arithmetic."""
+    """Return a value without floating-point noise."""
     return float(f"{value:.12g}")
 
 
 def text_width(text: str, size: float = 11) -> float:
-    """Return about how wide a text is drawn."""
+    """Return the approximate width of a text, in pixels."""
     return size * sum(0.78 if sign in WIDE else 0.31 if sign in NARROW else 0.56 for sign in text)
 
 
 def figure_axis(ticks: Ticks, unit: Unit, *, shown: bool = True, field: str = "y") -> Vega:
-    """Return the encoding of figures: few quiet lines, the zero of a chart that has one drawn stronger."""
+    """Return the encoding of figures: few thin grid lines, and a stronger zero line."""
     axis: Vega | None = {
         "title": None,
         "values": ticks.values,
@@ -103,7 +103,7 @@ def figure_axis(ticks: Ticks, unit: Unit, *, shown: bool = True, field: str = "y
 
 
 def name_axis(grid: Grid, width: float, scale: Vega) -> Vega:
-    """Return the encoding of periods or names across, with labels that fit."""
+    """Return the encoding of periods or names along x, with labels that fit."""
     return {
         "field": "x",
         "type": "ordinal",
@@ -113,12 +113,12 @@ def name_axis(grid: Grid, width: float, scale: Vega) -> Vega:
 
 
 def again(channel: Vega, field: str | None = None) -> Vega:
-    """Return an encoding for a further layer, which takes scale and axis from the first."""
+    """Return an encoding for a further layer, which shares scale and axis with the first."""
     return {"field": field or channel["field"], "type": channel["type"]}
 
 
 def across(grid: Grid, width: float) -> Vega:
-    """Return the axis of periods or names: fewer labels of periods; names in lines, else slanted."""
+    """Return the axis of periods or names. Periods get fewer labels; names are wrapped, else slanted."""
     axis: Vega = {"title": None, "ticks": False, "grid": False, **LEVEL}
     if grid.grain is not None:
         labels = labels_of(grid.xs, grid.grain, max(2, int(width // 44)))
@@ -131,7 +131,7 @@ def across(grid: Grid, width: float) -> Vega:
 
 
 def broken(text: str, size: float, width: float) -> list[str]:
-    """Return a text as lines that are no wider than `width` pixels, if no word is."""
+    """Return a text wrapped to `width` pixels; a longer word keeps its line."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
@@ -143,7 +143,7 @@ def broken(text: str, size: float, width: float) -> list[str]:
 
 
 def lines_of(text: str, most: int) -> int:
-    """Return in how many lines of so many characters a text is broken."""
+    """Return the number of lines of a text wrapped at `most` characters."""
     lines, left = 1, most
     for word in text.split():
         if len(word) > left and left < most:
@@ -153,13 +153,13 @@ def lines_of(text: str, most: int) -> int:
 
 
 def wrapped(most: int) -> str:
-    """Return the expression that breaks a label into lines of so many characters; no text of anybody stands in it."""
+    """Return the Vega expression that wraps a label at `most` characters; it contains no user text."""
     broken = f"replace(datum.label, regexp('(.{{1,{most}}})( +|$)', 'g'), '$1\\n')"
     return f"split(replace({broken}, regexp('\\\\n$'), ''), '\\n')"
 
 
 def apart(pixels: Sequence[float], height: float, gap: float = GAP) -> list[float]:
-    """Return heights of labels that keep a distance, in their order, as near to where they belong as that lets them."""
+    """Return label positions at least `gap` apart, in order and as near as possible to the originals."""
     order = sorted(range(len(pixels)), key=lambda at: pixels[at])
     placed = list(pixels)
     for before, at in pairwise(order):
@@ -172,7 +172,7 @@ def apart(pixels: Sequence[float], height: float, gap: float = GAP) -> list[floa
 
 
 def tooltip(**titles: tuple[str, str | None]) -> list[Vega]:
-    """Return what a pointer is told: by field of the points, a title and the format of figures."""
+    """Return the tooltip encoding: a title and a number format by field."""
     return [
         {"field": name, "type": "nominal", "title": title}
         if shape is None
@@ -182,14 +182,14 @@ def tooltip(**titles: tuple[str, str | None]) -> list[Vega]:
 
 
 def point_tooltip(sheet: ChartInput, unit: Unit) -> list[Vega]:
-    """Return what a pointer is told of a point of a grid: x, series and figure."""
+    """Return the tooltip of a grid point: x, series and figure."""
     return tooltip(
         x=(title_words(sheet.columns.x), None), s=("Series", None), y=(unit.name or "Value", exact_format(unit))
     )
 
 
 def zero_line(channel: Literal["x", "y"], figures: Vega, theme: Theme) -> Vega:
-    """Return the line that all bars stand on."""
+    """Return the zero line of bars."""
     return {
         "data": {"values": [{"z": 0}]},
         "mark": {"type": "rule", "color": theme.line},
@@ -198,5 +198,5 @@ def zero_line(channel: Literal["x", "y"], figures: Vega, theme: Theme) -> Vega:
 
 
 def exact_format(unit: Unit) -> str:
-    """Return the format of a figure that a pointer is told: all of it, in the unit of the rows."""
+    """Return the tooltip format of a figure: all digits, in the unit of the rows."""
     return ",.2~%" if unit.name in HUNDREDFOLD else ",.4~f"

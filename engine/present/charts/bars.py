@@ -1,4 +1,4 @@
-"""Bars, upright over time or categories and lying for rankings: beside each other, or stacked."""
+"""Bar charts: vertical or horizontal, grouped or stacked."""
 
 from dataclasses import replace
 from typing import Literal
@@ -8,16 +8,16 @@ from engine.present.charts.grid import Grid, colours_of, course, grid_for, ranki
 from engine.present.charts.picture import ChartInput, Picture, Unit, Vega
 from engine.present.charts.refusals import bad_spec
 
-FILLED = 0.72  # share of a step that its bars take
+FILLED = 0.72  # share of a step that bars fill
 BAND = {"type": "band", "paddingInner": 1 - FILLED, "paddingOuter": (1 - FILLED) / 2}
-BETWEEN = 0.08  # share of a bar that is free beside the next
+BETWEEN = 0.08  # free share between grouped bars
 LEAST_STEP, WIDEST_STEP, NARROWEST = 12, 110, 260
-STEP, BESIDE = 26, 16  # pixels of a lying bar, and of each more beside it
+STEP, BESIDE = 26, 16  # pixels of a horizontal bar, and of each further bar of its group
 MOST_LABELS = 48
 
 
 def bar(sheet: ChartInput) -> Picture:
-    """Draw upright bars."""
+    """Draw vertical bars."""
     grid, unit = grid_for(sheet)
     grid = ordered(sheet, grid)
     width, height = sheet.size
@@ -28,7 +28,7 @@ def bar(sheet: ChartInput) -> Picture:
 
 
 def horizontal_bar(sheet: ChartInput) -> Picture:
-    """Draw lying bars, the first on top."""
+    """Draw horizontal bars, the first on top."""
     grid, unit = grid_for(sheet)
     grid = ordered(sheet, grid)
     step = STEP + BESIDE * (0 if sheet.spec.stack else len(grid.series) - 1)
@@ -39,14 +39,14 @@ def horizontal_bar(sheet: ChartInput) -> Picture:
 
 
 def refuse_favourable(sheet: ChartInput, grid: Grid) -> None:
-    """Refuse colours of good and bad for several series: they have colours of their own."""
+    """Refuse favourable and adverse colours for several series, which have colours of their own."""
     if sheet.spec.favourable is not None and len(grid.series) > 1:
         said = f"favourable colours one series of variances; here are {len(grid.series)}: leave it out."
         raise bad_spec(sheet.spec, "favourable", said, None)
 
 
 def ordered(sheet: ChartInput, grid: Grid) -> Grid:
-    """Return a grid in the order asked for, by the sum of its series; periods stay in time."""
+    """Return a grid in the order requested, by the sum of its series; periods stay in time order."""
     if sheet.spec.sort == "given" or grid.grain is not None:
         return grid
     sums = [sum(series.values[at] or 0.0 for series in grid.series) for at in range(len(grid.xs))]
@@ -59,7 +59,7 @@ def ordered(sheet: ChartInput, grid: Grid) -> Grid:
 
 
 class Bars:
-    """The marks of bars over one grid; upright, the names run along x and the figures along y."""
+    """The marks of bars over one grid. In vertical bars names run along x and figures along y."""
 
     def __init__(self, sheet: ChartInput, grid: Grid, unit: Unit, *, upright: bool, step: float) -> None:
         self.sheet, self.grid, self.unit, self.upright = sheet, grid, unit, upright
@@ -75,13 +75,13 @@ class Bars:
         self.ticks = ticks_of(ends, zero=True, room=(0.08 if upright else 0.14) if self.is_labelled else 0)
 
     def labels_fit(self) -> bool:
-        """Tell whether each bar has room for its figure."""
+        """Tell whether each bar has room for its label."""
         widest = max(text_width(self.unit.text(value)) for value in self.grid.values)
         room = self.thick + (8 if self.is_single else -1)
         return len(self.grid.values) <= MOST_LABELS and (not self.upright or widest <= room)
 
     def picture(self, width: float, height: float, names: Vega) -> Picture:
-        """Return the picture, with the axis of names as given."""
+        """Return the picture with this axis of names."""
         names = {**names, "axis": {**names["axis"], "domain": False}}
         figures = figure_axis(self.ticks, self.unit, shown=not self.is_labelled)
         first = {self.along: names, self.high: figures, **self.offset()}
@@ -103,7 +103,7 @@ class Bars:
         )
 
     def point(self, at: int, x: int) -> Vega:
-        """Return one figure: `a` and `b` where it lies in a stack, `t` as text, `g` good or bad."""
+        """Return one point: `a` and `b` are its bounds in a stack, `t` its text, `g` whether it is favourable."""
         series = self.grid.series[at]
         value = series.values[x]
         point: Vega = {"x": self.grid.xs[x], "s": series.name, "y": value}
@@ -117,11 +117,11 @@ class Bars:
 
     @property
     def is_coloured(self) -> bool:
-        """Tell whether bars are coloured by good and bad."""
+        """Tell whether favourable and adverse bars differ in colour."""
         return self.sheet.spec.favourable is not None
 
     def offset(self) -> Vega:
-        """Return the encoding that puts series beside each other."""
+        """Return the encoding that groups series side by side."""
         if self.is_single or self.bounds is not None:
             return {}
         scale = {"domain": self.names, "paddingInner": BETWEEN, "paddingOuter": 0}
@@ -133,14 +133,14 @@ class Bars:
         return [series.name for series in self.grid.series]
 
     def bars(self, places: Vega) -> Vega:
-        """Return the bars; a plan is outlined."""
+        """Return the bars; plan bars are outlined."""
         return {
             "mark": {"type": "bar", "strokeWidth": 1.25},
             "encoding": {**places, **self.colours(), "tooltip": point_tooltip(self.sheet, self.unit)},
         }
 
     def colours(self) -> Vega:
-        """Return fill and outline of the series."""
+        """Return the fill and outline of the series."""
         if self.is_coloured:
             theme = self.sheet.theme
             scale = {"domain": ["good", "bad"], "range": [theme.good, theme.bad]}
@@ -160,7 +160,7 @@ class Bars:
         }
 
     def hatches(self, places: Vega) -> list[Vega]:
-        """Return the hatching of forecasts: a rule as thick as the bar, dashed across."""
+        """Return the hatching of forecasts: a dashed rule as thick as the bar."""
         forecasts = [series.name for series in self.grid.series if series.style == "forecast"]
         if not forecasts or self.bounds is not None:
             return []
@@ -178,7 +178,7 @@ class Bars:
         ]
 
     def figures(self, places: Vega) -> list[Vega]:
-        """Return the figure at the end of each bar."""
+        """Return the label at the end of each bar."""
         if not self.is_labelled:
             return []
         side = (

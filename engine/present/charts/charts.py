@@ -1,6 +1,6 @@
-"""Charts: the nine kinds in one table, each with what it takes, how much of it, and how it is drawn.
+"""Charts: one table of the nine kinds, with the requirements, limits and drawing function of each.
 
-chart(spec, frame) gives plain data: the points, a Vega-Lite specification that holds them, and a summary in words.
+chart(spec, frame) returns plain data: the points, a Vega-Lite specification that holds them, and a summary in words.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,12 +24,12 @@ from engine.present.charts.waterfalls import waterfall
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 LONGEST_TITLE, LONGEST_UNIT = 160, 40
-LEAST_TITLE = 300  # pixels
+LEAST_TITLE = 300  # pixels of the narrowest title
 
 
 @dataclass(frozen=True, slots=True)
 class ChartKind:
-    """A kind of chart: what it takes of a spec, and how it is drawn."""
+    """A kind of chart: its requirements of a spec, and its drawing function."""
 
     takes: ChartRequirements
     draw: Callable[[ChartInput], Picture]
@@ -68,7 +68,7 @@ class ChartColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A chart as plain data; `rows` are what was drawn, in their own unit."""
+    """A chart as plain data; `rows` holds the points in their own unit."""
 
     chart_type: str
     title: str
@@ -80,9 +80,9 @@ class Chart:
 
 
 def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None = None) -> Chart:
-    """Return the chart that a spec makes of a table; ChartInvalid says what does not fit, and what would.
+    """Return the chart of a table. Raises ChartInvalid, which names the fault and a valid alternative.
 
-    `units` are those that columns came with.
+    `units` are the known units of the table's columns.
     """
     refuse_words(spec, frame)
     if not frame.height:
@@ -106,7 +106,7 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None 
 
 
 def refuse_words(spec: ChartSpec, frame: pl.DataFrame) -> None:
-    """Refuse a chart without a title, and words that are longer than a picture has room for."""
+    """Refuse a chart without a title, and texts too long for the picture."""
     for name, text, most in (
         ("title", spec.title, LONGEST_TITLE),
         ("subtitle", spec.subtitle, LONGEST_TITLE),
@@ -122,7 +122,7 @@ def refuse_words(spec: ChartSpec, frame: pl.DataFrame) -> None:
 
 
 def vega_lite(sheet: ChartInput, drawn: Picture) -> Mapping[str, Any]:
-    """Return the picture as a Vega-Lite specification that stands by itself."""
+    """Return the picture as a self-contained Vega-Lite specification."""
     spec = sheet.spec
     unit = f"in {drawn.unit.words}" if drawn.unit.words and not drawn.is_said else None
     subtitle = " · ".join(part for part in (spec.subtitle, unit, *drawn.said) if part)

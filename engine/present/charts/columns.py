@@ -1,4 +1,4 @@
-"""Columns of a chart: which column of the table plays which part, as names and as figures."""
+"""Columns of a chart: the part that each column of the table plays, as names or as figures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from engine.model.requests import ChartSpec
 from engine.present.charts.periods import grain_of
 from engine.present.charts.refusals import bad_column, bad_data, bad_spec, figures_in, names_in, which_column
 
-# Cells of a table: columns as names and as figures.
+# Table columns as names and as figures.
 
 
 LONGEST = 120  # characters of a name
-LEAST, MOST = 1e-9, 1e15  # of the largest figure
+LEAST, MOST = 1e-9, 1e15  # bounds of the largest figure
 
 
 def names_of(frame: pl.DataFrame, name: str, part: str) -> list[str]:
-    """Return a column as text, refused where a cell is missing or longer than a label."""
+    """Return a column as text. Raises ChartInvalid if a cell is missing or too long for a label."""
     column = frame[name]
     if column.null_count():
         raise bad_data(
@@ -41,21 +41,21 @@ def names_of(frame: pl.DataFrame, name: str, part: str) -> list[str]:
 
 
 def text_of(value: object) -> str:
-    """Return a cell as text; a moment at midnight is its day."""
+    """Return a cell as text; a datetime at midnight becomes its date."""
     if isinstance(value, datetime) and value.time() == time():
         value = value.date()
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def plain(value: object) -> object:
-    """Return a cell as JSON has it."""
+    """Return a cell as a JSON value."""
     if isinstance(value, float) and not isfinite(value):
         return None
     return text_of(value) if isinstance(value, date | time) else value
 
 
 def figures_of(frame: pl.DataFrame, name: str) -> list[float | None]:
-    """Return a column of figures; what is no number is none, and what no axis can tell apart is refused."""
+    """Return a column of figures, None for non-numbers. Raises ChartInvalid if an axis cannot tell them apart."""
     figures = [value if value is not None and isfinite(value) else None for value in frame[name].to_list()]
     largest = max((abs(figure) for figure in figures if figure is not None), default=0)
     if largest and not LEAST <= largest <= MOST:
@@ -68,7 +68,7 @@ def figures_of(frame: pl.DataFrame, name: str) -> list[float | None]:
     return figures
 
 
-# Columns of a chart: which column of the table plays which part, said by the spec or certain without it.
+# The part of each column: named by the spec, or certain without it.
 
 
 OPTIONS: Final[Mapping[str, object]] = {
@@ -84,20 +84,20 @@ OPTIONS: Final[Mapping[str, object]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartRequirements:
-    """What a kind of chart takes of a spec."""
+    """The requirements of a chart kind for a spec."""
 
     numeric_x: bool = False
     several_y: bool = False
     series: Literal["none", "may", "must"] = "may"
-    is_timed: bool = True  # periods along x are put in time
-    options: tuple[str, ...] = ()  # fields that mean something to it
+    is_timed: bool = True  # sort periods along x by time
+    options: tuple[str, ...] = ()  # spec fields that the kind uses
     most_x: int
     most_series: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """The columns of a chart by their parts."""
+    """The columns of a chart by part."""
 
     x: str
     y: tuple[str, ...]
@@ -107,13 +107,13 @@ class Columns:
 
     @property
     def all(self) -> list[str]:
-        """Every column that is drawn, once."""
+        """Every column of the chart, once."""
         parts = (self.x, self.series, self.kind, self.label, *self.y)
         return list(dict.fromkeys(part for part in parts if part is not None))
 
 
 def columns_of(spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements) -> Columns:
-    """Return the parts of a spec as columns; ChartInvalid names those that would do."""
+    """Return the columns of a spec's parts. Raises ChartInvalid, which names the columns that fit."""
     refuse_options(spec, takes)
     figures, names = figures_in(frame), names_in(frame)
     taken = [part for part in (spec.series, spec.kind, spec.label) if part is not None]
@@ -134,7 +134,7 @@ def columns_of(spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements) -
 
 
 def refuse_options(spec: ChartSpec, takes: ChartRequirements) -> None:
-    """Refuse what would mean nothing: an option of another kind of chart."""
+    """Refuse an option that this kind of chart does not use."""
     for name, plain in OPTIONS.items():
         if getattr(spec, name) != plain and name not in takes.options:
             said = f"A {spec.chart_type} chart takes no {name}: leave it out."
@@ -142,7 +142,7 @@ def refuse_options(spec: ChartSpec, takes: ChartRequirements) -> None:
 
 
 def one(spec: ChartSpec, frame: pl.DataFrame, field: str, fits: Sequence[str], certain: Sequence[str]) -> str:
-    """Return the column of one part: as the spec says, else the only one that it can be."""
+    """Return the column of one part: the one the spec names, else the only candidate."""
     got: str | None = getattr(spec, field)
     if got is not None:
         if got not in fits:
@@ -154,7 +154,7 @@ def one(spec: ChartSpec, frame: pl.DataFrame, field: str, fits: Sequence[str], c
 
 
 def figure_columns(spec: ChartSpec, frame: pl.DataFrame, figures: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of figures."""
+    """Return the figure columns."""
     asked = (spec.y,) if isinstance(spec.y, str) else spec.y
     if not asked:
         if len(figures) != 1:
@@ -167,7 +167,7 @@ def figure_columns(spec: ChartSpec, frame: pl.DataFrame, figures: Sequence[str])
 
 
 def likely(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the one column of periods or dates where there is one, else every name."""
+    """Return the only period or date column if there is one, else every name."""
     periods = [name for name in names if is_time(frame[name])]
     return periods if len(periods) == 1 else list(names)
 
@@ -181,7 +181,7 @@ def is_time(column: pl.Series) -> bool:
 
 
 def series_of(spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements, x: str, y: Sequence[str]) -> str | None:
-    """Return the column that splits the figures: as the spec says, else the only one that tells rows of one x apart."""
+    """Return the column that splits rows into series: the one the spec names, else the only candidate."""
     if spec.series is not None:
         no_use = (
             (takes.series == "none", f"A {spec.chart_type} chart takes no series"),

@@ -1,4 +1,4 @@
-"""The grid of a chart: figures by x and series, stacked where asked, and the sentences that sum it up."""
+"""The grid of a chart: figures by x and series, their stacks, and summary sentences."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from engine.present.charts.periods import grain_of, in_time, words_of
 from engine.present.charts.picture import ChartInput, Unit, unit_of
 from engine.present.charts.refusals import bad_data, bad_spec, some
 
-# Grid of a chart: figures by x and series, each once, in the order in which they are drawn.
+# The grid of a chart: figures by x and series, each once, in drawing order.
 
 
 MOST_POINTS: Final = 600
@@ -38,7 +38,7 @@ KNOWN: Final[dict[str, ScenarioStyle]] = {
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line, colour or member: a figure for each x, None where there is none."""
+    """One line, colour or member: a figure for each x, None if there is none."""
 
     name: str
     values: tuple[float | None, ...]
@@ -46,13 +46,13 @@ class Series:
 
     @property
     def known(self) -> list[float]:
-        """The figures that there are, in order."""
+        """The figures that are present, in order."""
         return [value for value in self.values if value is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Series over one axis; `grain` is of period codes, None where x are names."""
+    """Series over one axis; `grain` is the grain of period codes, None if x holds names."""
 
     xs: tuple[str, ...]
     grain: Grain | None
@@ -64,12 +64,12 @@ class Grid:
         return [value for series in self.series for value in series.known]
 
     def words(self, at: int) -> str:
-        """Return an x as a sentence says it."""
+        """Return an x as words for a sentence."""
         return words_of(self.xs[at], self.grain)
 
 
 def grid_of(sheet: ChartInput) -> Grid:
-    """Return the table as a grid; ChartInvalid where two rows would be one point, or x or series are missing."""
+    """Return the table as a grid. Raises ChartInvalid for duplicate points, and for missing x or series."""
     frame, columns = sheet.frame, sheet.columns
     xs = names_of(frame, columns.x, "x")
     split = None if columns.series is None else names_of(frame, columns.series, "series")
@@ -78,7 +78,7 @@ def grid_of(sheet: ChartInput) -> Grid:
         add(sheet, found, split or [name] * len(xs), xs, figures_of(frame, name))
     names = list(dict.fromkeys(columns.y if split is None else split))
     if split is not None and sheet.takes.series == "must" and grain_of(names) is not None:
-        names.sort()  # cohorts
+        names.sort()  # cohorts sort by name
     order, grain = order_of(sheet, list(dict.fromkeys(xs)))
     refuse_size(sheet, order, names)
     styles = styles_of(sheet, order if sheet.takes.series == "none" else names)
@@ -89,7 +89,7 @@ def grid_of(sheet: ChartInput) -> Grid:
 
 
 def order_of(sheet: ChartInput, xs: list[str]) -> tuple[list[str], Grain | None]:
-    """Return the values of x as they are drawn: periods in time, other numbers ascending, names as given."""
+    """Return the values of x in drawing order: periods by time, numbers ascending, names as given."""
     grain = grain_of(xs) if sheet.takes.is_timed else None
     if grain is not None:
         return in_time(xs, grain), grain
@@ -98,7 +98,7 @@ def order_of(sheet: ChartInput, xs: list[str]) -> tuple[list[str], Grain | None]
 
 
 def refuse_size(sheet: ChartInput, xs: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse more than a picture shows."""
+    """Refuse more points than a picture can show."""
     takes, columns = sheet.takes, sheet.columns
     x, y, series = columns.x, columns.y[0], columns.series
     points = min(takes.most_x, MOST_POINTS // len(names)) if len(names) <= MOST_POINTS else 1
@@ -126,7 +126,7 @@ def add(
     xs: Sequence[str],
     values: Sequence[float | None],
 ) -> None:
-    """Add the points of some rows, each once."""
+    """Add the points of some rows. Refuses duplicates."""
     columns = sheet.columns
     twice: dict[str, None] = {}
     for name, x, value in zip(names, xs, values, strict=True):
@@ -144,7 +144,7 @@ def add(
 
 
 def styles_of(sheet: ChartInput, names: Sequence[str]) -> dict[str, ScenarioStyle]:
-    """Return how series are drawn: as the spec says, else by their usual names where all of them have one."""
+    """Return the scenario styles of series: from the spec, else from their usual names if all have one."""
     asked = sheet.spec.styles
     unknown = [name for name in asked if name not in names]
     if unknown:
@@ -154,17 +154,17 @@ def styles_of(sheet: ChartInput, names: Sequence[str]) -> dict[str, ScenarioStyl
     return {**usual, **asked}
 
 
-# Reading of a sheet: its grid within the bounds of its kind, and the unit that its figures are shown in.
+# The grid and unit of a chart input.
 
 
 def grid_for(sheet: ChartInput) -> tuple[Grid, Unit]:
-    """Return the grid of a sheet and the unit of its figures."""
+    """Return the grid of a chart input and the unit of its figures."""
     grid = grid_of(sheet)
     return grid, unit_for(sheet, grid.values)
 
 
 def colours_of(sheet: ChartInput, grid: Grid) -> list[str]:
-    """Return a colour for each series: of its scenario, else the next of the palette; one alone is actual."""
+    """Return a colour for each series: its scenario's, else the next of the palette. A single series is actual."""
     palette = sheet.theme.palette
     if len(grid.series) == 1 and grid.series[0].style is None:
         return [sheet.theme.actual]
@@ -175,12 +175,12 @@ def colours_of(sheet: ChartInput, grid: Grid) -> list[str]:
 
 
 def unit_for(sheet: ChartInput, values: Iterable[float]) -> Unit:
-    """Return the unit of y: as the spec says, else as the data came, where all its columns have one."""
+    """Return the unit of y: from the spec, else the unit that all its columns share."""
     came = {sheet.units.get(name) for name in sheet.columns.y}
     return unit_of(sheet.spec.unit or (came.pop() if len(came) == 1 else None), values)
 
 
-# Summaries: what a chart shows in one to three plain sentences whose figures are exact before they are rounded.
+# Summaries: one to three plain sentences. Their figures are exact before rounding.
 
 
 MOST_SERIES = 3
@@ -188,22 +188,22 @@ PERCENT = unit_of("fraction", (1.0,))
 
 
 def exact(value: float) -> Exact:
-    """Return a figure by its shortest digits, so that 0.3 − 0.1 is 0.2."""
+    """Return a figure from its shortest digits, so that 0.3 − 0.1 is 0.2."""
     return Exact.of(repr(value))
 
 
 def number(figure: Exact) -> float:
-    """Return the double of a figure to 15 digits: what arithmetic of a script left beyond them is noise."""
+    """Return the double of a figure, rounded to 15 digits; further digits are noise."""
     return float(f"{figure.decimal():.15g}")
 
 
 def total(values: Iterable[float]) -> float:
-    """Return the sum of figures, exact before it is a double."""
+    """Return the exact sum of figures as a double."""
     return number(sum(map(exact, values), Exact(0)))
 
 
 def change_words(first: float, last: float, unit: Unit) -> str:
-    """Return a change in the unit and, of a positive base, in percent: "+1.8, +14.6%"."""
+    """Return a change in the unit and, if the base is positive, in percent: "+1.8, +14.6%"."""
     change = exact(last) - exact(first)
     said = unit.words_of(change, signed=True)
     if unit.sign or unit.name == "pp":
@@ -212,12 +212,12 @@ def change_words(first: float, last: float, unit: Unit) -> str:
 
 
 def in_words(unit: Unit) -> str:
-    """Return the unit as a sentence ends with it."""
+    """Return the unit as the end of a sentence."""
     return f" {unit.words}" if unit.words and not unit.sign else ""
 
 
 def of_series(grid: Grid, series: Series, unit: Unit) -> str:
-    """Tell the course of one series: first, last, change, highest, lowest."""
+    """Describe one series: first, last, change, highest, lowest."""
     known = [(at, value) for at, value in enumerate(series.values) if value is not None]
     (at_first, first), (at_last, last) = known[0], known[-1]
     name = heading(grid, series)
@@ -232,17 +232,17 @@ def of_series(grid: Grid, series: Series, unit: Unit) -> str:
 
 
 def heading(grid: Grid, series: Series) -> str:
-    """Return how a sentence on a series begins: with its name, unless it is alone."""
+    """Return the start of a sentence on a series: its name, unless it is the only one."""
     return f"{series.name}: " if len(grid.series) > 1 else ""
 
 
 def named(grid: Grid, name: str, figure: str) -> str:
-    """Return a figure at the end of a line or area, with the name of its series, unless that is alone."""
+    """Return the label at the end of a line or area: the figure, with the series name unless it is the only one."""
     return f"{name[:30]} {figure}" if len(grid.series) > 1 else figure
 
 
 def course(grid: Grid, unit: Unit) -> tuple[str, ...]:
-    """Tell the course of the first series, and how many more there are."""
+    """Describe the first series, and count the others."""
     told = [series for series in grid.series if series.known]
     said = [of_series(grid, series, unit) for series in told[:MOST_SERIES]]
     return (
@@ -251,12 +251,12 @@ def course(grid: Grid, unit: Unit) -> tuple[str, ...]:
 
 
 def forecast_course(grid: Grid, unit: Unit, begins: int) -> tuple[str, ...]:
-    """Tell the course of every series, and where the forecast begins."""
+    """Describe every series, and say where the forecast begins."""
     return (f"The forecast begins in {grid.words(begins)}.", *course(grid, unit)[:2])
 
 
 def ranking(grid: Grid, unit: Unit) -> tuple[str, ...]:
-    """Tell the largest and the smallest of each series."""
+    """Name the largest and smallest figure of each series."""
     said = []
     for series in grid.series[:MOST_SERIES]:
         known = [(value, at) for at, value in enumerate(series.values) if value is not None]
@@ -266,14 +266,14 @@ def ranking(grid: Grid, unit: Unit) -> tuple[str, ...]:
     return tuple(said)
 
 
-# Stacks: series on top of each other, whose heights are shares of a whole and so never negative.
+# Stacks: series on top of each other. Heights are shares of a whole, so they cannot be negative.
 
 
 Bounds = list[tuple[float, float]]
 
 
 def stacked(sheet: ChartInput, grid: Grid) -> list[Bounds]:
-    """Return for each series where it begins and ends at each x; refused where a part is negative or missing."""
+    """Return the bounds of each series at each x. Raises ChartInvalid if a part is negative or missing."""
     refuse_negative(sheet, grid)
     refuse_missing(sheet, grid)
     columns = [list(accumulated([series.values[at] or 0.0 for series in grid.series])) for at in range(len(grid.xs))]
@@ -281,13 +281,13 @@ def stacked(sheet: ChartInput, grid: Grid) -> list[Bounds]:
 
 
 def accumulated(parts: list[float]) -> Bounds:
-    """Return where each part of one x begins and ends."""
+    """Return the bounds of each part at one x."""
     ends = [0.0, *(total(parts[: at + 1]) for at in range(len(parts)))]
     return list(pairwise(ends))
 
 
 def refuse_negative(sheet: ChartInput, grid: Grid) -> None:
-    """Refuse what no height can show; draw it as lines or side by side instead."""
+    """Refuse negative parts, which a stack cannot show; suggest lines or grouped bars."""
     negative = [
         f"{series.name}, {x}"
         for series in grid.series
@@ -303,7 +303,7 @@ def refuse_negative(sheet: ChartInput, grid: Grid) -> None:
 
 
 def refuse_missing(sheet: ChartInput, grid: Grid) -> None:
-    """Refuse a gap between parts: what lies above it would fall."""
+    """Refuse missing parts, which would shift the parts above them."""
     missing = [
         f"{series.name}, {x}"
         for series in grid.series

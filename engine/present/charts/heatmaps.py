@@ -1,4 +1,4 @@
-"""Heatmaps of cohorts: one row a cohort, one column an age, the figure in each cell."""
+"""Cohort heatmaps: a row for each cohort, a column for each age, a figure in each cell."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from engine.present.charts.grid import Grid, grid_for, in_words
 from engine.present.charts.picture import ChartInput, Picture, Theme, Unit, Vega, contrast, mixed, title_words
 
 ROW, WIDEST = 26, 64  # pixels of a cell
-MARGIN = 12  # beside its text
+MARGIN = 12  # pixels beside the text of a cell
 ON_TOP = {"labelAngle": 0, "labelAlign": "center", "labelBaseline": "bottom"}
 
 
 def cohort_heatmap(sheet: ChartInput) -> Picture:
-    """Draw a cell for each figure; what has none stays empty."""
+    """Draw a cell for each figure; a missing figure leaves it empty."""
     grid, unit = grid_for(sheet)
     shades = Shades.of(grid.values, sheet.theme)
     least = max(text_width(unit.text(value)) for value in grid.values) + MARGIN
@@ -68,7 +68,7 @@ def cohort_heatmap(sheet: ChartInput) -> Picture:
 
 @dataclass(frozen=True, slots=True)
 class Shades:
-    """The colours of figures: from pale to strong, or from bad over nothing to good where some are below zero."""
+    """The colour scale of figures: pale to strong, or diverging around zero if some are negative."""
 
     domain: tuple[float, ...]
     colours: tuple[str, ...]
@@ -76,7 +76,7 @@ class Shades:
 
     @classmethod
     def of(cls, values: list[float], theme: Theme) -> "Shades":
-        """Return the shades of some figures."""
+        """Return the colour scale of some figures."""
         low, high = min(values), max(values)
         if low < 0:
             reach = max(-low, high)
@@ -84,12 +84,12 @@ class Shades:
         return cls((low, high if low < high else low + 1), (theme.least, theme.most), theme)
 
     def encoding(self) -> Vega:
-        """Return the encoding of a cell's colour."""
+        """Return the colour encoding of cells."""
         scale = {"domain": list(self.domain), "range": list(self.colours), "interpolate": "rgb"}
         return {"field": "y", "type": "quantitative", "scale": scale, "legend": None}
 
     def ink(self, value: float) -> int:
-        """Return which text is easier to read on a figure's colour: 0 the ink, 1 the paper."""
+        """Return the text colour that is easier to read on a figure's cell: 0 for ink, 1 for paper."""
         at = 1 if len(self.domain) == 3 and value > 0 else 0
         start, end = self.domain[at], self.domain[at + 1]
         cell = mixed(self.colours[at], self.colours[at + 1], (value - start) / (end - start))
@@ -97,7 +97,7 @@ class Shades:
 
 
 def extremes(grid: Grid, unit: Unit) -> tuple[str, ...]:
-    """Tell the size of the map, and its highest and lowest figure."""
+    """Name the size of the map, and its highest and lowest figure."""
     cells = [
         (value, f"{series.name} at {x}")
         for series in grid.series

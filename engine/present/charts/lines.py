@@ -1,4 +1,4 @@
-"""Lines over time or categories, with their marks, and with a forecast that is told apart from what it follows."""
+"""Line charts over time or categories, with or without a forecast."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from engine.present.charts.grid import Grid, Series, colours_of, course, forecas
 from engine.present.charts.picture import ChartInput, Picture, Unit, Vega
 from engine.present.charts.refusals import bad_spec
 
-# Marks of lines: strokes, points and names at their ends, over one grid.
+# Marks of lines over one grid: strokes, points and end labels.
 
 
 DASHES = {"plan": [2, 3], "forecast": [6, 4]}
@@ -16,8 +16,8 @@ WIDTHS = {"actual": 2.75, "prior_year": 2.25, "plan": 1.75, "forecast": 2.25}
 RIGHT: Vega = {"align": "left", "baseline": "middle", "dx": 9}
 ABOVE: Vega = {"align": "left", "baseline": "bottom", "dx": 6, "dy": -5}
 BELOW: Vega = {"align": "left", "baseline": "top", "dx": 6, "dy": 5}
-ROOM = 24  # pixels that a name above a point takes
-MANY = 40  # points from which on only the line shows
+ROOM = 24  # pixels of a label above a point
+MANY = 40  # number of points above which dots are hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class End:
     at: int
     value: float
     ink: str
-    side: Vega  # where its name stands if other lines go on
+    side: Vega  # position of its label if other lines continue
 
 
 class Marks:
@@ -40,7 +40,7 @@ class Marks:
         self.y = figure_axis(ticks, unit)
 
     def points(self, series: Series) -> list[Vega]:
-        """Return the points of a series; `p` where one shows by itself."""
+        """Return the points of a series; `p` marks an isolated one."""
         own = next(one for one in self.grid.series if one.name == series.name)
         few = len(self.grid.xs) <= MANY
         return [
@@ -50,7 +50,7 @@ class Marks:
         ]
 
     def line(self) -> Vega:
-        """Return the lines; a gap stays a gap."""
+        """Return the line marks; gaps stay gaps."""
         drawn = self.grid.series
         return {
             "mark": {"type": "line", "strokeCap": "round", "strokeJoin": "round"},
@@ -64,7 +64,7 @@ class Marks:
         }
 
     def dots(self) -> Vega:
-        """Return the points; those of a plan are hollow."""
+        """Return the point marks; plan points are hollow."""
         paper = self.sheet.theme.background
         hollow = [
             paper if one.style in ("plan", "forecast") else colour
@@ -82,9 +82,9 @@ class Marks:
         }
 
     def names(self) -> list[Vega]:
-        """Return the name and last figure of each series at the end of its line, apart from each other.
+        """Return end labels with the name and last figure of each series, without overlap.
 
-        A line that ends before the others has its name beside its end, where the others leave room.
+        A line that ends early has its label beside its end, if other lines leave room.
         """
         ends = [
             End(series.name, at, series.values[at] or 0.0, ink, BELOW if self.goes_up(series, at) else ABOVE)
@@ -103,19 +103,19 @@ class Marks:
         ]
 
     def goes_up(self, series: Series, at: int) -> bool:
-        """Tell whether what goes on after the end of a line lies above it, or the plot ends there."""
+        """Tell whether another line continues above an end, or the plot ends there."""
         here = series.values[at] or 0.0
         after = [value for other in self.grid.series for value in other.values[at + 1 : at + 2] if value is not None]
         is_high = self.ticks.pixel(here, self.sheet.size[1]) < ROOM
         return is_high or 2 * sum(value >= here for value in after) > len(after)
 
     def end(self, end: "End", height: float) -> Vega:
-        """Return what stands at the end of a line."""
+        """Return the label at the end of a line."""
         said = named(self.grid, end.name, self.unit.text(end.value))
         return {"x": self.grid.xs[end.at], "y": height, "t": said, "c": end.ink}
 
     def texts(self, rows: list[Vega], side: Vega) -> Vega:
-        """Return texts beside points, each in its own colour."""
+        """Return texts beside points, in the colours of their series."""
         colour = {"field": "c", "type": "nominal", "scale": None}
         return {
             "data": {"values": rows},
@@ -124,16 +124,16 @@ class Marks:
         }
 
     def colours(self) -> Vega:
-        """Return the colours of the series."""
+        """Return the colour encoding of series."""
         return self.by_series(colours_of(self.sheet, self.grid))
 
     def inks(self) -> list[str]:
-        """Return the colours of their names, dark enough to be read."""
+        """Return label colours that are dark enough to read."""
         theme, colours = self.sheet.theme, colours_of(self.sheet, self.grid)
         return [theme.quiet if colour == theme.prior_year else colour for colour in colours]
 
     def by_series(self, values: Sequence[object]) -> Vega:
-        """Return an encoding of series; named at their lines, they need no legend."""
+        """Return an encoding by series without a legend, because labels name the lines."""
         if len(values) == 1:
             return {"value": values[0]}
         domain = [series.name for series in self.grid.series]
@@ -141,16 +141,16 @@ class Marks:
 
 
 def last_of(series: Series) -> list[int]:
-    """Return where a line ends; nothing of an empty one."""
+    """Return the position of a line's last figure, in a list; an empty list for an empty line."""
     return [at for at, value in enumerate(series.values) if value is not None][-1:]
 
 
 def alone(values: Sequence[float | None], at: int) -> bool:
-    """Tell whether a figure has none before it and none after it."""
+    """Tell whether a figure has no neighbour before or after it."""
     return (at == 0 or values[at - 1] is None) and (at + 1 == len(values) or values[at + 1] is None)
 
 
-# Lines over time or categories: as they are, and with a forecast that is told apart from what it follows.
+# Line charts and forecast charts.
 
 
 def line(sheet: ChartInput) -> Picture:
@@ -171,7 +171,7 @@ def line(sheet: ChartInput) -> Picture:
 
 
 def forecast_line(sheet: ChartInput) -> Picture:
-    """Draw actuals, and the forecast from where it begins."""
+    """Draw actuals, and the forecast from its first period on."""
     grid, unit = grid_for(sheet)
     grid = split(sheet, grid)
     begins = first_forecast(sheet, grid)
@@ -201,14 +201,14 @@ def forecast_line(sheet: ChartInput) -> Picture:
 
 
 def cut_words(ticks: Ticks, unit: Unit) -> tuple[str, ...]:
-    """Return what must be said of an axis that does not reach zero."""
+    """Return the subtitle note for an axis that does not start at zero."""
     if ticks.first <= 0 <= ticks.last:
         return ()
     return (f"axis from {unit.text(ticks.first)}" if ticks.first > 0 else f"axis to {unit.text(ticks.last)}",)
 
 
 def split(sheet: ChartInput, grid: Grid) -> Grid:
-    """Return a grid whose forecast is a series of its own, where the spec says from which x on."""
+    """Return a grid with the forecast as a series of its own, split where the spec says."""
     first = sheet.spec.forecast_from
     if first is None:
         return grid
@@ -225,7 +225,7 @@ def split(sheet: ChartInput, grid: Grid) -> Grid:
 
 
 def first_forecast(sheet: ChartInput, grid: Grid) -> int:
-    """Return where the forecast begins: after the last actual figure, if it reaches that far back."""
+    """Return the position of the first forecast: the one after the last actual figure, at the latest."""
     forecasts = [series for series in grid.series if series.style == "forecast" and series.known]
     if not forecasts:
         said = "Nothing here is a forecast: say from which x on (forecast_from), or which series it is (styles)."
@@ -248,7 +248,7 @@ def first_forecast(sheet: ChartInput, grid: Grid) -> int:
 
 
 def joined(grid: Grid, begins: int) -> list[Series]:
-    """Return the series, the forecast beginning where the actuals end, so that one line runs through."""
+    """Return the series with each forecast joined to the last actual figure."""
     actual = next((series for series in grid.series if series.style == "actual"), None)
     before = None if actual is None or not begins else actual.values[begins - 1]
     return [

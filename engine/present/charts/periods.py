@@ -1,6 +1,6 @@
-"""Periods along an axis: codes in the order of time, with those that are missing, and few labels that do not collide.
+"""Periods along an axis: codes in time order with gaps filled, and few labels that do not collide.
 
-2026-01, 2026-Q1, 2026-W05, 2026 and 2026-01-31; all codes of one axis are of one grain.
+Codes are 2026-01, 2026-Q1, 2026-W05, 2026 and 2026-01-31. All codes of one axis have one grain.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,23 +15,23 @@ FIRST_YEAR, LAST_YEAR, MOST_YEARS = 1950, 2100, 40
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The codes of one grain as numbers that count in time."""
+    """Conversion of the codes of one grain to consecutive numbers and back."""
 
     ordinal: Callable[[str], int | None]
-    code: Callable[[int], str] | None  # None where what is missing is no gap: a day without figures
+    code: Callable[[int], str] | None  # None for days, which are never filled
     label: Callable[[str], str]
     in_year: int
-    every: tuple[int, ...]  # steps between labels that read well
+    every: tuple[int, ...]  # numbers of steps between labels
 
 
 def month_of(code: str) -> int | None:
-    """Return a month as months since year 0."""
+    """Return a month as the number of months since year 0."""
     year, month = int(code[:4]), int(code[5:])
     return year * 12 + month - 1 if 1 <= month <= 12 else None
 
 
 def quarter_of(code: str) -> int | None:
-    """Return a quarter as quarters since year 0."""
+    """Return a quarter as the number of quarters since year 0."""
     year, quarter = int(code[:4]), int(code[6:])
     return year * 4 + quarter - 1 if 1 <= quarter <= 4 else None
 
@@ -62,9 +62,9 @@ STEPS = {
 
 
 def grain_of(values: Sequence[str]) -> Grain | None:
-    """Return the grain of codes; None where they are not all codes of one.
+    """Return the grain of codes; None if they do not share one.
 
-    Four digits are years where they lie close together in our time, and ids of accounts otherwise.
+    Four-digit numbers are years if they are close together and recent. Otherwise they are ids, such as account numbers.
     """
     for grain, steps in STEPS.items():
         if all(SHAPES[grain][0].fullmatch(value) and steps.ordinal(value) is not None for value in values):
@@ -73,13 +73,13 @@ def grain_of(values: Sequence[str]) -> Grain | None:
 
 
 def are_years(numbers: Sequence[int]) -> bool:
-    """Tell whether numbers of four digits are years."""
+    """Tell whether four-digit numbers are years."""
     first, last = numbers[0], numbers[-1]
     return first >= FIRST_YEAR and last <= LAST_YEAR and last - first < MOST_YEARS
 
 
 def in_time(values: Sequence[str], grain: Grain) -> list[str]:
-    """Return codes in the order of time, with those between that are missing; days are never filled in."""
+    """Return codes in time order with missing codes filled in; missing days are not filled."""
     steps = STEPS[grain]
     ordinals = sorted({found for value in values if (found := steps.ordinal(value)) is not None})
     if steps.code is None:
@@ -88,7 +88,7 @@ def in_time(values: Sequence[str], grain: Grain) -> list[str]:
 
 
 def labels_of(codes: Sequence[str], grain: Grain, most: int) -> dict[str, Label]:
-    """Return at most about so many codes with their labels; the year stands under the first of each year."""
+    """Return labels for at most about `most` codes; the first code of each year has the year below it."""
     steps = STEPS[grain]
     every = next((step for step in steps.every if len(codes) / step <= most), -(-len(codes) // most))
     chosen = [code for at, code in enumerate(codes) if ((steps.ordinal(code) or 0) if steps.code else at) % every == 0]
@@ -101,7 +101,7 @@ def labels_of(codes: Sequence[str], grain: Grain, most: int) -> dict[str, Label]
 
 
 def words_of(code: str, grain: Grain | None) -> str:
-    """Return a code as a sentence says it: "Sep 2026"; a name as it is."""
+    """Return a code as words for a sentence, "Sep 2026"; a name is unchanged."""
     if grain is None or grain is Grain.YEAR:
         return code
     return f"{STEPS[grain].label(code)} {code[:4]}"

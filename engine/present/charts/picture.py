@@ -1,4 +1,4 @@
-"""Pictures: what a chart is drawn from, its units, and its colours in the light and the dark theme."""
+"""Pictures: a chart's input, its units, and its light and dark themes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ from engine.present.charts.columns import ChartRequirements, Columns
 from engine.report.data import SCALED
 from engine.report.layout import MINUS, grouped
 
-# Themes: the colours and type of the charts, light and dark; blue is good, orange is bad, for every eye.
+# Themes: colours and type of the charts, light and dark. Blue is favourable and orange adverse, for colour-blind
+# readers.
 
 
 TITLE_SIZE, SUBTITLE_SIZE = 16, 12
@@ -33,15 +34,15 @@ class Theme:
     prior_year: str
     plan: str
     forecast: str
-    tint: str  # under a hatching
+    tint: str  # background of a hatching
     good: str
     bad: str
-    least: str  # the two ends of a scale of one colour
+    least: str  # the low end of a sequential scale; the next is the high end
     most: str
     palette: tuple[str, ...]
 
     def config(self) -> dict[str, Any]:
-        """Return what Vega-Lite takes from it for a whole chart."""
+        """Return the Vega-Lite configuration of a chart."""
         return {
             "font": FONT,
             "view": {"stroke": None},
@@ -122,65 +123,65 @@ THEMES: Final[Mapping[Literal["light", "dark"], Theme]] = {
 
 
 def mixed(first: str, second: str, share: float) -> str:
-    """Return the colour between two, a share of the way to the second."""
+    """Return the mix of two colours, with a share of the second."""
     parts = zip(channels(first), channels(second), strict=True)
     return "#" + "".join(f"{round(one + (other - one) * share):02x}" for one, other in parts)
 
 
 def contrast(first: str, second: str) -> float:
-    """Return the contrast of two colours, 1 to 21, as WCAG measures it."""
+    """Return the WCAG contrast ratio of two colours, 1 to 21."""
     high, low = sorted((luminance(first), luminance(second)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
 def luminance(colour: str) -> float:
-    """Return how light a colour is, 0 to 1."""
+    """Return the relative luminance of a colour, 0 to 1."""
     parts = [part / 255 for part in channels(colour)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def channels(colour: str) -> tuple[int, int, int]:
-    """Return red, green and blue of "#rrggbb"."""
+    """Return the red, green and blue of "#rrggbb"."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
-# Units: how the figures of a chart are scaled, rounded and said, once for the whole picture.
+# Units: scale, rounding and text of a chart's figures, once for the whole picture.
 
 
-HUNDREDFOLD: Final = {"fraction": "%", "pp": "pp"}  # units of figures that are shown times 100
-PLAIN: Final = ("number", "ratio")  # units that need no word
+HUNDREDFOLD: Final = {"fraction": "%", "pp": "pp"}  # units whose figures are multiplied by 100
+PLAIN: Final = ("number", "ratio")  # units without a word
 MOST_PLACES = 12
 HUNDRED = Exact(100)
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What figures are shown in: `name` as the rows have it, `words` as the picture says it."""
+    """The unit of figures: `name` as in the rows, `words` as in the picture."""
 
     name: str | None
     words: str
-    power: int  # figures are divided by ten to it; -2 for hundredths
+    power: int  # power of ten that divides figures; -2 for hundredths
     places: int
 
     @property
     def sign(self) -> str:
-        """What each figure carries itself."""
+        """The sign on each figure, such as %."""
         return "%" if self.words == "%" else ""
 
     def text(self, value: float, *, signed: bool = False) -> str:
-        """Return a figure as the picture shows it: "1,234.5", "−3.2%"; rounded half away from zero."""
+        """Return a figure as text: "1,234.5", "−3.2%", rounded half away from zero."""
         return self.words_of(Exact.of(repr(value)), signed=signed)
 
     def words_of(self, figure: Exact, *, signed: bool = False) -> str:
-        """Return an exact figure as the picture shows it."""
+        """Return an exact figure as text."""
         shown = figure * HUNDRED if self.power == -2 else figure.scaled(self.power)
         rounded = shown.rounded(self.places)
         sign = MINUS if rounded < Exact(0) else "+" if signed and rounded else ""
         return f"{sign}{grouped(abs(rounded.numerator), self.places)}{self.sign}"
 
     def ticks(self, step: float) -> str:
-        """Return the expression that writes the labels of an axis whose ticks lie `step` apart."""
+        """Return the Vega expression of axis labels for ticks `step` apart."""
         shown = step / 10**self.power
         places = max(0, -floor(log10(shown) + 1e-9))
         places += round(shown * 10**places, 6) % 1 != 0  # steps of 2.5
@@ -189,7 +190,7 @@ class Unit:
 
 
 def unit_of(name: str | None, values: Iterable[float]) -> Unit:
-    """Return what figures of a unit are best shown in: three digits or four before thousands are left out."""
+    """Return the unit to show figures in: three or four digits before the scale."""
     figures = list(values)
     largest = max(map(abs, figures), default=0.0)
     if name in HUNDREDFOLD:
@@ -204,14 +205,14 @@ def unit_of(name: str | None, values: Iterable[float]) -> Unit:
 
 
 def places_of(figures: Sequence[float], largest: float, power: int) -> int:
-    """Return the decimal places that show three digits of the largest figure, no more than the figures have."""
+    """Return the decimal places that show three digits of the largest figure, limited to the figures' own."""
     if not largest or largest >= 100:
         return 0
     needed = max(decimal_places(Exact.of(repr(figure)).scaled(power).reduced()[1]) or 0 for figure in figures)
     return min(MOST_PLACES, needed, 2 - floor(log10(largest)))
 
 
-# Pictures: what a kind of chart is drawn from, and what it draws.
+# Pictures: the input of a chart kind, and its output.
 
 
 Vega = dict[str, Any]  # a part of a Vega-Lite specification: JSON
@@ -220,7 +221,7 @@ SIZES: Final = {"small": (360, 220), "medium": (640, 320), "large": (960, 460)} 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartInput:
-    """A table with its spec, read as far as the kinds of chart have it in common."""
+    """A table with its spec, and what all chart kinds read of them."""
 
     spec: ChartSpec
     frame: pl.DataFrame
@@ -230,12 +231,12 @@ class ChartInput:
 
     @property
     def theme(self) -> Theme:
-        """The colours asked for."""
+        """The theme requested."""
         return THEMES[self.spec.theme]
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height asked for."""
+        """The width and height requested."""
         return SIZES[self.spec.size]
 
     def colour(self, style: ScenarioStyle) -> str:
@@ -246,7 +247,7 @@ class ChartInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """What a kind of chart draws: its marks over its points, and what it says in words."""
+    """The output of a chart kind: marks over points, and texts."""
 
     width: float
     height: float
@@ -254,11 +255,11 @@ class Picture:
     layer: list[Vega]
     unit: Unit
     sentences: tuple[str, ...]
-    is_said: bool = False  # its axes say their units
-    said: tuple[str, ...] = ()  # what its subtitle must say besides the unit
+    is_said: bool = False  # whether the axes show their units
+    said: tuple[str, ...] = ()  # texts for the subtitle besides the unit
 
 
 def title_words(name: str) -> str:
-    """Return a column's name as people read it."""
+    """Return a column's name as a title."""
     words = name.replace("_", " ").strip()
     return words[:1].upper() + words[1:]

@@ -1,4 +1,4 @@
-"""Refusals of charts: which field, what was sent, which columns would do, and a spec or a line of code that works."""
+"""Chart refusals: the field, the value sent, the columns that fit, and a working spec or line of code."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
@@ -15,12 +15,12 @@ WORDS = {"String": "text", "Boolean": "true and false", "Date": "dates", "Dateti
 
 
 def figures_in(frame: pl.DataFrame) -> list[str]:
-    """Return the columns of figures."""
+    """Return the figure columns."""
     return [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
 
 
 def names_in(frame: pl.DataFrame) -> list[str]:
-    """Return the columns of names, periods and dates; whole numbers may name too."""
+    """Return the columns of names, periods and dates; integer columns count as names too."""
     return [
         name
         for name, dtype in frame.schema.items()
@@ -29,20 +29,20 @@ def names_in(frame: pl.DataFrame) -> list[str]:
 
 
 def bad_spec(spec: ChartSpec, field: str, said: str, instead: object, valid: Iterable[str] = ()) -> ChartInvalid:
-    """Refuse a field of the spec; the spec as it was sent, with `instead` for that field, is the example."""
+    """Return the refusal of a field of the spec; its example is the spec with `instead` for that field."""
     example = changed(spec, field, instead)
     return ChartInvalid(said, field=FIELD + field, got=getattr(spec, field), valid=valid, example=example)
 
 
 def changed(spec: ChartSpec, field: str, value: object) -> dict[str, object]:
-    """Return a spec as it was sent, with another value of one field; left out where that is its default."""
+    """Return a spec with another value for one field, without the field if that value is the default."""
     sent = {part.name: getattr(spec, part.name) for part in fields(spec)} | {field: value}
     plain = {part.name: {} if part.default is MISSING else part.default for part in fields(spec)}
     return {name: part for name, part in sent.items() if part != plain[name]}
 
 
 def bad_column(spec: ChartSpec, frame: pl.DataFrame, field: str, got: str, fits: Sequence[str]) -> ChartInvalid:
-    """Refuse a column that is not there, or not of the type that its part takes."""
+    """Return the refusal of a column that is absent or of the wrong type."""
     if got in frame.columns:
         takes = "figures" if field == "y" or (field == "x" and spec.chart_type == "scatter") else "names or periods"
         said = f"Column {quoted([got])} holds {words_of(frame.schema[got])}; {field} takes {takes}."
@@ -55,7 +55,7 @@ def bad_column(spec: ChartSpec, frame: pl.DataFrame, field: str, got: str, fits:
 
 
 def which_column(spec: ChartSpec, frame: pl.DataFrame, field: str, fits: Sequence[str]) -> ChartInvalid:
-    """Refuse a spec that leaves out a column which is not certain."""
+    """Return the refusal of a spec that omits a column with several candidates."""
     kind = "figures" if field == "y" or (field == "x" and spec.chart_type == "scatter") else "text or dates"
     if not fits:
         said = f"A {spec.chart_type} chart needs {field}, and result has no column of {kind} for it."
@@ -71,24 +71,24 @@ EXAMPLES = {
 
 
 def bad_data(said: str, instead: str, got: object = None) -> ChartInvalid:
-    """Refuse what the table holds; `instead` is code that mends it."""
+    """Return the refusal of the table's data; `instead` is code that fixes it."""
     return ChartInvalid(said, field=CODE, got=got, example=instead)
 
 
 def some(values: Iterable[object]) -> str:
-    """Return the first of some values as a sentence names them."""
+    """Return the first few values as words for a sentence."""
     return first_of([f"'{str(value)[:60]}'" for value in values], SHOWN)
 
 
 def words_of(dtype: pl.DataType) -> str:
-    """Return what a column holds in words."""
+    """Return a column type in words."""
     if dtype.is_numeric():
         return "numbers"
     return WORDS.get(str(dtype.base_type()), "lists" if dtype.is_nested() else "other values")
 
 
 def example(spec: ChartSpec, frame: pl.DataFrame) -> dict[str, str]:
-    """Return a spec of the same chart over the columns that there are."""
+    """Return a valid spec of the same chart kind over the available columns."""
     figures = figures_in(frame)
     names = [name for name in names_in(frame) if name not in figures]
     parts = {"x": names[:1], "y": figures[:1]}

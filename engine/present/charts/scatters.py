@@ -1,4 +1,4 @@
-"""Scatters: two figures of each member, those that stand apart named."""
+"""Scatter charts: two figures of each member, with labels on the outliers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from engine.present.charts.grid import in_words, unit_for
 from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, title_words, unit_of
 from engine.present.charts.refusals import bad_data, bad_spec
 
-AROUND = 5  # pixels that a point takes to each side
-TALL = 12  # pixels of a label
+AROUND = 5  # pixels of a point on each side
+TALL = 12  # pixels of a label's height
 SIDES = {"r": ("left", 8, 0), "l": ("right", -8, 0), "t": ("center", 0, -11), "b": ("center", 0, 12)}
 BELOW: Vega = {"labelFlush": False, "grid": True, "titlePadding": 8}
 ABOVE: Vega = {
@@ -43,7 +43,7 @@ class Box:
     height: float
 
     def meets(self, other: "Box") -> bool:
-        """Tell whether two share any of the plot."""
+        """Tell whether two boxes overlap."""
         return (
             self.left < other.left + other.width
             and other.left < self.left + self.width
@@ -102,14 +102,14 @@ def scatter(sheet: ChartInput) -> Picture:
 
 
 def colour(sheet: ChartInput, dots: Sequence[Dot]) -> Vega:
-    """Return the colours of the series, with a legend above the title of the axis."""
+    """Return the colour encoding of the series, with a legend above the axis title."""
     names = list(dict.fromkeys(dot.series for dot in dots))
     scale = {"domain": names, "range": sheet.theme.palette[: len(names)]}
     return {"field": "s", "type": "nominal", "scale": scale, "legend": {"offset": 26} if any(names) else None}
 
 
 def dots_of(sheet: ChartInput) -> list[Dot]:
-    """Return the rows as points; a row without one of its figures is refused, not left out unseen."""
+    """Return the rows as points. Refuses a row with a missing figure instead of dropping it."""
     columns, frame = sheet.columns, sheet.frame
     xs, ys = figures_of(frame, columns.x), figures_of(frame, columns.y[0])
     if len(xs) > sheet.takes.most_x:
@@ -137,7 +137,7 @@ def dots_of(sheet: ChartInput) -> list[Dot]:
 
 
 def sides_of(dots: Sequence[Dot], boxes: Sequence[Box], width: float, height: float) -> list[str]:
-    """Return on which side of its point each label stands, "" where it would cover another or a point."""
+    """Return the side of each label; "" if it would cover another label or a point."""
     taken, sides = list(boxes), [""] * len(dots)
     for at in sorted(range(len(dots)), key=lambda at: boxes[at].top):
         places = beside(boxes[at], text_width(dots[at].label)) if dots[at].label else {}
@@ -151,19 +151,19 @@ def sides_of(dots: Sequence[Dot], boxes: Sequence[Box], width: float, height: fl
 
 
 def beside(box: Box, wide: float) -> dict[str, Box]:
-    """Return where a label of some width would stand on each side of a point."""
+    """Return the box of a label of this width on each side of a point."""
     x, y = box.left + AROUND, box.top + AROUND
     starts = {"left": 0.0, "center": wide / 2, "right": wide}
     return {side: Box(x + dx - starts[align], y + dy - TALL / 2, wide, TALL) for side, (align, dx, dy) in SIDES.items()}
 
 
 def axis_words(name: str, unit: Unit) -> str:
-    """Return the title of an axis: what it shows and in what."""
+    """Return the title of an axis: its figure and unit."""
     return f"{title_words(name)}, {unit.words}" if unit.words else title_words(name)
 
 
 def cloud(sheet: ChartInput, dots: Sequence[Dot], unit_x: Unit, unit: Unit) -> tuple[str, ...]:
-    """Tell how far the points reach, and which lie outermost."""
+    """Describe the range of the points, and name the outliers."""
     columns = sheet.columns
     said = []
     for name, scale, figures in (

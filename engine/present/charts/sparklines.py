@@ -1,4 +1,4 @@
-"""Sparklines: a row for each member, with its course, where it began and ended, and its extremes."""
+"""Sparklines: a row for each member, with its line, its first and last figure, and its extremes."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ HEAD = 20
 
 
 def sparkline_row(sheet: ChartInput) -> Picture:
-    """Draw a row for each member; each line has a height of its own, its figures tell how large it is."""
+    """Draw a row for each member. Each line has its own scale, and figures beside it show its size."""
     grid, unit = grid_for(sheet)
     members = [series for series in grid.series if series.known]
     height = HEAD + ROW * len(members)
@@ -101,7 +101,7 @@ def sparkline_row(sheet: ChartInput) -> Picture:
 
 
 def place(field: str, last: float) -> Vega:
-    """Return the encoding of pixels of the plot."""
+    """Return the encoding of plot pixels."""
     scale = {"domain": [0, last], "nice": False, "zero": False}
     return {"field": field, "type": "quantitative", "scale": scale, "axis": None}
 
@@ -112,14 +112,14 @@ def middle(row: int) -> float:
 
 
 def figures_of(series: Series, unit: Unit) -> tuple[str, ...]:
-    """Return what stands beside a line: first, last, change, lowest, highest."""
+    """Return the figures beside a line: first, last, change, lowest, highest."""
     known = series.known
     change = change_words(known[0], known[-1], unit).split(", ")[-1]
     return unit.text(known[0]), unit.text(known[-1]), change, unit.text(min(known)), unit.text(max(known))
 
 
 def columns_of(rows: Sequence[tuple[str, ...]], left: float) -> list[tuple[str, float]]:
-    """Return the titles of the columns of figures and where each ends."""
+    """Return the titles of the figure columns, each with its right edge."""
     columns = []
     for at, title in enumerate(("First", "Last", "Change", "Lowest", "Highest")):
         left += max(text_width(text, 12.5) for text in (title, *(row[at] for row in rows))) + GAP
@@ -130,7 +130,7 @@ def columns_of(rows: Sequence[tuple[str, ...]], left: float) -> list[tuple[str, 
 def course_of(grid: Grid, series: Series, row: int, left: float, width: float) -> list[Vega]:
     """Return the line of a member in pixels.
 
-    Its end and its extremes, marked by `m`, carry what they are: member, period and figure.
+    `m` marks its end and its extremes, which carry member, period and figure.
     """
     known = [(value, at) for at, value in enumerate(series.values) if value is not None]
     low, high = min(known), max(known, key=lambda found: (found[0], -found[1]))
@@ -148,12 +148,12 @@ def course_of(grid: Grid, series: Series, row: int, left: float, width: float) -
 
 
 def share(value: float, low: float, high: float) -> float:
-    """Return where a figure lies between the lowest and the highest; in the middle where they are one."""
+    """Return the position of a figure between the lowest and the highest; the middle if they are equal."""
     return (value - low) / (high - low) if high > low else 0.5
 
 
 def told_of(grid: Grid, members: Sequence[Series], unit: Unit) -> tuple[str, ...]:
-    """Tell how many members there are, and the course of the one with the largest last figure."""
+    """Count the members, and describe the one with the largest last figure."""
     leading = max(members, key=lambda series: series.known[-1])
     trailing = min(members, key=lambda series: series.known[-1])
     least, most = unit.text(trailing.known[-1]), f"{unit.text(leading.known[-1])}{in_words(unit)}"

@@ -1,4 +1,4 @@
-"""Waterfalls: from a start to an end by changes that add up, or there is no picture."""
+"""Waterfalls: changes that lead from a start to an end. They must add up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from engine.present.charts.refusals import bad_data, some
 
 TOTALS: Final = ("total", "subtotal", "start", "end")
 CHANGES: Final = ("change", "delta", "part", "increase", "decrease")
-NOISE = Exact(1, 10**9)  # of the largest figure: what arithmetic on doubles may leave
+NOISE = Exact(1, 10**9)  # of the largest figure; the tolerance for sums of doubles
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A bar: from where to where, and whether it is a total."""
+    """A bar: its bounds, and whether it is a total."""
 
     name: str
     first: float
@@ -33,7 +33,7 @@ class Step:
 
 
 def waterfall(sheet: ChartInput) -> Picture:
-    """Draw totals from zero, changes from where the last one ended, and what connects them."""
+    """Draw totals from zero, changes from the previous level, and connectors."""
     grid, unit = grid_for(sheet)
     steps = steps_of(sheet, grid)
     width, height = sheet.size
@@ -96,7 +96,7 @@ def waterfall(sheet: ChartInput) -> Picture:
 
 
 def steps_of(sheet: ChartInput, grid: Grid) -> list[Step]:
-    """Return the bars; refused where a total is not what led to it."""
+    """Return the bars. Raises ChartInvalid if a total differs from the sum before it."""
     figures = grid.series[0].values
     missing = [x for x, figure in zip(grid.xs, figures, strict=True) if figure is None]
     if missing:
@@ -122,7 +122,7 @@ def steps_of(sheet: ChartInput, grid: Grid) -> list[Step]:
 
 
 def totals_of(sheet: ChartInput, grid: Grid) -> list[bool]:
-    """Tell of each step whether it is a total: by the column kind, else the first and the last are."""
+    """Tell for each step whether it is a total: from the kind column, else the first and the last."""
     if len(grid.xs) < 3:
         raise bad_data(
             f"A waterfall needs a start, changes and an end; result has {len(grid.xs)} rows.",
@@ -146,7 +146,7 @@ def totals_of(sheet: ChartInput, grid: Grid) -> list[bool]:
 
 
 def off(sheet: ChartInput, name: str, level: Exact, value: Exact) -> ChartInvalid:
-    """Refuse a total that is not the sum of what led to it."""
+    """Return the refusal of a total that differs from the sum before it."""
     x, y = sheet.columns.x, sheet.columns.y[0]
     by = value - level
     return bad_data(
@@ -160,7 +160,7 @@ def off(sheet: ChartInput, name: str, level: Exact, value: Exact) -> ChartInvali
 
 
 def point(sheet: ChartInput, step: Step, after: Sequence[Step], unit: Unit) -> Vega:
-    """Return a bar: from `a` to `b`, `k` its look, `t` its figure, `n` the next; `m` marks totals."""
+    """Return a bar's point: bounds `a` and `b`, style `k`, text `t`, next step `n`; `m` marks totals."""
     look: Literal["good", "bad", "actual", "prior_year", "plan", "forecast"]
     if step.is_total:
         look = sheet.spec.styles.get(step.name) or KNOWN.get(step.name.casefold()) or "actual"
@@ -179,7 +179,7 @@ def point(sheet: ChartInput, step: Step, after: Sequence[Step], unit: Unit) -> V
 
 
 def bridge(steps: Sequence[Step], unit: Unit) -> tuple[str, ...]:
-    """Tell from where to where, and the largest changes."""
+    """Describe the start, the end and the largest changes."""
     first, last = steps[0], steps[-1]
     changes = [step for step in steps if not step.is_total]
     ends = f"From {first.name} {unit.text(first.last)} to {last.name} {unit.text(last.last)}{in_words(unit)}"

@@ -1,4 +1,4 @@
-"""What a file says about itself: what was asked, when, as whom, how fresh it is, and every note."""
+"""The "about" sheet of a file: the request, time, profile, freshness and notes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ Row = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportStamp:
-    """When a file was made, and for whom."""
+    """When a file was written, and for whom."""
 
     at: datetime
     subject: str
 
 
 def about(kept: Kept, made: ExportStamp, question: Iterable[Row]) -> Iterator[Row]:
-    """Yield what a file says about itself, a name and a text each; `question` is what was asked."""
+    """Yield the name and text of each fact about a file; `question` is the request."""
     yield "Books", kept.permission.books
     yield from question
     yield "Made at", made.at.isoformat(timespec="seconds")
@@ -37,7 +37,7 @@ def about(kept: Kept, made: ExportStamp, question: Iterable[Row]) -> Iterator[Ro
 
 
 def asked_report(report: Report) -> Iterator[Row]:
-    """Yield what a report was asked for."""
+    """Yield the request of a report."""
     keys = ", ".join(line.key for line in report.lines)
     yield ("Statement", report.statement) if report.statement else ("Metrics", keys)
     yield from period_rows(report.period)
@@ -52,7 +52,7 @@ def asked_report(report: Report) -> Iterator[Row]:
 
 
 def asked_rows(inspection: Inspection) -> Iterator[Row]:
-    """Yield what rows were asked for."""
+    """Yield the request of an inspection."""
     yield "Rows of", inspection.source
     yield "Scenario", inspection.scenario
     if inspection.period is not None:
@@ -62,25 +62,25 @@ def asked_rows(inspection: Inspection) -> Iterator[Row]:
 
 
 def asked_transform(transform: Transform) -> Iterator[Row]:
-    """Yield what a script was given, and the script."""
+    """Yield the inputs of a script, and the script."""
     for at, words in enumerate(transform.inputs):
         yield f"Made of: frames[{at}]", words
     yield "By the script", transform.code
 
 
 def filter_rows(filters: Mapping[str, Sequence[str]]) -> Iterator[Row]:
-    """Yield the members that were filtered by."""
+    """Yield the filters of a request."""
     for dimension, ids in filters.items():
         yield f"Filter: {dimension}", ", ".join(ids)
 
 
 def period_rows(period: PeriodRange) -> Sequence[Row]:
-    """Return the rows of a range."""
+    """Return the rows of a period range."""
     return [("Period", period.label), ("Days", f"{period.span.first} to {period.span.last}")]
 
 
 def freshness_rows(freshness: Fresh) -> Iterator[Row]:
-    """Yield how far each scenario of a domain is loaded."""
+    """Yield the freshness of each scenario of a domain."""
     for domain, scenarios in freshness.items():
         for scenario, known in scenarios.items():
             words = [f"through {known.through}" if known.through else "no rows"]

@@ -23,7 +23,7 @@ WIDEST = 40  # characters of a column of figures
 
 
 class Role(Enum):
-    """What a cell is for, where that decides how it looks."""
+    """The role of a cell, if it decides the format."""
 
     CELL = "cell"
     DAY = "day"
@@ -57,11 +57,11 @@ INSTANT = look_of("yyyy-mm-dd hh:mm:ss", role=Role.DAY)
 
 
 class SheetCell(NamedTuple):
-    """A value and how it looks: a text, a number, a truth value, or None for a blank cell."""
+    """A value and its look: text, a number, a boolean, or None for a blank cell."""
 
     value: str | float | bool | None
     look: Look = PLAIN_TEXT
-    long_number: bool = False  # a number with more digits than a spreadsheet holds, as text
+    long_number: bool = False  # a number too long for a spreadsheet, as text
 
 
 class SheetRow(NamedTuple):
@@ -81,7 +81,7 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """Rows of cells under their headings. The headings and the first columns stay in sight."""
+    """Rows of cells under their headings. The headings and the first columns are frozen."""
 
     name: str
     headings: Sequence[Sequence[Heading]]  # level by level; the last level has a heading for each column
@@ -92,7 +92,7 @@ class Sheet:
 
 
 def number_cell(figure: Exact, look: Look, *, quotient: bool) -> SheetCell:
-    """Return the cell of a figure: a number, or text where a spreadsheet would round it."""
+    """Return the cell of a figure: a number, or text if a spreadsheet would round it."""
     if -SURE < figure.numerator < SURE and figure.denominator in POWERS_OF_TEN:
         return SheetCell(figure.numerator / figure.denominator, look)
     digits = figure.digits(quotient=quotient)
@@ -103,17 +103,17 @@ def number_cell(figure: Exact, look: Look, *, quotient: bool) -> SheetCell:
 
 
 def significant(digits: str) -> int:
-    """Return how many significant digits a plain number has."""
+    """Return the number of significant digits of a plain number."""
     return len(digits.lstrip("-0.").replace(".", "").rstrip("0"))
 
 
 def wide_enough(headings: Sequence[str]) -> int:
-    """Return the width of a column of figures: its headings fit in one line, unless they are long."""
+    """Return the width of a figure column: headings of usual length fit in one line."""
     return min(max(16, *(len(heading) + 2 for heading in headings)), WIDEST)
 
 
 def day_cell(day: date) -> SheetCell:
-    """Return the cell of a day, as text where spreadsheets disagree on its number."""
+    """Return the cell of a date, as text if spreadsheets disagree on its number."""
     if day < FIRST_DAY:
         return SheetCell(day.isoformat())
     return SheetCell(float((day - ZEROTH_DAY).days), DAY)

@@ -1,4 +1,4 @@
-"""JSON documents: the whole result object, as a model reads it and uncut, with what the file says about itself."""
+"""JSON exports: the whole result object, uncut, with the facts about the file."""
 
 from pathlib import Path
 
@@ -9,13 +9,17 @@ from engine.present.exports.about import ExportStamp
 from engine.present.exports.kinds import kind_of
 from engine.report.snapshots import Kept
 
-OF_THE_CALL = ("data_ref", "dataset_available", "agent_truncated")  # parts that are none of the result
+OF_THE_CALL = (
+    "data_ref",
+    "dataset_available",
+    "agent_truncated",
+)  # parts of an answer that do not belong to the result
 
 
 def write_document(kept: Kept, made: ExportStamp, path: Path, stop: Stop) -> None:
-    """Write a kept result as JSON, a row a line, looking at `stop` between them.
+    """Write a result as JSON, one row per line; calls `stop` between rows.
 
-    Rows are arrays aligned with `columns`, figures exact, unscaled where scale is 0. They come last, so that memory
+    Rows are arrays aligned with `columns`. Figures are exact, and unscaled if scale is 0. Rows come last, so memory
     does not grow with them.
     """
     whole = kind_of(kept).answer(kept, stop)

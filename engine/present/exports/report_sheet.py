@@ -1,7 +1,6 @@
-"""Sheets of reports, laid out as they were seen.
+"""Sheets of reports, in the layout of the report.
 
-Cells hold figures in units, whatever the report's scale: number formats show scale and decimals, so that a program
-that reads the file has every digit.
+Cells hold unscaled figures. Number formats apply scale and decimals, so a program that reads the file gets every digit.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -30,11 +29,11 @@ from engine.report.report import Report
 
 ZERO = '"\N{EN DASH}"'
 POINTS = '" pts"'  # follows the percent sign of a difference of percents
-Words = tuple[Hashable, str]  # what a heading stands for, and what it says
+Words = tuple[Hashable, str]  # the key of a heading, and its text
 
 
 def report_sheet(report: Report) -> Sheet:
-    """Return the sheet of a report: a statement with its lines down, metrics with their members down."""
+    """Return the sheet of a report: statements have lines as rows, metrics have members as rows."""
     sheet, looks, heads = layout(report), Looks(report), heads_of(report)
     across = [headings(sheet, across) for across in sheet.across]
     title = f"{report.label}, {report.period.label}"
@@ -72,7 +71,7 @@ def headings(sheet: Layout, across: LayoutColumn) -> Sequence[Words]:
 
 
 def heading_levels(title: str, heads: Sequence[str], across: Sequence[Sequence[Words]]) -> list[list[Heading]]:
-    """Return the levels of headings. Above the last level, one heading stands over all columns that share it."""
+    """Return the levels of headings. Above the last level, one heading spans all columns that share it."""
     last = len(across[0]) - 1 if across else 0
     levels = []
     for level in range(last + 1):
@@ -87,7 +86,7 @@ def heading_levels(title: str, heads: Sequence[str], across: Sequence[Sequence[W
 
 
 def unit_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> str:
-    """Return the unit of the cells of a line, and the scale that their number format shows them in."""
+    """Return the unit of a line's cells, and the scale of their number format."""
     unit = report.unit(line, comparison, scaled=False) or ""
     if unit == "fraction":
         return "%"
@@ -95,7 +94,7 @@ def unit_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> 
 
 
 def outline_level(report: ReportData, down: LayoutRow) -> int:
-    """Return the outline level of a row: that of its line."""
+    """Return the outline level of a row, which is its line's level."""
     return 0 if down.line is None else report.lines[down.line].level
 
 
@@ -120,13 +119,13 @@ def head_cells(report: Report, down: LayoutRow) -> Iterator[SheetCell]:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """How the figures of a report are set, each look made once."""
+    """The looks of a report's figures, each made once."""
 
     report: ReportData
     known: dict[tuple[int, int, bool], Look] = field(default_factory=dict)
 
     def of(self, line: int, column: int, *, in_total: bool) -> Look:
-        """Return the look of the figures of a line in a column, in a row of totals or not."""
+        """Return the look of a line's figures in a column, in a total row or not."""
         look = self.known.get((line, column, in_total))
         if look is None:
             of, comparison = self.report.lines[line], self.report.columns[column].comparison
@@ -152,10 +151,10 @@ def figure_cells(sheet: Layout, down: LayoutRow, looks: Looks) -> Iterator[Sheet
 
 
 def number_format(report: ReportData, line: ReportLine, comparison: Comparison) -> str:
-    """Return the number format of figures: their scale, decimals and signs as the formatted table shows them.
+    """Return the number format of figures, with the scale, decimals and signs of the formatted table.
 
-    What rounds to zero is shown as zero. The sections for plus and minus would show it as (0), so they say where they
-    begin.
+    A figure that rounds to zero must show as zero, not as (0). The positive and negative sections therefore name the
+    values where they begin.
     """
     shown, least = digits_format(report, line, comparison), least_shown(report, line, comparison)
     plus, minus = "", f"({shown})"
@@ -165,7 +164,7 @@ def number_format(report: ReportData, line: ReportLine, comparison: Comparison) 
 
 
 def least_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> str:
-    """Return the least amount that does not round to zero: half of the last decimal place."""
+    """Return the smallest amount that does not round to zero: half a unit of the last decimal place."""
     places = places_shown(report, line, comparison) + (2 if is_in_hundredths(line, comparison) else 0)
     scale = report.scale if report.is_scaled(line, comparison) else 0
     return Exact(5 * 10**scale, 10 ** (places + 1)).digits()

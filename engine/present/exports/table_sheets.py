@@ -1,4 +1,4 @@
-"""Sheets of tables: inspected rows with their posted decimals, and the tables of scripts."""
+"""Sheets of tables: inspected rows with their posted decimals, and script tables."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
@@ -26,13 +26,13 @@ from engine.present.exports.cells import (
 from engine.report.inspection import Inspection, RowColumn, RowValue
 from engine.report.transform import Transform
 
-DAY_CODE = 10  # characters of the code of a day
+DAY_CODE = 10  # characters of a day's code
 MOST_PLACES = 10
 LABEL_WIDTH = 32
 
 
 def rows_sheet(inspection: Inspection) -> Sheet:
-    """Return the sheet of inspected rows: a column for each of theirs, and one for member labels that add to ids."""
+    """Return the sheet of inspected rows. A column whose labels differ from its ids gets a label column."""
     heads = [head for column in inspection.columns for head in column_heads(inspection, column)]
     cells = [cells_of(inspection, column) for column in inspection.columns]
     return Sheet(
@@ -62,7 +62,7 @@ def cells_of(inspection: Inspection, column: RowColumn) -> Callable[[RowValue], 
 
 
 def amount_format(column: RowColumn) -> str:
-    """Return the number format of a column of amounts, with the decimals that they were posted with."""
+    """Return the number format of an amount column, with its posted decimals."""
     places = min(2 if column.places is None else column.places, MOST_PLACES)
     shown = f"#,##0.{'0' * places}" if places else "#,##0"
     return f"{shown}{ROOM};-{shown}{ROOM}"
@@ -74,7 +74,7 @@ def amount_cells(look: Look, value: RowValue, *, quotient: bool) -> Sequence[She
 
 
 def word_cells(column: RowColumn, labels: Mapping[str, str] | None, value: RowValue) -> Sequence[SheetCell]:
-    """Return the cells of a day, a member or a text: the value, and its label where the column has labels."""
+    """Return the cells of a date, member or text: the value, and its label if the column has labels."""
     code = value if isinstance(value, str) else None
     cell = day_or_code(code) if code and column.kind == "date" else SheetCell(code)
     return (cell,) if labels is None else (cell, SheetCell(code and labels.get(code, code)))
@@ -82,12 +82,12 @@ def word_cells(column: RowColumn, labels: Mapping[str, str] | None, value: RowVa
 
 @lru_cache(1000)
 def day_or_code(code: str) -> SheetCell:
-    """Return the cell of a day as a day, and of a longer period as its code."""
+    """Return the cell of a period: a date for a day, else the code."""
     return day_cell(date.fromisoformat(code)) if len(code) == DAY_CODE else SheetCell(code)
 
 
 def transform_sheet(transform: Transform) -> Sheet:
-    """Return the sheet of the table that a script made."""
+    """Return the sheet of a script's table."""
     units, frame = transform.units, transform.frame
     heads = [f"{name} ({units[name]})" if name in units else name for name in frame.columns]
     figures = [dtype.is_numeric() for dtype in frame.dtypes]
@@ -100,7 +100,7 @@ def transform_sheet(transform: Transform) -> Sheet:
 
 
 def plain_cell(value: object) -> SheetCell:
-    """Return the cell of a value of a script."""
+    """Return the cell of a script's value."""
     match value:
         case bool():
             return SheetCell(value, look_of())
@@ -120,5 +120,5 @@ def plain_cell(value: object) -> SheetCell:
 
 
 def no_number(value: float) -> str:
-    """Return what a float is that no spreadsheet holds."""
+    """Return the text of a float that spreadsheets cannot hold."""
     return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"

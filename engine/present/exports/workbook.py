@@ -1,6 +1,6 @@
-"""Workbooks: sheets as XLSX, written row by row, so that memory does not grow with them.
+"""Workbooks: XLSX sheets, written row by row, so memory does not grow with them.
 
-Every text is written as text: what a member, a label or an alias says is never a formula, a link, a number or markup.
+The writer stores every text as text. No member, label or alias becomes a formula, link, number or markup.
 """
 
 import re
@@ -33,8 +33,8 @@ LONGEST_NAME = 31  # UTF-16 units of a sheet's name
 ROWS_AT_ONCE = 100  # between looks at `stop`
 UNNAMEABLE = re.compile(r"[\[\]:*?/\\\x00-\x1f\ud800-\udfff\ufffe\uffff]")
 UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # in XML
-MARKUP = ("<r>", "</r>")  # xlsxwriter writes a text that begins and ends so as XML
-AFTER_UNDERSCORE = re.compile("(?<=_)(?=x[0-9A-Fa-f]{4}_)")  # inside what spreadsheets read as one character
+MARKUP = ("<r>", "</r>")  # xlsxwriter writes a text with this start and end as XML
+AFTER_UNDERSCORE = re.compile("(?<=_)(?=x[0-9A-Fa-f]{4}_)")  # in a text that spreadsheets decode to one character
 ABOUT = "About"
 ABOUT_WIDTHS = (24, 100)
 FOOTER = "&L&A&RPage &P of &N"
@@ -65,11 +65,11 @@ ROLES: Mapping[Role, Mapping[str, Any]] = {
 
 
 def write_workbook(kept: Kept, made: ExportStamp, path: Path, stop: Stop, most_rows: int = MOST_ROWS) -> None:
-    """Write a kept result as a workbook: its rows, and a sheet that says what it is.
+    """Write a result as a workbook: its rows, and a sheet about the file.
 
-    A sheet has `most_rows`; further rows stand in a next sheet. Temporary files stand in the folder of `path`. `stop`
-    is called between rows. BadArguments where the result has more columns than a sheet; OSError where the file cannot
-    be written.
+    A sheet holds at most `most_rows`; further rows go to the next sheet. Temporary files stand in the folder of `path`.
+    Calls `stop` between rows. Raises BadArguments if the result has more columns than a sheet, and OSError if the file
+    cannot be written.
     """
     kind = kind_of(kept)
     sheet = kind.sheet(kept)
@@ -82,7 +82,7 @@ def write_workbook(kept: Kept, made: ExportStamp, path: Path, stop: Stop, most_r
 
 
 def parts_of(rows: Iterator[SheetRow], most: int) -> Iterator[Iterator[SheetRow]]:
-    """Yield rows in parts of at most so many, each to be read before the next; one part where there are no rows."""
+    """Yield rows in parts of at most `most`; read each part before the next. No rows give one empty part."""
     yield islice(rows, most)
     for row in rows:
         yield chain((row,), islice(rows, most - 1))
@@ -90,7 +90,7 @@ def parts_of(rows: Iterator[SheetRow], most: int) -> Iterator[Iterator[SheetRow]
 
 @contextmanager
 def opened(path: Path, title: str, made: ExportStamp) -> Iterator[Workbook]:
-    """Lend a workbook and write it to a path where the block ends; nothing stays of one whose block raises."""
+    """Context manager for a workbook that is written to `path` on exit, and discarded if the block raises."""
     with TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as folder:
         book = Workbook(str(path), {**OPTIONS, "tmpdir": folder})
         book.set_properties({"title": title, "created": made.at.astimezone(UTC)})
@@ -105,7 +105,7 @@ def opened(path: Path, title: str, made: ExportStamp) -> Iterator[Workbook]:
 
 
 class BookWriter:
-    """Writes the sheets of a workbook, and counts the cells that it had to change."""
+    """Writes the sheets of a workbook, and counts the cells it had to change."""
 
     def __init__(self, book: Workbook, stop: Stop) -> None:
         self._book = book
@@ -115,7 +115,7 @@ class BookWriter:
         self._cut_texts = 0
 
     def write_sheet(self, sheet: Sheet, at: int, rows: Iterable[SheetRow]) -> None:
-        """Write some rows as the sheet of a number, with headings, a filter, and names for its ranges."""
+        """Write rows as sheet number `at`, with headings, a filter and named ranges."""
         levels, width = len(sheet.headings), len(sheet.widths)
         page = self._page(sheet_name(sheet.name, at), sheet.widths)
         page.set_landscape()
@@ -131,13 +131,13 @@ class BookWriter:
             self._name("Figures", page, at, (levels, sheet.frozen, last, width - 1))
 
     def write_about(self, rows: Iterable[tuple[str, str]]) -> None:
-        """Write the sheet that says what the workbook is."""
+        """Write the sheet about the workbook."""
         page = self._page(ABOUT, ABOUT_WIDTHS)
         name, remark = look_of(TEXT, role=Role.NAME), look_of(TEXT, role=Role.REMARK)
         self._write_rows(page, 0, (SheetRow([SheetCell(head, name), SheetCell(text, remark)]) for head, text in rows))
 
     def remarks(self) -> Iterator[tuple[str, str]]:
-        """Yield what the workbook says of the cells that had to change."""
+        """Yield the remarks on cells that had to change."""
         if self._long_numbers:
             yield "Note", f"{self._long_numbers} figures have more digits than a spreadsheet holds; they are texts."
         if self._cut_texts:
@@ -167,7 +167,7 @@ class BookWriter:
             column += heading.columns
 
     def _write_rows(self, page: Worksheet, first: int, rows: Iterable[SheetRow]) -> int:
-        """Write rows from a first one on, and return the position of the last."""
+        """Write rows from position `first` on, and return the position of the last."""
         at = first - 1
         for at, row in enumerate(rows, first):
             if (at - first) % ROWS_AT_ONCE == 0:
@@ -215,14 +215,14 @@ class BookWriter:
 
 
 def heading_role(heading: Heading, *, is_last: bool) -> Role:
-    """Return the role of a heading: above others, over figures, or over words."""
+    """Return the role of a heading: over other headings, figures or words."""
     if is_last:
         return Role.FIGURES_HEADING if heading.figures else Role.WORDS_HEADING
     return Role.UPPER_HEADING if heading.figures else Role.HEADER_LINE
 
 
 def refuse_too_wide(sheet: Sheet) -> None:
-    """Refuse a result with more columns than a sheet of a spreadsheet; BadArguments."""
+    """Refuse a result with more columns than a sheet holds. Raises BadArguments."""
     if len(sheet.widths) > MOST_COLUMNS:
         raise BadArguments(
             f"A sheet holds {MOST_COLUMNS:,} columns and this has {len(sheet.widths):,}. Export it as json, or break "
@@ -234,7 +234,7 @@ def refuse_too_wide(sheet: Sheet) -> None:
 
 
 def cut_units(text: str, longest: int) -> str:
-    """Return a text of at most so many UTF-16 units, which end with an ellipsis where it was longer."""
+    """Return a text cut to `longest` UTF-16 units, with an ellipsis if it was longer."""
     units = text.encode("utf-16-le")
     if len(units) <= 2 * longest:
         return text
@@ -242,10 +242,10 @@ def cut_units(text: str, longest: int) -> str:
 
 
 def sheet_name(label: str, at: int) -> str:
-    """Return a name that a sheet may have, made of its label; never that of the sheet about the workbook."""
+    """Return a valid sheet name for a label, different from the name of the about sheet."""
     number = f" ({at + 1})" if at else ""
     name = UNNAMEABLE.sub(" ", label).strip(" '") or "Report"
-    if name.casefold() in (ABOUT.casefold(), "history"):  # Excel keeps the second to itself
+    if name.casefold() in (ABOUT.casefold(), "history"):  # Excel reserves the second name
         name = f"{name} (report)"
     units = name.encode("utf-16-le")[: 2 * (LONGEST_NAME - len(number))]
     return units.decode("utf-16-le", errors="ignore").rstrip(" '") + number
