@@ -1,4 +1,4 @@
-"""The ASGI application, and the server that answers HTTP with it in one worker."""
+"""The ASGI application, and the HTTP server that runs it in one worker."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -60,7 +60,7 @@ def application(
 
 
 class HttpServer(uvicorn.Server):
-    """Answers HTTP on a socket that others may share, until it is told to leave."""
+    """Serves HTTP on a socket that other workers may share, until `leave`."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class HttpServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                proxy_headers=settings.many_users,  # of one user there is no proxy, and no word of one is believed
+                proxy_headers=settings.many_users,  # with one user there is no proxy, so trust no proxy headers
                 forwarded_allow_ips=settings.proxies,
                 http="h11",  # strips white space around header values, which httptools does not
                 log_config=None,
@@ -88,7 +88,7 @@ class HttpServer(uvicorn.Server):
         self._leaves_at: float | None = None
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Begin to take connections, and say so."""
+        """Start to accept connections, and log it."""
         await super().startup([])
         taking = [
             Acceptor(shared, self.server_state.connections, self._protocol, alone=self._alone)
@@ -98,12 +98,12 @@ class HttpServer(uvicorn.Server):
         self._ready()
 
     def _protocol(self) -> asyncio.Protocol:
-        """Return what speaks HTTP on a new connection."""
+        """Return the HTTP protocol of a new connection."""
         state = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
         return self.config.http_protocol_class(**state)
 
     def leave(self, *, patiently: bool) -> None:
-        """Take no more connections and end when those that are open are answered; patiently: and closed."""
+        """Stop accepting connections; end when open requests are answered, or, if `patiently`, when clients close."""
         for listener in self.servers:
             listener.close()
         if patiently:
@@ -112,7 +112,7 @@ class HttpServer(uvicorn.Server):
         self._leaves_at = monotonic() + (KEPT_ALIVE + 1 if patiently else 0)
 
     async def on_tick(self, counter: int) -> bool:
-        """Hold connections to their bounds, and tell whether it is time to end."""
+        """Enforce the limits of connections, and tell whether the server should end."""
         self._connections.look(self.server_state.connections)
         if self._leaves_at is not None:
             self.should_exit |= not self.server_state.connections or monotonic() > self._leaves_at

@@ -50,7 +50,7 @@ class Lane:
             Thread(target=self._run, name=f"{name}-{number}", daemon=True).start()
 
     def submit(self, caller: str, work: Callable[[], Result]) -> Future[Result]:
-        """Queue some work of a caller, which must not raise: it answers its own faults."""
+        """Queue work of a caller; the work must not raise, but return its errors as answers."""
         waiting = QueuedCall(work, Future[Result]())
         with self._changed:
             self._lines.setdefault(caller, deque()).append(waiting)
@@ -59,7 +59,7 @@ class Lane:
         return waiting.turn
 
     def close(self) -> None:
-        """Take no more work and drop what waits; what runs is left to end."""
+        """Take no more work and drop queued work; running work continues to its end."""
         with self._changed:
             self._closed = True
             left = [waiting for line in self._lines.values() for waiting in line]
@@ -132,7 +132,7 @@ class CallResult:
 
     @classmethod
     def refused(cls, result: Json) -> "CallResult":
-        """Return the outcome of a call that has no answer."""
+        """Return an error as the result of a call."""
         return cls(result, as_text(result), is_error=True)
 
 
@@ -163,7 +163,7 @@ class Dispatcher:
         tools: Mapping[str, Tool] = TOOLS,
         overrun: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`overrun` is given the name of the tool whose call does not end."""
+        """`overrun` is called with the name of a tool whose call runs past its deadline."""
         self.tools = tools
         self._deployment = Deployment(settings=settings, workshop=callers.workshop)
         self._callers = callers
@@ -177,7 +177,7 @@ class Dispatcher:
             "heavy": max(1, (os.cpu_count() or 1) // settings.workers),
             "light": LIGHT_THREADS,
             "scripts": settings.scripts_at_once,
-            "exports": LIGHT_THREADS,  # each waits for a process that writes files
+            "exports": LIGHT_THREADS,  # each waits for an export process
         }
         self._lanes = {name: Lane(name, count) for name, count in threads.items()}
 
@@ -231,7 +231,7 @@ class Dispatcher:
             done, _ = await asyncio.wait({ended}, timeout=deadline - monotonic())
         finally:
             stop.gone.set()
-            if turn.cancel():  # it waited, and ends now
+            if turn.cancel():  # it was still queued
                 await asyncio.wait({ended})
         if not done:
             raise DeadlineExceeded("The call took longer than its deadline. Ask for less at once.")

@@ -30,14 +30,14 @@ class ConnectionLimits:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionState:
-    """The progress of a connection, and since when it has not changed."""
+    """The progress of a connection at one moment."""
 
     request: Any  # the request that it is at or was at last, None before the first
     unread: int  # bytes of answers that the client has not taken
     since: float
 
     def stands(self, now: "ConnectionState") -> bool:
-        """Tell whether there was no progress since."""
+        """Tell whether the connection made no progress until `now`."""
         return self.request is now.request and self.unread == now.unread
 
 
@@ -99,7 +99,7 @@ class MessageMiddleware:
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Look at the message of one request."""
+        """Check the message of one request."""
         try:
             with anyio.fail_after(self._seconds):
                 body = await read_body(scope, receive)
@@ -143,13 +143,13 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
 
 
 def with_length(scope: Scope, size: int) -> Scope:
-    """Return a request whose headers say how long its body is now."""
+    """Return a request whose Content-Length is the current size of its body."""
     headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
     kept = [(name, value) for name, value in headers if name != b"content-length"]
     return {**scope, "headers": [*kept, (b"content-length", str(size).encode())]}
 
 
 def error_response(status: int, words: str, code: int, **headers: str) -> Response:
-    """Return an answer to a message that is none."""
+    """Return the response to an invalid message."""
     error = {"code": code, "message": words}
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status_code=status, headers=headers)

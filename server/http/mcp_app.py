@@ -1,7 +1,7 @@
-"""The MCP endpoint: the SDK comes in, requests and answers go out.
+"""The MCP endpoint: connects the MCP SDK to dispatch.
 
-Stateless Streamable HTTP with JSON answers, in both protocol eras. The SDK neither validates arguments nor hides
-exceptions in every era, so nothing reaches it unanswered: dispatch has done both.
+Stateless Streamable HTTP with JSON answers, in every protocol version. The SDK does not validate arguments or hide
+exceptions in every version, so dispatch does both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def endpoint(
 ) -> StreamableHTTPSessionManager:
     """Return the session manager that serves /mcp at some hosts, to pages of some origins.
 
-    `widgets` are the pages of those that are built; left out, of those that `make widgets` built.
+    `widgets` holds the pages of built widgets; by default those that `make widgets` built.
     """
     pages = built() if widgets is None else widgets
     by_uri = {widget.uri: widget for widget in pages}
@@ -112,7 +112,7 @@ def endpoint(
 
 
 async def add_extensions(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Answer one message; that to `initialize` names the extensions, which the SDK says in the newest protocol only."""
+    """Answer one message; add the extensions to `initialize`, as the SDK does only in the newest protocol."""
     result = await call_next(ctx)
     if ctx.method == "initialize" and isinstance(result, dict):
         return {**result, "capabilities": {**result["capabilities"], "extensions": EXTENSIONS}}
@@ -120,7 +120,7 @@ async def add_extensions(ctx: Context, call_next: CallNext) -> HandlerResult:
 
 
 def describe_tool(tool: Tool, pages: Mapping[Widget, str]) -> types.Tool:
-    """Return a tool as clients list it, with its widget where that is built."""
+    """Return a tool as clients list it, with its widget if that is built."""
     return types.Tool(
         name=tool.name,
         title=tool.title,
@@ -138,13 +138,13 @@ def describe_tool(tool: Tool, pages: Mapping[Widget, str]) -> types.Tool:
 
 
 def meta_of(tool: Tool, pages: Mapping[Widget, str]) -> dict[str, Any] | None:
-    """Return what hosts read of a tool beside what models do: its widget, and which arguments take an attachment."""
+    """Return the metadata of a tool for hosts: its widget, and the arguments that take an attachment."""
     view = view_of(tool.widget) if tool.widget and tool.widget in pages else {}
     return view | ({ATTACHMENTS: list(tool.attachments)} if tool.attachments else {}) or None
 
 
 def view_of(widget: Widget) -> dict[str, Any]:
-    """Return where hosts read a tool's widget, as they ask now and as they asked before."""
+    """Return the address of a tool's widget, under the current and the former key."""
     return {"ui": {"resourceUri": widget.uri}, "ui/resourceUri": widget.uri}
 
 
@@ -161,13 +161,13 @@ def describe_widget(widget: Widget) -> types.Resource:
 
 
 def fault_of(context: Context) -> Refusal | None:
-    """Return what is wrong with the arguments of a call, as the HTTP edge found out."""
+    """Return the fault that the HTTP edge found in a call's arguments, None if there is none."""
     fault = getattr(context.request.state, FAULT, None) if isinstance(context.request, Request) else None
     return fault if isinstance(fault, Refusal) else None
 
 
 def principal_of(context: Context) -> Principal:
-    """Return who is calling, as the HTTP edge found out."""
+    """Return the caller that the HTTP edge authenticated."""
     request = context.request
     if not isinstance(request, Request) or not isinstance(request.state.principal, Principal):
         raise MCPError(types.INTERNAL_ERROR, "no principal")

@@ -1,7 +1,7 @@
 """The playground: a page at `/` on which the one user of this machine calls the tools of the same /mcp as any client.
 
-The page holds the key. What it shows results with, the widgets, runs in a frame of no origin: the frame's own response
-says so, not who embeds it. From there neither the page nor its storage is in reach, nothing may be fetched, and /mcp
+The page holds the key. The widgets that show results run in a sandboxed frame without an origin; the frame's own
+response headers set the sandbox. A widget cannot reach the page or its storage and cannot fetch anything, and /mcp
 refuses the origin `null`.
 """
 
@@ -52,19 +52,19 @@ IN_A_FRAME = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page, with what it may do."""
+    """One page and its content security policy."""
 
     text: str
     policy: str
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers that it goes out with."""
+        """The response headers of the page."""
         return {**HEADERS, "Content-Security-Policy": self.policy}
 
 
 def playground(settings: Settings, folder: Path = DIST) -> Sequence[Route]:
-    """Return the routes of the playground; none where there are many users."""
+    """Return the routes of the playground; none with many users."""
     if settings.many_users:
         return []
     pages = {"/": own_page(folder), "/view": Page(FRAME, IN_A_FRAME), "/chart": chart_page(folder)}
@@ -72,7 +72,7 @@ def playground(settings: Settings, folder: Path = DIST) -> Sequence[Route]:
 
 
 def own_page(folder: Path) -> Page | None:
-    """Return the page itself: it asks this server alone, and runs the script that was built and no other."""
+    """Return the playground page; its policy allows only this server and the script that was built."""
     if not (folder / PLAYGROUND).is_file():
         return None
     text = (folder / PLAYGROUND).read_text(encoding="utf-8")
@@ -82,13 +82,13 @@ def own_page(folder: Path) -> Page | None:
 
 
 def chart_page(folder: Path) -> Page | None:
-    """Return the view of charts, which the playground hands to a frame as it does widgets."""
+    """Return the view of charts, which the playground shows in a frame as it does widgets."""
     built = folder / "chart.html"
     return Page(built.read_text(encoding="utf-8"), IN_A_FRAME) if built.is_file() else None
 
 
 def inline_hashes(text: str) -> Mapping[str, str]:
-    """Return the hashes of a page's scripts and of its styles, as a policy writes them."""
+    """Return the hashes of a page's scripts and styles in the syntax of a content security policy."""
     parts = INLINE.findall(text)
     return {
         sort: " ".join(f"'sha256-{digest(part)}'" for kind, part in parts if kind == sort)
@@ -102,7 +102,7 @@ def digest(text: str) -> str:
 
 
 def serve_page(page: Page | None, settings: Settings) -> Callable[[Request], Awaitable[Response]]:
-    """Return what answers with a page, to who names this server as it is named."""
+    """Return a handler that serves a page if the Host header names this server."""
 
     async def answer(request: Request) -> Response:
         if request.headers.get("host") not in settings.hosts:

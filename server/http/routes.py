@@ -1,4 +1,4 @@
-"""The HTTP edge around the MCP endpoint: which request this is, who is calling, and the challenge to everyone else."""
+"""The HTTP edge around the MCP endpoint: request ids, authentication, and challenges."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -53,23 +53,23 @@ class Challenges:
         return self._answer(400, "Send one Authorization header, with one bearer token.", INVALID_REQUEST)
 
     def refused(self, why: InvalidToken) -> Response:
-        """Return the answer to a token that opens nothing."""
+        """Return the answer to an invalid token."""
         if isinstance(why, InsufficientScope):
             return self._answer(403, str(why), INSUFFICIENT_SCOPE)
         return self._answer(401, str(why), INVALID_TOKEN)
 
     def too_many(self, wait: float) -> Response:
-        """Return the answer to one more refused token of an address that sent too many."""
+        """Return the answer to an address that sent too many refused tokens."""
         words = "Too many tokens from this address were refused. Wait, then send a token that is valid."
         return error_response(429, words, retry_after(wait))
 
     def unverifiable(self) -> Response:
-        """Return the answer while no token can be verified, which is no reason to log in again."""
+        """Return the answer while no token can be verified; it does not ask the client to log in again."""
         words = "The identity provider cannot be reached to verify the token. Send the same request again shortly."
         return error_response(503, words, retry_after(PROVIDER_RETRY_SECONDS))
 
     def metadata_routes(self) -> list[Route]:
-        """Return where a server of many users tells who issues tokens for it; none for one user."""
+        """Return the metadata routes that name the issuer of tokens; none with one user."""
         if not self._settings.many_users:
             return []
         metadata = {
@@ -95,18 +95,18 @@ class Challenges:
 
 
 def challenge(parameters: Mapping[str, str | None]) -> str:
-    """Return a challenge with those parameters that have a value."""
+    """Return a challenge with the parameters that have a value."""
     given = {"realm": REALM, **parameters}
     return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in given.items() if value is not None)
 
 
 def retry_after(seconds: float) -> Mapping[str, str]:
-    """Return the header that says when to come again."""
+    """Return the Retry-After header."""
     return {"Retry-After": str(max(1, ceil(seconds)))}
 
 
 def error_response(status: int, words: str, headers: Mapping[str, str]) -> Response:
-    """Return an answer in words."""
+    """Return an error response with a text body."""
     return JSONResponse({"error": words}, status_code=status, headers={**NOT_STORED, **headers})
 
 
@@ -150,12 +150,12 @@ class AuthenticationMiddleware:
         self._attempts = RefusalLimiter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Look at the token of one request."""
+        """Check the token of one request."""
         answer = await self._admit(scope)
         await (answer or self._app)(scope, receive, send)
 
     async def _admit(self, scope: Scope) -> Response | None:
-        """Return what keeps a request out, None where it is let in."""
+        """Return the response that refuses a request, None if the request is admitted."""
         sent = Headers(scope=scope).getlist("authorization")
         if len(sent) > 1:
             return self._refuse(scope, RefusalReason.MALFORMED, self._challenges.twice())
@@ -174,9 +174,9 @@ class AuthenticationMiddleware:
         return None
 
     def _refuse(self, scope: Scope, reason: RefusalReason, answer: Response) -> Response:
-        """Take note of a refused token; return the answer, or to wait where its address sent too many.
+        """Record a refused token; return the answer, or one that asks to wait if its address sent too many.
 
-        An expired token is no guess: it is counted apart, and its client is told whatever the count.
+        An expired token is no guess. It is counted separately, and its client always gets the answer.
         """
         self._metrics.refused_tokens.labels(reason).inc()
         address, expired = network_of((scope.get("client") or (None,))[0]), reason is RefusalReason.EXPIRED
@@ -196,7 +196,7 @@ class CancelOnDisconnect:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run one request beside a watch for its client."""
+        """Run one request and watch for its client to disconnect."""
         read, gone = anyio.Event(), anyio.Event()
 
         async def receive_body() -> Message:
@@ -217,7 +217,7 @@ class CancelOnDisconnect:
 async def cancel_when_gone(
     read: anyio.Event, gone: anyio.Event, receive: Receive, cancel: Callable[[], Awaitable[None] | None]
 ) -> None:
-    """Wait until the body is read, then for the client to go."""
+    """Wait until the body is read, then until the client disconnects; then cancel."""
     await read.wait()
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -29,7 +29,7 @@ HEADERS = {
 
 
 def refusal_response(status: int, words: str, **headers: str) -> JSONResponse:
-    """Return the answer of a link that gives and takes nothing."""
+    """Return the response of a link that is refused."""
     return JSONResponse({"error": words}, status_code=status, headers={**HEADERS, **headers})
 
 
@@ -51,11 +51,11 @@ class DownloadRoutes:
         self._archive = archive
 
     def routes(self) -> list[Route]:
-        """Return the routes that give."""
+        """Return the download routes."""
         return [Route(f"{PATH}{{file_id}}", self.give, methods=["GET"])]  # HEAD comes with it
 
     async def give(self, request: Request) -> Response:
-        """Give a file, whole or in ranges."""
+        """Send a file, whole or in ranges."""
         file_id, asked = request.path_params["file_id"], request.query_params.multi_items()
         try:
             mark = self._archive.links.read(LinkPurpose.GET, file_id, asked, time())
@@ -70,7 +70,7 @@ class DownloadRoutes:
         return FileResponse(path, media_type=file.mime_type, filename=file.name, headers=HEADERS)
 
     def _open(self, file_id: str, mark: str) -> File:
-        """Return a file that its owner may still open; BadLink where there is none."""
+        """Return a file that its owner may still open; raises BadLink if there is none."""
         file = self._archive.files.get(file_id, now())
         if file is None or owner_mark(file.owner) != mark or not self._archive.volume.path(file_id).is_file():
             raise BadLink
@@ -125,7 +125,7 @@ class UploadRoutes:
         self._pace = pace
 
     def routes(self) -> list[Route]:
-        """Return the routes that receive."""
+        """Return the upload routes."""
         return [Route(f"{PATH}{{upload_id}}", self.take, methods=["PUT"])]
 
     async def take(self, request: Request) -> Response:
@@ -137,7 +137,7 @@ class UploadRoutes:
             upload = await to_thread.run_sync(self._awaited, upload_id, mark)
             check_headers(request.headers, upload)
             with self._archive.volume.arriving(upload_id, upload.size_bytes) as arrival:
-                await to_thread.run_sync(self._awaited, upload_id, mark)  # nobody was faster
+                await to_thread.run_sync(self._awaited, upload_id, mark)  # still awaited, now locked
                 await self._fill(request, upload, arrival)
                 digest = await to_thread.run_sync(arrival.settle)
                 await to_thread.run_sync(self._note, upload, digest)
@@ -151,7 +151,7 @@ class UploadRoutes:
         return JSONResponse(told, status_code=201, headers=HEADERS)
 
     def _awaited(self, upload_id: str, mark: str) -> Upload:
-        """Return an upload whose bytes may come; BadLink where there is none, UploadRefused where they came."""
+        """Return an upload that awaits its bytes; raises BadLink if there is none, UploadRefused if they came."""
         upload = self._archive.uploads.get(upload_id, now())
         if upload is None or owner_mark(upload.owner) != mark:
             raise BadLink
@@ -160,7 +160,7 @@ class UploadRoutes:
         return upload
 
     async def _fill(self, request: Request, upload: Upload, arrival: IncomingFile) -> None:
-        """Write a body as it comes; UploadRefused where it has another size, TimeoutError where it is too slow."""
+        """Write a body as it arrives; raises UploadRefused for another size, TimeoutError if it is too slow."""
         begun, body = monotonic(), request.stream()
         ends = begun + (upload.expires_at - now()).total_seconds()
         while True:
@@ -176,7 +176,7 @@ class UploadRoutes:
             raise UploadRefused(400, describe_size_mismatch(upload, str(arrival.size)))
 
     def _note(self, upload: Upload, digest: str) -> None:
-        """Take note of bytes that came, and leave time to complete the upload; LinkExpired where they came too late."""
+        """Record received bytes and extend the time to complete the upload; raises LinkExpired if they came late."""
         came = now()
         ends = came + timedelta(seconds=self._archive.terms.link_seconds)
         if not self._archive.uploads.receive(upload.upload_id, upload.size_bytes, digest, came, ends):
@@ -184,16 +184,16 @@ class UploadRoutes:
 
 
 def check_headers(headers: Headers, upload: Upload) -> None:
-    """Raise UploadRefused where a request says of itself that it is not what was reserved."""
+    """Raise UploadRefused if a request's headers do not match the reservation."""
     if headers.get("content-encoding", "identity") != "identity" or "content-range" in headers:
         raise UploadRefused(415, PLAIN)
-    declared = headers.get("content-length", str(upload.size_bytes))  # which the HTTP edge has found to be digits
+    declared = headers.get("content-length", str(upload.size_bytes))  # the HTTP edge has checked the digits
     if int(declared[:20]) != upload.size_bytes:
         raise UploadRefused(400, describe_size_mismatch(upload, declared[:20]))
 
 
 def describe_size_mismatch(upload: Upload, came: str) -> str:
-    """Return what is told of a body of another size than was reserved."""
+    """Return the message for a body whose size differs from the reservation."""
     return (
         f"The upload is of {upload.size_bytes} bytes, and {came} came. Send all of the file, or begin again with "
         "its real size."
@@ -201,6 +201,6 @@ def describe_size_mismatch(upload: Upload, came: str) -> str:
 
 
 def transfer_routes(callers: Callers, archive: Archive, settings: Settings) -> list[Route]:
-    """Return the routes of files that are given, and of those that are received where that is enabled."""
+    """Return the download routes, and the upload routes if uploads are enabled."""
     receiving = UploadRoutes(archive, MinimumRate()).routes() if settings.uploads_enabled else []
     return [*DownloadRoutes(callers, archive).routes(), *receiving]

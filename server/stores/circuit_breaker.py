@@ -8,15 +8,15 @@ from time import monotonic
 
 from server.base.interfaces import StoreDown, StoreFull
 
-FAILURES = 3  # in a row, until nobody is let through
-SOONEST, LATEST = 2.0, 30.0  # seconds until one is again, to see
+FAILURES = 3  # in a row, until the breaker opens
+SOONEST, LATEST = 2.0, 30.0  # seconds until the next test
 
 
 class CircuitBreaker:
     """Opens after repeated failures of a store; then lets one call at a time test whether the store answers again."""
 
     def __init__(self, words: str = "", failure: type[StoreDown] = StoreDown, latest: float = LATEST) -> None:
-        """`words` say that the store is not asked now; without, what was said of it last. `failure` is no answer."""
+        """`words` is the message while open, by default the last failure; `failure` is the error that opens it."""
         self._words = words
         self._failure = failure
         self._latest = latest
@@ -38,7 +38,7 @@ class CircuitBreaker:
 
     @contextmanager
     def watched(self, *, trying: bool = True) -> Iterator[None]:
-        """Run a block that asks the store; StoreDown immediately while the breaker is open.
+        """Run a block that uses the store; raises StoreDown immediately while the breaker is open.
 
         With `trying=False` the block never serves as the test.
         """
@@ -47,7 +47,7 @@ class CircuitBreaker:
             if trial:
                 if not (trying and self.is_due):
                     raise StoreDown(self._words or self._said)
-                self._next = monotonic() + self._pause  # for the others, while this call sees how it stands
+                self._next = monotonic() + self._pause  # other calls fail while this one tests the store
         try:
             yield
         except StoreDown as down:
@@ -64,7 +64,7 @@ class CircuitBreaker:
             self._failures += 1
             self._said = said
             if trial or self._failures == FAILURES:
-                self._next = monotonic() + self._pause * uniform(0.8, 1.2)  # noqa: S311 - so that not all ask at once
+                self._next = monotonic() + self._pause * uniform(0.8, 1.2)  # noqa: S311 - spreads the tests of several processes
                 self._pause = min(2 * self._pause, self._latest)
 
     def _answered(self) -> None:

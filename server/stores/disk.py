@@ -19,17 +19,17 @@ STAGED = ".part"
 LOCK = ".lock"
 WORK = ".work"  # a folder
 MADE = "made"  # the file in it
-FORGOTTEN = 3600.0  # seconds after which a file that nobody knows is nobody's
+FORGOTTEN = 3600.0  # seconds after which a file without a record is an orphan
 CHUNK = 1 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class UploadInProgress(Exception):
-    """The same file is being received already."""
+    """Another request is already receiving this file."""
 
 
 class IncomingFile:
-    """A file that is being received; it gets its name once it is complete."""
+    """A file that is being received; it gets its name when it is complete."""
 
     def __init__(self, volume: "Volume", file_id: str, file: FileIO, staged: Path) -> None:
         self._volume = volume
@@ -40,7 +40,7 @@ class IncomingFile:
         self.size = 0
 
     def write(self, chunk: bytes) -> None:
-        """Take the next bytes; StoreDown where they cannot be kept."""
+        """Append bytes; raises StoreDown if they cannot be kept."""
         with store_errors():
             self._volume.hold_room(len(chunk))
             left = memoryview(chunk)
@@ -50,7 +50,7 @@ class IncomingFile:
         self.size += len(chunk)
 
     def settle(self) -> str:
-        """Put the file in its place, on the disk, and return its digest; StoreDown."""
+        """Sync the file, move it into place and return its digest; raises StoreDown."""
         with store_errors():
             os.fsync(self._file.fileno())
             self._staged.rename(self._path)
@@ -65,20 +65,20 @@ class Volume:
         self._free = free_megabytes * MEGABYTE
 
     def path(self, file_id: str) -> Path:
-        """Return where the bytes of a file are."""
+        """Return the path of a file's bytes."""
         return self._folder / file_id
 
     def hold_room(self, size: int = 0) -> None:
-        """Raise VolumeFull where a number of bytes would leave less free than must be; StoreDown."""
+        """Raise VolumeFull if `size` more bytes would leave too little space free; raises StoreDown."""
         with store_errors():
             self._folder.mkdir(parents=True, exist_ok=True)
             if shutil.disk_usage(self._folder).free - size < self._free:
                 raise VolumeFull("the volume of files has no room left; free space, or enlarge it")
 
     def keep(self, file_id: str, write: Callable[[Path], None]) -> tuple[int, str]:
-        """Keep what a function writes to a path; return how many bytes it has and their digest. StoreDown.
+        """Keep the file that a function writes to a path; return its size and digest; raises StoreDown.
 
-        The path stands in a folder of its own, for whatever else is written beside the file until it is complete.
+        The path is in a temporary folder of its own, which may hold other files until this one is complete.
         """
         work = self._beside(file_id, WORK)
         staged = work / MADE
@@ -95,12 +95,12 @@ class Volume:
 
     @contextmanager
     def arriving(self, file_id: str, size: int) -> Iterator[IncomingFile]:
-        """Receive a file of about `size` bytes, alone under its id; UploadInProgress if another does, StoreDown."""
+        """Receive a file of about `size` bytes; raises UploadInProgress if another request does already, StoreDown."""
         self.hold_room(size)
         staged = self._beside(file_id, STAGED)
         with self._alone(file_id):
             with store_errors():
-                file = staged.open("wb", buffering=0)  # what is written is written, and not when it is closed
+                file = staged.open("wb", buffering=0)  # unbuffered: errors surface at the write, not at the close
             try:
                 with file:
                     yield IncomingFile(self, file_id, file, staged)
@@ -109,7 +109,7 @@ class Volume:
 
     @contextmanager
     def _alone(self, file_id: str) -> Iterator[None]:
-        """Lock a file while the block runs; UploadInProgress if it is locked already, StoreDown."""
+        """Lock a file while the block runs; raises UploadInProgress if it is locked already, StoreDown."""
         path = self._beside(file_id, LOCK)
         with ExitStack() as held:
             with store_errors():
@@ -125,14 +125,14 @@ class Volume:
         return self._folder / f"{file_id}{suffix}"
 
     def drop(self, file_ids: Collection[str]) -> None:
-        """Delete files, those that are gone already as well, and what is left of their arrival."""
+        """Delete files and the remains of their uploads; ignores missing files."""
         for file_id in file_ids:
             for suffix in ("", STAGED, LOCK):
                 self._beside(file_id, suffix).unlink(missing_ok=True)
             shutil.rmtree(self._beside(file_id, WORK), ignore_errors=True)
 
     def forgotten(self) -> Iterator[str]:
-        """Yield the ids of files that are old enough to have a record, if they ever get one."""
+        """Yield the ids of files old enough that a record must exist by now."""
         for path in self._folder.iterdir() if self._folder.is_dir() else ():
             is_ours = path.is_file() or path.suffix == WORK
             if is_ours and not path.name.startswith(".") and time() - path.stat().st_mtime > FORGOTTEN:
@@ -140,7 +140,7 @@ class Volume:
 
 
 def size_of(folder: Path) -> int:
-    """Return how many bytes the files in a folder have; of files that go meanwhile, none."""
+    """Return the total size of the files in a folder; ignores files that vanish meanwhile."""
     found = 0
     for inside, _, names in os.walk(folder):
         for name in names:
@@ -160,7 +160,7 @@ def store_errors() -> Iterator[None]:
 
 
 def sync_file(path: Path) -> tuple[int, str]:
-    """Return the size and the digest of a file once it is on the disk."""
+    """Sync a file to disk and return its size and digest."""
     digest = sha256()
     with path.open("rb") as file:
         for chunk in chunks(file):
@@ -170,6 +170,6 @@ def sync_file(path: Path) -> tuple[int, str]:
 
 
 def chunks(file: BinaryIO) -> Iterator[bytes]:
-    """Yield a file piece by piece."""
+    """Yield the bytes of a file in chunks."""
     while chunk := file.read(CHUNK):
         yield chunk

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from server.base.interfaces import ClaimsRecord, File, Upload, UploadState
 from server.stores.postgres import ConnectionProvider
 
-# what an owner has grows in one place at a time: otherwise two could each find room for themselves
+# lock per owner: two concurrent requests could otherwise both find room
 LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended(%(owner)s, 8))"
 BYTES: LiteralString = """
 (
@@ -51,7 +51,7 @@ update uploads
 set state = 'received', size_bytes = %(size_bytes)s, sha256 = %(sha256)s, expires_at = %(expires_at)s
 where upload_id = %(upload_id)s and state = 'reserved' and expires_at > %(now)s
 """
-# who comes second waits for the row, and finds it filed
+# a concurrent second call waits for the row, and then finds it filed
 FILE: LiteralString = """
 insert into files (file_id, owner, purpose, name, mime_type, size_bytes, sha256, created_at, expires_at)
 select upload_id, owner, %(purpose)s, name, mime_type, size_bytes, sha256, %(now)s, %(expires_at)s
@@ -78,52 +78,49 @@ LAST: LiteralString = "select claims, seen_at from principals where subject = %(
 
 
 class PostgresFiles:
-    """What is known of files, for every server that shares the database."""
+    """The records of files, shared by every server with the same database."""
 
     def __init__(self, database: ConnectionProvider) -> None:
         self._database = database
 
     def add(self, file: File, quota: int) -> bool:
-        """Take note of a file; False where its owner would have more than a quota of bytes, reserved ones too.
-
-        StoreDown.
-        """
+        """Record a file; False if its owner's files and reservations would exceed the quota; raises StoreDown."""
         values = {**asdict(file), "cell": None if file.cell is None else Jsonb(file.cell), "quota": quota}
         with self._database.transaction() as connection:
             connection.execute(LOCK, {"owner": file.owner})
             return connection.execute(ADD, values).rowcount == 1
 
     def bytes_of(self, owner: str, now: datetime) -> int:
-        """Return how many bytes of files and reservations an owner has, as `add` counts them; StoreDown."""
+        """Return the bytes of an owner's files and reservations, as `add` counts them; raises StoreDown."""
         with self._database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:
             found = cursor.execute(BYTES_OF, {"owner": owner, "created_at": now}).fetchone()
         return int(found or 0)
 
     def get(self, file_id: str, now: datetime) -> File | None:
-        """Return a file that has not expired, None where there is none; StoreDown."""
+        """Return a file that has not expired, None if there is none; raises StoreDown."""
         with self._database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
             found = cursor.execute(GET, {"file_id": file_id, "now": now}).fetchone()
         return None if found is None else File(**found)
 
     def expire(self, now: datetime) -> Sequence[str]:
-        """Take note of which files have expired and return their ids, each once; StoreDown."""
+        """Mark expired files and return their ids, each only once; raises StoreDown."""
         with self._database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:
             return cursor.execute(EXPIRE, {"now": now}).fetchall()
 
     def known(self, file_ids: Collection[str]) -> Collection[str]:
-        """Return those of some ids under which a file is available; StoreDown."""
+        """Return the ids, among those given, of available files; raises StoreDown."""
         with self._database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:
             return cursor.execute(KNOWN, {"file_ids": list(file_ids)}).fetchall()
 
 
 class PostgresUploads:
-    """What is known of uploads, for every server that shares the database."""
+    """The records of uploads, shared by every server with the same database."""
 
     def __init__(self, database: ConnectionProvider) -> None:
         self._database = database
 
     def reserve(self, upload: Upload, quota: int) -> bool:
-        """Reserve room; False where its owner would have more than a quota of bytes, files too. StoreDown."""
+        """Reserve room; False if its owner's files and reservations would exceed the quota; raises StoreDown."""
         values = {**asdict(upload), "quota": quota}
         del values["arrived"]
         with self._database.transaction() as connection:
@@ -131,13 +128,13 @@ class PostgresUploads:
             return connection.execute(RESERVE, values).rowcount == 1
 
     def get(self, upload_id: str, now: datetime) -> Upload | None:
-        """Return an upload that is filed or has not expired, None where there is none; StoreDown."""
+        """Return an upload that is filed or has not expired, None if there is none; raises StoreDown."""
         with self._database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
             found = cursor.execute(FIND, {"upload_id": upload_id, "now": now}).fetchone()
         return None if found is None else Upload(arrived=UploadState(found.pop("state")), **found)
 
     def receive(self, upload_id: str, size_bytes: int, sha256: str, now: datetime, expires_at: datetime) -> bool:
-        """Take note of bytes that came; False where none are awaited (any more). StoreDown."""
+        """Record received bytes; False if the upload does not await any; raises StoreDown."""
         values = {
             "upload_id": upload_id,
             "size_bytes": size_bytes,
@@ -149,7 +146,7 @@ class PostgresUploads:
             return connection.execute(RECEIVE, values).rowcount == 1
 
     def file(self, upload_id: str, purpose: str, now: datetime, expires_at: datetime) -> bool:
-        """Make what was received a file, once; False where nothing is to be made one. StoreDown."""
+        """Turn a received upload into a file, once; False if there is none to turn; raises StoreDown."""
         values = {"upload_id": upload_id, "purpose": purpose, "now": now, "expires_at": expires_at}
         with self._database.transaction() as connection:
             if connection.execute(FILE, values).rowcount == 0:
@@ -158,40 +155,40 @@ class PostgresUploads:
         return True
 
     def release(self, upload_id: str) -> bool:
-        """Give the room of an upload back, unless it is filed or gone; StoreDown."""
+        """Release the room of an upload; False if it is filed or gone; raises StoreDown."""
         with self._database.transaction() as connection:
             return connection.execute(RELEASE, {"upload_id": upload_id}).rowcount == 1
 
     def expire(self, now: datetime) -> Sequence[str]:
-        """Take note of which uploads have expired and return their ids, each once; StoreDown."""
+        """Mark expired uploads and return their ids, each only once; raises StoreDown."""
         with self._database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:
             return cursor.execute(EXPIRE_UPLOADS, {"now": now}).fetchall()
 
     def known(self, upload_ids: Collection[str]) -> Collection[str]:
-        """Return those of some ids that are reserved or received; StoreDown."""
+        """Return the ids, among those given, of reserved or received uploads; raises StoreDown."""
         with self._database.transaction() as connection, connection.cursor(row_factory=scalar_row) as cursor:
             return cursor.execute(KNOWN_UPLOADS, {"upload_ids": list(upload_ids)}).fetchall()
 
 
 class PostgresPrincipals:
-    """What each caller's token said last, for every server that shares the database."""
+    """The latest claims of each caller, shared by every server with the same database."""
 
     def __init__(self, database: ConnectionProvider) -> None:
         self._database = database
 
     def record(self, subject: str, seen: ClaimsRecord) -> None:
-        """Take note of what a token said, unless another said something later; StoreDown."""
+        """Record the claims of a token, unless later ones are recorded; raises StoreDown."""
         claims = Jsonb({name: list(values) for name, values in seen.claims.items()})
         with self._database.transaction() as connection:
             connection.execute(RECORD, {"subject": subject, "claims": claims, "at": seen.at})
 
     def last(self, subject: str) -> ClaimsRecord | None:
-        """Return what a caller's token said last, None where none was seen; StoreDown."""
+        """Return a caller's latest claims, None if there are none; raises StoreDown."""
         with self._database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
             found = cursor.execute(LAST, {"subject": subject}).fetchone()
         return None if found is None else ClaimsRecord(claims=claims_of(found["claims"]), at=found["seen_at"])
 
 
 def claims_of(stored: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return claims as principals have them."""
+    """Return stored claims in the form that principals use."""
     return {name: tuple(values) for name, values in stored.items()}

@@ -22,11 +22,11 @@ from server.stores.memory import MemoryLeases
 from server.stores.valkey import connection_options
 
 ALL, OF = "{sem}:all", "{sem}:of:"
-SECONDS = 10.0  # that a lease outlives its process
+SECONDS = 10.0  # lifetime of a lease without renewal
 BEATS = 3  # renewals in that time
 CONNECTIONS = 16
 BORROWING, CONNECTING, ANSWERING = 0.25, 0.25, 0.25  # seconds
-LIMIT = 0.5  # of all of it
+LIMIT = 0.5  # seconds for a whole operation
 NOW = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -72,7 +72,7 @@ class CacheLeases:
             timeout=BORROWING,
             socket_connect_timeout=CONNECTING,
             socket_timeout=ANSWERING,
-            # heals a connection that was reset; a store that says nothing is not waited for twice
+            # retry after a reset connection, never after a timeout
             retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.1), 1, (redis.ConnectionError,)),
             protocol=3,
         )
@@ -82,18 +82,18 @@ class CacheLeases:
         self._milliseconds = int(seconds * 1000)
 
     async def take(self, lease: str) -> str:
-        """Take a place; return which cap is reached where there is none."""
+        """Take a lease; return the limit that is reached, empty if none is."""
         async with bounded():
             cap: bytes = await self._take(keys=[ALL], args=[OF, self._milliseconds, lease, *self._caps])
         return cap.decode()
 
     async def renew(self, leases: Collection[str]) -> None:
-        """Keep places, those that were lost as well."""
+        """Renew leases; take expired ones again."""
         async with bounded():
             await self._renew(keys=[ALL], args=[OF, self._milliseconds, *leases])
 
     async def give_back(self, leases: Collection[str]) -> None:
-        """Release leases. No-op for those that have expired."""
+        """Release leases. No-op for expired leases."""
         async with bounded():
             await self._give_back(keys=[ALL], args=[OF, self._milliseconds, *leases])
 
@@ -104,7 +104,7 @@ class CacheLeases:
 
 @asynccontextmanager
 async def bounded() -> AsyncIterator[None]:
-    """Run a block that asks the store; StoreDown where it fails or takes too long."""
+    """Run a block that uses the store; raises StoreDown if it fails or takes too long."""
     try:
         async with asyncio.timeout(LIMIT):
             yield
@@ -115,7 +115,7 @@ async def bounded() -> AsyncIterator[None]:
 class SharedLeases:
     """Leases in the cache store while it answers; otherwise in memory, against this process's share of the limits.
 
-    Leases are always counted in memory too, and are added to the store when it is back.
+    Leases are always counted in memory too, and are added to the store when it answers again.
     """
 
     def __init__(
@@ -125,14 +125,14 @@ class SharedLeases:
         beat: float = SECONDS / BEATS,
         tell: Callable[[bool], None] = lambda _: None,
     ) -> None:
-        """`tell` is told whenever this process begins or ceases to count by itself."""
+        """`tell` is called when this process starts or stops counting on its own."""
         self._store = store
         self._share = share
         self._beat = beat
         self._tell = tell
         self._breaker = CircuitBreaker("the cache store is not asked for a moment: it did not answer")
         self._alone = False
-        self._uncounted: set[str] = set()  # leases that the store did not count, as far as is known
+        self._uncounted: set[str] = set()  # leases that the store probably does not count
         self._returning: set[asyncio.Task[None]] = set()
 
     async def take(self, subject: str) -> str:
@@ -152,17 +152,17 @@ class SharedLeases:
     async def give_back(self, lease: str) -> None:
         """Release a lease. No-op if it has expired."""
         await self._share.give_back(lease)
-        if lease in self._uncounted:  # nobody waits a second time for a store that did not answer
+        if lease in self._uncounted:  # do not wait twice for a store that does not answer
             self._uncounted.remove(lease)
             self._return_soon(lease)
         else:
             await self._return([lease])
 
     async def keep(self) -> None:
-        """Keep what is held, and see whether a store that was away is back, until cancelled; then give all back."""
+        """Renew leases and test a store that is down, until cancelled; then release every lease."""
         me = asyncio.current_task()
         try:
-            while not (me and me.cancelling()):  # a cancellation can get lost in what a client awaits
+            while not (me and me.cancelling()):  # the client can swallow a cancellation
                 await asyncio.sleep(self._beat)
                 await self._renew()
                 if self._breaker.is_open != self._alone:
@@ -173,13 +173,13 @@ class SharedLeases:
             await self._store.close()
 
     async def _take(self, lease: str) -> str:
-        if self._breaker.is_open:  # no call waits to see whether the store is back
+        if self._breaker.is_open:  # no call waits for the test of the store
             raise StoreDown
         try:
             with self._breaker.watched():
                 return await self._store.take(lease)
         except asyncio.CancelledError:
-            self._return_soon(lease)  # it may have been taken by now
+            self._return_soon(lease)  # the store may have taken it despite the failure
             raise
 
     async def _renew(self) -> None:
@@ -188,7 +188,7 @@ class SharedLeases:
             with self._breaker.watched():
                 await self._store.renew(held)
             self._uncounted.difference_update(held)
-            if gone := set(held) - set(self._share.held):  # which were given back meanwhile, and renewed after that
+            if gone := set(held) - set(self._share.held):  # released during the renewal, so renewed after their release
                 await self._return(gone)
 
     def _return_soon(self, lease: str) -> None:

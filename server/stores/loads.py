@@ -1,4 +1,4 @@
-"""The history of loads in the platform database."""
+"""The load history in the platform database."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -24,7 +24,7 @@ BEGIN = SQL("insert into load_attempts ({names}) values ({values}) on conflict (
 FINISH = SQL(
     "update load_attempts set ({names}) = ({values}) where load_id = %(load_id)s and status = 'running'"
 ).format(**NAMED)
-# of each feed and status the latest are read from their own end of an index that holds all that is asked about them
+# reads the latest loads of each feed and status from the end of a covering index
 FIND: LiteralString = """
 select load_attempts.*
 from (
@@ -66,7 +66,7 @@ LAST_DUE = "select max(due_at) from load_attempts where binding = %s"
 
 
 class PostgresLoadHistory:
-    """The history of loads in the platform database; every method raises StoreDown where that is out of reach."""
+    """The load history in the platform database; every method raises StoreDown if the database is unreachable."""
 
     def __init__(self, database: ConnectionProvider) -> None:
         self._database = database
@@ -76,7 +76,7 @@ class PostgresLoadHistory:
         self._write(BEGIN, attempt)
 
     def finish(self, attempt: LoadAttempt) -> None:
-        """Record how an attempt ended, once."""
+        """Record the end of an attempt, once."""
         self._write(FINISH, attempt)
 
     def find(self, asked: LoadQuery) -> Sequence[LoadAttempt]:
@@ -93,11 +93,11 @@ class PostgresLoadHistory:
         return self._read(FIND, parameters)
 
     def get(self, load_id: str) -> LoadAttempt | None:
-        """Return one attempt, None where there is none."""
+        """Return one attempt, None if there is none."""
         return next(iter(self._read(GET, {"load_id": storable(load_id)})), None)
 
     def latest(self, bindings: Collection[str], statuses: Collection[LoadStatus]) -> Sequence[LoadAttempt]:
-        """Return of each of some feeds the attempt that began last among those that stand so."""
+        """Return, for each feed, the latest-started attempt with one of the statuses."""
         parameters = {"bindings": storables(bindings), "statuses": [status.value for status in set(statuses)]}
         return self._read(LATEST, parameters)
 
@@ -106,7 +106,7 @@ class PostgresLoadHistory:
         return self._read(RUNNING, {})
 
     def tally(self) -> Sequence[LoadCount]:
-        """Return the attempts of every feed, counted by status."""
+        """Count the attempts of every feed by status."""
         with self._database.transaction() as connection:
             return [
                 LoadCount(binding=binding, status=LoadStatus(status), attempts=attempts, latest=latest)
@@ -114,7 +114,7 @@ class PostgresLoadHistory:
             ]
 
     def last_due(self, binding: str) -> datetime | None:
-        """Return the latest slot of a feed's schedule that some attempt answered."""
+        """Return the latest slot of a feed's schedule that has an attempt."""
         with self._database.transaction() as connection:
             cursor = connection.cursor(row_factory=scalar_row)
             slot: datetime | None = cursor.execute(LAST_DUE, (storable(binding),)).fetchone()
@@ -153,12 +153,12 @@ def attempt_of(row: Mapping[str, Any]) -> LoadAttempt:
 
 
 def storables(texts: Collection[str]) -> list[str | None]:
-    """Return some texts, each once, as PostgreSQL takes them."""
+    """Return distinct texts in a form that PostgreSQL can store."""
     return [storable(text) for text in set(texts)]
 
 
 def storable(text: str | None) -> str | None:
-    """Return a text without what PostgreSQL does not take: a message may quote anything that a feed brought."""
+    """Return a text without characters that PostgreSQL cannot store: a message may quote any data of a feed."""
     if text is None:
         return None
     return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\N{REPLACEMENT CHARACTER}")

@@ -1,4 +1,4 @@
-"""Snapshots and leases in memory, for one process, and the references under which snapshots are kept."""
+"""Snapshots and leases in the memory of one process, and the references to snapshots."""
 
 import asyncio
 import re
@@ -37,8 +37,8 @@ class MemorySnapshot:
 
     owner: str
     data: bytes
-    idle: float  # when it is gone unless it is opened
-    ends: float  # when it is gone anyhow
+    idle: float  # when it expires unless it is opened
+    ends: float  # when it expires in any case
 
 
 class MemorySnapshots:
@@ -53,7 +53,7 @@ class MemorySnapshots:
         self._lock = Lock()
 
     def keep(self, owner: str, data: bytes) -> str:
-        """Keep bytes and return the reference to them."""
+        """Keep bytes and return their reference."""
         reference, now = new_reference(), self._clock()
         with self._lock:
             ends = now + self._longest
@@ -85,12 +85,12 @@ class MemoryLeases:
     def __init__(self, calls_per_caller: int, calls: int) -> None:
         self._calls_per_caller = calls_per_caller
         self._calls = calls
-        self._held: dict[str, str] = {}  # whose each lease is
+        self._held: dict[str, str] = {}  # lease -> subject
         self._of: Counter[str] = Counter()
 
     @property
     def held(self) -> Collection[str]:
-        """The leases that are held now."""
+        """The current leases."""
         return tuple(self._held)
 
     async def take(self, subject: str) -> str:
@@ -101,14 +101,14 @@ class MemoryLeases:
         return lease
 
     def need_room(self, subject: str) -> None:
-        """Raise CapReached where there is no place for a caller."""
+        """Raise CapReached if a caller may hold no further lease."""
         if self._of[subject] >= self._calls_per_caller:
             raise CapReached("caller")
         if len(self._held) >= self._calls:
             raise CapReached("all")
 
     def hold(self, lease: str, subject: str) -> None:
-        """Count a lease, whether or not there is a place for it."""
+        """Count a lease, even above the limits."""
         self._held[lease] = subject
         self._of[subject] += 1
 
@@ -121,5 +121,5 @@ class MemoryLeases:
                 del self._of[subject]
 
     async def keep(self) -> None:
-        """Keep what is held, until cancelled: nothing is lost here."""
+        """Wait until cancelled: leases in memory need no renewal."""
         await asyncio.Event().wait()

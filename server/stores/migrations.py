@@ -1,8 +1,8 @@
-"""Migrations: the numbered files that make the tables of the platform database, forward only.
+"""Migrations: numbered SQL files that create the tables of the platform database, forward only.
 
-A database remembers each file that was applied with a digest of its text. One process at a time applies those that are
-pending, each in a transaction with its own record. `-- migrate: no-transaction` in the first line is for a file of one
-statement that refuses a transaction, as CREATE INDEX CONCURRENTLY; it must bear being run again.
+The database records each applied file with a digest of its text. One process at a time applies the pending files, each
+in one transaction with its record. A file whose statement cannot run in a transaction, such as CREATE INDEX
+CONCURRENTLY, has `-- migrate: no-transaction` in its first line; it holds one statement and must be safe to run again.
 """
 
 import re
@@ -56,13 +56,13 @@ class MigrationState(Enum):
 
     APPLIED = "applied"
     PENDING = "pending"
-    EDITED = "CHECKSUM MISMATCH"  # its file is not the one that was applied
+    EDITED = "CHECKSUM MISMATCH"  # the file differs from the one that was applied
     AHEAD = "unknown here"  # applied by a newer version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """One file."""
+    """One migration file."""
 
     version: int
     name: str
@@ -71,7 +71,7 @@ class Migration:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether it is applied whole or not at all."""
+        """Whether the file runs in a transaction."""
         return not self.text.startswith(NO_TRANSACTION)
 
 
@@ -85,7 +85,7 @@ class MigrationStatus:
 
 
 def read_migrations(folder: Path = MIGRATIONS) -> Sequence[Migration]:
-    """Return the migrations in their order; MigrationFault where a file has no number of its own."""
+    """Return the migrations in order; raises MigrationFault if a file has no unique number."""
     found: dict[int, Migration] = {}
     for path in sorted(folder.glob("*.sql")):
         named = FILE.fullmatch(path.name)
@@ -106,13 +106,13 @@ def read_statuses(uri: str) -> Sequence[MigrationStatus]:
 
 
 def applied_to(uri: str) -> Mapping[str, str]:
-    """Return the name and digest of every migration that was applied to a database."""
+    """Return the name and digest of every migration applied to a database."""
     with migration_connection(uri) as connection:
         return dict(history(connection).values())
 
 
 def statuses(connection: psycopg.Connection[TupleRow], migrations: Sequence[Migration]) -> Sequence[MigrationStatus]:
-    """Return how a database stands to each migration, and to those that only it knows; changes nothing."""
+    """Return the state of each migration, including those that only the database knows; read-only."""
     check_server_version(connection)
     applied = history(connection)
     known = {migration.version: migration for migration in migrations}
@@ -127,14 +127,14 @@ def statuses(connection: psycopg.Connection[TupleRow], migrations: Sequence[Migr
 
 
 def check_server_version(connection: psycopg.Connection[TupleRow]) -> None:
-    """Raise MigrationFault where a server is too old."""
+    """Raise MigrationFault if a server is too old."""
     if connection.info.server_version < OLDEST:
         found = connection.info.server_version // 10000
         raise MigrationFault(f"the platform database is PostgreSQL {found}; it takes {OLDEST // 10000} or newer")
 
 
 def history(connection: psycopg.Connection[TupleRow]) -> Mapping[int, tuple[str, str]]:
-    """Return the name and digest of every migration that a database remembers, by number."""
+    """Return the name and digest of every recorded migration, by number."""
     if connection.execute("select to_regclass('schema_migrations')").fetchone() == (None,):
         return {}
     rows = connection.execute("select version, name, checksum from schema_migrations where scope = %s", (SCOPE,))
@@ -151,7 +151,7 @@ def state_of(migration: Migration | None, applied: tuple[str, str] | None) -> Mi
 
 
 def pending_names(found: Sequence[MigrationStatus]) -> Sequence[str]:
-    """Return the names of pending migrations; MigrationFault where they cannot be applied to such a database."""
+    """Return the names of pending migrations; raises MigrationFault if the database's state forbids applying them."""
     named = {kind: [known.name for known in found if known.standing is kind] for kind in MigrationState}
     if ahead := named[MigrationState.AHEAD]:
         raise MigrationFault(
@@ -172,25 +172,25 @@ def pending_names(found: Sequence[MigrationStatus]) -> Sequence[str]:
 
 
 def check(uri: str) -> None:
-    """Return where every migration is applied to a database; MigrationFault says what to do where not."""
+    """Raise MigrationFault unless every migration is applied to a database."""
     with migration_connection(uri) as connection:
         check_migrations(connection)
 
 
 def check_migrations(connection: psycopg.Connection[TupleRow]) -> None:
-    """Return where every migration is applied to the database of a connection; MigrationFault where not."""
+    """Raise MigrationFault unless every migration is applied to the database of a connection."""
     if pending := pending_names(statuses(connection, read_migrations())):
         raise MigrationFault(f"migrations of the platform database are pending ({', '.join(pending)}); run {COMMAND}")
 
 
 def migrate(uri: str, migrations: Sequence[Migration], tell: Callable[[str], None]) -> None:
-    """Apply what is pending, telling the name of each file that was applied; MigrationFault where that cannot be."""
+    """Apply pending migrations and report each file's name; raises MigrationFault if that fails."""
     with migration_connection(uri) as connection:
         if not pending_names(statuses(connection, migrations)):
             return
         with migration_lock(connection):
             connection.execute(HISTORY)
-            pending = pending_names(statuses(connection, migrations))  # somebody else may have applied them by now
+            pending = pending_names(statuses(connection, migrations))  # another process may have applied them meanwhile
             for migration in migrations:
                 if migration.name in pending:
                     apply(connection, migration)
@@ -199,7 +199,7 @@ def migrate(uri: str, migrations: Sequence[Migration], tell: Callable[[str], Non
 
 @contextmanager
 def migration_connection(uri: str) -> Iterator[psycopg.Connection[TupleRow]]:
-    """Lend a connection for migrations; StoreDown where there is none, MigrationFault where it may not do its work."""
+    """Lend a connection for migrations; raises StoreDown if there is none, MigrationFault if it lacks privileges."""
     with closing(connect(uri)) as connection:
         try:
             yield connection
@@ -210,10 +210,10 @@ def migration_connection(uri: str) -> Iterator[psycopg.Connection[TupleRow]]:
 
 @contextmanager
 def migration_lock(connection: psycopg.Connection[TupleRow]) -> Iterator[None]:
-    """Hold the lock of migrations.
+    """Hold the migration lock.
 
-    It polls: a statement that waits for the lock is a transaction in progress, and CREATE INDEX CONCURRENTLY of the
-    holder would wait for that transaction, which is a deadlock.
+    It polls. A statement that waits for the lock is an open transaction; the holder's CREATE INDEX CONCURRENTLY would
+    wait for that transaction, and both would deadlock.
     """
     while connection.execute("select pg_try_advisory_lock(%s)", (LOCK,)).fetchone() != (True,):
         sleep(QUEUEING)
@@ -240,7 +240,7 @@ def apply(connection: psycopg.Connection[TupleRow], migration: Migration) -> Non
 
 
 def failure(migration: Migration, fault: psycopg.Error) -> str:
-    """Return why a migration failed and what is left of it."""
+    """Return why a migration failed and what remains of it."""
     left = "nothing of it was applied" if migration.in_transaction else "see what is left of it"
     if isinstance(fault, psycopg.errors.LockNotAvailable):
         return f"{migration.name}: {left}, because somebody holds a table that it changes; try again later"

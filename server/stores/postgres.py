@@ -38,8 +38,8 @@ DEFAULTS = {
     "keepalives_count": "3",
 }
 CROWDED = "it has no connection left"
-WORDS = (  # what libpq says, what is told of it: names of hosts, users and databases stay out
-    ("too many", CROWDED),  # which goes on to name the role or the database
+WORDS = (  # libpq's message -> ours, which names no host, user or database
+    ("too many", CROWDED),  # libpq's message also names the role or the database
     ("connection slots", CROWDED),
     ("bad value", "its URI has a parameter without a valid value"),
     ("invalid integer", "its URI has a parameter without a valid value"),
@@ -58,7 +58,7 @@ WORDS = (  # what libpq says, what is told of it: names of hosts, users and data
     ("SSL", "no secure connection can be made"),
     ("certificate", "no secure connection can be made"),
 )
-TOLD = (  # what can go wrong with a transaction that is no fault of ours
+TOLD = (  # failures of a transaction that the server or the network causes
     (psycopg.errors.QueryCanceled, f"did not answer within {STATEMENT:.0f} seconds"),
     (psycopg.errors.DiskFull, "has no space left"),
     (psycopg.errors.InsufficientPrivilege, "does not let its user do this; grant it the tables of Tieout"),
@@ -66,7 +66,7 @@ TOLD = (  # what can go wrong with a transaction that is no fault of ours
     (psycopg.errors.ReadOnlySqlTransaction, "takes no writes; DATABASE_URL must name the primary server"),
 )
 EXPECTED = (psycopg.OperationalError, *(kind for kind, _ in TOLD))
-GOING = "57P"  # class of what a server says that goes down or is not up yet
+GOING = "57P"  # prefix of SQLSTATEs of a server that shuts down or starts up
 
 
 class DatabaseUnreachable(StoreDown):
@@ -77,7 +77,7 @@ class ConnectionProvider(Protocol):
     """Provides connections to the platform database."""
 
     def transaction(self) -> AbstractContextManager[psycopg.Connection[TupleRow]]:
-        """Lend a connection for one transaction; StoreDown where there is none, or where it is lost on the way."""
+        """Lend a connection for one transaction; raises StoreDown if there is none, or if it is lost meanwhile."""
 
 
 class TimeoutConnection(psycopg.Connection[TupleRow]):
@@ -86,7 +86,7 @@ class TimeoutConnection(psycopg.Connection[TupleRow]):
     patience = UNANSWERED
 
     def wait(self, gen: PQGen[Returned], interval: float = 0.1, timeout: float | None = None) -> Returned:
-        """Consume a generator of the protocol, for so long at most; then this connection is of no use any more."""
+        """Run a protocol generator with a timeout; a connection that timed out is unusable."""
         try:
             return super().wait(gen, interval, self.patience if timeout is None else timeout)
         except psycopg.OperationalError:
@@ -101,11 +101,11 @@ class Database:
     def __init__(
         self, uri: str, prepare: Callable[[], None] = lambda: None, trouble: Callable[[], str | None] = lambda: None
     ) -> None:
-        """`prepare` raises StoreDown where the database cannot be used yet, `trouble` tells what its keeper knows."""
+        """`prepare` raises StoreDown if the database is not ready; `trouble` returns a known reason for that."""
         self.uri = uri
         self._prepare = prepare
         self._trouble = trouble
-        logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it writes hosts and users; StoreDown tells
+        logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it logs hosts and users; StoreDown tells
         self._pool = ConnectionPool(
             connection_string(uri),
             connection_class=TimeoutConnection,
@@ -122,7 +122,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[TupleRow]]:
-        """Lend a connection for one transaction; StoreDown where there is none, or where it is lost on the way."""
+        """Lend a connection for one transaction; raises StoreDown if there is none, or if it is lost meanwhile."""
         self._prepare()
         try:
             self._pool.open()
@@ -135,11 +135,11 @@ class Database:
             raise transaction_error(fault) from None
 
     def look(self) -> None:
-        """Return where a new connection can be had; StoreDown says why it cannot, sooner than a transaction would."""
+        """Check that a new connection is possible; raises StoreDown sooner than a transaction would."""
         connect(self.uri).close()
 
     def ping(self) -> None:
-        """Return where a statement comes back; StoreDown where it does not."""
+        """Run a statement; raises StoreDown if it fails."""
         with self.transaction() as connection:
             connection.execute("select 1")
 
@@ -153,25 +153,25 @@ class Database:
             ConnectionPool.check_connection(connection)
             connection.patience = UNANSWERED
         except psycopg.OperationalError:
-            self._pool.drain()  # the others are as old: the next is a new one
+            self._pool.drain()  # the other connections are as old, so replace them all
             raise
 
 
 def connection_string(uri: str) -> str:
-    """Return how to connect to a database, what is not said filled in; BadSetting where it is no URI of one."""
+    """Return the connection string of a database URI, with defaults filled in; raises BadSetting if it is none."""
     try:
         return make_conninfo(
             uri, **{name: value for name, value in DEFAULTS.items() if name not in conninfo_to_dict(uri)}
         )
     except psycopg.ProgrammingError:
-        raise BadSetting(  # and nothing of what was found: it may be a part of a password
+        raise BadSetting(  # without the value: it may contain a password
             f"{variable_of('database_url')} is no URI of a PostgreSQL database; "
             "it takes postgresql://USER:PASSWORD@HOST:5432/DATABASE, with special characters as %XX"
         ) from None
 
 
 def configure(connection: psycopg.Connection[TupleRow]) -> None:
-    """Set what every connection is held to."""
+    """Set the session settings of a connection."""
     connection.execute(
         "select set_config('timezone', 'UTC', false), set_config('statement_timeout', %s, false), "
         "set_config('idle_in_transaction_session_timeout', %s, false)",
@@ -181,7 +181,7 @@ def configure(connection: psycopg.Connection[TupleRow]) -> None:
 
 
 def connect(uri: str) -> psycopg.Connection[TupleRow]:
-    """Return a connection of one's own, each statement a transaction, without limits of time; StoreDown where not."""
+    """Return a separate connection in autocommit mode, without timeouts; raises StoreDown."""
     try:
         return psycopg.connect(connection_string(uri), autocommit=True)
     except psycopg.Error as fault:
@@ -189,7 +189,7 @@ def connect(uri: str) -> psycopg.Connection[TupleRow]:
 
 
 def explain_no_connection(uri: str) -> StoreDown:
-    """Return why no connection can be had."""
+    """Return the reason why no connection is possible."""
     try:
         connect(uri).close()
     except StoreDown as down:
@@ -198,7 +198,7 @@ def explain_no_connection(uri: str) -> StoreDown:
 
 
 def connection_error(fault: psycopg.Error) -> StoreDown:
-    """Return why a connection failed, without what it was made with."""
+    """Return the reason why a connection failed, without its parameters."""
     said = str(fault)
     known = next((told for text, told in WORDS if text in said), None)
     why = "the platform database cannot be reached" + (f": {known}" if known else "")
@@ -206,7 +206,7 @@ def connection_error(fault: psycopg.Error) -> StoreDown:
 
 
 def transaction_error(fault: psycopg.Error) -> StoreDown:
-    """Return why a transaction failed that had begun."""
+    """Return the reason why a started transaction failed."""
     known = next((told for kind, told in TOLD if isinstance(fault, kind)), None)
     if known:
         return StoreDown(f"the platform database {known}")
@@ -214,17 +214,17 @@ def transaction_error(fault: psycopg.Error) -> StoreDown:
     return DatabaseUnreachable(lost) if (fault.sqlstate or GOING).startswith(GOING) else StoreDown(lost)
 
 
-# The platform database behind a circuit breaker, for calls: while it is unreachable they fail immediately with the
-# reason. A thread tests whether it is back, and calls wait for that only briefly. Loads use the database directly:
-# they have time, and a load that succeeded must not be recorded as failed.
+# The platform database behind a circuit breaker, for calls: while it is unreachable, calls fail immediately with the
+# reason. A thread tests whether it answers again, and calls wait only briefly for that. Loads use the database
+# directly: they have time, and a load that succeeded must not be recorded as failed.
 
 
-LATEST = 4.0  # seconds until somebody sees how it stands: it is asked again before long
-GLANCE = 0.25  # that a caller waits for that
+LATEST = 4.0  # seconds at most between two tests
+GLANCE = 0.25  # seconds that a call waits for a test
 
 
 class CircuitBreakingDatabase:
-    """A database behind a circuit breaker, which opens after it could not be reached several times."""
+    """A database behind a circuit breaker, which opens after repeated connection failures."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -232,7 +232,7 @@ class CircuitBreakingDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[TupleRow]]:
-        """Lend a connection for one transaction; StoreDown, at once where the database could not be reached lately."""
+        """Lend a connection for one transaction; raises StoreDown, at once while the breaker is open."""
         if self._breaker.is_due:
             looking = Thread(target=self._look, name="look at the platform database", daemon=True)
             looking.start()
@@ -248,8 +248,8 @@ class CircuitBreakingDatabase:
 # Dumps with pg_dump, and restores with pg_restore.
 
 
-NO_OWNERS = ("--no-owner", "--no-privileges")  # whoever restores it owns it
-MAINTENANCE = "postgres"  # database that every server has
+NO_OWNERS = ("--no-owner", "--no-privileges")  # the restoring role becomes the owner
+MAINTENANCE = "postgres"  # a database that every server has
 TABLES = "select count(*) from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r'"
 
 
@@ -258,26 +258,26 @@ class DatabaseNotEmpty(StoreDown):
 
 
 def server_major(uri: str) -> int:
-    """Return the version of the server of a database."""
+    """Return the major version of a database's server."""
     with closing(connect(uri)) as connection:
         return connection.info.server_version // 10000
 
 
 def dump(uri: str, program: Path, file: Path) -> None:
-    """Write a database to a file, as it is at one moment; StoreDown where that fails."""
+    """Write a consistent dump of a database to a file; raises StoreDown if that fails."""
     run([program, "--format=custom", f"--file={file}", *NO_OWNERS], uri)
 
 
 def fill(uri: str, program: Path, file: Path) -> None:
-    """Fill a database with what was dumped, all of it or nothing; StoreDown where that fails."""
+    """Restore a dump into a database in one transaction; raises StoreDown if that fails."""
     run([program, "--single-transaction", "--exit-on-error", *NO_OWNERS, str(file)], uri)
 
 
 def run(command: list[str | Path], uri: str) -> None:
-    """Run a tool of PostgreSQL on a database; its password is in the environment, where ps does not show it."""
+    """Run a PostgreSQL tool on a database; the password goes in the environment, where ps does not show it."""
     said = {name: str(value) for name, value in conninfo_to_dict(connection_string(uri)).items()}
     password = {"PGPASSWORD": said.pop("password")} if "password" in said else {}
-    done = subprocess.run(  # noqa: S603 - the tools are those found beside the server
+    done = subprocess.run(  # noqa: S603 - the programs come from the server's own folder
         [command[0], f"--dbname={make_conninfo(**said)}", *command[1:]],
         env={**os.environ, **password},
         capture_output=True,
@@ -290,7 +290,7 @@ def run(command: list[str | Path], uri: str) -> None:
 
 
 def new_database(uri: str) -> None:
-    """Make a database where there is none of its name; DatabaseNotEmpty where there is one that holds tables."""
+    """Create a database unless it exists; raises DatabaseNotEmpty if it holds tables."""
     name = str(conninfo_to_dict(connection_string(uri)).get("dbname", MAINTENANCE))
     with closing(connect(make_conninfo(uri, dbname=MAINTENANCE))) as server:
         try:

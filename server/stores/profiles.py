@@ -14,8 +14,8 @@ from server.base.interfaces import ProfileSource, StoreDown
 from server.base.settings import Settings
 from server.stores.postgres import Database
 
-RESTING = 1.0  # seconds that a file which was just written is given, lest it be read half written
-RESTLESS = 3.0  # after which one that is written to all the time is taken as it is
+RESTING = 1.0  # seconds without an edit before a file is read, so that it is complete
+RESTLESS = 3.0  # seconds after which a file is read despite further edits
 MOST = 1_000_000  # rows of a table
 TABLES = "the tables of profiles"
 
@@ -30,7 +30,7 @@ select profile, subject, claims from profile_assignments order by profile, subje
 
 
 def source_of(settings: Settings, database: Database) -> ProfileSource:
-    """Return where the settings say that profiles are."""
+    """Return the source of profiles that the settings name."""
     sources: dict[str, Callable[[], ProfileSource]] = {
         "file": lambda: FileProfiles(settings.instance),
         "database": lambda: PostgresProfiles(database),
@@ -39,7 +39,7 @@ def source_of(settings: Settings, database: Database) -> ProfileSource:
 
 
 class FileProfiles:
-    """profiles.yaml of an instance, read once edits pause, lest it be read half written."""
+    """The profiles.yaml of an instance, read when edits pause, so that it is complete."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -49,7 +49,7 @@ class FileProfiles:
         self._changing_since: float | None = None
 
     def read(self) -> Document:
-        """Return what the file says, the same document while it says the same."""
+        """Return the file as a document; the same object while the file is unchanged."""
         if self._document is None:
             self._wait_while_young()
             return self._take(read_content(self._folder))
@@ -80,17 +80,17 @@ class FileProfiles:
 
 
 class PostgresProfiles:
-    """The profiles in the platform database, read anew when the number of their latest change is another."""
+    """The profiles in the platform database, read again when their change number differs."""
 
     def __init__(self, database: Database, most: int = MOST) -> None:
-        """`most` rows of a table are read; a table with more closes everybody."""
+        """Read at most `most` rows of a table; with more, no caller sees anything."""
         self._database = database
         self._most = most
         self._revision: int | None = None
         self._document = Document(TABLES)
 
     def read(self) -> Document:
-        """Return what the tables say, the same document while they say the same; StoreDown where they tell nothing."""
+        """Return the tables as a document; the same object while they are unchanged; raises StoreDown."""
         try:
             with self._database.transaction() as connection:
                 connection.execute("set transaction isolation level repeatable read, read only")
@@ -104,7 +104,7 @@ class PostgresProfiles:
 
 
 def read_tables(connection: psycopg.Connection[Any], most: int) -> Document:
-    """Return what the tables say as a document of profiles.yaml's shape; more rows than can be held are a fault."""
+    """Return the tables as a document in the shape of profiles.yaml; a table over the row limit is a fault."""
     cursor = connection.cursor(row_factory=dict_row)
     profiles, grants, assignments = (
         cursor.execute(query, (most + 1,)).fetchall() for query in (PROFILES, GRANTS, ASSIGNMENTS)
@@ -125,6 +125,6 @@ def read_tables(connection: psycopg.Connection[Any], most: int) -> Document:
             row["name"]: {"operations": str(row["operations"]).lower(), "scenarios": scenarios[row["name"]]}
             for row in profiles
         },
-        ASSIGN: assigned,  # a profile of this name is none, and closes whoever holds it
+        ASSIGN: assigned,  # an unknown profile name: its holders see nothing
     }
     return document

@@ -17,8 +17,8 @@ from server.stores.memory import is_reference, new_reference
 
 CONNECTIONS = 16
 BORROWING, CONNECTING, ANSWERING = 0.25, 0.25, 0.5  # seconds
-ANSWERING_WITH_BYTES = 2.0  # seconds for a whole answer or question of many megabytes
-PROBE = "{probe}:"  # keys of the round trip
+ANSWERING_WITH_BYTES = 2.0  # seconds for a request or reply of many megabytes
+PROBE = "{probe}:"  # prefix of the keys that `ping` writes
 PROBE_MS = 5000
 TOLD = (
     (redis.TimeoutError, "does not answer in time"),
@@ -34,10 +34,10 @@ class Cache:
     def __init__(
         self, address: str, prepare: Callable[[], None] = lambda: None, answering: float = ANSWERING, again: int = 1
     ) -> None:
-        """`address` is `host:port` or the path of a socket; `prepare` raises StoreDown where it is not up yet.
+        """`address` is `host:port` or the path of a socket; `prepare` raises StoreDown if the store is not up yet.
 
-        `answering` is how many seconds a whole answer may take, `again` how often a question is put once more where
-        the connection fails.
+        `answering` is the timeout of a whole reply in seconds. `again` is the number of retries after a connection
+        failure.
         """
         self._prepare = prepare
         self._pool = redis.BlockingConnectionPool(  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
@@ -46,14 +46,14 @@ class Cache:
             timeout=BORROWING,
             socket_connect_timeout=CONNECTING,
             socket_timeout=answering,
-            # heals a connection that was reset; a store that says nothing is not waited for twice
+            # retry after a reset connection, never after a timeout
             retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.1), again, (redis.ConnectionError,)),
             protocol=3,
         )
 
     @contextmanager
     def client(self) -> Iterator[redis.Redis]:
-        """Lend a client; StoreDown where the store does not answer in time, StoreFull where it has no room."""
+        """Lend a client; raises StoreDown if the store does not answer in time, StoreFull if it has no room."""
         self._prepare()
         try:
             yield redis.Redis(connection_pool=self._pool)
@@ -63,7 +63,7 @@ class Cache:
             raise StoreDown(f"the cache store {next(told for kind, told in TOLD if isinstance(fault, kind))}") from None
 
     def ping(self) -> None:
-        """Return where a value that is written comes back; StoreDown where it does not."""
+        """Write a value and read it back; raises StoreDown if that fails."""
         key, value = f"{PROBE}{token_hex(4)}", token_hex(8).encode()
         with self.client() as client:
             client.set(key, value, px=PROBE_MS)
@@ -76,7 +76,7 @@ class Cache:
 
 
 def connection_options(address: str) -> dict[str, Any]:
-    """Return how to connect to an address; BadSetting where it is none."""
+    """Return the connection options of an address; raises BadSetting if it is none."""
     if address.startswith("/"):
         return {"connection_class": redis.UnixDomainSocketConnection, "path": address}
     host, colon, port = address.rpartition(":")
@@ -92,7 +92,7 @@ def connection_options(address: str) -> dict[str, Any]:
 # checks owner and expiry, by the store's clock, and renews the idle time in one step.
 
 
-LARGE = 1 << 20  # bytes that take longer than an answer may
+LARGE = 1 << 20  # bytes from which a transfer needs the longer timeout
 KEEP = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -119,7 +119,7 @@ class CacheSnapshots:
     """Snapshots that every worker and host with the same cache store can open."""
 
     def __init__(self, cache: Cache, blobs: Cache, idle_seconds: float, seconds: float) -> None:
-        """`cache` soon gives up, `blobs` is the same store with time for many megabytes."""
+        """`cache` has a short timeout; `blobs` is the same store with time for many megabytes."""
         self._cache = cache
         self._blobs = blobs
         self._idle = int(idle_seconds * 1000)
@@ -127,7 +127,7 @@ class CacheSnapshots:
         self._breaker = CircuitBreaker("the cache store is not asked for a moment: it did not answer")
 
     def keep(self, owner: str, data: bytes) -> str:
-        """Keep bytes and return the reference to them; StoreDown where they cannot be kept now."""
+        """Keep bytes and return their reference; raises StoreDown if they cannot be kept now."""
         reference = new_reference()
         cache = self._blobs if len(data) > LARGE else self._cache
         with self._breaker.watched(), cache.client() as client:
@@ -135,7 +135,7 @@ class CacheSnapshots:
         return reference
 
     def open(self, owner: str, reference: str) -> bytes | None:
-        """Return an owner's bytes under a reference, None if there are none; StoreDown."""
+        """Return an owner's bytes under a reference, None if there are none; raises StoreDown."""
         if not is_reference(reference):
             return None
         head, body = keys_of(reference)
@@ -150,10 +150,10 @@ class CacheSnapshots:
 
 
 def keys_of(reference: str) -> tuple[str, str]:
-    """Return the keys of a snapshot: what is known of it, and its bytes; in one slot of a cluster."""
+    """Return the two keys of a snapshot, its record and its bytes, in one slot of a cluster."""
     return f"{{ds:{reference}}}:head", f"{{ds:{reference}}}:body"
 
 
 def owner_of(subject: str) -> str:
-    """Return what stands for an owner in the store."""
+    """Return the form in which the store holds an owner."""
     return sha256(subject.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Charts of kept results: a script in the jail, the chart of what it leaves, and perhaps a picture as a file."""
+"""Charts of kept results: a sandboxed script, the chart of its table, and perhaps a picture file."""
 
 from engine.model.errors import BadArguments, QuotaExceeded, Unavailable
 from engine.model.notes import Note
@@ -42,7 +42,7 @@ def hold(references: tuple[str, ...]) -> None:
 
 
 def picture_of(caller: Caller, spec: ChartSpec, drawn: Chart, transform: Transform) -> PictureFile:
-    """Return the file of the picture that was asked for, or the note that says why there is none."""
+    """Return the picture file that the caller asked for, or a note that says why there is none."""
     if spec.render == "none":
         return PictureFile()
     try:

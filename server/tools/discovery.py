@@ -40,14 +40,14 @@ def list_kpis(caller: Caller, _: EmptyRequest) -> Answer:
 
 
 def sizes_of(domain: Json) -> dict[str, int]:
-    """Return how much of each axis a domain has."""
+    """Return the number of entries of each axis of a domain."""
     metrics = domain["metrics"]
     described = sum(bool(metric["description"]) for metric in metrics)
     return dict(zip(AXES, (described, len(metrics), 1, len(metrics), len(domain["dimension_keys"])), strict=True))
 
 
 def cut_down(domain: Json, left: Left) -> Json:
-    """Return a domain with so much of each axis left out, from its end."""
+    """Return a domain without the entries to leave out, cut from the end of each axis."""
     metrics, keys = domain["metrics"], domain["dimension_keys"]
     shown = len(metrics) - left["metrics"]
     detailed = min(shown, len(metrics) - left["metric_details"])
@@ -61,7 +61,7 @@ def cut_down(domain: Json, left: Left) -> Json:
 
 
 def undescribed(metrics: Sequence[Json], left: int) -> list[Json]:
-    """Return metrics of which the last so many descriptions are left out."""
+    """Return metrics without their last `left` descriptions."""
     described = [at for at, metric in enumerate(metrics) if metric["description"]]
     silent = set(described[len(described) - left :])
     return [
@@ -85,7 +85,7 @@ def domain_json(domain: Domain, reader: Reader) -> Json:
 
 
 def cutting(domain: Domain, reader: Reader) -> list[Dimension]:
-    """Return the dimensions that cut a domain."""
+    """Return the dimensions of a domain."""
     return [dim for dim in reader.catalogue.dimensions_of(domain) if dim.key in reader.dimensions]
 
 
@@ -105,7 +105,7 @@ def metric_json(metric: Metric, reader: Reader) -> Json:
 
 
 def base_json(base: Base, reader: Reader) -> Json:
-    """Return what a metric without a formula counts, and how: its sign, over members, over time, which rows."""
+    """Return how a metric without a formula aggregates: its sign, over members, over time, and its rows."""
     counted = {} if base.counted is None else {"counts": base.counted}
     where = {cut.dimension: [id_ for id_ in cut.ids if reader.sees(cut.dimension, id_)] for cut in base.where}
     return {
@@ -118,7 +118,7 @@ def base_json(base: Base, reader: Reader) -> Json:
 
 
 def shared_json(metric: Metric, reader: Reader) -> Json:
-    """Return what cuts a metric of several domains, and how far all of them are loaded."""
+    """Return the dimensions that the domains of a metric share, and the date up to which all are loaded."""
     domains = [reader.domains[key] for key in sorted(reader.domains_of(metric))]
     if len(domains) == 1:
         return {}

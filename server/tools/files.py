@@ -76,12 +76,12 @@ ARTIFACTS = (
 
 
 def no_uploads(deployment: Deployment) -> str | None:
-    """Return why nothing is uploaded, None where callers may."""
+    """Return why uploads are disabled, None if they are enabled."""
     return None if deployment.settings.uploads_enabled else "SVC_MCP_UPLOADS_ENABLED is not true"
 
 
 def no_imports(deployment: Deployment) -> str | None:
-    """Return why nothing is imported, None where callers may."""
+    """Return why imports are disabled, None if they are enabled."""
     hosts = parse_hosts(deployment.settings.import_hosts)
     return no_uploads(deployment) or (None if hosts else "SVC_FILE_IMPORT_HOSTS names no host")
 

@@ -1,4 +1,4 @@
-"""Ingestion status: which feeds there are, when they are due, and how their loads went."""
+"""Ingestion status: the feeds, their schedules, and the results of their loads."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -107,7 +107,7 @@ def get_binding(caller: Caller, asked: BindingRequest) -> Answer:
 
 
 def asked_feeds(caller: Caller, **names: str | None) -> Mapping[str, FeedSeen]:
-    """Return the feeds that have all of the names asked for; refuse a name that no feed has."""
+    """Return the feeds that match all names given; raises a Refusal for a name that no feed has."""
     feeds = caller.feeds.seen
     for field, name in names.items():
         kind, name_of = NAMES[field]
@@ -145,7 +145,7 @@ def limit_of(limit: int | None) -> tuple[int, list[Note]]:
 
 
 def withheld(feeds: Iterable[FeedSeen]) -> list[Note]:
-    """Return a note where something of what is shown is left out, because its dataset may not be read whole."""
+    """Return a note if details are hidden because the caller may read only part of a dataset."""
     return [] if all(feed.whole for feed in feeds) else [Note.of("withheld")]
 
 

@@ -1,4 +1,4 @@
-"""Where a caller is: the books, how to ask, what there is."""
+"""Orientation: what the books hold and how to ask about them."""
 
 from collections.abc import Iterator
 
@@ -78,7 +78,7 @@ def paragraphs(reader: Reader, own: str) -> Iterator[str]:
 
 
 def fiscal_words(catalogue: Catalogue) -> str:
-    """Return what fiscal years and quarters mean here."""
+    """Return the definition of fiscal years and quarters in words."""
     calendar = catalogue.calendar
     year = calendar.parse(calendar.grains[Grain.YEAR].example)
     parts = [calendar.at(year.first, grain) for grain in (Grain.YEAR, Grain.QUARTER, Grain.MONTH)]

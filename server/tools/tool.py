@@ -1,4 +1,4 @@
-"""Tools: what one takes, what it does, what a model is told of it, and the widget that shows its result."""
+"""Tools: the arguments, function and description of each, and the widget that shows its result."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -54,14 +54,14 @@ def built(widgets: Sequence[Widget] = WIDGETS, folder: Path = DIST) -> Mapping[W
     return {widget: page.read_text() for widget, page in pages.items() if page.is_file()}
 
 
-# Tools: what one takes, what it does, and what a model is told of it.
+# Tools: the arguments, function and description of each.
 
 
 LaneName = Literal["heavy", "light", "scripts", "exports"]
 
 
 class Effect(Enum):
-    """What a call leaves behind; never a change of what is reported on."""
+    """The side effect of a call; no call changes the books."""
 
     NONE = "none"
     FILE = "file"  # of the caller's own, for a while
@@ -69,7 +69,7 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """What a tool may depend on to be there at all."""
+    """The parts of a deployment that decide whether a tool is offered."""
 
     settings: Settings
     workshop: ScriptRunner
@@ -77,7 +77,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One tool: what it takes, what it does, and what a model is told of it."""
+    """One tool: its arguments, function, description and limits."""
 
     name: str
     title: str
@@ -97,10 +97,10 @@ class Tool:
 
     @property
     def schema(self) -> Json:
-        """The JSON Schema of its arguments."""
+        """The JSON Schema of the arguments."""
         return self.shape.schema
 
     @property
     def words(self) -> str:
-        """Its description with a call that works, as models read it."""
+        """The description with an example call, as models read it."""
         return f"{self.description} Example: {json.dumps(self.example)}" if self.example else self.description
