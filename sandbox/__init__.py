@@ -1,1 +1,1 @@
-"""The jail: scripts that nobody trusts, run on frames, answered in plain scalars."""
+"""The sandbox: runs untrusted scripts on frames, and returns plain scalars."""

@@ -1,4 +1,4 @@
-"""The guards: what a restricted script may do with an object, decided by the object's exact type."""
+"""The guards: what a restricted script may do with an object, by the object's exact type."""
 
 import datetime as dt
 import json
@@ -21,8 +21,8 @@ from RestrictedPython.Guards import guarded_iter_unpack_sequence, guarded_unpack
 
 from sandbox.job import MOST_PRINTED
 
-# The polars surface. surface.json lists every public name of the installed polars, allowed or denied with its reason;
-# a test fails when polars has a name that the file lacks.
+# The polars surface. surface.json lists every public name of the installed polars, allowed, or denied with a reason. A
+# test fails if polars has a name that the file lacks.
 
 
 POLARS = "polars"
@@ -31,7 +31,7 @@ SELECTORS = "polars.selectors"
 
 @dataclass(frozen=True, slots=True)
 class NameReview:
-    """The public names of one type or module: those that a script may use, and why it may not use the others."""
+    """The public names of one type or module: those allowed, and the reason for denying each other."""
 
     allowed: frozenset[str]
     denied: Mapping[str, str]  # name -> kind
@@ -45,7 +45,7 @@ class NameReview:
 
 
 def resolve(place: str) -> Any:  # noqa: ANN401 - a module or a class
-    """Return the module, or the class of a module, that an entry of the file names."""
+    """Return the module or class that an entry of the file names."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name) if name else import_module(module)
 
@@ -56,15 +56,15 @@ SURFACE: Mapping[str, NameReview] = {
 }
 
 
-DEPTH = 2  # of a format's fields within fields
+DEPTH = 2  # levels of nested format fields
 
 
 class UnsupportedFeature(Exception):
-    """A script uses something that its language lacks; the message says what to use instead."""
+    """A script uses a feature that its language lacks; the message says what to use instead."""
 
 
 class Facade:
-    """A stand-in for a module that exposes only chosen names, and nothing that leads to the module itself."""
+    """A stand-in for a module that exposes only chosen names, without a reference to the module."""
 
     __slots__ = ("_offered", "_title")
 
@@ -83,7 +83,7 @@ class Facade:
 
 
 def denial_kind(title: str, name: str) -> str:
-    """Return why a name of polars is denied; empty if it is not."""
+    """Return the reason why a polars name is denied; "" if it is allowed."""
     return SURFACE[POLARS].denied.get(name, "") if title == POLARS else ""
 
 
@@ -179,7 +179,7 @@ IN_PLACE: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def get_attribute(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever the attribute is
-    """Return an attribute that the exact type of a thing lets a script see."""
+    """Return an attribute that the object's exact type allows."""
     kind = type(thing)
     if kind is Facade or (kind is type(pl.col) and not name.startswith("_")):
         return getattr(thing, name)
@@ -194,7 +194,7 @@ def get_attribute(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever t
 
 
 def refuse_attribute(thing: object, name: str, names: frozenset[str]) -> NoReturn:
-    """Say why there is no such attribute, and what to use instead."""
+    """Raise the error for a missing or denied attribute, with what to use instead."""
     title = thing.__name__ if isinstance(thing, type) else type(thing).__name__
     denied = {} if isinstance(thing, type) else WHY.get(type(thing), {})
     if name in denied:
@@ -205,7 +205,7 @@ def refuse_attribute(thing: object, name: str, names: frozenset[str]) -> NoRetur
 
 
 def safe_format(template: str) -> Callable[..., str]:
-    """Return str.format of a template whose fields are whole arguments, never their attributes or items."""
+    """Return a str.format whose fields are whole arguments, without attributes or items."""
 
     def formatted(*values: object, **named: object) -> str:
         check_fields(template, DEPTH)
@@ -215,7 +215,7 @@ def safe_format(template: str) -> Callable[..., str]:
 
 
 def check_fields(template: str, depth: int) -> None:
-    """Refuse a template that reaches into its arguments."""
+    """Refuse a template that reads attributes or items of its arguments."""
     for _, field, spec, _ in Formatter().parse(template):
         if field is None:
             continue
@@ -228,14 +228,14 @@ def check_fields(template: str, depth: int) -> None:
 
 
 def get_item(thing: Any, key: object) -> Any:  # noqa: ANN401 - whatever the item is
-    """Return an item of anything but a class."""
+    """Return an item of an object; classes are refused."""
     if isinstance(thing, type):
         raise UnsupportedFeature(f"{thing.__name__}[…] makes a type: leave annotations out")
     return thing[key]
 
 
 def get_writable(thing: object) -> object:
-    """Return a thing whose items a script may set."""
+    """Return an object if a script may set its items."""
     if type(thing) not in WRITABLE:
         raise UnsupportedFeature(
             f"items of a {type(thing).__name__} cannot be set: use with_columns, or build a list or a dict"
@@ -256,7 +256,7 @@ def call_function(function: Callable[..., Any], *values: object, **named: object
 
 
 class PrintBuffer:
-    """The text that a script prints, up to a limit."""
+    """Collects the text that a script prints, up to a limit."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -273,7 +273,7 @@ class PrintBuffer:
 
 
 def hooks(printed: PrintBuffer) -> dict[str, object]:
-    """Return the functions that a compiled script calls instead of the bare operations."""
+    """Return the functions that a compiled script calls in place of guarded operations."""
     return {
         "_getattr_": get_attribute,
         "_getitem_": get_item,
@@ -288,5 +288,5 @@ def hooks(printed: PrintBuffer) -> dict[str, object]:
 
 
 def get_iterator(thing: object) -> object:
-    """Return the object of a loop unchanged: every object that a script holds may be iterated."""
+    """Return a loop's object unchanged, because a script may iterate every object it holds."""
     return thing

@@ -1,4 +1,4 @@
-"""The jail: the seccomp filter, and what a process gives up before it looks at anything of a job."""
+"""The jail: the seccomp filter, and the rights that a process drops before it reads a job."""
 
 import ctypes
 import errno
@@ -15,18 +15,18 @@ from pathlib import Path
 
 from sandbox.job import JobLimits
 
-# The seccomp filter: a BPF program that lets a process compute, but not open files, connect, fork or send signals.
-# A call that is not in the table of this machine (syscalls.json) fails with EPERM.
+# The seccomp filter: a BPF program that allows computation, but no opening of files, connections, forks or signals. A
+# call that is not in the machine's table (syscalls.json) fails with EPERM.
 
 
 ALLOW, KILL, REFUSE, ABSENT = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
 LOAD, AND, EQUAL, ABOVE, RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 NUMBER, MACHINE, ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
-X32 = 0x40000000  # calls of the x32 ABI carry this bit
+X32 = 0x40000000  # system calls of the x32 ABI carry this bit
 PROT_EXEC = 4
 MAP_TYPE, MAP_PRIVATE = 0x0F, 0x02
 THREAD = 0x00010000 | 0x00000100 | 0x00000800  # CLONE_THREAD, CLONE_VM and CLONE_SIGHAND
-NAMESPACES = 0x7E020000 | 0x00000080  # every CLONE_NEW… flag
+NAMESPACES = 0x7E020000 | 0x00000080  # all CLONE_NEW… flags
 FCNTL = (1, 3, 1030)  # F_GETFD, F_GETFL, F_DUPFD_CLOEXEC
 PRCTL = (15, 0x53564D41)  # PR_SET_NAME, PR_SET_VMA
 Step = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
@@ -34,17 +34,17 @@ Step = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
 
 @dataclass(frozen=True, slots=True)
 class SystemCalls:
-    """The numbers of one machine's system calls, by how the filter treats them."""
+    """The system call numbers of one machine, by the filter's treatment."""
 
     machine: int
     allowed: Mapping[str, int]
     checked: Mapping[str, int]
     fatal: Mapping[str, int]
-    used: Mapping[str, int]  # those that make a jail
+    used: Mapping[str, int]  # those that set up the jail
 
 
 def read_system_calls() -> dict[str, SystemCalls]:
-    """Return the tables there are."""
+    """Return the tables of all supported machines."""
     text = files("sandbox").joinpath("syscalls.json").read_text(encoding="utf-8")
     return {machine: SystemCalls(**table) for machine, table in json.loads(text).items()}
 
@@ -53,24 +53,24 @@ CALLS: Mapping[str, SystemCalls] = read_system_calls()
 
 
 def load_argument(place: int) -> tuple[Step, Step]:
-    """Return how the halves of an argument are read, the low one and the high one."""
+    """Return the steps that load the low and the high half of an argument."""
     offset = ARGUMENTS + 8 * place
     return (LOAD, 0, 0, offset), (LOAD, 0, 0, offset + 4)
 
 
 def allow_without_bits(place: int, bits: int) -> list[Step]:
-    """Allow a call whose argument has none of the bits."""
+    """Allow a call if its argument has none of these bits."""
     return [load_argument(place)[0], (AND, 0, 0, bits), (EQUAL, 0, 1, 0), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
 
 
 def allow_values(place: int, values: tuple[int, ...]) -> list[Step]:
-    """Allow a call whose argument is one of a few."""
+    """Allow a call if its argument is one of these values."""
     tests = [(EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
     return [load_argument(place)[0], *tests, (RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW)]
 
 
 def check_mmap(_: int) -> list[Step]:
-    """Allow private memory that is no code: shared memory would not count."""
+    """Allow private memory without execution; shared memory would escape the limit."""
     private: list[Step] = [
         load_argument(3)[0],
         (AND, 0, 0, MAP_TYPE),
@@ -81,7 +81,7 @@ def check_mmap(_: int) -> list[Step]:
 
 
 def check_clone(_: int) -> list[Step]:
-    """Allow new threads; a new process is fatal."""
+    """Allow new threads; a new process kills the child."""
     return [
         load_argument(0)[0],
         (AND, 0, 0, THREAD | NAMESPACES),
@@ -92,12 +92,12 @@ def check_clone(_: int) -> list[Step]:
 
 
 def check_tgkill(process: int) -> list[Step]:
-    """Allow a signal to a thread of the process itself, as abort() sends; any other is fatal."""
+    """Allow a signal to a thread of the process itself, as abort() sends; any other kills the child."""
     return [load_argument(0)[0], (EQUAL, 0, 1, process), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, KILL)]
 
 
 def check_prlimit(_: int) -> list[Step]:
-    """Allow to read the limits of the process itself."""
+    """Allow a process to read its own limits."""
     low, high = load_argument(2)
     steps: list[Step] = [load_argument(0)[0], (EQUAL, 1, 0, 0), (RETURN, 0, 0, REFUSE)]
     steps += [low, (EQUAL, 1, 0, 0), (RETURN, 0, 0, REFUSE), high, (EQUAL, 1, 0, 0), (RETURN, 0, 0, REFUSE)]
@@ -108,7 +108,7 @@ CHECKS: Mapping[str, Callable[[int], list[Step]]] = {
     "mmap": check_mmap,
     "mprotect": lambda _: allow_without_bits(2, PROT_EXEC),
     "clone": check_clone,
-    "clone3": lambda _: [(RETURN, 0, 0, ABSENT)],  # its flags cannot be read here; the C library falls back to clone
+    "clone3": lambda _: [(RETURN, 0, 0, ABSENT)],  # the filter cannot read its flags; the C library falls back to clone
     "fcntl": lambda _: allow_values(1, FCNTL),
     "prctl": lambda _: allow_values(0, PRCTL),
     "tgkill": check_tgkill,
@@ -117,12 +117,12 @@ CHECKS: Mapping[str, Callable[[int], list[Step]]] = {
 
 
 def filter_program(calls: SystemCalls, process: int) -> bytes:
-    """Return the filter of a process, as the kernel takes it."""
+    """Return the filter of a process in the kernel's format."""
     return b"".join(struct.pack("=HBBI", *step) for step in filter_steps(calls, process))
 
 
 def filter_steps(calls: SystemCalls, process: int) -> Iterator[Step]:
-    """Yield the program: machine, number, then one test a call."""
+    """Yield the steps of the filter: check the machine, load the number, then test each call."""
     yield from ((LOAD, 0, 0, MACHINE), (EQUAL, 1, 0, calls.machine), (RETURN, 0, 0, KILL))
     yield from ((LOAD, 0, 0, NUMBER), (ABOVE, 0, 1, X32), (RETURN, 0, 0, KILL))
     for number in calls.allowed.values():
@@ -136,20 +136,20 @@ def filter_steps(calls: SystemCalls, process: int) -> Iterator[Step]:
     yield (RETURN, 0, 0, REFUSE)
 
 
-# The jail. Resource limits bound memory and time; no_new_privs, Landlock and seccomp take away files, network,
-# processes and signals. Landlock is optional, for older kernels lack it; every other part is required.
+# The jail. Resource limits bound memory and time. no_new_privs, Landlock and seccomp remove files, network, processes
+# and signals. Landlock is optional, because older kernels lack it; every other part is required.
 
 
 NOBODY = 65534
-ADDRESSES = 2_560 << 20  # bytes of addresses: what polars maps and never touches counts too
+ADDRESSES = 2_560 << 20  # bytes of address space, which includes what polars maps and never touches
 STACK = 8 << 20
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_MDWE = 1, 4, 38, 65
 SIGKILL = 9
 FILTER, ALL_THREADS = 1, 1
 ASK_VERSION = 1
-RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 5: 0xFFFF}  # of files, by the version of Landlock that brought them
-READING = 0b1100  # to read files and folders
-NETWORK, SCOPES = 4, 6  # versions that brought TCP, and abstract sockets and signals
+RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 5: 0xFFFF}  # file rights, by the Landlock version that added them
+READING = 0b1100  # the rights to read files and folders
+NETWORK, SCOPES = 4, 6  # versions that added TCP, and abstract sockets and signals
 
 
 class JailUnavailable(Exception):
@@ -167,21 +167,21 @@ class Kernel:
         self.calls: SystemCalls = calls
 
     def prctl(self, option: int, value: int) -> bool:
-        """Set something of the process; tell whether it was set."""
+        """Set an attribute of the process; tell whether it succeeded."""
         return int(self._libc.prctl(option, *(ctypes.c_ulong(part) for part in (value, 0, 0, 0)))) == 0
 
     def call(self, name: str, *values: int | ctypes.Array[ctypes.c_char] | None) -> int:
-        """Make a system call; -1 is failure."""
+        """Make a system call and return its result, -1 on failure."""
         given = [ctypes.c_long(value) if isinstance(value, int) else value for value in values]
         return int(self._libc.syscall(ctypes.c_long(self.calls.used[name]), *given))
 
     def why(self) -> str:
-        """Return why the last call failed."""
+        """Return the reason why the last call failed."""
         return os.strerror(ctypes.get_errno())
 
 
 def enter(limits: JobLimits, parent: int, kept: Collection[int]) -> None:
-    """Give up everything but these descriptors, in the one order that works; JailUnavailable if a part fails."""
+    """Drop every right and descriptor except `kept`, in the required order. Raises JailUnavailable if a part fails."""
     kernel = Kernel()
     die_with(kernel, parent)
     close_others(kept)
@@ -198,20 +198,20 @@ def enter(limits: JobLimits, parent: int, kept: Collection[int]) -> None:
 
 
 def require(kernel: Kernel, option: int, value: int, name: str) -> None:
-    """Set something that a jail must have."""
+    """Set a required attribute of the process. Raises JailUnavailable if it fails."""
     if not kernel.prctl(option, value):
         raise JailUnavailable(f"{name}: {kernel.why()}")
 
 
 def die_with(kernel: Kernel, parent: int) -> None:
-    """Have the kernel kill this process when its parent ends; JailUnavailable if the parent is gone already."""
+    """Make the kernel kill this process when its parent ends. Raises JailUnavailable if the parent is gone."""
     require(kernel, PR_SET_PDEATHSIG, SIGKILL, "a signal at the end of the parent")
     if os.getppid() != parent:
         raise JailUnavailable("the parent is gone")
 
 
 def close_others(kept: Collection[int]) -> None:
-    """Close every descriptor but these; the standard ones lead nowhere already."""
+    """Close every descriptor except `kept` and the standard ones, which lead nowhere."""
     last = 2
     for descriptor in sorted(kept):
         os.closerange(last + 1, descriptor)
@@ -228,7 +228,7 @@ def prefer_for_killing() -> None:
 
 
 def set_limits(limits: JobLimits) -> None:
-    """Set the limits of the process."""
+    """Set the resource limits of the process."""
     cpu = max(1, math.ceil(limits.cpu))
     for kind, soft, hard in (
         (resource.RLIMIT_AS, ADDRESSES, ADDRESSES),
@@ -247,7 +247,7 @@ def set_limits(limits: JobLimits) -> None:
 
 
 def become_nobody() -> None:
-    """Stop being root."""
+    """Drop root."""
     try:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
@@ -257,9 +257,9 @@ def become_nobody() -> None:
 
 
 def landlock(kernel: Kernel, kept: int = 0) -> None:
-    """Take away every file, TCP, abstract sockets and signals to others, as far as the kernel knows how to.
+    """Deny files, TCP, abstract sockets and signals to other processes, as far as the kernel supports it.
 
-    `kept` are rights over files that stay.
+    `kept` holds the file rights that remain.
     """
     version = kernel.call("landlock_create_ruleset", None, 0, ASK_VERSION)
     if version < 1:
@@ -275,7 +275,7 @@ def landlock(kernel: Kernel, kept: int = 0) -> None:
 
 
 def seccomp(kernel: Kernel) -> None:
-    """Let the filter decide over every further system call."""
+    """Install the filter for all further system calls."""
     steps = filter_program(kernel.calls, os.getpid())
     code = ctypes.create_string_buffer(steps, len(steps))
     header = ctypes.create_string_buffer(struct.pack("@HP", len(steps) // 8, ctypes.addressof(code)), 16)

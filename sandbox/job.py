@@ -1,4 +1,4 @@
-"""Jobs and their results: a script, its data frames and its limits, and the table or failure that it ends with."""
+"""Jobs and their results: a script, its frames and its limits; a table or a failure."""
 
 import math
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Literal
 MESSAGE = 500  # characters of a failure's message
 MOST_CODE = 32_768  # bytes of a script
 MOST_FRAMES = 8
-MOST_FRAME_BYTES = 50 << 20  # of all frames of a job
+MOST_FRAME_BYTES = 50 << 20  # of all frames of a job together
 MOST_ROWS = 5_000
 MOST_COLUMNS = 200
 MOST_CELLS = 100_000  # each scalar of a list counts
-MOST_CHARACTERS = 2_000  # of one cell, and of the name of a column
+MOST_CHARACTERS = 2_000  # of a cell, and of a column name
 MOST_PRINTED = 8_192  # characters
-WHOLE = 2**53  # whole numbers beyond it are text: a reader of JSON may hold numbers as doubles
+WHOLE = 2**53  # larger integers become text, because JSON readers may use doubles
 
 FailureKind = Literal["refused", "failed", "limit", "forbidden", "unavailable"]
 ColumnKind = Literal["integer", "number", "text", "boolean", "date", "datetime", "time", "list"]
@@ -26,14 +26,14 @@ class JobLimits:
     """The limits of one job."""
 
     wall: float = 5.0  # seconds
-    cpu: float = 6.0  # seconds of all its threads
+    cpu: float = 6.0  # seconds, over all threads
     memory: int = 512 << 20  # bytes of private memory
-    output: int = 2 << 20  # bytes of its answer
+    output: int = 2 << 20  # bytes of the reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A script and its frames: `frames[i]` in the script, `df` the first; it leaves a table in `result`."""
+    """A script and its frames: `frames[i]` in the script, `df` the first. The script leaves a table in `result`."""
 
     code: str
     frames: tuple[bytes, ...] = ()  # Arrow IPC streams
@@ -42,7 +42,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class OutputColumn:
-    """A column of an outcome; dates and times are ISO text in the rows."""
+    """A column of a result; dates and times are ISO text in the rows."""
 
     name: str
     kind: ColumnKind
@@ -50,10 +50,10 @@ class OutputColumn:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a job has no table; the message tells line, cause and what to use instead.
+    """Why a job has no table. The message names line, cause and what to use instead.
 
-    `refused` before it ran, `failed` by its own fault, over a `limit`, after something `forbidden`, or because
-    nothing can run (`unavailable`).
+    Kinds: `refused` before the run, `failed` by the script's own fault, over a `limit`, `forbidden` by the jail, or
+    `unavailable` because nothing can run.
     """
 
     kind: FailureKind
@@ -61,7 +61,7 @@ class Failure:
 
     @staticmethod
     def of(kind: FailureKind, message: str) -> "Failure":
-        """Make one whose message is short and printable, whatever text went into it."""
+        """Return a failure whose message is short and printable."""
         text = message if len(message) <= MESSAGE else f"{message[: MESSAGE - 1]}…"
         return Failure(kind, "".join(sign if sign.isprintable() else " " for sign in text))
 
@@ -77,7 +77,7 @@ class JobResult:
 
 
 def is_scalar(value: object) -> bool:
-    """Tell whether a value is a scalar as an outcome holds it."""
+    """Tell whether a value is a scalar that a result may hold."""
     if value is None or type(value) is bool:
         return True
     if type(value) is int:

@@ -1,4 +1,4 @@
-"""What a pool sends to its fork server with one job: the limits as text, everything else as open descriptors."""
+"""Job requests: a pool sends its fork server the limits as text, and all else as open descriptors."""
 
 import array
 import fcntl
@@ -15,11 +15,11 @@ MOST_DESCRIPTORS = 32
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """One job as the fork server receives it; the numbers are file descriptors."""
+    """A job as the fork server receives it; the numbers are file descriptors."""
 
     limits: JobLimits
-    probe: str  # instead of a script
-    done: int  # a socket: the child's pidfd, later how it ended
+    probe: str  # name of a probe to run instead of a script
+    done: int  # a socket: carries the child's pidfd, then its exit
     reply: int  # a pipe
     code: int
     frames: tuple[int, ...]
@@ -31,7 +31,7 @@ class JobRequest:
 
 
 def seal(content: bytes) -> int:
-    """Write bytes to sealed (immutable) memory and return its descriptor."""
+    """Write bytes to sealed (immutable) memory, and return its descriptor."""
     descriptor = os.memfd_create("job", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     view = memoryview(content)
     while view:
@@ -42,7 +42,7 @@ def seal(content: bytes) -> int:
 
 
 def read_sealed(descriptor: int) -> bytes:
-    """Return the bytes behind a descriptor of sealed memory."""
+    """Return the content of sealed memory."""
     size = os.lseek(descriptor, 0, os.SEEK_END)
     parts, at = [], 0
     while at < size:
@@ -65,7 +65,7 @@ def send(control: socket.socket, job: Job, probe: str, done: int, reply: int) ->
 
 
 def receive(control: socket.socket) -> JobRequest | None:
-    """Return the next order; None once the pool is gone."""
+    """Return the next request; None if the pool is gone."""
     header, descriptors, _, _ = socket.recv_fds(control, HEADER, MOST_DESCRIPTORS)
     if not header:
         return None

@@ -1,4 +1,4 @@
-"""The worker that draws: `python -I -c … FOLDER MODULE LINK`, a chart in, its picture out, one after the other."""
+"""The render worker, `python -I -c … FOLDER MODULE LINK`: receives charts and returns pictures, one at a time."""
 
 import json
 import re
@@ -12,15 +12,17 @@ from sandbox.jail import PR_SET_NO_NEW_PRIVS, READING, JailUnavailable, Kernel, 
 from sandbox.render import DRAWN, FAILED, LENGTH, MOST_PICTURE
 
 MEMORY = 2 << 30  # bytes
-SCALE = 2  # pixels of a PNG for one of the chart: sharp on a page
-MOST_PIXELS = 4000  # of a side of the chart
+SCALE = 2  # PNG pixels per chart pixel, for a sharp print
+MOST_PIXELS = 4000  # limit of each side of a chart
 SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)"[^>]*? height="([\d.]+)"')
-FIRST = b'{"form": "png", "spec": {"mark": "text", "encoding": {"text": {"datum": "Fonts"}}}}'  # the slow one
+FIRST = (
+    b'{"form": "png", "spec": {"mark": "text", "encoding": {"text": {"datum": "Fonts"}}}}'  # slow, so drawn at start
+)
 MISSING = "pictures cannot be drawn here, the chart itself is complete"
 
 
 def main() -> None:
-    """Draw until nobody asks any more."""
+    """Draw pictures until the socket closes."""
     with socket.socket(fileno=int(sys.argv[3])) as link:
         try:
             give_up()
@@ -35,7 +37,7 @@ def main() -> None:
 
 
 def give_up() -> None:
-    """Give up what no picture needs: to write, to reach the network, to start programs, much memory."""
+    """Drop the rights that drawing does not need: writing, network, starting programs, excess memory."""
     kernel = Kernel()
     require(kernel, PR_SET_NO_NEW_PRIVS, 1, "no_new_privs")
     landlock(kernel, READING)
@@ -49,13 +51,13 @@ def give_up() -> None:
 
 
 def request(link: socket.socket) -> bytes | None:
-    """Return the next request; None where nobody asks any more."""
+    """Return the next request; None if the socket is closed."""
     head = read(link, LENGTH)
     return None if head is None else read(link, int.from_bytes(head, "big"))
 
 
 def read(link: socket.socket, size: int) -> bytes | None:
-    """Return so many bytes; None where the other side is gone."""
+    """Return exactly `size` bytes; None if the socket is closed."""
     parts = bytearray()
     while len(parts) < size:
         part = link.recv(size - len(parts))
@@ -66,7 +68,7 @@ def read(link: socket.socket, size: int) -> bytes | None:
 
 
 def answer(converter: ModuleType, asked: bytes) -> bytes:
-    """Return the picture, or why there is none, as a message."""
+    """Return a message with the picture, or with the reason for its absence."""
     wanted = json.loads(asked)
     try:
         svg = converter.vegalite_to_svg(wanted["spec"], allowed_base_urls=[])
@@ -82,5 +84,5 @@ def answer(converter: ModuleType, asked: bytes) -> bytes:
 
 
 def message(kind: bytes, content: bytes) -> bytes:
-    """Return what is sent: a kind, a length, the content."""
+    """Return a message: kind, length, content."""
     return kind + len(content).to_bytes(LENGTH, "big") + content

@@ -1,7 +1,7 @@
-"""The language of a script: Python without classes, generators and anything that starts with an underscore.
+"""The script language: Python without classes, generators and names that start with an underscore.
 
-RestrictedPython turns each attribute, item and call with gathered arguments into a question to sandbox.guards. It is
-the dialect and the first barrier; the boundary is sandbox.jail.
+RestrictedPython turns attribute access, item access and calls with gathered arguments into calls to sandbox.guards.
+This is the dialect and the first barrier; sandbox.jail is the security boundary.
 """
 
 import ast
@@ -29,14 +29,14 @@ WITHOUT: Mapping[type[ast.AST], str] = {
 
 
 class Dialect(RestrictingNodeTransformer):
-    """RestrictedPython's rules with what scripts write in practice added, and what they never need left out."""
+    """RestrictedPython's rules, with common script features added and unneeded ones removed."""
 
     def error(self, node: ast.AST, info: str) -> None:
-        """Note what is refused, by line."""
+        """Record an error with its line."""
         self.errors.append(f"line {getattr(node, 'lineno', 1)}: {info}")
 
     def not_allowed(self, node: ast.AST) -> None:
-        """Refuse a statement and tell what to use instead."""
+        """Refuse a statement, and say what to use instead."""
         self.error(node, WITHOUT.get(type(node), f"{type(node).__name__} is not part of the language of a script"))
 
     visit_ClassDef = not_allowed  # noqa: N815 - the names that the visitor looks for
@@ -48,41 +48,41 @@ class Dialect(RestrictingNodeTransformer):
     visit_Interpolation = not_allowed  # noqa: N815 - as above
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802 - as above
-        """Leave annotations out and refuse decorators."""
+        """Drop annotations, and refuse decorators."""
         if node.decorator_list:
             self.error(node, "there are no decorators: call the function where its value is needed")
         node.returns = None
         return super().visit_FunctionDef(node)  # type: ignore[return-value]  # it returns the node
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
-        """Leave the annotation out."""
+        """Drop the annotation."""
         node.annotation = None
         return super().visit_arg(node)  # type: ignore[return-value]  # it returns the node
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
-        """Refuse the hidden parameters of a library."""
+        """Refuse private parameters of libraries."""
         if node.arg is not None and (node.arg.startswith("_") or node.arg == "post_opt_callback"):
             self.error(node, f"{node.arg} cannot be passed as a keyword")
         return super().visit_keyword(node)  # type: ignore[return-value]  # it returns the node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # noqa: N802 - as above
-        """Refuse to set attributes at all."""
+        """Refuse to set attributes."""
         if not isinstance(node.ctx, ast.Load):
             self.error(node, f"the attribute {node.attr} cannot be set: make a new frame, or keep values in a dict")
         return super().visit_Attribute(node)  # type: ignore[return-value]  # it returns a node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | list[ast.AST]:  # noqa: N802 - as above
-        """Read `x: int = 1` as `x = 1`, and `x: int` as nothing."""
+        """Compile `x: int = 1` as `x = 1`, and `x: int` as nothing."""
         plain = ast.Pass() if node.value is None else ast.Assign(targets=[node.target], value=node.value)
         copy_locations(plain, node)
         return self.visit(plain)  # type: ignore[no-any-return]  # a visitor returns anything
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:  # noqa: N802 - as above
-        """Drop directives to the compiler."""
+        """Drop compiler directives."""
         return None if node.module == "__future__" else super().visit_ImportFrom(node)  # type: ignore[return-value]  # one node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:  # noqa: N802 - as above
-        """Read `d[k] += v` as reading, adding and setting, `d` and `k` looked up once."""
+        """Compile `d[k] += v` as get, add and set, with `d` and `k` evaluated once."""
         target = node.target
         if not isinstance(target, ast.Subscript):
             return super().visit_AugAssign(node)  # type: ignore[return-value]  # it returns a node
@@ -112,7 +112,7 @@ def load_name(name: str) -> ast.Name:
 
 
 def compile_script(code: str) -> CodeType:
-    """Compile a script; UnsupportedFeature names each line that the language does not allow."""
+    """Compile a script. Raises UnsupportedFeature, which names each line that the language does not allow."""
     try:
         tree = ast.parse(code, FILE)
     except SyntaxError as fault:

@@ -1,4 +1,4 @@
-"""The pool: so many jobs at once, each in a process of its own that is jailed, watched and never used again.
+"""The pool: runs a limited number of jobs at once, each in its own jailed process, which is watched and never reused.
 
 with Pool(places=2) as pool:
     pool.run(Job(code="result = df.head(5)", frames=(stream,)))     # a JobResult; PoolBusy if every slot is in use
@@ -30,7 +30,7 @@ class Pool:
         self._worker = worker
         self._starting = Lock()
         self._server: ForkServer | None = None
-        self._trouble: str | None = None  # a jail that does not hold is not tried again
+        self._trouble: str | None = None  # a jail that failed once is not tried again
 
     def __enter__(self) -> Self:
         return self
@@ -39,14 +39,14 @@ class Pool:
         self.close()
 
     def close(self) -> None:
-        """End the fork server and what runs."""
+        """Stop the fork server and all running jobs."""
         with self._starting:
             if self._server is not None:
                 self._server.close()
             self._server = None
 
     def trouble(self) -> str | None:
-        """Return why no script can run here; None where the jail holds."""
+        """Return the reason why no script can run here; None if the jail holds."""
         try:
             self._ready()
         except ForkServerLost as fault:
@@ -54,7 +54,7 @@ class Pool:
         return None
 
     def run(self, job: Job, stop: Callable[[], None] = lambda: None) -> JobResult:
-        """Run a job to its end, or until `stop` raises; PoolBusy immediately if every slot is in use."""
+        """Run a job to its end, or until `stop` raises. Raises PoolBusy immediately if every slot is in use."""
         refused = check_job_size(job)
         if refused is not None:
             return JobResult(failure=refused)
@@ -92,7 +92,7 @@ class Pool:
 
 
 def find_breach(server: ForkServer) -> str | None:
-    """Probe the jail from inside; return the first breach, None if it holds. ForkServerLost if a probe times out."""
+    """Probe the jail from inside. Return the first breach, None if it holds. Raises ForkServerLost on a timeout."""
     for probe in PROBES:
         ended = server.ask(Job(code=""), probe)
         if ended.late:
@@ -106,7 +106,7 @@ def find_breach(server: ForkServer) -> str | None:
 
 
 def check_job_size(job: Job) -> Failure | None:
-    """Return why a job is too large to run, None if it is not."""
+    """Return a failure if a job is too large to run, else None."""
     try:
         size = len(job.code.encode())
     except UnicodeEncodeError:

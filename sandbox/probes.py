@@ -1,51 +1,51 @@
-"""Probes from inside the jail: raw attempts, each of which must be refused or end the process that makes it."""
+"""Probes from inside the jail: forbidden operations. Each must fail or kill the process that tries it."""
 
 import mmap
 import os
 import socket
 from collections.abc import Callable, Mapping
 
-TRIED = 4 << 30  # bytes: more than any job may have
+TRIED = 4 << 30  # bytes; above the limit of every job
 
 
 def read_a_file() -> None:
-    """Open what is always there."""
+    """Open a file that always exists."""
     os.close(os.open("/", os.O_RDONLY))
 
 
 def open_a_socket() -> None:
-    """Make a socket of any kind."""
+    """Open a socket."""
     socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
 
 
 def fork() -> None:
-    """Make a process."""
+    """Start a process."""
     if os.fork() == 0:
         os._exit(0)
 
 
 def execute() -> None:
-    """Become another program."""
+    """Execute another program."""
     os.execv("/bin/true", ["true"])  # noqa: S606 - it must not work
 
 
 def signal_the_parent() -> None:
-    """Ask whether a signal would reach the parent."""
+    """Test whether a signal reaches the parent."""
     os.kill(os.getppid(), 0)
 
 
 def take_memory() -> None:
-    """Take more memory than there is for a job."""
+    """Allocate more memory than a job may have."""
     mmap.mmap(-1, TRIED, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
 
 
 def share_memory() -> None:
-    """Take memory that no limit counts."""
+    """Allocate shared memory, which no limit counts."""
     mmap.mmap(-1, 4096, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS).close()
 
 
 def make_code() -> None:
-    """Take memory that can be executed."""
+    """Allocate executable memory."""
     wanted = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
     mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, wanted).close()
 

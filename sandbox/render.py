@@ -1,12 +1,12 @@
-"""The renderer: pictures of Vega-Lite charts, drawn by one worker process that is watched and replaced.
+"""The renderer: draws Vega-Lite charts in one worker process, which it watches and replaces.
 
 with Renderer() as renderer:
     renderer.render(chart.vega_lite, "svg")
 
-What it draws comes from the templates of the engine, which hold no address, image or expression of a caller. The worker
-has an empty environment and limits; where the kernel has Landlock it writes no file, reaches nothing over TCP and
-starts no program. It is not in the jail of the scripts: the JavaScript engine in it writes machine code as it runs, and
-fonts are read when a text needs them; the jail refuses both.
+Specifications come from the engine's templates, which hold no address, image or expression of a caller. The worker has
+an empty environment and limits. Where the kernel has Landlock, the worker writes no file, opens no TCP connection and
+starts no program. It does not run in the scripts' jail, which refuses two things that it needs: its JavaScript engine
+writes machine code, and it reads fonts on demand.
 """
 
 import json
@@ -22,8 +22,8 @@ PAINTER = "sandbox.painter"
 WALL = 20.0  # seconds of one picture
 MOST_SPEC = 1 << 20  # bytes of a specification
 MOST_PICTURE = 1 << 20  # bytes of a picture
-LIFE = 500  # pictures of one worker: what it leaks goes with it
-LENGTH = 8  # bytes that tell how long a message is
+LIFE = 500  # pictures per worker, which bounds memory leaks
+LENGTH = 8  # bytes of a message's length
 DRAWN, FAILED = b"+", b"-"
 
 
@@ -51,7 +51,7 @@ class Renderer:
         self.close()
 
     def render(self, vega_lite: Mapping[str, Any], form: Literal["svg", "png"]) -> bytes:
-        """Return the picture. Draws one at a time; RenderError if the wait for earlier ones takes too long."""
+        """Return the picture. Draws one at a time. Raises RenderError if the wait for earlier ones takes too long."""
         request = json.dumps({"spec": vega_lite, "form": form}, ensure_ascii=True).encode()
         if len(request) > MOST_SPEC:
             raise RenderError(f"the chart has {len(request):,} bytes, {MOST_SPEC:,} are the most: draw fewer points")
@@ -66,7 +66,7 @@ class Renderer:
             self._drawing.release()
 
     def close(self) -> None:
-        """End the worker."""
+        """Stop the worker."""
         with self._drawing:
             self._end()
 
@@ -86,7 +86,7 @@ class RenderWorker:
     """A running worker process and the socket to it."""
 
     def __init__(self, module: str) -> None:
-        """Start it; RenderError where it does not come up."""
+        """Start the worker. Raises RenderError if it does not come up."""
         self._drawn = 0
         self._link, theirs = socket.socketpair()
         self.process = spawn(module, theirs)
@@ -97,11 +97,11 @@ class RenderWorker:
             raise
 
     def alive(self) -> bool:
-        """Tell whether it can draw another picture."""
+        """Tell whether the worker can draw another picture."""
         return self.process.poll() is None and self._drawn < LIFE
 
     def draw(self, request: bytes, wall: float) -> bytes:
-        """Return the picture that a request asks for."""
+        """Return the picture of a request."""
         self._drawn += 1
         deadline = monotonic() + wall
         self._link.settimeout(wall)
@@ -112,7 +112,7 @@ class RenderWorker:
         return self._answer(deadline)
 
     def close(self) -> None:
-        """End it."""
+        """Stop the process."""
         self._link.close()
         self.process.kill()
         self.process.wait()

@@ -1,4 +1,4 @@
-"""The reply of a child to its parent: bounded JSON, which the parent reads as if an enemy had written it."""
+"""The reply of a child to its parent: bounded JSON, which the parent parses as hostile input."""
 
 import json
 from collections.abc import Mapping
@@ -21,15 +21,15 @@ from sandbox.job import (
     is_scalar,
 )
 
-FRAMING = 64 << 10  # bytes that a reply may take beside its table: what was printed, and the JSON around it
+FRAMING = 64 << 10  # bytes of a reply besides its table: printed text and JSON syntax
 
 
 class ForgedReply(Exception):
-    """A reply that a genuine worker never writes."""
+    """A reply that no genuine worker writes."""
 
 
 def encode(outcome: JobResult) -> bytes:
-    """Return an outcome as the bytes of a reply."""
+    """Return a result as the bytes of a reply."""
     told: dict[str, Any] = {"printed": outcome.printed}
     if outcome.failure is not None:
         told |= {"kind": outcome.failure.kind, "message": outcome.failure.message}
@@ -39,7 +39,7 @@ def encode(outcome: JobResult) -> bytes:
 
 
 def decode(reply: bytes) -> JobResult:
-    """Read a reply; ForgedReply unless every part has the shape, the type and the length that it must have."""
+    """Return the result in a reply. Raises ForgedReply if a part has a wrong shape, type or length."""
     try:
         told = json.loads(reply.decode("ascii"), parse_constant=refuse_constant, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as fault:
@@ -59,12 +59,12 @@ def decode(reply: bytes) -> JobResult:
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Refuse what JSON has no number for."""
+    """Refuse NaN and infinities, which JSON lacks."""
     raise ForgedReply(name)
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
-    """Return the pairs as an object; ForgedReply if a key is repeated."""
+    """Return pairs as an object. Raises ForgedReply if a key is repeated."""
     told = dict(pairs)
     if len(told) != len(pairs):
         raise ForgedReply("a key twice")
@@ -72,7 +72,7 @@ def unique_keys(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
 
 
 def read_text(value: object, most: int) -> str:
-    """Return a text of at most so many characters that UTF-8 can hold."""
+    """Return a text of at most `most` characters that UTF-8 can encode."""
     if type(value) is not str or len(value) > most:
         raise ForgedReply("no text, or a long one")
     try:
@@ -83,14 +83,14 @@ def read_text(value: object, most: int) -> str:
 
 
 def read_list(value: object, most: int) -> list[object]:
-    """Return a list of at most so many items."""
+    """Return a list of at most `most` items."""
     if type(value) is not list or len(value) > most:
         raise ForgedReply("no list, or a long one")
     return value
 
 
 def read_columns(told: object) -> tuple[OutputColumn, ...]:
-    """Return the columns, each of a name of its own and a kind there is."""
+    """Return the columns, each with a unique name and a known kind."""
     columns = []
     for pair in read_list(told, MOST_COLUMNS):
         name, kind = both if len(both := read_list(pair, 2)) == 2 else (None, None)
@@ -103,7 +103,7 @@ def read_columns(told: object) -> tuple[OutputColumn, ...]:
 
 
 def read_rows(told: object, columns: tuple[OutputColumn, ...]) -> tuple[tuple[CellValue, ...], ...]:
-    """Return the rows, as wide as there are columns, each cell of its column's kind."""
+    """Return the rows, each with one cell per column, of the column's kind."""
     rows, cells = [], 0
     for listed in read_list(told, MOST_ROWS):
         row = read_list(listed, MOST_COLUMNS)
@@ -118,7 +118,7 @@ def read_rows(told: object, columns: tuple[OutputColumn, ...]) -> tuple[tuple[Ce
 
 
 def read_cell(value: object, kind: ColumnKind) -> CellValue:
-    """Return one cell."""
+    """Return one cell of a kind."""
     if value is None:
         return None
     if kind == "list":
@@ -135,7 +135,7 @@ def read_cell(value: object, kind: ColumnKind) -> CellValue:
 
 
 def read_scalar(value: object) -> str | int | float | bool | None:
-    """Return a scalar that an outcome may hold."""
+    """Return a scalar that a result may hold."""
     if not is_scalar(value):
         raise ForgedReply("no plain scalar")
     return read_text(value, MOST_CHARACTERS) if isinstance(value, str) else value  # type: ignore[return-value]  # plain() says so

@@ -1,4 +1,4 @@
-"""The run of one script: its namespace, the modules it may import as facades, and the words for what goes wrong."""
+"""Script execution: its namespace, its importable facades, and the messages of its errors."""
 
 import builtins
 import collections
@@ -21,7 +21,7 @@ from sandbox.job import Failure, FailureKind, JobResult
 from sandbox.policy import FILE, compile_script
 from sandbox.table import SHAPES, NotATable, TableTooLarge, read_table
 
-# The namespace of a script: the modules that it may import, as facades, and its builtins.
+# The namespace of a script: importable modules as facades, and builtins.
 
 
 CHOSEN: Mapping[ModuleType, str] = {
@@ -42,13 +42,13 @@ BUILTINS = """abs all any bin bool chr dict divmod enumerate filter float format
 list map max min next oct ord pow range repr reversed round set slice sorted str sum tuple zip
 ArithmeticError AssertionError AttributeError Exception IndexError KeyError LookupError NameError OverflowError
 RuntimeError StopIteration TypeError UnicodeError ValueError ZeroDivisionError"""
-IN_C = frozenset({"_strptime", "re", "time"})  # modules that C code asks for by the importer of the frame it runs in
+IN_C = frozenset({"_strptime", "re", "time"})  # modules that C code imports through the frame it runs in
 for named in IN_C:
-    import_module(named)  # it finds them there; no file can be opened later
+    import_module(named)  # imported now, because no file can be opened later
 
 
 def make_facade(module: ModuleType, names: Iterable[str], **more: object) -> Facade:
-    """Return what a script sees of a module."""
+    """Return the facade of a module."""
     return Facade(module.__name__, {name: getattr(module, name) for name in names} | more)
 
 
@@ -63,7 +63,7 @@ FACADES: Mapping[str, Facade] = {
 def import_facade(
     name: str, _globals: object = None, _locals: object = None, asked: object = (), level: int = 0
 ) -> Facade | None:
-    """Return the facade that an import statement gets."""
+    """Return the facade for an import statement."""
     if type(asked) is list and name in IN_C:
         return None
     if level or name not in FACADES:
@@ -79,7 +79,7 @@ def script_builtins() -> dict[str, object]:
     return {name: getattr(builtins, name) for name in BUILTINS.split()} | {"__import__": import_facade}
 
 
-# Running one script, and describing what goes wrong in it.
+# Execution of a script, and the description of its errors.
 
 
 NOT_HERE: Mapping[str, str] = {
@@ -101,7 +101,7 @@ KINDS: Mapping[type[BaseException], FailureKind] = {
 
 
 def run(code: str, frames: list[pl.DataFrame]) -> JobResult:
-    """Run a script over its frames and return the table that it leaves, or what went wrong."""
+    """Run a script on its frames. Return its table, or its failure."""
     printed = PrintBuffer()
     names: dict[str, object] = {"__builtins__": script_builtins(), "__name__": "transform", **hooks(printed)}
     names |= {"pl": FACADES["polars"], "frames": frames}
@@ -116,7 +116,7 @@ def run(code: str, frames: list[pl.DataFrame]) -> JobResult:
 
 
 def failure_of(fault: BaseException) -> Failure:
-    """Tell line, cause and what to use instead."""
+    """Return a failure with line, cause and what to use instead."""
     kind = KINDS.get(type(fault), "failed")
     said = describe(fault)
     lines = [number for frame, number in walk_tb(fault.__traceback__) if frame.f_code.co_filename == FILE]
@@ -124,7 +124,7 @@ def failure_of(fault: BaseException) -> Failure:
 
 
 def describe(fault: BaseException) -> str:
-    """Return the cause in words, and the way out where it is known."""
+    """Return the cause in words, with a remedy if one is known."""
     if isinstance(fault, (UnsupportedFeature, NotATable, TableTooLarge)):
         return str(fault)
     if isinstance(fault, MemoryError):
@@ -137,6 +137,6 @@ def describe(fault: BaseException) -> str:
 
 
 def first_argument(fault: BaseException) -> str:
-    """Return what a fault says, if it is text that can be had."""
+    """Return the first argument of an exception, if it is readable text."""
     said = next((part for part in fault.args if type(part) in (str, int, float)), "")
     return said[:400] if isinstance(said, str) else str(said)

@@ -1,4 +1,4 @@
-"""A fork server as its pool holds it: one process, one socket to it, and for each job how it ended."""
+"""The pool's side of a fork server: one process, one socket, and the exit of each job's child."""
 
 import os
 import select
@@ -30,10 +30,10 @@ ENVIRONMENT = {
     "_RJEM_MALLOC_CONF": "background_thread:false",
 }
 STARTING = 60.0  # seconds, on a busy machine
-GRACE = 5.0  # for a killed child to be gone
-TURN = 0.1  # seconds between two looks at whether somebody still wants the answer
+GRACE = 5.0  # seconds for a killed child to exit
+TURN = 0.1  # seconds between calls of `stop`
 READ = 1 << 16
-EXITED = 1  # si_code of a child that ended by itself
+EXITED = 1  # si_code of a child that exited by itself
 
 
 class ForkServerLost(Exception):
@@ -42,13 +42,13 @@ class ForkServerLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChildExit:
-    """How a child process ended, and the reply that it had written by then."""
+    """How a child process ended, and the reply it wrote before."""
 
     reply: bytes
     code: int
     status: int
     late: bool = False
-    loud: bool = False  # it wrote more than an answer has
+    loud: bool = False  # it wrote more than a reply may hold
 
     def outcome(self) -> JobResult:
         """Return the result of the child's job."""
@@ -81,7 +81,7 @@ BY_SIGNAL: Mapping[int, tuple[FailureKind, str]] = {
 
 
 def spawn(module: str, link: socket.socket) -> subprocess.Popen[bytes]:
-    """Run a module in a new interpreter that inherits nothing from this process except one socket."""
+    """Run a module in a new interpreter that inherits only one socket from this process."""
     folder = str(Path(__file__).parent.parent)
     with link:
         return subprocess.Popen(  # noqa: S603 - our own program, and nothing that anybody gives
@@ -97,10 +97,10 @@ def spawn(module: str, link: socket.socket) -> subprocess.Popen[bytes]:
 
 
 class ForkServer:
-    """A fork server that is running."""
+    """A running fork server."""
 
     def __init__(self, module: str) -> None:
-        """Start it; ForkServerLost if it does not come up."""
+        """Start the process. Raises ForkServerLost if it does not come up."""
         self._sending = Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.process = spawn(module, theirs)
@@ -115,21 +115,21 @@ class ForkServer:
             raise ForkServerLost(f"the fork server did not start: {self.process.returncode}")
 
     def alive(self) -> bool:
-        """Tell whether it is running."""
+        """Tell whether the process is running."""
         return self.process.poll() is None
 
     def close(self) -> None:
-        """End it, and its children with it."""
+        """Stop the process and its children."""
         self._control.close()
         self.end()
 
     def end(self) -> None:
-        """End the process, and return once it is gone."""
+        """Kill the process, and wait for its exit."""
         self.process.kill()
         self.process.wait()
 
     def ask(self, job: Job, probe: str = "", stop: Callable[[], None] = lambda: None) -> ChildExit:
-        """Run one job to its end, or until `stop` raises; ForkServerLost if the fork server ends first."""
+        """Run one job to its end, or until `stop` raises. Raises ForkServerLost if the fork server ends first."""
         with ExitStack() as held:
             done, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             held.callback(done.close)
@@ -157,16 +157,16 @@ class ChildMonitor:
     def __init__(self, done: socket.socket, reading: int, most: int) -> None:
         self._done, self._reading, self._most = done, reading, most
         self._pidfd = -1
-        self._silent = self._killed = self._over = False  # the reply is whole; the child was to end; it did
+        self._silent = self._killed = self._over = False  # the reply is complete; the child was killed; it exited
         self._reply = bytearray()
         self._poll = select.poll()
         self._poll.register(done, select.POLLIN)
         self._poll.register(reading, select.POLLIN)
 
     def until(self, deadline: float, stop: Callable[[], None]) -> ChildExit:
-        """Return how the child ended, killed where it is late or loud; ForkServerLost if nobody tells.
+        """Return how the child ended; kill it if it is late or loud. Raises ForkServerLost if no exit is reported.
 
-        Where `stop` raises, nobody wants the answer: close() ends the child.
+        If `stop` raises, the answer is no longer wanted, and close() kills the child.
         """
         late = False
         while True:
@@ -185,7 +185,7 @@ class ChildMonitor:
                     self._read()
                 elif (told := self._told()) is not None:
                     while not self._loud() and self._read():
-                        pass  # what the child had written before it ended
+                        pass  # keep what the child wrote before it ended
                     return ChildExit(bytes(self._reply), *told, late=late, loud=self._loud())
 
     def _loud(self) -> bool:
@@ -216,11 +216,11 @@ class ChildMonitor:
     def _kill(self) -> None:
         self._killed = True
         if self._pidfd >= 0:
-            with suppress(ProcessLookupError):  # it ended a moment ago
+            with suppress(ProcessLookupError):  # it has just ended
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
     def close(self) -> None:
-        """Leave no child behind; ForkServerLost if nobody tells of its end."""
+        """Kill the child if it still runs. Raises ForkServerLost if no exit is reported."""
         try:
             if not self._over:
                 self._kill()

@@ -33,7 +33,7 @@ class TableTooLarge(Exception):
 
 
 def read_table(result: object) -> JobResult:
-    """Return the table; NotATable and TooLarge say why there is none."""
+    """Return the table of a result. Raises NotATable or TableTooLarge if there is none."""
     if result is None:
         raise NotATable(f"the script leaves no result: leave {SHAPES} in result")
     reader = READERS.get(type(result))
@@ -52,7 +52,7 @@ def read_table(result: object) -> JobResult:
 
 
 def check_size(values: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse names that are none, and more rows and columns than an answer holds."""
+    """Refuse invalid column names, and too many rows or columns."""
     if not values:
         raise NotATable(f"result has no columns: leave {SHAPES}")
     for name in values:
@@ -65,7 +65,7 @@ def check_size(values: Mapping[str, Sequence[Any]]) -> None:
 
 
 def check_shape(rows: int, columns: int) -> None:
-    """Refuse more rows and columns than an answer holds."""
+    """Refuse too many rows or columns."""
     if rows > MOST_ROWS:
         raise TableTooLarge(
             f"result has {rows:,} rows, {MOST_ROWS:,} are the most: aggregate, or take head() or top_k()"
@@ -77,21 +77,21 @@ def check_shape(rows: int, columns: int) -> None:
 
 
 def read_frame(frame: pl.DataFrame) -> tuple[Values, dict[str, ColumnKind]]:
-    """Read a frame."""
+    """Return the values and kinds of a frame's columns."""
     check_shape(frame.height, frame.width)
     hints = {name: kind for name, kind in ((n, kind_of(t)) for n, t in frame.schema.items()) if kind is not None}
     return {name: series_values(frame[name]) for name in frame.columns}, hints
 
 
 def series_values(series: pl.Series) -> list[Any]:
-    """Return the values of a column; an opaque object is no value."""
+    """Return the values of a column. Refuses opaque objects."""
     if series.dtype == pl.Object:
         raise NotATable(f"column {series.name[:80]} of result holds Python objects: cast it to text or numbers")
     return series.to_list()
 
 
 def kind_of(dtype: pl.DataType) -> ColumnKind | None:
-    """Return the kind of a column that may have no value to tell it."""
+    """Return the kind of a column from its type, for columns without values."""
     if dtype.is_integer():
         return "integer"
     if dtype.is_numeric() or dtype == pl.Duration:
@@ -100,7 +100,7 @@ def kind_of(dtype: pl.DataType) -> ColumnKind | None:
 
 
 def read_rows(rows: Sequence[Any]) -> tuple[Values, dict[str, ColumnKind]]:
-    """Read a list of dicts; a key that a row does not have is null there."""
+    """Return the columns of a list of dicts; a missing key is null."""
     check_shape(len(rows), 1)
     keys: dict[str, None] = {}
     for row in rows:
@@ -112,7 +112,7 @@ def read_rows(rows: Sequence[Any]) -> tuple[Values, dict[str, ColumnKind]]:
 
 
 def read_columns(columns: Mapping[str, Any]) -> tuple[Values, dict[str, ColumnKind]]:
-    """Read a dict of lists."""
+    """Return the columns of a dict of lists."""
     check_shape(0, len(columns))
     for name, cells in columns.items():
         if type(cells) not in (list, tuple, pl.Series):
@@ -142,7 +142,7 @@ OF_DTYPE: Mapping[Any, ColumnKind] = {
 
 
 def column_of(name: str, values: Sequence[Any], empty: ColumnKind) -> tuple[ColumnKind, list[CellValue]]:
-    """Return the kind and the plain cells of one column."""
+    """Return the kind and the plain cells of a column."""
     kinds = {OF_TYPE.get(type(value)) for value in values if value is not None}
     if None in kinds:
         odd = next(value for value in values if value is not None and type(value) not in OF_TYPE)
@@ -171,7 +171,7 @@ def list_of(name: str, values: Sequence[Any]) -> tuple[str | int | float | bool 
 
 
 def scalar_of(name: str, value: Any) -> str | int | float | bool | None:  # noqa: ANN401 - whatever a script made
-    """Return one value as JSON has it: no infinity, no long number, no half character."""
+    """Return a value as a JSON scalar, without infinities, long integers and lone surrogates."""
     if value is None:
         return None
     plain = PLAIN[type(value)](value)
@@ -187,7 +187,7 @@ def scalar_of(name: str, value: Any) -> str | int | float | bool | None:  # noqa
 
 
 def json_integer(value: int) -> int | str:
-    """Return a whole number, as digits where it is long."""
+    """Return an integer, as digits if it is long."""
     return value if abs(value) <= WHOLE else str(value)
 
 

@@ -1,7 +1,7 @@
-"""The fork server, and its children of one job each: `python -I -c … FOLDER MODULE CONTROL`.
+"""The fork server, `python -I -c … FOLDER MODULE CONTROL`, and its children, one for each job.
 
-A program of its own with an empty environment: it imports everything and never runs a query, holds neither frames nor
-secrets, and its children inherit nothing else. A child enters the jail before it looks at anything of its job.
+The fork server is a separate program with an empty environment. It imports everything, runs no query, and holds neither
+frames nor secrets. A child enters the jail before it reads its job.
 """
 
 import gc
@@ -23,23 +23,23 @@ from sandbox.reply import encode
 from sandbox.script import run
 
 READY = b"ready"
-BROKEN = 70  # exit status of a child that could not even answer
+BROKEN = 70  # exit status of a child that could not reply
 PRELOADED = """encodings.hex_codec encodings.idna polars._utils.async_ polars._utils.convert polars._utils.parquet
 polars._utils.udfs polars._utils.various polars._warnings polars.convert polars.datatypes._parse polars.functions.lazy
 polars.interchange.protocol polars.io.partition polars.lazyframe.engine polars.lazyframe.engine_config
 polars.lazyframe.in_process polars.lazyframe.opt_flags polars.lazyframe.query_result polars.selectors
 polars.series.utils unicodedata"""
-ZONES: list[zoneinfo.ZoneInfo] = []  # its own cache forgets those that nobody holds
+ZONES: list[zoneinfo.ZoneInfo] = []  # keeps zones alive; zoneinfo's cache holds weak references
 Runner = Callable[[str, list[pl.DataFrame]], JobResult]
 
 
 def main() -> None:
-    """Serve scripts."""
+    """Run the fork server for scripts."""
     serve(run)
 
 
 def serve(runner: Runner) -> None:
-    """Report that all imports are done, then start a child for each request until the pool closes the socket."""
+    """Report that all imports are done. Then start a child for each request, until the pool closes the socket."""
     preload()
     control = socket.socket(fileno=int(sys.argv[3]))
     control.send(READY)
@@ -57,7 +57,7 @@ def serve(runner: Runner) -> None:
 
 
 def preload() -> None:
-    """Load everything that a script may need from files, because a child cannot open any."""
+    """Load everything that a script may need from files, because a child cannot open files."""
     for name in PRELOADED.split():
         import_module(name)
     ZONES.extend(map(zoneinfo.ZoneInfo, sorted(zoneinfo.available_timezones())))
@@ -66,7 +66,7 @@ def preload() -> None:
 
 
 def start_child(order: JobRequest, runner: Runner) -> int:
-    """Start the child of an order, give its pidfd to the pool, and return it."""
+    """Start the child of a request, send its pidfd to the pool, and return it."""
     parent = os.getpid()
     child = os.fork()
     if child == 0:
@@ -78,23 +78,23 @@ def start_child(order: JobRequest, runner: Runner) -> int:
         try:
             socket.send_fds(done, [b"started"], [pidfd])
         except OSError:
-            return pidfd  # the pool is gone, or gave the job up
+            return pidfd  # the pool is gone or abandoned the job
     return pidfd
 
 
 def report_exit(pidfd: int, done: int) -> None:
-    """Tell the pool how a child ended."""
+    """Report to the pool how a child ended."""
     ended = os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
     os.close(pidfd)
     with socket.socket(fileno=done) as told:
         try:
             told.send(f"{ended.si_code} {ended.si_status}".encode() if ended else b"")
         except OSError:
-            return  # nobody waits for it any more
+            return  # the pool no longer waits
 
 
 def run_child(order: JobRequest, runner: Runner, parent: int) -> None:
-    """Be the child of an order; never return."""
+    """Run as the child of a request. Never returns."""
     try:
         reply = encode(run_job(order, runner, parent))
         if len(reply) > order.limits.output:
@@ -108,7 +108,7 @@ def run_child(order: JobRequest, runner: Runner, parent: int) -> None:
 
 
 def run_job(order: JobRequest, runner: Runner, parent: int) -> JobResult:
-    """Enter the jail, and only then look at the job."""
+    """Enter the jail, then read and run the job."""
     try:
         enter(order.limits, parent, order.kept)
     except JailUnavailable as fault:

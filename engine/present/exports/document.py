@@ -9,11 +9,7 @@ from engine.present.exports.about import ExportStamp
 from engine.present.exports.kinds import kind_of
 from engine.report.snapshots import Kept
 
-OF_THE_CALL = (
-    "data_ref",
-    "dataset_available",
-    "agent_truncated",
-)  # parts of an answer that do not belong to the result
+OF_THE_CALL = ("data_ref", "dataset_available", "agent_truncated")  # parts that do not belong to the result
 
 
 def write_document(kept: Kept, made: ExportStamp, path: Path, stop: Stop) -> None:
