@@ -1,1 +1,1 @@
-"""From the models of files to the values of the catalogue; what does not hold together becomes faults."""
+"""Builds the catalogue from the models of the files. Inconsistencies become faults."""

@@ -1,4 +1,4 @@
-"""The calendar, from the fiscal year of instance.yaml or from a calendar table with every fault of it."""
+"""Builds the calendar from the fiscal year of instance.yaml or from a calendar table."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,12 +17,12 @@ from engine.model.errors import quoted
 NEEDED = ("year", "period", "first_day", "last_day")
 OPTIONAL = ("quarter", "week")
 MOST = {"quarter": 4, "period": 99, "week": 99}
-LONGEST = 366  # days of a row: more is a slip of the pen
+LONGEST = 366  # days of a row; a longer one is a typing error
 ALL = f"its columns are {', '.join(NEEDED)} and, where there are any, {' and '.join(OPTIONAL)}"
 
 
 def build_calendar(document: Document, file: InstanceFile, table: Document | None) -> Calendar:
-    """Return the calendar of an instance; that of its fiscal year where the table is faulty."""
+    """Return the calendar of an instance. If its table has faults, return the fiscal calendar instead."""
     if table is not None:
         if file.fiscal_year:
             document.fault(
@@ -39,7 +39,7 @@ def build_calendar(document: Document, file: InstanceFile, table: Document | Non
 
 @dataclass
 class Table:
-    """A calendar table being checked: its rows as they are written."""
+    """Checks the rows of a calendar table."""
 
     document: Document
     written: Sequence[dict[str, str]] = field(init=False)
@@ -51,7 +51,7 @@ class Table:
         self.columns = frozenset().union(*self.written)
 
     def rows(self) -> list[TableRow]:
-        """Return the rows, noting whatever keeps them from being a calendar."""
+        """Return the valid rows. Records every fault."""
         if not self.has_columns():
             return []
         read = [self.row(place) for place in range(len(self.written))]
@@ -72,7 +72,7 @@ class Table:
         return [row for row in read if row]
 
     def has_columns(self) -> bool:
-        """Tell whether the table has rows and every column that it needs, noting what is amiss."""
+        """Tell whether the table has rows and every required column. Records what is missing."""
         if not self.written:
             if not self.document.faults:
                 self.document.fault([], "has no rows", f"one row for each period, or for each week; {ALL}")
@@ -86,7 +86,7 @@ class Table:
         return not missing
 
     def row(self, place: int) -> TableRow | None:
-        """Return one row, None where it is faulty."""
+        """Return one row, None if it has a fault."""
         year = self.number(place, "year", FIRST_YEAR, LAST_YEAR)
         period = self.number(place, "period", 1, MOST["period"])
         optional = {
@@ -105,7 +105,7 @@ class Table:
         return None
 
     def number(self, place: int, name: str, least: int, most: int) -> int | None:
-        """Return a number of a row, None with a fault where it is none."""
+        """Return a number of a row. If it is invalid, record a fault and return None."""
         text = self.written[place].get(name, "")
         if re.fullmatch(r"[0-9]{1,4}", text) and least <= int(text) <= most:
             return int(text)
@@ -114,7 +114,7 @@ class Table:
         return None
 
     def day(self, place: int, name: str) -> date | None:
-        """Return a day of a row, None with a fault where it is none."""
+        """Return a day of a row. If it is invalid, record a fault and return None."""
         text = self.written[place].get(name, "")
         match = SHAPES[Grain.DATE][0].fullmatch(text)
         if match is None:
@@ -127,7 +127,7 @@ class Table:
             return None
 
     def check_all_or_none(self, name: str) -> None:
-        """Note the first row that lacks what another has."""
+        """Record a fault for the first row without a value in a column that other rows fill."""
         filled = [bool(row.get(name)) for row in self.written]
         if any(filled) and not all(filled):
             there, lacks = self.line(filled.index(True)), filled.index(False)
@@ -136,7 +136,7 @@ class Table:
             )
 
     def check_days(self, place: int, before: TableRow, row: TableRow) -> None:
-        """Note days that no row has, or that two have."""
+        """Record gaps and overlaps between the days of two consecutive rows."""
         expected, above = before.span.last + DAY, self.line(place - 1)
         if row.span.first > expected:
             lost = Span(expected, row.span.first - DAY)
@@ -154,7 +154,7 @@ class Table:
             )
 
     def check_steps(self, place: int, before: TableRow, row: TableRow, finest: str) -> None:
-        """Note numbers that do not go on from the row above: periods, quarters and years in one piece each."""
+        """Record period, quarter and year numbers that do not continue from the row above."""
         above = self.line(place - 1)
         if row.year not in (before.year, before.year + 1):
             self.document.fault(
@@ -185,7 +185,7 @@ class Table:
             )
 
     def twice(self, place: int, key: tuple[int, int | None], first: int, finest: str) -> None:
-        """Note a period or week that has a row already."""
+        """Record a period or week that already has a row."""
         valid = "one row for each" if finest == "week" else "one row for each, or a column week where rows are weeks"
         self.document.fault([place], f"{finest} {key[1]} of {key[0]} stands on line {self.line(first)} already", valid)
 
@@ -195,7 +195,7 @@ class Table:
 
 
 def steps(before: TableRow, row: TableRow) -> Iterator[tuple[str, int, int]]:
-    """Yield the name and the numbers of what two rows that follow each other count."""
+    """Yield the name and both numbers of each column that two consecutive rows count."""
     for name, was, now in (
         ("quarter", before.quarter, row.quarter),
         ("period", before.period, row.period),

@@ -1,4 +1,4 @@
-"""Dimensions from dimensions.yaml, and domains from domains/*.yaml with the axes they add."""
+"""Builds dimensions from dimensions.yaml, and domains and their axes from domains/*.yaml."""
 
 from collections.abc import Iterator, Mapping
 
@@ -37,7 +37,7 @@ GOES_WITH = {
 
 
 def build_dimensions(document: Document, file: DimensionsFile, calendar: Calendar) -> dict[str, Dimension]:
-    """Return the dimensions of a file; `period` is always one of them."""
+    """Return the dimensions of a file by key, always with `period`."""
     parts: Mapping[str, DimensionPart] = file.model_extra or {}
     built: dict[str, Dimension] = {PERIOD.key: PERIOD}
     for key, part in parts.items():
@@ -61,7 +61,7 @@ def build_dimensions(document: Document, file: DimensionsFile, calendar: Calenda
 
 
 def check_grain(document: Document, location: Location, grain: Grain, calendar: Calendar) -> None:
-    """Note a grain that the calendar does not have."""
+    """Record a grain that the calendar does not have."""
     if grain not in calendar.grains:
         found = f"the calendar has no {grain.value}s"
         document.fault(
@@ -70,7 +70,7 @@ def check_grain(document: Document, location: Location, grain: Grain, calendar: 
 
 
 def check_name(document: Document, location: Location, key: str) -> None:
-    """Note a key that is a column of the frames that reports become."""
+    """Record a key that is a column name of report frames."""
     reserved = dict.fromkeys((*FIGURE_COLUMNS, *INSPECTION_KEYS))
     if key in reserved or key.endswith(LABEL):
         taken = ", ".join(reserved)
@@ -78,7 +78,7 @@ def check_name(document: Document, location: Location, key: str) -> None:
 
 
 def check_parts(document: Document, key: str, part: DimensionPart) -> None:
-    """Note keys that a dimension of this kind lacks, and keys that say nothing on one."""
+    """Record keys that a dimension of this kind requires but lacks, and keys that it does not support."""
     check_name(document, [key], key)
     for name in NEEDS[part.kind]:
         if getattr(part, name) is None:
@@ -91,7 +91,7 @@ def check_parts(document: Document, key: str, part: DimensionPart) -> None:
 
 
 def leaf_of(document: Document, parts: Mapping[str, DimensionPart], key: str, part: DimensionPart) -> str:
-    """Return the leaf dimension that a dimension stands on."""
+    """Return the leaf dimension below a dimension."""
     leaf = part.from_ or part.leaf_dimension
     if leaf is None:
         return key
@@ -102,23 +102,23 @@ def leaf_of(document: Document, parts: Mapping[str, DimensionPart], key: str, pa
     return leaf
 
 
-# Domains from domains/*.yaml, and the axes they add to the dimensions.
+# Domains and their axes from domains/*.yaml.
 
 
 DAY = {"day": Grain.DATE}
-SUMMED = "balances"  # the stock group of a domain that declares none
-TAKEN = ("date", "scenario", "rows", "span", "bucket")  # columns that facts and their sums have already
+SUMMED = "balances"  # default stock group
+TAKEN = ("date", "scenario", "rows", "span", "bucket")  # reserved columns of facts and sums
 
 
 def grain_of(name: str) -> Grain:
-    """Return the grain a domain file names; it says day where dimensions say date."""
+    """Return the grain that a domain file names. Domain files call the date grain `day`."""
     return DAY.get(name) or Grain(name)
 
 
 def build_domains(
     files: Mapping[Document, DomainFile], dimensions: dict[str, Dimension], calendar: Calendar
 ) -> dict[str, Domain]:
-    """Return the domains by key, and add their axes to the dimensions."""
+    """Return the domains by key. Adds their axes to `dimensions`."""
     built: dict[str, Domain] = {}
     tables: dict[str, str] = {}
     for document, file in files.items():
@@ -138,7 +138,7 @@ def build_domains(
 
 
 def check_names(document: Document, file: DomainFile) -> None:
-    """Note dimensions, axes and measures named like a column that all facts have."""
+    """Record dimensions, axes and measures whose name is a reserved column."""
     for part, keys in (("dimensions", file.dimensions), ("axes", file.axes), ("measures", file.measures)):
         for key in set(keys).intersection(TAKEN):
             valid = f"none of {', '.join(TAKEN)}; the column may keep its name: {part} say key and column"
@@ -146,7 +146,7 @@ def check_names(document: Document, file: DomainFile) -> None:
 
 
 def check_dimensions(document: Document, file: DomainFile, dimensions: Mapping[str, Dimension]) -> None:
-    """Note dimensions that are no leaf dimensions, and names used twice for different columns."""
+    """Record dimensions that are not leaf dimensions, and names of more than one column."""
     leaves = [dim.key for dim in dimensions.values() if dim.kind is DimensionKind.LEAF and not dim.grain]
     for key in file.dimensions:
         if key not in leaves:
@@ -157,7 +157,7 @@ def check_dimensions(document: Document, file: DomainFile, dimensions: Mapping[s
 
 
 def check_rollups(document: Document, file: DomainFile, dimensions: Mapping[str, Dimension]) -> None:
-    """Note rollups by what is no leaf dimension or axis of the domain, and those said twice."""
+    """Record rollups by anything but a leaf dimension or axis of the domain, and duplicate rollups."""
     for at, keys in enumerate(file.rollups):
         here: Location = ["rollups", at]
         for key in keys:
@@ -170,7 +170,7 @@ def check_rollups(document: Document, file: DomainFile, dimensions: Mapping[str,
 
 
 def no_rollup_by(key: str, file: DomainFile, dimensions: Mapping[str, Dimension]) -> tuple[str, str]:
-    """Return why the sums of a domain cannot be kept by something, and what can be said instead."""
+    """Return why a domain cannot have a rollup by a key, and what would be valid."""
     dimension = dimensions.get(key)
     if dimension is not None and dimension.grain is not None:
         return f"'{key}' is time, and a rollup holds whole calendar months", "leave it out"
@@ -180,7 +180,7 @@ def no_rollup_by(key: str, file: DomainFile, dimensions: Mapping[str, Dimension]
 
 
 def check_measures(document: Document, file: DomainFile) -> None:
-    """Note measures that are missing, named like something else, or in a currency that cannot be."""
+    """Record missing measures, names already in use, and invalid currencies."""
     if not file.measures:
         document.fault(["measures"], f"{file.domain} has no measure")
     own = [*file.dimensions, *file.axes]
@@ -198,7 +198,7 @@ def check_measures(document: Document, file: DomainFile) -> None:
 
 
 def add_axes(document: Document, file: DomainFile, dimensions: dict[str, Dimension]) -> None:
-    """Add the axes of a domain as dimensions that only break down."""
+    """Add the axes of a domain as dimensions for breakdowns only."""
     for key in file.axes:
         check_name(document, ["axes", key], key)
         other = dimensions.get(key)
@@ -245,7 +245,7 @@ def build_domain(
 
 
 def columns(file: DomainFile) -> Iterator[tuple[str, Location]]:
-    """Yield every dimension, axis, measure and inspected column of a domain with where its file says it."""
+    """Yield every dimension, axis, measure and inspected column of a domain with its location in the file."""
     for place, key in enumerate(file.inspect_columns):
         yield key, ["inspect_columns", place]
     for part, keys in (("dimensions", file.dimensions), ("axes", file.axes), ("measures", file.measures)):
@@ -256,7 +256,7 @@ def columns(file: DomainFile) -> Iterator[tuple[str, Location]]:
 def build_stock_groups(
     document: Document, file: DomainFile, dimensions: Mapping[str, Dimension]
 ) -> dict[str, StockGroup]:
-    """Return the declared stock groups, or the one of all closing metrics."""
+    """Return the declared stock groups, or a default group for all closing metrics."""
     grain = grain_of(file.time.grain)
     if not file.balances:
         balances = {key: metric.where for key, metric in file.metrics.items() if metric.over_time != FLOW}
@@ -278,7 +278,7 @@ def build_stock_groups(
 def cuts_of(
     document: Document, file: DomainFile, dimensions: Mapping[str, Dimension], where: Where, location: Location
 ) -> Cuts:
-    """Return a restriction as cuts; note dimensions that the domain cannot be cut by."""
+    """Return a restriction as cuts. Records dimensions that cannot cut the domain."""
     usable = [key for key, dim in dimensions.items() if dim.leaf in file.dimensions]
     for key in where:
         if key not in usable:

@@ -1,4 +1,4 @@
-"""Sources, bindings, schedules and currency conversions from integrations.yaml."""
+"""Builds sources, bindings, schedules and currency conversions from integrations.yaml."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,14 +28,14 @@ from engine.model.feeds import (
 from engine.model.formulas import FigureKind
 from engine.model.scenarios import Scenario
 
-# Conversions of amounts, as the bindings of integrations.yaml ask for them, and the tables of rates they name.
+# Currency conversions and their tables of rates.
 
 
 RATE_COLUMNS = ("currency", "date", "kind", "rate")
 
 
 def rate_tables(document: Document, file: IntegrationsFile, tables: Collection[str]) -> frozenset[str]:
-    """Return the live tables of rates; note those that no feed fills, and those of the catalogue."""
+    """Return the live tables of rates. Records those that no feed fills and those that the catalogue also uses."""
     feeds = {part.target for part in file.bindings.values()}
     found = set()
     for key, part in file.bindings.items():
@@ -53,7 +53,7 @@ def rate_tables(document: Document, file: IntegrationsFile, tables: Collection[s
 
 
 def filled_columns(columns: Sequence[str], part: BindingPart) -> tuple[str, ...]:
-    """Return the columns that a binding may map: those of its table, and those that only a conversion reads."""
+    """Return the columns that a binding may map: the columns of its table and the inputs of its conversion."""
     if part.convert is None:
         return tuple(columns)
     return tuple(dict.fromkeys((*columns, part.convert.from_, *filter(None, (part.convert.on,)))))
@@ -62,7 +62,7 @@ def filled_columns(columns: Sequence[str], part: BindingPart) -> tuple[str, ...]
 def build_conversion(
     document: Document, key: str, part: BindingPart, domains: Mapping[str, Domain]
 ) -> Conversion | None:
-    """Return how a binding converts; None where it does not, or where what it says cannot hold."""
+    """Return the conversion of a binding, None if it has none or an invalid one."""
     if part.convert is None:
         return None
     at = ["bindings", key, "convert"]
@@ -92,7 +92,7 @@ def build_conversion(
 
 
 def converted(document: Document, domain: Domain, part: ConvertPart, at: Location) -> Measure | None:
-    """Return the measure that is converted: the one that is named, else the only other one of money."""
+    """Return the measure to convert: the named one, else the only other money measure."""
     if part.measure is not None:
         return measure_of(document, domain, part.measure, [*at, "measure"])
     others = [one for one in domain.measures.values() if one.key != part.into and one.kind is FigureKind.MONEY]
@@ -104,7 +104,7 @@ def converted(document: Document, domain: Domain, part: ConvertPart, at: Locatio
 
 
 def measure_of(document: Document, domain: Domain, key: str, at: Location) -> Measure | None:
-    """Return a measure of money by its key."""
+    """Return a money measure by its key. If there is none, record a fault and return None."""
     measure = domain.measures.get(key)
     money = [one.key for one in domain.measures.values() if one.kind is FigureKind.MONEY]
     if measure is None:
@@ -116,7 +116,7 @@ def measure_of(document: Document, domain: Domain, key: str, at: Location) -> Me
 
 
 def check_measures(document: Document, at: Location, measure: Measure, into: Measure) -> None:
-    """Note a measure that would be converted into itself, or into one that cannot hold it."""
+    """Record a conversion of a measure into itself, or into a measure that cannot hold its amounts."""
     if measure.key == into.key:
         document.fault(
             [*at, "measure"], f"'{into.key}' would be converted into itself", "give the domain another measure"
@@ -126,7 +126,7 @@ def check_measures(document: Document, at: Location, measure: Measure, into: Mea
         document.fault([*at, "into"], says, "a converted measure holds those of the amount and of the rate")
 
 
-# How the feeds of integrations.yaml are loaded: when, which periods, with which parameters; and what cannot hold.
+# Schedules, periods and query parameters of feeds.
 
 
 OF_FACTS = ("scenario", "unknown_members")
@@ -137,7 +137,7 @@ ZONE = "a name of the tz database, such as Europe/Paris"
 
 
 def build_schedule(document: Document, at: Location, part: BindingPart) -> Schedule | None:
-    """Return when a feed is loaded; None where the daemon leaves it alone."""
+    """Return the schedule of a feed, None if the daemon does not load it."""
     if part.schedule is None:
         if part.timezone is not None:
             document.fault([*at, "timezone"], "there is no schedule whose time zone this could be", "give schedule")
@@ -155,19 +155,19 @@ def build_schedule(document: Document, at: Location, part: BindingPart) -> Sched
 
 @cache
 def zones() -> frozenset[str]:
-    """Return the time zones there are."""
+    """Return the names of all time zones."""
     return frozenset(available_timezones())
 
 
 def near_zones(name: str) -> list[str]:
-    """Return the time zones that a name may have meant: those of its city, else those of about its spelling."""
+    """Suggest time zones for an unknown name: by its city, else by similar spelling."""
     city = name.rpartition("/")[2].replace(" ", "_").casefold()
     of_city = sorted(zone for zone in zones() if zone.rpartition("/")[2].casefold() == city)
     return of_city or closest(name, sorted(zones()))
 
 
 def cron_fault(expression: str) -> str | None:
-    """Return what is wrong with a cron expression, None where it holds."""
+    """Return what is wrong with a cron expression, None if it is valid."""
     fields = len(expression.split())
     if fields != 5:
         return f"it has {fields} parts, not 5"
@@ -181,7 +181,7 @@ def cron_fault(expression: str) -> str | None:
 
 
 def refuse_of_facts(document: Document, at: Location, part: BindingPart) -> None:
-    """Note what only a feed of facts can say, in one of members, nodes or rates."""
+    """Record keys of a feed of members, nodes or rates that only a feed of facts can have."""
     for key in sorted(part.model_fields_set.intersection(OF_FACTS)):
         document.fault([*at, key], f"{part.target} holds no facts, so {key} says nothing", f"leave {key} out")
     if part.load != LoadMode.FULL.value:
@@ -190,7 +190,7 @@ def refuse_of_facts(document: Document, at: Location, part: BindingPart) -> None
 
 
 def hold_delivery(document: Document, at: Location, part: BindingPart, kind: SourceKind) -> None:
-    """Note what does not go with how a feed is loaded and with where it comes from."""
+    """Record keys that do not fit the load mode of a feed or the kind of its source."""
     if part.load != REPLACES:
         for key in sorted(part.model_fields_set.intersection(OF_PERIODS)):
             fault = f"load: {part.load} asks for no periods, so {key} says nothing"
@@ -205,7 +205,7 @@ def hold_delivery(document: Document, at: Location, part: BindingPart, kind: Sou
 
 
 def hold_file(document: Document, at: Location, part: BindingPart) -> None:
-    """Note what a folder cannot answer."""
+    """Record keys that a folder source does not support."""
     if part.parameters:
         valid = f"with load: {REPLACES}, file may hold {PERIOD_PLACE}"
         document.fault([*at, "parameters"], "parameters are those of a query, and a folder has none", valid)
@@ -215,7 +215,7 @@ def hold_file(document: Document, at: Location, part: BindingPart) -> None:
 
 
 def query_faults(part: BindingPart) -> Iterator[tuple[Location, str, str]]:
-    """Yield where a query and its parameters do not go together, the fault, and what would be valid."""
+    """Yield each mismatch of a query and its parameters: location, fault, and what would be valid."""
     query = number_parameters(part.extract or "")
     replaces = part.load == REPLACES
     there = [*part.parameters, *(PERIOD_PARAMETERS if replaces else ())]
@@ -249,7 +249,7 @@ MEMBER_COLUMNS = ("id", "code", "name")
 def columns_of(
     table: str, domains: Mapping[str, Domain], dimensions: Mapping[str, Dimension]
 ) -> tuple[str, ...] | None:
-    """Return the columns of a live table, None where the catalogue has no such table."""
+    """Return the columns of a live table, None if the catalogue has no such table."""
     for domain in domains.values():
         if domain.table == table:
             named = (domain.scenario_column, domain.time_column, *domain.dimensions.values())
@@ -262,7 +262,7 @@ def columns_of(
 
 
 def attributes_of(leaf: str, dimensions: Mapping[str, Dimension]) -> tuple[str, ...]:
-    """Return the attributes that derived dimensions read of a leaf dimension."""
+    """Return the attributes of a leaf dimension that derived dimensions use."""
     derived = (dim for dim in dimensions.values() if dim.kind is DimensionKind.DERIVED and dim.leaf == leaf)
     return tuple(dict.fromkeys(dim.attribute for dim in derived if dim.attribute))
 
@@ -308,7 +308,7 @@ def build_bindings(
 
 
 def refuse_twice(document: Document, file: IntegrationsFile, tables: Sequence[str]) -> None:
-    """Note tables of members, nodes and rates that several feeds fill: each would replace what the other brought."""
+    """Record tables of members, nodes or rates that several feeds fill: each would replace the other's rows."""
     for table in tables:
         feeds = [key for key, part in file.bindings.items() if part.target == table]
         for key in feeds[1:]:
@@ -355,7 +355,7 @@ def build_binding(document: Document, at: Location, key: str, part: BindingPart,
 
 
 def filling_of(document: Document, at: Location, column: str, part: str | ColumnPart) -> ColumnMapping:
-    """Return how one column is filled."""
+    """Return the mapping of one column."""
     if isinstance(part, str):
         return ColumnMapping(column=part)
     if (part.column is None) == (part.constant is None):

@@ -1,4 +1,4 @@
-"""Metrics from domains/*.yaml: how they aggregate, and formulas resolved, typed and free of cycles."""
+"""Builds metrics from domains/*.yaml: aggregations, and formulas with resolved names, types and no cycles."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from engine.model.aggregation import LookBack, MemberAggregation, TimeAggregatio
 from engine.model.catalogue import ROW_COUNT, Base, Dimension, Domain, Favourable, Format, Measure, Metric
 from engine.model.formulas import FigureKind, FigureType, Formula, FormulaFault, parse
 
-# How metrics add up, from domains/*.yaml: over members and over time, and what does not go together.
+# Aggregation over members and over time.
 
 
 SINCE = {
@@ -23,13 +23,13 @@ SINCE = {
 
 
 def over_members_of(part: MetricPart) -> MemberAggregation:
-    """Return what a metric makes of its rows."""
+    """Return the aggregation of a metric over members."""
     how = part.over_members.how
     return MemberAggregation.COUNT_DISTINCT if how is None else MemberAggregation(how)
 
 
 def over_time_of(part: OverTimePart) -> TimeAggregation:
-    """Return how a metric adds up over time."""
+    """Return the aggregation of a metric over time."""
     if part.average is not None:
         return TimeAggregation(rule=TimeRule.AVERAGE, grain=grain_of(part.average.of))
     if part.opening is not None:
@@ -44,14 +44,14 @@ def over_time_of(part: OverTimePart) -> TimeAggregation:
 
 
 def looking_back(part: BackPart, *, opening: bool) -> TimeAggregation:
-    """Return a rule that looks back from the end of a range, or from before it."""
+    """Return an aggregation that looks back from the end of a range or, if `opening`, from before its start."""
     if part.last_known is not None:
         return TimeAggregation(rule=TimeRule.LAST_KNOWN, since=SINCE[part.last_known], opening=opening)
     return TimeAggregation(rule=TimeRule.TO_DATE, since=SINCE[part.to_date or "books"], opening=opening)
 
 
 def check_adding(document: Document, location: Location, key: str, part: MetricPart, domain: Domain) -> None:
-    """Note what does not go together in how a metric adds up."""
+    """Record inconsistent aggregation settings of a metric."""
     over_members, over_time = over_members_of(part), over_time_of(part.over_time)
     words = over_members.value.replace("_", " ")
     if over_members.counts and part.sign == "negate":
@@ -70,7 +70,7 @@ def check_adding(document: Document, location: Location, key: str, part: MetricP
 
 
 def grain_faults(over_time: TimeAggregation, domain: Domain, part: MetricPart) -> Iterator[tuple[Location, str]]:
-    """Yield why the closings of a grain cannot be averaged."""
+    """Yield the reasons why closings of a grain cannot be averaged, with locations."""
     group = domain.stock_groups.get(part.balance or next(iter(domain.stock_groups), ""))
     if over_time.grain is None or group is None:
         return
@@ -83,16 +83,16 @@ def grain_faults(over_time: TimeAggregation, domain: Domain, part: MetricPart) -
         yield ["over_time", "average", "of"], f"{domain.key} cannot be asked by {over_time.grain.value}"
 
 
-# Metrics from domains/*.yaml: bases, and formulas resolved, typed and free of circles.
+# Metrics: bases and formulas.
 
 
-FORMATS: dict[FigureKind, tuple[Format, ...]] = {  # the first is what a type suggests
+FORMATS: dict[FigureKind, tuple[Format, ...]] = {  # the first is the default
     FigureKind.MONEY: (Format.CURRENCY, Format.NUMBER),
     FigureKind.PRICE: (Format.CURRENCY, Format.NUMBER),
     FigureKind.NUMBER: (Format.NUMBER, Format.PERCENT),
     FigureKind.RATIO: (Format.NUMBER, Format.PERCENT),
 }
-# These stand in for a faulty part, so that the parts that use it are still checked.
+# Placeholders for faulty parts, so that the parts that use them are still checked.
 NO_TYPE = FigureType(kind=FigureKind.NUMBER, additive=False)
 NO_BODY = parse("0")
 NO_BASE = Base(
@@ -102,7 +102,7 @@ NO_BASE = Base(
 
 
 def format_of(document: Document, location: Location, asked: str | None, figure: FigureType) -> Format:
-    """Return the format asked for, or what the type suggests; note one that does not suit the type."""
+    """Return the requested format, else the default of the type. Records a format that does not fit the type."""
     fitting = FORMATS[figure.kind]
     if asked is None:
         return fitting[0]
@@ -115,7 +115,7 @@ def format_of(document: Document, location: Location, asked: str | None, figure:
 
 @dataclass
 class MetricBuilder:
-    """Builds metrics in the order their formulas need."""
+    """Builds metrics in dependency order."""
 
     files: Mapping[Document, DomainFile]
     domains: Mapping[str, Domain]
@@ -134,13 +134,13 @@ class MetricBuilder:
         return {key: self.built[key] for _, _, key, _ in self.parts()}
 
     def parts(self) -> Iterator[tuple[Document, DomainFile, str, MetricPart]]:
-        """Yield every metric as written."""
+        """Yield the document, file, key and model of every metric."""
         for document, file in self.files.items():
             for key, part in file.metrics.items():
                 yield document, file, key, part
 
     def metric(self, key: str) -> Metric:
-        """Return one metric, building those its formula needs first."""
+        """Return one metric. Builds the operands of its formula first."""
         if key not in self.built:
             document, file, part = next((doc, file, part) for doc, file, name, part in self.parts() if name == key)
             self.under_way.append(key)
@@ -149,7 +149,7 @@ class MetricBuilder:
         return self.built[key]
 
     def build_metric(self, document: Document, file: DomainFile, key: str, part: MetricPart) -> Metric:
-        """Return a metric from its part of a file."""
+        """Build a metric from its part of a file."""
         if part.formula is None:
             base = self.base(document, file, key, part)
             body: Base | Formula = base
@@ -190,7 +190,7 @@ class MetricBuilder:
         return formula, figure or NO_TYPE
 
     def meant(self, name: str, file: DomainFile) -> str:
-        """Return the metric a name in a formula means; FormulaFault where it means none, or itself."""
+        """Return the metric that a name in a formula refers to. Raises FormulaFault for unknown names and cycles."""
         domain, _, key = name.rpartition(".")
         homes = {other: owner.domain for _, owner, other, _ in self.parts()}
         if homes.get(key) is None or (domain and homes[key] != domain):
@@ -203,7 +203,7 @@ class MetricBuilder:
         return key
 
     def base(self, document: Document, file: DomainFile, key: str, part: MetricPart) -> Base:
-        """Return what a metric without a formula counts."""
+        """Return the base of a metric without a formula."""
         at = ["metrics", key]
         cuts = cuts_of(document, file, self.dimensions, part.where, [*at, "where"])
         domain = self.domains[file.domain]
@@ -223,7 +223,7 @@ class MetricBuilder:
         )
 
     def measure(self, document: Document, domain: Domain, key: str, part: MetricPart) -> Measure | None:
-        """Return what a metric measures, None where that is not said."""
+        """Return the measure of a metric, None if the file does not name one."""
         if over_members_of(part).counts:
             return ROW_COUNT
         if part.measure is None and len(domain.measures) > 1:
@@ -236,7 +236,7 @@ class MetricBuilder:
         return measure
 
     def stock_group(self, document: Document, domain: Domain, key: str, part: MetricPart) -> str | None:
-        """Return the stock group a balance closes with."""
+        """Return the stock group of a closing metric."""
         groups = domain.stock_groups
         if over_time_of(part.over_time).is_flow:
             if part.balance:

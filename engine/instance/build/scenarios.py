@@ -1,4 +1,4 @@
-"""Scenarios, variants and comparisons from scenarios.yaml, and the default report from instance.yaml."""
+"""Builds scenarios, variants and comparisons from scenarios.yaml, and the default report from instance.yaml."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -13,7 +13,7 @@ from engine.model.exact import ONE, Exact
 from engine.model.scenarios import Adjustment, Scenario, Variant, resolve
 from engine.model.scope import Cut
 
-# Scenarios, their variants and the ready-made comparisons, from scenarios.yaml.
+# Scenarios, variants and comparisons from scenarios.yaml.
 
 
 def build_scenarios(
@@ -50,7 +50,7 @@ def build_variant(
     domains: Mapping[str, Domain],
     dimensions: Mapping[str, Dimension],
 ) -> Variant:
-    """Return one what-if reading of a scenario."""
+    """Return one what-if variant of a scenario."""
     adjustments = (
         build_adjustment(document, [*at, "adjust", place], adjust, domains, dimensions)
         for place, adjust in enumerate(part.adjust)
@@ -65,7 +65,7 @@ def build_adjustment(
     domains: Mapping[str, Domain],
     dimensions: Mapping[str, Dimension],
 ) -> Adjustment:
-    """Return one adjustment; it touches every domain that has all its dimensions."""
+    """Return one adjustment. It applies to every domain with all its dimensions."""
     leaves = {key: dimensions[key].leaf for key in part.where if key in dimensions}
     usable = [key for key, named in dimensions.items() if any(named.leaf in of.dimensions for of in domains.values())]
     for key in part.where:
@@ -90,7 +90,7 @@ def build_adjustment(
 def closed_through(
     document: Document, key: str, part: ScenarioPart, domains: Mapping[str, Domain], calendar: Calendar
 ) -> dict[str, date]:
-    """Return the last closed day of each domain named; of the others under ""."""
+    """Return the last closed day by domain. The key "" holds the day of all other domains."""
     written = part.closed_through
     by_domain = {"": written} if isinstance(written, str) else written or {}
     days = {}
@@ -108,7 +108,7 @@ def closed_through(
 def build_comparisons(
     document: Document, file: ScenariosFile, scenarios: Mapping[str, Scenario]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the ready-made comparisons."""
+    """Return the predefined comparisons as pairs of scenario references."""
     pairs = []
     for place, (a, b) in enumerate(file.comparisons):
         for reference in (a, b):
@@ -118,7 +118,7 @@ def build_comparisons(
 
 
 def check_reference(document: Document, location: Location, reference: str, scenarios: Mapping[str, Scenario]) -> None:
-    """Note a scenario reference that means nothing."""
+    """Record a scenario reference that does not resolve."""
     if resolve(reference, scenarios) is None:
         document.fault(location, f"'{reference}' is no scenario reference", known(reference, scenarios))
 
@@ -133,7 +133,7 @@ def build_default(
     scenarios: Mapping[str, Scenario],
     calendar: Calendar,
 ) -> ReportDefault:
-    """Return what a call shows that leaves it open."""
+    """Return the default report, for calls that leave arguments out."""
     part = file.default
     if part.statement and part.statement not in statements:
         document.fault(

@@ -1,4 +1,4 @@
-"""Statements from statements/*.yaml: includes expanded, formulas of lines resolved, typed and free of circles."""
+"""Builds statements from statements/*.yaml: expands includes, and resolves and types the formulas of lines."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ from engine.model.catalogue import (
 from engine.model.formulas import FigureType, FormulaFault, parse
 from engine.model.scope import Cut
 
-Written = tuple[Document, int, LinePart]  # a line, the file it stands in, and its place there
+Written = tuple[Document, int, LinePart]  # a line, its file, and its position there
 
 
 @dataclass
@@ -59,7 +59,7 @@ class StatementBuilder:
         return self.built
 
     def expanded(self, document: Document, file: StatementFile, above: tuple[str, ...]) -> Iterator[Written]:
-        """Yield the lines of a file, those of included statements in their place."""
+        """Yield the lines of a file. Replaces each include by the lines of the included statement."""
         by_key = {other.statement: (source, other) for source, other in self.files.items()}
         for place, part in enumerate(file.lines):
             if not isinstance(part, IncludePart):
@@ -108,7 +108,7 @@ class StatementLines:
         return tuple(self.line(key) for key in self.written)
 
     def line(self, key: str) -> Line:
-        """Return one line, building those its formula needs first."""
+        """Return one line. Builds the operands of its formula first."""
         if key not in self.built:
             document, place, part = self.written[key]
             self.under_way.append(key)
@@ -125,7 +125,7 @@ class StatementLines:
         return self.built[key]
 
     def metric_line(self, document: Document, place: int, key: str, part: MetricLinePart) -> MetricLine:
-        """Return a metric's line."""
+        """Return a metric line."""
         metric = self.builder.metrics.get(key)
         if metric is None or part.metric not in (key, f"{metric.domain}.{key}"):
             document.fault(
@@ -137,7 +137,7 @@ class StatementLines:
         return MetricLine(key=key, label=label, metric=key, style=Style(part.style))
 
     def rollup_line(self, document: Document, place: int, key: str, part: RollupLinePart) -> RollupLine:
-        """Return a subtree's line."""
+        """Return a rollup line, which shows a subtree."""
         at: Location = ["lines", place, "rollup"]
         ragged = [dim.key for dim in self.builder.dimensions.values() if dim.kind is DimensionKind.RAGGED]
         if part.rollup.dimension not in ragged:
@@ -160,7 +160,7 @@ class StatementLines:
         )
 
     def rolled_up(self, document: Document, place: int, part: RollupLinePart) -> tuple[Base, Favourable]:
-        """Return what the nodes of a subtree count, and which direction of it is good."""
+        """Return the base of a rollup line and its favourable direction."""
         at: Location = ["lines", place, "rollup"]
         name, negated = part.rollup.metric, part.sign == "negate"
         cut = Cut(part.rollup.dimension, (part.rollup.node,))
@@ -188,7 +188,7 @@ class StatementLines:
         )
 
     def formula_line(self, document: Document, place: int, key: str, part: FormulaLinePart) -> FormulaLine:
-        """Return a computed line."""
+        """Return a formula line."""
         at: Location = ["lines", place, "formula", "is"]
         formula, figure = NO_BODY, NO_TYPE
         try:
@@ -211,7 +211,7 @@ class StatementLines:
         )
 
     def meant(self, name: str) -> str:
-        """Return the line or metric a name means; FormulaFault where it means none, or the line itself."""
+        """Return the line or metric that a name refers to. Raises FormulaFault for unknown names and cycles."""
         if name in self.under_way:
             circle = " → ".join((*self.under_way[self.under_way.index(name) :], name))
             raise FormulaFault(f"formulas go round in a circle: {circle}")
