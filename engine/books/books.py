@@ -1,7 +1,7 @@
-"""Books: one immutable version of catalogue and data; the Shelf swaps in the next.
+"""Books: one immutable version of catalogue and data. The Shelf opens the next version.
 
-Everything that is worked out once from a version (members, cells, presence) is kept in its Books and dies with it, so
-nothing is ever invalidated.
+Books memoise everything derived from their version (members, cells, presence). The memos die with the Books, so nothing
+is ever invalidated.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -22,8 +22,8 @@ from engine.model.members.trees import leaf_members, ragged_nodes
 from engine.model.scope import UNASSIGNED, CodeSet, Cut
 
 Value = TypeVar("Value")
-Size = int | Callable[[Value], int]  # about how many members something holds, or how to tell once it is made
-KEPT = 4_000_000  # size of all memos of one Books together, in members; past it the longest unused go
+Size = int | Callable[[Value], int]  # approximate size in members, or a function that computes it
+KEPT = 4_000_000  # total size of the memos of one Books, in members; beyond it the least recently used go
 
 
 class Books:
@@ -40,21 +40,21 @@ class Books:
 
     @property
     def files(self) -> Sequence[Path]:
-        """The files that this version needs."""
+        """The local files that this version needs."""
         return self._backend.files
 
     @property
     def published_at(self) -> datetime | None:
-        """When the latest load of this version was made, None where there is none."""
+        """The time of the latest load of this version, None if there is none."""
         return self._backend.published_at
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
-        """Return what was made under a key before, or make and keep it."""
+        """Return the memo of a key. Makes and keeps it first if there is none."""
         with self._lock:
             kept = self._memos.pop(key, None)
             if kept is not None:
                 self._memos[key] = kept
-                return kept[0]  # type: ignore[return-value]  # a key names what it keeps, and so its type
+                return kept[0]  # type: ignore[return-value]  # a key determines the type of its value
         made = make()
         size = size if isinstance(size, int) else 1 + size(made)
         with self._lock:
@@ -66,7 +66,7 @@ class Books:
         return made
 
     def members(self, key: str) -> MemberSet:
-        """Return what the ids of a dimension stand for; Unavailable where its table was never loaded."""
+        """Return the members of a dimension. Raises Unavailable if its table was never loaded."""
         dimension = self.catalogue.dimensions[key]
         return self.memo(("members", key), lambda: self._members(dimension), len(self.leaf(dimension.leaf).member_ids))
 
@@ -76,10 +76,9 @@ class Books:
         return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]), count)
 
     def codes(self, cut: Cut) -> CodeSet | None:
-        """Return the leaf codes a cut selects; None of a deny that names what does not exist, or of no members at all.
+        """Return the leaf codes that a cut selects. None if a deny names an unknown member or no member is loaded.
 
-        An allow-list still allows what it names and the books have. A deny by nodes leaves out the leaves that no node
-        holds as well.
+        An allow-list ignores unknown members. A deny by nodes also removes the leaves that belong to no node.
         """
         try:
             members = self.members(cut.dimension)
@@ -98,27 +97,27 @@ class Books:
         return bool(self._backend.feeds(domain))
 
     def feeds(self, domain: str) -> set[str]:
-        """Return the feeds that brought the facts of a domain."""
+        """Return the feeds that loaded the facts of a domain."""
         return self._backend.feeds(domain)
 
     def places(self, domain: str) -> Mapping[str, set[int]]:
-        """Return the decimal places that the amounts of each measure of a domain were loaded to."""
+        """Return the decimal places at which the amounts of each measure of a domain are stored."""
         return self._backend.places(domain)
 
     def columns(self, domain: str) -> Mapping[str, set[str]]:
-        """Return the columns that each load of a domain brought."""
+        """Return the columns of each load of a domain."""
         return self._backend.columns(domain)
 
     def loads(self, domain: str, scenario: str) -> Sequence[FactLoad]:
-        """Return the loads behind a scenario of a domain in the order in which they were published."""
+        """Return the loads of a scenario of a domain in publishing order."""
         return self.memo(("loads", domain, scenario), lambda: self._backend.loads(domain, scenario))
 
     def load_of(self, table: str) -> str | None:
-        """Return the load behind a table of members, nodes or rates."""
+        """Return the id of the load of a table of members, nodes or rates."""
         return self._backend.load_of(table)
 
     def data_version(self, domain: str, scenario: str) -> str:
-        """Return a digest of the facts of a scenario and of the members behind its dimensions."""
+        """Return a digest of the facts of a scenario of a domain and of the members of its dimensions."""
         return self.memo(("version", domain, scenario), lambda: self._data_version(domain, scenario))
 
     def _data_version(self, domain: str, scenario: str) -> str:
@@ -156,7 +155,7 @@ class Books:
 
 
 class Shelf:
-    """Opens the current version of the books and keeps it until the next is published."""
+    """Opens the current version of the books and keeps it until the next one is published."""
 
     def __init__(self, catalogue: Catalogue, root: Path, versions: Callable[[Path], Versions] = ArrowVersions) -> None:
         self._catalogue = catalogue
@@ -165,7 +164,7 @@ class Shelf:
         self._lock = Lock()
 
     def current(self) -> Books:
-        """Return the current Books; a newly published version is seen by the next call."""
+        """Return the current Books. The next call sees a newly published version."""
         if self._versions.current() != self._books.version:
             with self._lock:
                 if self._versions.current() != self._books.version:

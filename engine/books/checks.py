@@ -1,4 +1,4 @@
-"""Checks of the files against what is loaded: tables, columns, members and trees that the catalogue speaks of."""
+"""Checks the catalogue against the loaded data: tables, columns, members and trees that it names."""
 
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
@@ -13,11 +13,11 @@ from engine.model.profiles import Profile
 from engine.model.scenarios import Scenario
 from engine.model.scope import Cut
 
-MOST_COMPARED = 10_000  # ids of a dimension that one which it lacks is compared with
+MOST_COMPARED = 10_000  # ids that an unknown id is compared with for a suggestion
 
 
 def data_faults(books: Books, feeds: Collection[str]) -> Iterator[str]:
-    """Yield everything in the catalogue that the loaded books cannot answer, and facts that none of some feeds owns."""
+    """Yield everything in the catalogue that the data cannot answer, and facts that belong to no feed in `feeds`."""
     catalogue = books.catalogue
     for domain in catalogue.domains.values():
         yield from fact_faults(books, domain)
@@ -50,7 +50,7 @@ def data_faults(books: Books, feeds: Collection[str]) -> Iterator[str]:
 
 
 def fact_faults(books: Books, domain: Domain) -> Iterator[str]:
-    """Yield what the facts of a domain lack."""
+    """Yield what the facts of a domain are missing."""
     table = f"{domain.table} ({domain.key})"
     if not books.holds(domain.key):
         yield f"{domain.location}: {table} is not loaded"
@@ -73,7 +73,7 @@ def fact_faults(books: Books, domain: Domain) -> Iterator[str]:
 
 
 def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
-    """Yield every restriction that the catalogue writes, with what writes it."""
+    """Yield every restriction in the catalogue, with a description of its owner."""
     catalogue = books.catalogue
     for metric in catalogue.metrics.values():
         if isinstance(metric.body, Base):
@@ -91,14 +91,14 @@ def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
 
 
 def variant_cuts(scenario: Scenario) -> Iterator[tuple[str, Cut]]:
-    """Yield every restriction that the variants of a scenario write, with the variant."""
+    """Yield every restriction of the variants of a scenario, with a description of the variant."""
     for variant in scenario.variants:
         for adjustment in variant.adjustments:
             yield from ((f"variant {scenario.id}/{variant.key}", cut) for cut in adjustment.where)
 
 
 def profile_faults(books: Books, profiles: Iterable[Profile]) -> Iterator[str]:
-    """Yield every member and node that profiles name and the books lack; where one is denied, nothing is shown."""
+    """Yield every member and node that profiles name and the books lack. Denying one of them hides everything."""
     for profile in profiles:
         for key, grant in profile.grants:
             for cut in grant.dimensions:
@@ -114,13 +114,13 @@ def profile_faults(books: Books, profiles: Iterable[Profile]) -> Iterator[str]:
 
 
 def cut_weights(books: Books, cut: Cut) -> Iterator[Exact]:
-    """Yield what the leaves of a restriction weigh."""
+    """Yield the weights of the leaves of a restriction."""
     members = books.members(cut.dimension)
     return (weight for member in cut.ids if members.has(member) for weight in members.leaves(member).values())
 
 
 def cut_faults(books: Books, owner: str, cut: Cut) -> Iterator[str]:
-    """Yield the ids of a restriction that are not loaded, and weights that contradict each other."""
+    """Yield the ids of a restriction that are not loaded, and conflicting weights."""
     members = books.members(cut.dimension)
     lost = [member for member in cut.ids if not members.has(member)]
     for member in lost:
@@ -133,6 +133,6 @@ def cut_faults(books: Books, owner: str, cut: Cut) -> Iterator[str]:
 
 
 def no_member(members: MemberSet, member: str) -> str:
-    """Return that a dimension lacks an id, and which of its ids may have been meant."""
+    """Return a message that a dimension lacks an id, with suggestions."""
     close = closest(member, list(islice(members.ids(), MOST_COMPARED)))
     return f"{members.dimension} has no '{member}'" + (f" — did you mean {quoted(close)}?" if close else "")

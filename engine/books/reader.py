@@ -30,14 +30,12 @@ from engine.model.profiles import Profile, permission
 from engine.model.scenarios import Scenario
 from engine.model.scope import ALL_CODES, EVERYTHING, NOTHING, UNASSIGNED, Cell, CodeSet, Cut, Cuts, named_by
 
-# Readers: the books as one profile sees them, the only door to the facts.
-#
-# Whatever a caller is shown comes from here: scenarios, metrics, statements, members, sums. A reader joins its
-# permission into every question; what lies outside is not there.
+# Everything that a caller sees comes from a Reader: scenarios, metrics, statements, members, sums. A Reader adds its
+# permission to every question, so whatever lies outside does not exist for the caller.
 
 
 Value = TypeVar("Value")
-Cells = Mapping[tuple[str, str], Cell]  # (scenario, domain) -> what may be seen of it
+Cells = Mapping[tuple[str, str], Cell]  # (scenario, domain) -> its visible cell
 
 
 class Reader:
@@ -70,30 +68,30 @@ class Reader:
         return NOTHING if codes is None else Cell.where(dimension.leaf, codes)
 
     def loads(self, domain: str, scenario: str) -> Sequence[FactLoad]:
-        """Return the loads behind a scenario of a domain in the order in which they were published."""
+        """Return the loads of a scenario of a domain in publishing order."""
         return self._books.loads(domain, scenario)
 
     def load_of(self, table: str) -> str | None:
-        """Return the load behind a table of members, nodes or rates."""
+        """Return the id of the load of a table of members, nodes or rates."""
         return self._books.load_of(table)
 
     def version(self, domain: str, scenario: str) -> str:
-        """Return a digest of the facts of a scenario of a domain and of the members behind its dimensions."""
+        """Return a digest of the facts of a scenario of a domain and of the members of its dimensions."""
         return self._books.data_version(domain, scenario)
 
     @cached_property
     def data_version(self) -> str:
-        """A digest of everything that may be seen: it changes when any of it does."""
+        """A digest of everything visible. It changes when any of it changes."""
         granted = [key for key, cell in self._cells.items() if not cell.is_nothing]
         versions = "\n".join(self._books.data_version(domain, scenario) for scenario, domain in granted)
         return sha256(versions.encode()).hexdigest()[:12]
 
     def cell(self, scenario: str, domain: str) -> Cell:
-        """Return what may be seen of a scenario of a domain."""
+        """Return the visible cell of a scenario of a domain."""
         return self._cells.get((scenario, domain), NOTHING)
 
     def shared_cell(self, scenarios: Iterable[str], domain: str) -> Cell:
-        """Return what may be seen of every one of some scenarios of a domain."""
+        """Return the cell of a domain that is visible in all given scenarios."""
         shared = EVERYTHING
         for scenario in scenarios:
             shared &= self.cell(scenario, domain)
@@ -101,19 +99,19 @@ class Reader:
 
     @cached_property
     def scenarios(self) -> Mapping[str, Scenario]:
-        """The scenarios of which anything may be seen."""
+        """The scenarios with a visible cell."""
         seen = {scenario for (scenario, _), cell in self._cells.items() if not cell.is_nothing}
         return {key: scenario for key, scenario in self.catalogue.scenarios.items() if key in seen}
 
     @cached_property
     def domains(self) -> Mapping[str, Domain]:
-        """The domains of which anything may be seen."""
+        """The domains with a visible cell."""
         seen = {domain for (_, domain), cell in self._cells.items() if not cell.is_nothing}
         return {key: domain for key, domain in self.catalogue.domains.items() if key in seen}
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
-        """The metrics all of whose domains may be seen."""
+        """The metrics whose domains are all visible."""
         return {
             key: metric
             for key, metric in self.catalogue.metrics.items()
@@ -122,7 +120,7 @@ class Reader:
 
     @cached_property
     def statements(self) -> Mapping[str, Statement]:
-        """The statements, without the lines of domains that may not be seen and headers above nothing."""
+        """The statements, without lines of hidden domains and without empty headers."""
         visible = {}
         for key, statement in self.catalogue.statements.items():
             lines = [line for line in statement.lines if self.domains_of_line(line, statement) <= set(self.domains)]
@@ -137,18 +135,18 @@ class Reader:
 
     @cached_property
     def dimensions(self) -> Mapping[str, Dimension]:
-        """The dimensions of the domains that may be seen, and those of time."""
+        """The dimensions of the visible domains, and those of time."""
         leaves = {leaf for domain in self.domains.values() for leaf in domain.dimensions}
         return {key: dim for key, dim in self.catalogue.dimensions.items() if dim.grain or dim.leaf in leaves}
 
     def domains_of(self, metric: Metric) -> frozenset[str]:
-        """Return the domains whose facts a metric needs."""
+        """Return the domains whose facts a metric uses."""
         if isinstance(metric.body, Base):
             return frozenset({metric.domain})
         return frozenset().union(*(self.domains_of(self.catalogue.metrics[name]) for name in metric.body.names))
 
     def domains_of_line(self, line: Line, statement: Statement) -> frozenset[str]:
-        """Return the domains whose facts a line of a statement needs."""
+        """Return the domains whose facts a line of a statement uses."""
         match line:
             case HeaderLine():
                 return frozenset()
@@ -168,33 +166,33 @@ class Reader:
                 )
 
     def members(self, dimension: str) -> MemberSet:
-        """Return what the ids of a dimension stand for; whether one may be seen, `sees` tells."""
+        """Return all members of a dimension, visible or not. `sees` tells which are visible."""
         return self._books.members(dimension)
 
     def worked_out(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
-        """Return what was worked out from this version of the books before, or make and keep it.
+        """Return the memo of a key in this version of the books. Makes and keeps it first if there is none.
 
-        It must not depend on what may be seen. `size` is about how many members it holds.
+        The value must not depend on visibility. `size` is its approximate size in members.
         """
         return self._books.memo(("worked out", key), make, size)
 
     def leaf_count(self, leaf: str) -> int:
-        """Return how many codes a leaf dimension has."""
+        """Return the number of codes of a leaf dimension."""
         return len(self._books.leaf(leaf).member_ids)
 
     def worked_out_as_seen(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
-        """Return what was worked out before from what these profiles see of this version, or make and keep it."""
+        """Return the memo of a key for this version and these profiles. Makes and keeps it first if there is none."""
         return self._books.memo(("as seen", self._profiles, key), make, size)
 
     def sees(self, dimension: str, member: str) -> bool:
-        """Tell whether an id exists and some readable scenario shows a leaf of it; `(unassigned)` always is one."""
+        """Tell whether an id exists and a readable scenario shows one of its leaves. `(unassigned)` always exists."""
         members = self.members(dimension)
         if member == UNASSIGNED or not members.has(member):
             return member == UNASSIGNED
         return self.sees_all(dimension) or any(map(self.sees_leaf(dimension), members.each_below(member)))
 
     def visible_ids(self, dimension: str) -> Iterator[str]:
-        """Yield the ids of a dimension that may be seen, in display order; the unassigned last, where there are any."""
+        """Yield the visible ids of a dimension in display order, `(unassigned)` last if there is any."""
         members = self.members(dimension)
         visible = self._visible_codes(members.leaf)
         codes = visible.among(self.leaf_count(members.leaf)) - {NULL_CODE}
@@ -204,29 +202,29 @@ class Reader:
             yield UNASSIGNED
 
     def visible(self, dimension: str) -> frozenset[str]:
-        """Return the ids of a dimension that may be seen."""
+        """Return the visible ids of a dimension."""
         return self.worked_out_as_seen(("visible", dimension), lambda: frozenset(self.visible_ids(dimension)), len)
 
     def weighs(self, dimension: str, leaves: Leaves) -> bool:
-        """Tell whether some leaf of a dimension that may be seen counts other than once among some leaves."""
+        """Tell whether any visible leaf of a dimension has a weight other than 1 in `leaves`."""
         sees = self.sees_leaf(dimension)
         return any(weight != ONE and sees(code) for code, weight in leaves.items())
 
     def counts_all(self, dimension: str, leaves: Leaves) -> bool:
-        """Tell whether every leaf of a dimension that may be seen counts once among some leaves."""
+        """Tell whether every visible leaf of a dimension has weight 1 in `leaves`."""
         codes = self._visible_codes(leaf := self.members(dimension).leaf).among(self.leaf_count(leaf))
         return codes <= leaves.keys() and not self.weighs(dimension, leaves)
 
     def sees_leaf(self, dimension: str) -> Callable[[int], bool]:
-        """Return what tells of each leaf code below a dimension whether some readable scenario shows it."""
+        """Return a function that tells whether a readable scenario shows a leaf code below a dimension."""
         return self._visible_codes(self.catalogue.dimensions[dimension].leaf).__contains__
 
     def sees_all(self, dimension: str) -> bool:
-        """Tell whether every id of a dimension may be seen, whatever ids there are."""
+        """Tell whether every id of a dimension is visible, including ids of later loads."""
         return self._visible_codes(self.catalogue.dimensions[dimension].leaf).is_all
 
     def _visible_codes(self, leaf: str) -> CodeSet:
-        """Return the leaf codes that some readable scenario shows."""
+        """Return the leaf codes that any readable scenario shows."""
         return self.worked_out_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf), CodeSet.named)
 
     def _find_visible_codes(self, leaf: str) -> CodeSet:
@@ -242,7 +240,7 @@ class Reader:
 
     @property
     def _unassigned(self) -> frozenset[str]:
-        """The leaf dimensions of which a visible row has no member."""
+        """The leaf dimensions for which some visible row has no member."""
         return self.worked_out_as_seen("unassigned", self._find_unassigned)
 
     def _find_unassigned(self) -> frozenset[str]:
@@ -258,7 +256,7 @@ class Reader:
         )
 
     def _find_codes_with_rows(self, leaf: str) -> frozenset[int]:
-        """Return the codes that a visible row has: where members come from the facts, the others do not exist."""
+        """Return the codes in visible rows. If members come from the facts, no other members exist."""
         return frozenset().union(
             *(
                 self._store.presence(domain, scenario, cell).codes(leaf)
@@ -268,7 +266,7 @@ class Reader:
         )
 
     def cut_cell(self, cuts: Cuts) -> Cell:
-        """Return the leaves that the catalogue's own restriction selects; ids that are not loaded select none."""
+        """Return the cell that restrictions of the catalogue select. Ids that are not loaded select nothing."""
         return self._books.memo(("cut", cuts), lambda: self._cut_cell(cuts))
 
     def _cut_cell(self, cuts: Cuts) -> Cell:
@@ -276,53 +274,53 @@ class Reader:
         return reduce(and_, cells, EVERYTHING)
 
     def cut_codes(self, cut: Cut) -> frozenset[int]:
-        """Return the leaf codes that one restriction of the catalogue's own selects."""
+        """Return the leaf codes that one restriction of the catalogue selects."""
         return frozenset(self.cut_leaves(cut))
 
     def cut_leaves(self, cut: Cut) -> Leaves:
-        """Return the leaves that one restriction of the catalogue's own selects, each with its weight."""
+        """Return the leaves that one restriction of the catalogue selects, with their weights."""
         members = self.members(cut.dimension)
         return {code: weight for id_ in cut.ids if members.has(id_) for code, weight in members.leaves(id_).items()}
 
     def sums(self, asked: Slice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
-        """Return the sums of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""
+        """Return FactStore.sums of a slice within `cut` and the cell visible in its scenario and in all `sides`."""
         return self._store.sums(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
 
     def rows(self, asked: RowSlice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
-        """Return the rows of a slice inside a cut and what may be seen, of `sides` as well as of its scenario."""
+        """Return FactStore.rows of a slice within `cut` and the cell visible in its scenario and in all `sides`."""
         return self._store.rows(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
 
     def presence(self, domain: str, scenario: str, cut: Cell, sides: Iterable[str] = ()) -> Presence:
-        """Return on which days a scenario holds rows inside a cut and what may be seen."""
+        """Return FactStore.presence within `cut` and the cell visible in the scenario and in all `sides`."""
         within = self.shared_cell({scenario, *sides}, domain) & cut
         key = ("presence", domain, scenario, within)
         return self._books.memo(key, lambda: self._store.presence(domain, scenario, within))
 
 
-# Labels: what members and nodes are called, as far as a reader may know.
+# Labels of members and nodes.
 #
-# A node that has others below it may go by the name and the code of the leaf that posts on it. Where that leaf may not
-# be seen, the node is called by a name of its own, else by its id.
+# An inner node can take its name and code from its posting leaf. If the reader may not see that leaf, the node shows
+# its own name, else its id.
 
 
 def label_of(dimension: str, member: str, reader: Reader) -> str:
-    """Return the name of an id."""
+    """Return the name of a member or node that the reader may know."""
     members = reader.members(dimension)
     return members.label(member) if sees_lender(members, member, reader) else members.bare_label(member)
 
 
 def code_of(dimension: str, member: str, reader: Reader) -> str | None:
-    """Return the code that an id is known by outside these books."""
+    """Return the external code of a member or node, None if it has none that the reader may know."""
     members = reader.members(dimension)
     return members.code(member) if sees_lender(members, member, reader) else None
 
 
 def path_of(dimension: str, member: str, reader: Reader) -> tuple[str, ...]:
-    """Return the names from the top down to an id's parent."""
+    """Return the names of the ancestors of a member or node, from the top down."""
     return tuple(label_of(dimension, above, reader) for above in reader.members(dimension).path(member))
 
 
 def sees_lender(members: MemberSet, member: str, reader: Reader) -> bool:
-    """Tell whether whatever an id takes its name and code from may be seen."""
+    """Tell whether the reader may see the leaf that lends an id its name and code."""
     lender = members.posting_leaf(member)
     return lender is None or reader.sees(members.leaf, lender)

@@ -1,7 +1,7 @@
 """Search over the members that a reader may see: by name or code, or a whole dimension.
 
-Case, accents and width do not matter. Best first: the exact code or name, then a beginning, then the beginning of a
-word, then any part; close spelling only where nothing else matches. Scope is applied before the limit.
+Search ignores case, accents and width. It ranks exact codes and names first, then prefixes, prefixes of words, and
+other substrings. It tries close spellings only if nothing else matches. It applies scope before the limit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,17 +18,17 @@ from engine.model.members.member_sets import MemberSet
 from engine.model.notes import Note
 from engine.model.requests import SearchRequest
 
-MOST_LISTED = (200, 100)  # records and nodes where no query is given
+MOST_LISTED = (200, 100)  # records and nodes of a call without a query
 MOST_FOUND = (50, 20)
 MOST = 10_000
 LONGEST_QUERY = 200
 WHY = ("listed", "exact", "beginning", "beginning of a word", "part", "close spelling")  # by rank
-ROWS_HELD = 50  # truth values of rows that weigh as much as one member
+ROWS_HELD = 50  # row flags that take as much memory as one member
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A member or node found, with the filter entry that selects it."""
+    """A matching member or node, with the filter entry that selects it."""
 
     dimension: str
     id: str
@@ -45,7 +45,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """What a search returns."""
+    """The result of a search."""
 
     records: tuple[Hit, ...]
     hierarchy_nodes: tuple[Hit, ...]
@@ -56,7 +56,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many records and how many nodes are returned at most, and what is to be said about it."""
+    """The maximum numbers of records and nodes, and the notes about them."""
 
     records: int
     nodes: int
@@ -64,7 +64,7 @@ class Limits:
 
 
 def search(asked: SearchRequest, reader: Reader) -> SearchResult:
-    """Return the members and nodes that match, each kind up to its limit."""
+    """Return the matching members and nodes, each kind up to its limit."""
     dimensions = searched(asked.dimension, reader)
     query = folded(asked.query)
     limits = limits_of(asked.limit, listing=not query)
@@ -80,7 +80,7 @@ def search(asked: SearchRequest, reader: Reader) -> SearchResult:
 
 
 def searched(key: str | None, reader: Reader) -> list[str]:
-    """Return the dimensions to search; refuse one that is not there or has no members to find."""
+    """Return the dimensions to search. Refuses an unknown dimension and one without members."""
     findable = [key for key, dimension in reader.dimensions.items() if is_findable(dimension)]
     if key is None or key in findable:
         return findable if key is None else [key]
@@ -98,12 +98,12 @@ def searched(key: str | None, reader: Reader) -> list[str]:
 
 
 def is_findable(dimension: Dimension) -> bool:
-    """Tell whether a dimension has members to find."""
+    """Tell whether a dimension has members."""
     return not dimension.grain and not dimension.axis_only
 
 
 def folded(query: str | None) -> str:
-    """Return a query as it is compared; refuse one that is no name and no code."""
+    """Return the folded query. Refuses one that cannot be a name or code."""
     if query is not None and len(query) > LONGEST_QUERY:
         raise BadArguments(
             f"query has {len(query):,} characters; a name or a code has {LONGEST_QUERY} at most. Give one of them, or "
@@ -116,7 +116,7 @@ def folded(query: str | None) -> str:
 
 
 def limits_of(limit: int | None, *, listing: bool) -> Limits:
-    """Return how many records and nodes to return at most."""
+    """Return the maximum numbers of records and nodes."""
     if limit is None:
         return Limits(*(MOST_LISTED if listing else MOST_FOUND))
     if limit < 1:
@@ -127,14 +127,14 @@ def limits_of(limit: int | None, *, listing: bool) -> Limits:
 
 
 def index_of(reader: Reader) -> Index:
-    """Return the index of everything loaded, made once for each version of the books."""
+    """Return the index of all loaded members, made once per version of the books."""
     findable = [dimension for dimension in reader.catalogue.dimensions.values() if is_findable(dimension)]
     size = 2 * sum(reader.leaf_count(dimension.leaf) for dimension in findable)
     return reader.worked_out("search index", lambda: make_index(findable, reader), size)
 
 
 def make_index(dimensions: Sequence[Dimension], reader: Reader) -> Index:
-    """Index what of some dimensions is loaded."""
+    """Index the loaded members of some dimensions."""
     lists: list[MemberSet] = []
     trees: list[MemberSet] = []
     for dimension in dimensions:
@@ -144,7 +144,7 @@ def make_index(dimensions: Sequence[Dimension], reader: Reader) -> Index:
 
 
 def not_loaded(dimensions: Sequence[str], index: Index, reader: Reader) -> Iterator[Note]:
-    """Yield a note for each dimension whose members were never loaded; refuse where it alone was asked for."""
+    """Yield a note for each dimension that was never loaded. Refuses if the call asks for such a dimension alone."""
     for key in dimensions:
         if key not in index.dimensions:
             try:
@@ -156,7 +156,7 @@ def not_loaded(dimensions: Sequence[str], index: Index, reader: Reader) -> Itera
 
 
 def matching(query: str, index: Index, limits: Limits, dimension: str | None, reader: Reader) -> Best:
-    """Return the best that matches, else what is spelled nearly so, and one more where there are more."""
+    """Return the best matches, else close spellings, and one row beyond each limit if there are more."""
     visible = visible_rows(index, dimension, reader)
     found = index.matches(query, visible) if query else index.listing(visible)
     best = Best.of(found, index.first_node, limits.records + 1, limits.nodes + 1)
@@ -170,14 +170,14 @@ def matching(query: str, index: Index, limits: Limits, dimension: str | None, re
 
 
 def visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl.Series:
-    """Tell of each row whether it may be seen, and lies in a dimension where one is asked for."""
+    """Return a Boolean per row of the index: visible, and in the requested dimension if there is one."""
     return reader.worked_out_as_seen(
         ("search rows", dimension), lambda: find_visible_rows(index, dimension, reader), len(index.ids) // ROWS_HELD
     )
 
 
 def find_visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl.Series:
-    """Look at every member of every dimension."""
+    """Return the same as `visible_rows`, computed anew from every member of every dimension."""
     visible: list[bool] = []
     for key, rows in index.dimensions.items():
         shown = reader.visible(key) if key in reader.dimensions and dimension in (None, key) else ()
@@ -186,13 +186,13 @@ def find_visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl
 
 
 def called_so(row: int, dimension: str, index: Index, reader: Reader) -> bool:
-    """Tell whether the texts of a row are those that a reader may know its id by."""
+    """Tell whether the reader may know the texts of a row."""
     lent = index.lent.get(row)
     return lent is None or sees_lender(reader.members(dimension), index.ids[row], reader) is lent
 
 
 def hit(row: int, rank: int, index: Index, reader: Reader) -> Hit:
-    """Return a row as found."""
+    """Return the Hit of a row."""
     dimension, member = index.dimension_of(row), index.ids[row]
     return Hit(
         dimension=dimension,

@@ -1,4 +1,4 @@
-"""The search index: every member and node of the books, and the words that each is found by."""
+"""The search index: every member and node of the books, and the words that find them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ import polars as pl
 from engine.model.members.member_sets import MemberSet
 from engine.model.scope import UNASSIGNED
 
-# Folded texts: what a name, an id, a code or a query is compared by, without case, accents, width and look-alikes.
+# Folded texts: names, ids, codes and queries without differences of case, accents, width and look-alikes.
 
 
 LOOK_ALIKES = str.maketrans(
@@ -26,9 +26,9 @@ NO_WORD = re.compile(r"[\W_]+")
 
 
 def fold(text: str) -> str:
-    """Return a text as it is compared: ＭÜLLER  Straße is muller strasse; one space between words, none around.
+    """Return the folded text, with single spaces between words: ＭÜLLER  Straße becomes muller strasse.
 
-    Characters that nobody sees are left out, so that other texts can use them as marks.
+    Removes invisible characters, so that the index can use them as marks.
     """
     folded = text.casefold()
     if not text.isascii():
@@ -40,32 +40,32 @@ def fold(text: str) -> str:
 
 
 def spaced(folded: str) -> str:
-    """Return the letters and digits of a folded text, with one space wherever anything else stands between them."""
+    """Return a folded text with one space in place of everything between letters and digits."""
     return NO_WORD.sub(" ", folded).strip()
 
 
-# The lexicon: every word that something can be found by, to find those spelled nearly like another.
+# The lexicon: every word of the index, for close spellings.
 #
-# Words that are spelled alike share most of their pairs of neighbouring letters, ends included: `eurpoe` and `europe`
-# have 4 of 7 in common. Only words that share half of them are compared letter by letter.
+# Similar words share most of their letter pairs, ends included: `eurpoe` and `europe` share 4 of 7. Only words that
+# share half of the pairs are compared letter by letter.
 
 
-CLOSE = 700  # of 1000: how much alike two words are at least
-COMPARED = 200  # words compared letter by letter: those that share most pairs
-LONGEST = 40  # letters of a word that is worth comparing
-ENTRY, LIKENESS = "entry", "likeness"  # columns: an entry, and of 1000 how much alike it is
+CLOSE = 700  # least likeness, of 1000
+COMPARED = 200  # most words to compare letter by letter
+LONGEST = 40  # most letters of a word to compare
+ENTRY, LIKENESS = "entry", "likeness"  # columns: an entry, and its likeness of 1000
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The distinct words in alphabetical order with the entries that have them, and the words with each pair."""
+    """The distinct words in alphabetical order with their entries, and the words of each letter pair."""
 
-    words: pl.DataFrame  # word, marked: between two spaces, entry: all that have it
+    words: pl.DataFrame  # word; marked: the word between two spaces; entry: its entries
     pairs: pl.DataFrame  # pair, words: their positions
 
     @classmethod
     def of(cls, texts: pl.Series) -> "Lexicon":
-        """Make one of the lists of words that the entries have."""
+        """Make a lexicon from the list of words of each entry."""
         words = (
             texts.alias("word")
             .to_frame()
@@ -87,16 +87,16 @@ class Lexicon:
         return cls(words, pairs)
 
     def used_in(self, entries: pl.Series) -> pl.Series:
-        """Tell of each word whether one of some entries has it; of each entry it is said whether it is among them."""
+        """Return a Boolean per word: whether any selected entry has it. `entries` is a Boolean per entry."""
         places = self.words.select(ENTRY).with_row_index("word").explode(ENTRY)
         used = places.filter(entries.gather(places[ENTRY]))["word"].unique()
         return pl.repeat(value=False, n=self.words.height, eager=True).scatter(used, values=True)
 
     def near(self, word: str, among: pl.Series) -> pl.DataFrame:
-        """Return the entries that have a word spelled nearly like another, and its likeness.
+        """Return the entries with a word spelled like the given one: columns ENTRY and LIKENESS.
 
-        Of each word of the lexicon `among` says whether it counts; the others are as if they were not there. A number
-        is spelled like no other: account 6011 is not 6010.
+        `among` is a Boolean per word of the lexicon; other words are ignored. Numbers have no close spellings: account
+        6011 is not 6010.
         """
         if not any(map(str.isalpha, word)):
             return pl.DataFrame(schema={ENTRY: pl.UInt32, LIKENESS: pl.UInt32})
@@ -118,13 +118,13 @@ class Lexicon:
 
 
 def pairs_of(word: str) -> list[str]:
-    """Return the pairs of neighbouring letters of a word, its ends marked by a space."""
+    """Return the pairs of adjacent letters of a word, with a space at each end."""
     marked = f" {word} "
     return sorted({marked[at : at + 2] for at in range(len(marked) - 1)})
 
 
 def likenesses(word: str, others: pl.Series) -> list[int]:
-    """Return how much alike a word and each of some others are, of 1000."""
+    """Return the likeness of a word to each of the others, of 1000."""
     matcher = SequenceMatcher(None, "", word, autojunk=False)
     found = []
     for other in others:
@@ -133,38 +133,38 @@ def likenesses(word: str, others: pl.Series) -> list[int]:
     return found
 
 
-# The index: every member and node of the books as a row, and the distinct texts that rows are found by.
+# The index: one row per member and node, and one entry per distinct text.
 #
-# Members of a leaf dimension and the same members in the trees above share an entry, so that a text is read once.
+# A member of a leaf dimension shares its entry with the same member in trees above, so each text is read once.
 
 
-BEGIN, END = "\x02", "\x03"  # around each part of a text; no folded text has them
-BETWEEN_WORDS = rf"[^\p{{L}}\p{{N}}{END}]+"  # what `spaced` makes a space of
+BEGIN, END = "\x02", "\x03"  # marks around each part of a text; no folded text contains them
+BETWEEN_WORDS = rf"[^\p{{L}}\p{{N}}{END}]+"  # what `spaced` replaces by a space
 PUNCTUATED = rf"[^ {BEGIN}{END}]*[^\p{{L}}\p{{N}} {BEGIN}{END}][^ {BEGIN}{END}]*"
 ALIKE = 1000  # likeness of a word to itself
-MOST_WORDS = 8  # of a query that is looked for by close spelling
-ROW, RANK = "row", "rank"  # columns of what is found
+MOST_WORDS = 8  # of a query, for close spelling
+ROW, RANK = "row", "rank"  # columns of the matches
 LISTED, EXACT, BEGINS, WORD_BEGINS, CONTAINS, SPELLED = range(6)  # ranks, best first; SPELLED and more: less alike
 NOTHING = pl.LazyFrame(schema={ROW: pl.UInt32, RANK: pl.UInt32})
-ROWS = 2**32  # more than there are
+ROWS = 2**32  # more than any index has
 
 
 @dataclass(frozen=True)
 class Index:
-    """All rows, dimension by dimension in display order, and the entries with the rows that have each."""
+    """All rows, by dimension and in display order, and the entries with their rows."""
 
     dimensions: Mapping[str, range]
-    first_node: int  # the row where trees begin
+    first_node: int  # the first row of trees
     ids: Sequence[str]
-    lent: Mapping[int, bool]  # of rows whose id may take its name and code from a leaf: whether this one does
+    lent: Mapping[int, bool]  # rows of ids with a posting leaf -> whether the row has the leaf's name and code
     entries: pl.DataFrame
     entry_of: pl.Series  # by row
 
     @classmethod
     def of(cls, lists: Sequence[MemberSet], trees: Sequence[MemberSet]) -> "Index":
-        """Index the ids of some dimensions; the last row of each is what it has unassigned.
+        """Index the ids of some dimensions. The last row of each dimension is `(unassigned)`.
 
-        An id that takes its name and code from a leaf has a row with them and one without.
+        An id that takes its name and code from a leaf has one row with them and one without.
         """
         ids: list[str] = []
         lent: dict[int, bool] = {}
@@ -201,29 +201,29 @@ class Index:
         return next(key for key, rows in self.dimensions.items() if row in rows)
 
     def listing(self, visible: pl.Series) -> pl.LazyFrame:
-        """Return all visible rows; here and below, `visible` tells of each row whether it may be found."""
+        """Return all visible rows: columns ROW and RANK. `visible` is a Boolean per row, here and below."""
         return pl.LazyFrame({ROW: visible.arg_true()}).with_columns(pl.lit(LISTED, pl.UInt32).alias(RANK))
 
     def matches(self, query: str, visible: pl.Series) -> pl.LazyFrame:
-        """Return the visible rows that hold every word of a folded query, and their ranks."""
+        """Return the visible rows that contain every word of a folded query: columns ROW and RANK."""
         words = sorted(dict.fromkeys(query.split(" ")), key=len, reverse=True)
         return seen(reduce(holding, words, self.entries).lazy().select(ROW, ranked(query, words)), visible)
 
     @cached_property
     def lexicon(self) -> Lexicon:
-        """The words of all entries, those with punctuation as they are written as well."""
+        """The words of all entries. Words with punctuation are also listed as written."""
         words = pl.col("words").str.replace_all(END, " ", literal=True).str.split(" ")
         return Lexicon.of(self.entries.select(words.list.concat(pl.col("text").str.extract_all(PUNCTUATED)))["words"])
 
     def visible_words(self, visible: pl.Series) -> pl.Series:
-        """Tell of each word of the lexicon whether a visible row has it."""
+        """Return a Boolean per word of the lexicon: whether a visible row has it."""
         entries = pl.repeat(value=False, n=self.entries.height, eager=True)
         return self.lexicon.used_in(entries.scatter(self.entry_of.filter(visible).unique(), values=True))
 
     def spellings(self, query: str, visible: pl.Series, visible_words: pl.Series) -> pl.LazyFrame:
-        """Return the visible rows that hold every word of a folded query or one spelled like it, the most alike first.
+        """Return the visible rows that contain every word of a folded query or a close spelling of it.
 
-        It is asked where no visible row holds every word.
+        Columns ROW and RANK; a closer spelling has a lower rank. Call it only if `matches` finds nothing.
         """
         words = [word for word in dict.fromkeys(query.split(" ")) if spaced(word)]
         if not 0 < len(words) <= MOST_WORDS:
@@ -237,18 +237,18 @@ class Index:
         return seen(self.entries[found[ENTRY]].lazy().select(ROW, rank.alias(RANK)), visible)
 
     def alike(self, word: str, among: pl.DataFrame, visible_words: pl.Series) -> pl.DataFrame:
-        """Return those of some entries that hold a word, and all that have one spelled like it, and how much alike."""
+        """Return the entries that contain a word or a close spelling of it, with their likeness."""
         same = holding(among, word).select(ENTRY, pl.lit(ALIKE, pl.UInt32).alias(LIKENESS))
         return pl.concat([same, self.lexicon.near(word, visible_words)]).group_by(ENTRY).agg(pl.col(LIKENESS).max())
 
 
 def seen(found: pl.LazyFrame, visible: pl.Series) -> pl.LazyFrame:
-    """Return the visible rows of the entries found, one by one."""
+    """Return the visible rows of the given entries, one per row."""
     return found.explode(ROW).filter(pl.lit(visible).gather(pl.col(ROW)))
 
 
 def holding(entries: pl.DataFrame, word: str) -> pl.DataFrame:
-    """Return the entries that hold a word as it is written, or its letters with other punctuation between them."""
+    """Return the entries that contain a word as written or with different punctuation."""
     written = pl.col("text").str.contains(word, literal=True)
     letters = spaced(word)
     if letters in ("", word):
@@ -258,12 +258,12 @@ def holding(entries: pl.DataFrame, word: str) -> pl.DataFrame:
 
 
 def begins_word(letters: str) -> pl.Expr:
-    """Return whether a word of a text begins with some letters."""
+    """Return an expression that tells whether a word of the text begins with the letters."""
     return pl.col("words").str.contains(f" {letters}", literal=True)
 
 
 def ranked(query: str, words: Sequence[str]) -> pl.Expr:
-    """Return how well a text that holds all words of a query matches it."""
+    """Return an expression for the rank of a text that contains all words of a query."""
     text = pl.col("text").str
     starts = [begins_word(letters) for word in words if (letters := spaced(word))]
     return (
@@ -281,14 +281,14 @@ def ranked(query: str, words: Sequence[str]) -> pl.Expr:
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The best of what is found, records and nodes, each as rank and row."""
+    """The best records and nodes, each as rank and row."""
 
     records: Sequence[tuple[int, int]]
     nodes: Sequence[tuple[int, int]]
 
     @classmethod
     def of(cls, found: pl.LazyFrame, first_node: int, most_records: int, most_nodes: int) -> "Best":
-        """Take so many of each, by rank and then in display order."""
+        """Take the first records and nodes, by rank and then in display order."""
         places = pl.col("place")
         best = found.select(is_node=pl.col(ROW) >= first_node, place=pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW))
         records, nodes = (

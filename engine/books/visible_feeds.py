@@ -1,4 +1,4 @@
-"""Feeds seen: the feeds whose tables a reader may read, each with as much of it as is theirs."""
+"""Feeds visible to a reader, redacted if only part of their table is visible."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from engine.model.scope import EVERYTHING
 
 
 class Extent(Enum):
-    """How much of what a feed brings may be read."""
+    """How much of a feed's data a reader may see."""
 
     NOTHING = "nothing"
     PART = "part"
@@ -19,7 +19,7 @@ class Extent(Enum):
 
     @classmethod
     def of(cls, *, some: bool, every: bool) -> "Extent":
-        """Return the extent of what may be read in some part, and of what in every part."""
+        """Return the extent, given whether some and whether every part is visible."""
         if not some:
             return cls.NOTHING
         return cls.WHOLE if every else cls.PART
@@ -27,13 +27,13 @@ class Extent(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FeedSeen:
-    """A feed whose table may be read; where that is cut, without what tells of the rest."""
+    """A feed that a reader may see. Redacted if only part of its table is visible."""
 
     binding: Binding
     whole: bool
 
     def attempt(self, attempt: LoadAttempt) -> LoadAttempt:
-        """Return an attempt to load it; where its table is cut, without counts, messages, and days nobody asked for."""
+        """Return a load attempt. A redacted feed omits counts, messages, and days that the load did not request."""
         if self.whole:
             return attempt
         return replace(
@@ -48,7 +48,7 @@ class FeedSeen:
 
 
 def feeds_seen(bindings: Mapping[str, Binding], reader: Reader, *, operates: bool) -> Mapping[str, FeedSeen]:
-    """Return the feeds whose tables a reader may read, whole where all of a table is theirs or they operate feeds."""
+    """Return the feeds visible to a reader. Redacts those with hidden data unless the reader operates feeds."""
     extents = {key: extent_of(binding, bindings.values(), reader) for key, binding in bindings.items()}
     return {
         key: FeedSeen(bindings[key], whole=True)
@@ -60,10 +60,10 @@ def feeds_seen(bindings: Mapping[str, Binding], reader: Reader, *, operates: boo
 
 
 def extent_of(binding: Binding, bindings: Iterable[Binding], reader: Reader) -> Extent:
-    """Return how much of what a feed brings may be read.
+    """Return how much of a feed's data a reader may see.
 
-    Facts are read in the scenarios that it may bring, members and nodes through the dimensions that have them, rates
-    through the facts that are converted at them. Feeds of which nothing may be read decide nothing.
+    Facts follow the scenarios that the feed may load, members and nodes follow the dimensions that use them, and rates
+    follow the facts that they convert. Hidden feeds are ignored.
     """
     if binding.fills_rates:
         converted = [known for known in bindings if known.conversion and known.conversion.rates == binding.target]
@@ -79,12 +79,12 @@ def extent_of(binding: Binding, bindings: Iterable[Binding], reader: Reader) -> 
 
 
 def domain_of(table: str, catalogue: Catalogue) -> Domain | None:
-    """Return the domain whose facts a live table holds."""
+    """Return the domain whose facts a live table holds, None if there is none."""
     return next((domain for domain in catalogue.domains.values() if domain.table == table), None)
 
 
 def brought_by(binding: Binding, domain: Domain, catalogue: Catalogue) -> Collection[str]:
-    """Return the scenarios that a feed of facts may bring rows of."""
+    """Return the scenarios that a feed of facts may load."""
     filling = binding.fillings.get(domain.scenario_column)
     if binding.scenario is not None:
         return (binding.scenario,)
@@ -94,7 +94,7 @@ def brought_by(binding: Binding, domain: Domain, catalogue: Catalogue) -> Collec
 
 
 def cut_down(binding: Binding) -> Binding:
-    """Return a feed without what may tell of rows: where and what it reads, constants, and what values mean."""
+    """Redact a feed: remove its source, extract, constants and value mappings, which can reveal rows."""
     return replace(
         binding,
         source=replace(binding.source, path=None, environment=None),
@@ -106,7 +106,7 @@ def cut_down(binding: Binding) -> Binding:
 
 
 def is_served(attempt: LoadAttempt, reader: Reader) -> bool:
-    """Tell whether rows that a load brought are among those that a reader is served now."""
+    """Tell whether the reader's current data includes rows of a load."""
     domain = domain_of(attempt.target, reader.catalogue)
     if domain is None:
         return reader.load_of(attempt.target) == attempt.load_id

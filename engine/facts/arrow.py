@@ -1,4 +1,4 @@
-"""The Arrow store: memory-mapped partitions that are pruned before the plan."""
+"""The Arrow store: memory-mapped partitions, pruned before planning."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from engine.model.errors import Unavailable
 from engine.model.fact_store import DATE, ROWS, SPAN, Aggregate, AggregateFunction, Presence, RowSlice, Slice
 from engine.model.scope import Cell, CodeSet, Conjunction
 
-# Presence in Arrow partitions: from the manifest where nothing is cut off, else read month by month.
+# Presence: from the manifest if the cell covers everything, else from the rows, month by month.
 
 
 class ArrowPresence:
-    """On which days a scenario holds rows inside a cell; read month by month, each once."""
+    """The days and leaves for which a scenario has rows inside a cell. Reads each month at most once."""
 
     def __init__(
         self, partitions: Sequence[Partition], predicate: pl.Expr | None, frame: Callable[[Partition], pl.DataFrame]
@@ -33,12 +33,12 @@ class ArrowPresence:
         self._held: dict[str, tuple[date, ...]] = {}
 
     def days(self, span: Span) -> Sequence[date]:
-        """Return the days of a span that hold rows, ascending."""
+        """Return the days of a span that have rows, ascending."""
         held = {day for part in self._touched(span) for day in self._days(part) if span.holds(day)}
         return sorted(held)
 
     def last(self, span: Span) -> date | None:
-        """Return the last day of a span that holds rows."""
+        """Return the last day of a span that has rows, None if no day has any."""
         latest: date | None = None
         for part in reversed(self._touched(span)):
             if latest is not None and part.bucket != latest.isoformat()[:7]:
@@ -48,23 +48,23 @@ class ArrowPresence:
         return latest
 
     def through(self) -> date | None:
-        """Return the last day of all that holds rows."""
+        """Return the last day that has rows, None if there are none."""
         return self.last(Span(date.min, date.max))
 
     def undated(self) -> int:
-        """Return how many rows have no date."""
+        """Return the number of rows without a date."""
         parts = [part for part in self._partitions if part.bucket == UNDATED]
         if self._predicate is None:
             return sum(part.rows for part in parts)
         return sum(int(self._rows(part).select(pl.len()).collect().item()) for part in parts)
 
     def codes(self, dimension: str) -> frozenset[int]:
-        """Return the codes of a leaf dimension that some row has."""
+        """Return the codes of a leaf dimension that occur in the rows."""
         found = (self._rows(part).select(pl.col(dimension).unique()).collect()[dimension] for part in self._partitions)
         return frozenset(code for codes in found for code in codes)
 
     def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
-        """Return those of some leaf dimensions of which a row has no member."""
+        """Return the leaf dimensions for which some row has no member."""
         found: set[str] = set()
         for part in self._partitions:
             lacking = [pl.col(key).eq(0).any() for key in dimensions if key not in found]
@@ -76,7 +76,7 @@ class ArrowPresence:
         return frozenset(found)
 
     def brought_by(self, load: str) -> bool:
-        """Tell whether a load brought some row."""
+        """Tell whether any row comes from a load."""
         parts = (part for part in self._partitions if part.load == load)
         return any(part.rows if self._predicate is None else self._holds_any(part) for part in parts)
 
@@ -99,11 +99,11 @@ class ArrowPresence:
         return self._held[part.id]
 
 
-# Facts in memory-mapped Arrow partitions, pruned before the plan.
+# Facts.
 #
-# Which partitions a question touches is decided from the manifest; each gets its own filter and aggregate, and the
-# small results are concatenated. Where a rollup of a partition holds all that is asked, it is summed instead. A file is
-# mapped once, on first use, and shared by every later question.
+# The manifest decides which partitions a question touches. Each partition has its own filter and aggregation, and the
+# small results are concatenated. If a rollup of a partition can answer, it is summed instead of the rows. A file is
+# mapped once, on first use, and later questions share it.
 
 
 LAST_DAY = attrgetter("last")
@@ -111,22 +111,22 @@ INT128_LIMIT = 2**127
 
 
 class SumTooLarge(OverflowError):
-    """The rows touched could sum past 128 bits."""
+    """The sum of the rows could exceed 128 bits."""
 
 
 def code_type(count: int) -> type[pl.DataType]:
-    """Return the narrowest type for codes below a count."""
+    """Return the narrowest unsigned type for codes below a count."""
     return pl.UInt8 if count <= 2**8 else pl.UInt16 if count <= 2**16 else pl.UInt32
 
 
 def columns_of(asked: Slice) -> tuple[str, ...]:
-    """Return the columns of the aggregates of a slice."""
+    """Return the column names of the aggregates of a slice."""
     return tuple(aggregate.column for aggregate in asked.aggregates)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a partition is summed from: rows of facts or of a rollup, and how many rows of facts they stand for."""
+    """The rows to sum for a partition: facts or a rollup, and the number of facts that they represent."""
 
     frame: pl.LazyFrame
     rows: pl.Expr
@@ -134,12 +134,12 @@ class Source:
 
 @cache
 def at_span(position: int) -> pl.Expr:
-    """Return the literal that marks the rows of a span; making one anew costs more than the plan around it."""
+    """Return the literal of a span's position. Cached, because making one costs more than the plan around it."""
     return pl.lit(position, pl.UInt32).alias(SPAN)
 
 
 class ArrowFacts:
-    """The facts of one version, as a FactStore."""
+    """The facts of one version. Implements FactStore."""
 
     def __init__(self, root: Path, manifest: Manifest, domains: Mapping[str, Domain]) -> None:
         self._root = root
@@ -153,7 +153,7 @@ class ArrowFacts:
         self._frames: dict[str, pl.DataFrame] = {}
 
     def partitions(self, domain: str, scenario: str) -> Sequence[Partition]:
-        """Return the partitions of a scenario, by month."""
+        """Return the partitions of a scenario in month order."""
         return self._partitions.get((domain, scenario), [])
 
     def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
@@ -172,7 +172,10 @@ class ArrowFacts:
         return pl.concat(parts).select(SPAN, *asked.keys, *columns_of(asked), ROWS)
 
     def aggregated(self, asked: Slice, aggregate: Aggregate, touched: Sequence[Partition]) -> pl.Expr:
-        """Return the expression of one aggregate, in 128 bits where the rows touched could sum past 63."""
+        """Return the expression of one aggregate: Int128 if the sum could exceed 63 bits, else Int64.
+
+        Raises SumTooLarge if the sum could exceed 128 bits.
+        """
         amounts = pl.col(aggregate.measure)
         if aggregate.how is AggregateFunction.MIN:
             return amounts.min().alias(aggregate.column)
@@ -186,7 +189,7 @@ class ArrowFacts:
     def source(
         self, domain: str, part: Partition, spans: Sequence[tuple[int, Span, bool]], dimensions: frozenset[str] | None
     ) -> Source:
-        """Return what a partition is summed from: the smallest rollup that holds all that is asked, else its rows."""
+        """Return the smallest rollup of a partition that can answer, else its rows."""
         takes_all = len(spans) == 1 and spans[0][2]
         rollup = answering(part, dimensions) if takes_all and dimensions is not None else None
         if rollup is None:
@@ -201,7 +204,7 @@ class ArrowFacts:
         aggregates: Sequence[pl.Expr],
         predicate: pl.Expr | None,
     ) -> pl.LazyFrame:
-        """Return the aggregates of one partition: filter, then group by the keys, and by span where it has several."""
+        """Return the aggregates of one partition: filter, then group by the keys, and by span if there are several."""
         frame = source.frame if predicate is None else source.frame.filter(predicate)
         counted = [*aggregates, source.rows]
         if len(spans) > 1:
@@ -223,14 +226,14 @@ class ArrowFacts:
         return summed.with_columns(at_span(position))
 
     def nothing(self, asked: Slice) -> pl.LazyFrame:
-        """Return the sums of no rows."""
+        """Return an empty frame with the columns and types of the sums of a slice."""
         keys = {key: self._types.get(key, pl.UInt8) for key in asked.keys}
         return pl.LazyFrame(
             schema={SPAN: pl.UInt32, **keys, **dict.fromkeys(columns_of(asked), pl.Int64), ROWS: pl.Int64}
         )
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
-        """Return up to `limit` rows, months in order, those without a date last; see FactStore."""
+        """Return up to `limit` rows in month order, undated rows last; see FactStore."""
         predicate = self.predicate(within)
         order = list(dict.fromkeys((*self._domains[asked.domain].sort, DATE, *asked.columns)))
         months: dict[str, list[pl.LazyFrame]] = {}
@@ -254,7 +257,7 @@ class ArrowFacts:
         return rows.select(asked.columns)
 
     def row_type(self, domain: str, column: str) -> type[pl.DataType]:
-        """Return the type of a column of rows."""
+        """Return the type of a column in a frame of rows."""
         if column in self._domains[domain].dimensions:
             return self._types.get(column, pl.UInt8)
         if column in self._domains[domain].measures:
@@ -262,23 +265,23 @@ class ArrowFacts:
         return pl.Date if column == DATE else pl.String
 
     def shown(self, columns: Sequence[str], frame: pl.LazyFrame) -> pl.LazyFrame:
-        """Return some columns of a frame; one that its load did not bring is null."""
+        """Return some columns of a frame. A column that its load lacks is null."""
         held = frame.collect_schema()
         lost = [pl.lit(None, pl.String).alias(column) for column in columns if column not in held]
         return frame.with_columns(lost).select(columns) if lost else frame.select(columns)
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
-        """Return on which days rows are held; see FactStore."""
+        """Return the days and leaves that have rows; see FactStore."""
         predicate = self.predicate(within)
         return ArrowPresence(self.partitions(domain, scenario), predicate, lambda part: self.frame(domain, part))
 
     def dated(self, asked: Slice, within: Cell) -> Iterator[Partition]:
-        """Yield the partitions of a scenario that have dates and may hold rows of a cell."""
+        """Yield the dated partitions of a scenario that can have rows inside a cell."""
         parts = () if within.is_nothing else self.partitions(asked.domain, asked.scenario)
         return (part for part in parts if part.bucket != UNDATED)
 
     def frame(self, domain: str, partition: Partition, file: str = "") -> pl.DataFrame:
-        """Return a partition or the rollup of a file, mapped; codes narrower than the dimension is now are widened."""
+        """Map a partition or one of its rollups. Widens codes to the current type of their dimension."""
         file = file or partition.file
         frame = self._frames.get(file)
         if frame is None:
@@ -290,29 +293,29 @@ class ArrowFacts:
             ]
             frame = frame.with_columns(narrow) if narrow else frame
             refuse_other_places(self._domains[domain], partition)
-            frame = frame.with_columns(pl.first().set_sorted())  # as it was written, whatever `sort:` says by now
+            frame = frame.with_columns(pl.first().set_sorted())  # order when written; `sort:` may have changed since
             self._frames[file] = frame
         return frame
 
     def predicate(self, within: Cell) -> pl.Expr | None:
-        """Return what a row must hold to lie inside a cell, None where every row does."""
+        """Return the filter for rows inside a cell, None if every row is inside."""
         if within.is_everything:
             return None
         return reduce(or_, (self.allowed(part) for part in within), pl.lit(value=False))
 
     def allowed(self, part: Conjunction) -> pl.Expr:
-        """Return what a row must hold to lie inside one part of a cell."""
+        """Return the filter for rows inside one conjunction of a cell."""
         return reduce(and_, (self.among(dimension, codes) for dimension, codes in part.by_dimension))
 
     def among(self, dimension: str, codes: CodeSet) -> pl.Expr:
-        """Return the test for codes of one dimension."""
+        """Return the filter for codes of one dimension."""
         listed = pl.Series(sorted(codes.codes), dtype=self._types.get(dimension, pl.UInt8), strict=False)
         inside = pl.col(dimension) == listed[0] if len(listed) == 1 else pl.col(dimension).is_in(listed.implode())
         return ~inside if codes.complement else inside
 
 
 def refuse_other_places(domain: Domain, partition: Partition) -> None:
-    """Refuse amounts that were loaded to other decimal places than the catalogue now says."""
+    """Refuse amounts whose stored decimal places differ from the catalogue's."""
     for key, measure in domain.measures.items():
         held = partition.places.get(key, measure.places)
         if held != measure.places:
@@ -323,12 +326,12 @@ def refuse_other_places(domain: Domain, partition: Partition) -> None:
 
 
 def limited(frame: pl.LazyFrame, limit: int | None) -> pl.LazyFrame:
-    """Return the first rows of a frame, all where there is no limit."""
+    """Return the first `limit` rows of a frame, all rows without a limit."""
     return frame if limit is None else frame.head(limit)
 
 
 def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bool]]:
-    """Return the spans that a partition has rows in: position, days, and whether it lies wholly inside."""
+    """Return the spans in which a partition has rows: position, days, and whether the partition lies wholly inside."""
     days = part.dates
     held = Span(days[0], days[-1])
     found = []

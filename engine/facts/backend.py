@@ -1,4 +1,4 @@
-"""The Arrow store as a backend of the books: one pinned version of its facts, members and loads."""
+"""The Arrow backend of the books: one pinned version of facts, members and loads."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
@@ -13,22 +13,22 @@ from engine.model.fact_store import FactLoad, FactStore
 
 
 class ArrowVersions:
-    """The versions of the books in a folder; see Versions."""
+    """The versions of the books in a folder. Implements Versions."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def current(self) -> int:
-        """Return the number of the current version, 0 where nothing was published yet."""
+        """Return the number of the current version, 0 before the first is published."""
         return current_version(self._root)
 
     def open(self, domains: Mapping[str, Domain]) -> "ArrowBackend":
-        """Open the current version; NewerFormat where a newer release of Tieout wrote it."""
+        """Open the current version. Raises NewerFormat if a newer release of Tieout wrote it."""
         return ArrowBackend(self._root, pin_current(self._root), domains)
 
 
 class ArrowBackend:
-    """One version of the books in a folder, held open; see Backend."""
+    """One version of the books in a folder, held open. Implements Backend."""
 
     def __init__(self, root: Path, pin: Pin, domains: Mapping[str, Domain]) -> None:
         self._root = root
@@ -44,32 +44,32 @@ class ArrowBackend:
 
     @property
     def published_at(self) -> datetime | None:
-        """When the latest load of this version was made, None where there is none."""
+        """The time of the latest load of this version, None if there is none."""
         loads = self._manifest.loads.values()
         return max(loads, key=lambda load: load.sequence).loaded_at if loads else None
 
     def leaf_count(self, dimension: str) -> int:
-        """Return how many codes a leaf dimension has, the null member's included."""
+        """Return the number of codes of a leaf dimension, including the null member's."""
         codes = self._manifest.codes.get(dimension)
         return codes.count if codes else 1
 
     def leaf_ids(self, dimension: str) -> pl.Series | None:
-        """Return the ids of a leaf dimension in code order, the null member's first; None where none was loaded."""
+        """Return the ids of a leaf dimension in code order, the null member first. None if none was loaded."""
         codes = self._manifest.codes.get(dimension)
         return pl.read_ipc(self._root / codes.file)["id"] if codes else None
 
     def table(self, name: str) -> pl.DataFrame | None:
-        """Return a table of members, nodes or rates, None where it was never loaded."""
+        """Return a table of members, nodes or rates, None if it was never loaded."""
         stored = self._manifest.tables.get(name)
         return pl.read_ipc(self._root / stored.file) if stored else None
 
     def load_of(self, table: str) -> str | None:
-        """Return the load behind a table of members, nodes or rates."""
+        """Return the id of the load of a table of members, nodes or rates."""
         stored = self._manifest.tables.get(table)
         return stored.load if stored else None
 
     def loads(self, domain: str, scenario: str) -> Sequence[FactLoad]:
-        """Return the loads behind a scenario of a domain in the order in which they were published."""
+        """Return the loads of a scenario of a domain in publishing order."""
         days: dict[str, set[date]] = {}
         for part in self._partitions(domain, scenario):
             days.setdefault(part.load, set()).update(part.dates)
@@ -77,11 +77,11 @@ class ArrowBackend:
         return [FactLoad(load=load.id, at=load.loaded_at, days=frozenset(days[load.id])) for load in loads]
 
     def feeds(self, domain: str) -> set[str]:
-        """Return the feeds that brought the facts of a domain."""
+        """Return the feeds that loaded the facts of a domain."""
         return {self._manifest.loads[part.load].binding for part in self._partitions(domain)}
 
     def places(self, domain: str) -> Mapping[str, set[int]]:
-        """Return the decimal places that the amounts of each measure of a domain were loaded to."""
+        """Return the decimal places at which the amounts of each measure of a domain are stored."""
         found: dict[str, set[int]] = {}
         for part in self._partitions(domain):
             for key, places in part.places.items():
@@ -89,12 +89,12 @@ class ArrowBackend:
         return found
 
     def columns(self, domain: str) -> Mapping[str, set[str]]:
-        """Return the columns that each load of a domain brought; those of release 0.3.0 are read from its files."""
+        """Return the columns of each load of a domain. For release 0.3.0, reads them from its files."""
         firsts = {part.load: part for part in reversed(self._partitions(domain))}
         return {load: set(part.columns or pl.read_ipc_schema(self._root / part.file)) for load, part in firsts.items()}
 
     def identities(self, domain: str, scenario: str, tables: Collection[str]) -> list[str]:
-        """Return what identifies the facts of a scenario of a domain and some tables, in no order."""
+        """Return the identities of the facts of a scenario of a domain and of the given tables, unordered."""
         stored = [table.file for name, table in self._manifest.tables.items() if name in tables]
         return [part.id for part in self._partitions(domain, scenario)] + stored
 

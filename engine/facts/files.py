@@ -1,7 +1,7 @@
-"""Files of the store: written once, durably, named by what they hold, and mapped when they are read.
+"""Files of the store: written once, durably, named by their content, and memory-mapped to read.
 
-A file's name ends in a digest of its bytes, and the same rows are always the same bytes: what lies under a null and
-how text was shared in memory is not written.
+A file name ends in a digest of the bytes. Equal rows always give equal bytes: values under nulls and the sharing of
+text buffers are normalised.
 """
 
 import os
@@ -12,26 +12,26 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-DIGITS = 32  # of a digest, in a name
+DIGITS = 32  # of the digest in a file name
 
 
 def mapped(path: Path, first: int = 0, rows: int | None = None) -> pl.DataFrame:
-    """Return the rows of a file, or some of them, mapped into memory and not copied."""
+    """Map the rows of a file, or a slice of them, into memory without copying."""
     with pa.memory_map(str(path)) as file:
         frame = pl.from_arrow(pa.ipc.open_file(file).read_all().slice(first, rows))
-    assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table is no column
+    assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table gives a frame, not a series
     return frame
 
 
 def spool(path: Path, frame: pl.DataFrame) -> None:
-    """Write rows that nobody needs after a crash."""
+    """Write temporary rows, without durability."""
     table = frame.to_arrow(compat_level=pl.CompatLevel.newest())
     with pa.ipc.new_file(str(path), table.schema) as writer:
         writer.write_table(table)
 
 
 def write_named(root: Path, stem: str, frame: pl.DataFrame) -> str:
-    """Write rows durably and return the name of their file below a folder: the stem and a digest."""
+    """Write rows durably. Return the file name relative to the root: the stem and a digest."""
     path = root / f"{stem}.new"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame = frame.rechunk()
@@ -49,25 +49,25 @@ def write_named(root: Path, stem: str, frame: pl.DataFrame) -> str:
 
 
 class Digested:
-    """A file that takes the digest of what is written to it."""
+    """A file that computes the digest of everything written to it."""
 
-    def __init__(self, file: Any) -> None:  # noqa: ANN401 - whatever writes bytes
+    def __init__(self, file: Any) -> None:  # noqa: ANN401 - any writer of bytes
         self._file = file
         self.digest = sha256()
         self.closed = False
 
-    def write(self, content: Any) -> int:  # noqa: ANN401 - whatever is a buffer of bytes
+    def write(self, content: Any) -> int:  # noqa: ANN401 - any buffer of bytes
         """Write some bytes."""
         self.digest.update(content)
         return int(self._file.write(content))
 
     def flush(self) -> None:
-        """Hand on what is written."""
+        """Flush the file."""
         self._file.flush()
 
 
 def canonical(column: pl.Series) -> pa.Array:
-    """Return a column as it is written: nothing under its nulls, text as views of one buffer."""
+    """Return a column in canonical form: blank values under nulls, text as views of one buffer."""
     blank: Any = "" if column.dtype == pl.String else 0
     filled = column.to_physical().fill_null(blank) if column.null_count() else column.to_physical()
     values = filled.to_arrow(compat_level=pl.CompatLevel.oldest())
@@ -80,7 +80,7 @@ def canonical(column: pl.Series) -> pa.Array:
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Write a file so that it survives a crash of the machine."""
+    """Write a file that survives a crash of the machine."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()

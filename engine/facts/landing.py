@@ -1,7 +1,7 @@
-"""Landings: the rows of one extract on their way into partitions, piece by piece and never all in memory.
+"""Landings: the rows of one extract on their way into partitions, never all in memory.
 
-Pieces come in any number and order; what comes out is the same for the same rows. Ids are numbered as they are seen and
-get their codes once all are known.
+Rows arrive in any number of pieces and in any order; equal rows give equal partitions. A landing numbers ids as they
+arrive and maps the numbers to codes at the end.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ NUMBER = pl.UInt32
 
 
 class Numbered:
-    """The ids of one dimension, numbered from 1 as they are seen; 0 is the null member."""
+    """The ids of one dimension, numbered from 1 in order of arrival. 0 is the null member."""
 
     def __init__(self) -> None:
         self._known = pl.DataFrame(schema={"id": pl.String, "number": NUMBER})
@@ -43,14 +43,14 @@ class Numbered:
         return numbered["number"].fill_null(0).alias(column.name)
 
     def codes(self, coded: pl.DataFrame) -> pl.Series:
-        """Return the code of each number, the null member's first; `coded` has every id with its code."""
+        """Return the code of each number, the null member first. `coded` has columns id and code for every id."""
         found = self._known.join(coded, on="id", how="left", maintain_order="left")["code"]
         return pl.concat([pl.Series("code", [0], dtype=found.dtype), found])
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some rows of one scenario and month in a file of rows."""
+    """Consecutive rows of one scenario and month in a spool file."""
 
     file: Path
     first: int
@@ -58,7 +58,7 @@ class Piece:
 
 
 class Landing:
-    """The rows of one extract of a domain, kept in a folder of their own until they are merged into partitions."""
+    """The rows of one extract of a domain, spooled to a folder until they are merged into partitions."""
 
     def __init__(self, folder: Path, domain: Domain) -> None:
         self._folder = folder
@@ -69,10 +69,10 @@ class Landing:
         self.rows = 0
 
     def add(self, frame: pl.DataFrame) -> None:
-        """Take some rows.
+        """Add rows.
 
-        They have SCENARIO (text), DATE (days, null where undated), the domain's dimensions by key (ids as text), its
-        measures by key (Int64 of the last place), and text columns stored for inspection.
+        Columns: SCENARIO (text), DATE (date, null if undated), the domain's dimensions by key (ids as text), its
+        measures by key (Int64, in units of the last decimal place), and text columns for inspection.
         """
         if frame.is_empty():
             return
@@ -90,13 +90,13 @@ class Landing:
         self.rows += frame.height
 
     def ids(self, dimension: str) -> pl.Series:
-        """Return the ids of a dimension that some row has."""
+        """Return the ids of a dimension that occur in the rows."""
         return self._numbered[dimension].ids
 
     def merged(self, coded: Mapping[str, pl.DataFrame]) -> Iterator[tuple[str, str, pl.DataFrame]]:
-        """Yield scenario, month and rows, month by month; `coded` gives each dimension's ids their codes.
+        """Yield (scenario, month, rows) for each month. `coded` maps the ids of each dimension to codes.
 
-        Rows are sorted by their columns in turn, those of the domain's `sort` first.
+        Rows are sorted by all their columns, those of the domain's `sort` first.
         """
         order = (*self._domain.sort, DATE)
         codes = {dimension: numbered.codes(coded[dimension]) for dimension, numbered in self._numbered.items()}
@@ -108,13 +108,13 @@ class Landing:
 
 
 class Fingerprint:
-    """A digest of the rows of an extract: the same rows give the same one, however wide codes are by then."""
+    """A digest of the rows of an extract. It does not depend on the width of codes."""
 
     def __init__(self) -> None:
         self._digest = sha256()
 
     def add(self, scenario: str, month: str, rows: pl.DataFrame) -> None:
-        """Take the sorted rows of a month."""
+        """Add the sorted rows of a month."""
         self._digest.update(f"{scenario}\0{month}\0{rows.height}\0".encode())
         for column in sorted(rows.columns):
             self._digest.update(f"{column}\0".encode())
@@ -122,12 +122,12 @@ class Fingerprint:
                 self._digest.update(part)
 
     def hexdigest(self) -> str:
-        """Return the digest of what was taken."""
+        """Return the digest of the added rows."""
         return self._digest.hexdigest()
 
 
 def plain(column: pl.Series) -> Iterator[bytes]:
-    """Yield what a column holds as bytes that no other column of its kind has: where it is null, lengths, values."""
+    """Yield the nulls, lengths and values of a column as bytes. Different columns give different bytes."""
     yield raw(column.is_null().cast(pl.UInt8))
     if column.dtype == pl.String:
         yield raw(column.str.len_bytes().fill_null(0))
@@ -137,7 +137,7 @@ def plain(column: pl.Series) -> Iterator[bytes]:
 
 
 def raw(column: pl.Series) -> bytes:
-    """Return whole numbers without nulls as the bytes that they are in memory."""
+    """Return the memory bytes of an integer column without nulls."""
     if column.is_empty():
         return b""
     numbers = column.rechunk().to_arrow()

@@ -17,7 +17,7 @@ from engine.model.errors import Unavailable
 from engine.model.fact_store import ROWS, AggregateFunction, Slice
 from engine.model.scope import Cell
 
-# The manifest: which files hold which facts at one version, and where.
+# Layout of the store:
 #
 #     CURRENT                              number of the current version; publishing renames a new one over it
 #     manifests/000007.json                one version; readers hold a shared lock on it while they use its files
@@ -26,12 +26,12 @@ from engine.model.scope import Cell
 #     tables/live.account-DIGEST.arrow     one table of members, nodes or rates
 #     codes/account-DIGEST.arrow           the ids of a leaf dimension in code order
 #
-# Files are never changed. A version that no reader holds and that is not current is swept with the files only it names.
+# Files never change. Sweeping deletes versions that are neither current nor held by a reader, and unreferenced files.
 
 
 UNDATED = "undated"
 CURRENT = "CURRENT"
-FORMAT = 1  # of the manifests written; those of release 0.3.0 say no format and are read as 0
+FORMAT = 1  # of new manifests; those of release 0.3.0 have no format number and count as 0
 
 
 class NewerFormat(Unavailable):
@@ -40,12 +40,12 @@ class NewerFormat(Unavailable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """One load as the figures remember it."""
+    """One load that a version records."""
 
     id: str
     binding: str
     loaded_at: datetime
-    sequence: int = 0  # version that it was published with: clocks can move back, versions cannot
+    sequence: int = 0  # version that published it: unlike clocks, versions never go back
     rows_read: int = 0
     rows_rejected: int = 0
 
@@ -61,29 +61,29 @@ class Rollup:
 
 @dataclass(frozen=True, kw_only=True)
 class Partition:
-    """One scenario and calendar month of one load: what it is, where it is, and what is known without reading it."""
+    """One scenario and calendar month of one load: its identity, its file, and statistics for pruning."""
 
-    id: str  # the same rows of the same scenario and month have the same id, wherever they are stored
+    id: str  # equal rows of one scenario and month have equal ids, in any store
     scenario: str
     bucket: str  # YYYY-MM, or undated
-    file: str  # where the rows are, below the folder of the store
+    file: str  # of the rows, relative to the root of the store
     rows: int
-    days: tuple[int, ...]  # days of the month that hold rows
+    days: tuple[int, ...]  # days of the month that have rows
     magnitudes: Mapping[str, int]  # measure -> sum of absolute amounts
     load: str
-    columns: tuple[str, ...] = ()  # of the rows; none in a partition that release 0.3.0 wrote
+    columns: tuple[str, ...] = ()  # of the rows; empty if release 0.3.0 wrote the partition
     places: Mapping[str, int] = field(default_factory=dict)  # measure -> decimal places of its amounts
     rollups: tuple[Rollup, ...] = ()
 
     @cached_property
     def dates(self) -> tuple[date, ...]:
-        """The days that hold rows, ascending."""
+        """The days that have rows, ascending."""
         year, _, month = self.bucket.partition("-")
         return tuple(date(int(year), int(month), day) for day in self.days)
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Partition":
-        """Return a stored partition; release 0.3.0 stored neither its id, which is its file, nor its columns."""
+        """Return a stored partition. Release 0.3.0 stored no columns and no id; the file name serves as id."""
         rollups = tuple(
             Rollup(**{**rollup, "dimensions": tuple(rollup["dimensions"])}) for rollup in data.get("rollups", ())
         )
@@ -117,7 +117,7 @@ class Manifest:
     tables: Mapping[str, StoredTable] = field(default_factory=dict)  # by live table
     codes: Mapping[str, Codes] = field(default_factory=dict)  # by leaf dimension
     loads: Mapping[str, Load] = field(default_factory=dict)
-    fingerprints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of what each feed appended
+    fingerprints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of the extracts that each feed appended
 
     def files(self) -> Iterator[str]:
         """Yield every file that this version needs."""
@@ -128,7 +128,7 @@ class Manifest:
         yield from (codes.file for codes in self.codes.values())
 
     def as_json(self) -> str:
-        """Return the manifest as it is stored."""
+        """Return the stored form of the manifest."""
         return json.dumps({"format": FORMAT, **asdict(self)}, default=datetime.isoformat, separators=(",", ":"))
 
     @classmethod
@@ -159,14 +159,14 @@ class Manifest:
 
 
 class Pin:
-    """A version held open: its files stay until the pin is dropped, even if the holder dies."""
+    """Holds a version open: its files stay until the pin is dropped or its process ends."""
 
     def __init__(self, manifest: Manifest, descriptor: int | None) -> None:
         self.manifest = manifest
         self._descriptor = descriptor
 
     def drop(self) -> None:
-        """Let go of the version."""
+        """Release the version."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
@@ -176,7 +176,7 @@ class Pin:
 
 
 def current_version(root: Path) -> int:
-    """Return the number of the current version, 0 where nothing was published yet."""
+    """Return the number of the current version, 0 before the first is published."""
     try:
         return int((root / CURRENT).read_text(encoding="ascii"))
     except FileNotFoundError:
@@ -184,19 +184,19 @@ def current_version(root: Path) -> int:
 
 
 def manifest_file(root: Path, version: int) -> Path:
-    """Return the file of a version's manifest."""
+    """Return the path of a version's manifest."""
     return root / "manifests" / f"{version:06}.json"
 
 
 def pin_current(root: Path) -> Pin:
-    """Return the current version, held open; the empty one where nothing was published yet."""
+    """Pin the current version. Before the first is published, pin an empty one."""
     while version := current_version(root):
         try:
             descriptor = os.open(manifest_file(root, version), os.O_RDONLY)
         except FileNotFoundError:
             if current_version(root) == version:
                 raise
-            continue  # a newer version was published and this one swept in between
+            continue  # a newer version was published and this one was swept in between
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         if os.fstat(descriptor).st_nlink == 0:
             os.close(descriptor)
@@ -207,7 +207,7 @@ def pin_current(root: Path) -> Pin:
 
 
 def sweep(root: Path) -> None:
-    """Delete the versions that no reader holds, except the current one, and every file that no version names.
+    """Delete all versions except the current one and those that readers hold, and all files that no version names.
 
     Only the holder of the publishing lock may call this.
     """
@@ -233,40 +233,40 @@ def sweep(root: Path) -> None:
                 path.unlink()
 
 
-# Rollups: the sums of a partition by some of its dimensions, kept beside it and read in its place where they suffice.
+# Rollups: the sums of a partition by some of its dimensions, read in its place if they suffice.
 #
-# A rollup has neither days nor rows: it answers for all days of its partition at once, and only sums and counts.
+# A rollup has no days and no rows of facts: it answers sums and counts over all days of its partition.
 
 
 INT64_LIMIT = 2**63
 
 
 def can_be_built(part: Partition, dimensions: Sequence[str], rows: pl.DataFrame) -> bool:
-    """Tell whether a partition can have a rollup: dated, of dimensions that it was loaded with, no sum past 63 bits."""
+    """Tell whether a partition can have a rollup: it is dated, has the dimensions, and no sum exceeds 63 bits."""
     fits = all(magnitude < INT64_LIMIT for magnitude in part.magnitudes.values())
     return fits and part.bucket != UNDATED and set(dimensions) <= set(rows.columns)
 
 
 def without_undeclared(part: Partition, domain: Domain) -> Partition:
-    """Return a partition without the rollups that its domain does not declare any more."""
+    """Return a partition without the rollups that its domain no longer declares."""
     kept = tuple(rollup for rollup in part.rollups if rollup.dimensions in domain.rollups)
     return part if kept == part.rollups else replace(part, rollups=kept)
 
 
 def rolled_up(part: Partition, dimensions: Sequence[str], rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the sums and the number of the rows of a partition by some dimensions, sorted by them in turn."""
+    """Return the sums and row counts of a partition, grouped and sorted by the dimensions."""
     sums = [pl.col(measure).sum() for measure in part.magnitudes]
     return rows.group_by(dimensions).agg(*sums, pl.len().cast(pl.Int64).alias(ROWS)).sort(dimensions)
 
 
 def needed(asked: Slice, within: Cell) -> frozenset[str] | None:
-    """Return the dimensions that a rollup must have to answer; None where none can."""
+    """Return the dimensions that a rollup needs to answer a slice, None if no rollup can."""
     if any(aggregate.how is not AggregateFunction.SUM for aggregate in asked.aggregates):
         return None
     return frozenset(asked.keys) | within.dimensions
 
 
 def answering(part: Partition, needed: frozenset[str]) -> Rollup | None:
-    """Return the smallest rollup of a partition that has some dimensions."""
+    """Return the smallest rollup of a partition with the needed dimensions, None if there is none."""
     usable = (rollup for rollup in part.rollups if needed.issubset(rollup.dimensions))
     return min(usable, key=lambda rollup: rollup.rows, default=None)

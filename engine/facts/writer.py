@@ -1,12 +1,12 @@
-"""Staging and publishing: new partitions written aside, then made current by one rename.
+"""Staging and publishing: writes new partitions aside, then makes them current by one rename.
 
     with stage(root) as staged:
         staged.table("live.account", frame, load)
         staged.facts(domain, landing, load)
         staged.publish()
 
-One stage at a time holds the publishing lock. What a stage has written is invisible until it publishes, and swept
-later if it never does.
+One stage at a time holds the publishing lock. Its files are invisible until it publishes. If it never does, a later
+sweep deletes them.
 """
 
 import fcntl
@@ -49,7 +49,7 @@ class BooksLocked(Exception):
 
 @contextmanager
 def stage(root: Path) -> Iterator["Stage"]:
-    """Hold the publishing lock and stage onto the current version; BooksLocked where another load holds it."""
+    """Take the publishing lock and stage onto the current version. Raises BooksLocked if another load holds it."""
     root.mkdir(parents=True, exist_ok=True)
     with (root / "publishing.lock").open("w") as lock:
         if not locked(lock.fileno()):
@@ -63,7 +63,7 @@ def stage(root: Path) -> Iterator["Stage"]:
 
 
 def locked(descriptor: int) -> bool:
-    """Take the lock of an open file and tell whether it was free; it is let go when the file is closed."""
+    """Try to lock an open file and tell whether that succeeded. Closing the file releases the lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -72,7 +72,7 @@ def locked(descriptor: int) -> bool:
 
 
 class Stage:
-    """A version in the making."""
+    """An unpublished version."""
 
     def __init__(self, root: Path, base: Manifest) -> None:
         self._root = root
@@ -84,12 +84,12 @@ class Stage:
         self._fingerprints: dict[str, tuple[str, ...]] = dict(base.fingerprints)
 
     def table(self, name: str, frame: pl.DataFrame, load: Load) -> None:
-        """Stage a table of members, nodes or rates in place of the one before."""
+        """Stage a table of members, nodes or rates. Replaces the previous one."""
         self._tables[name] = StoredTable(file=self._written(f"tables/{name}", frame), rows=frame.height, load=load.id)
         self._record(load)
 
     def codes(self, dimension: str, members: pl.Series) -> pl.DataFrame:
-        """Give every id of a leaf dimension a code, appending new ones in id order; return (id, code)."""
+        """Give every id of a leaf dimension a code, new ids in id order. Return a frame with columns id and code."""
         codes = self._codes.get(dimension)
         ids = ids_of(self._root, codes)
         new = members.drop_nulls().unique().sort()
@@ -102,10 +102,10 @@ class Stage:
     def facts(
         self, domain: Domain, landing: Landing, load: Load, mode: LoadMode = LoadMode.FULL, span: Span | None = None
     ) -> int:
-        """Stage what landed and return how many rows did.
+        """Stage the landed rows and return their number.
 
-        They come in place of all that the feed brought before, in place of what it brought of the days of `span`, or
-        beside it; an extract that was appended before is not appended again.
+        By mode, they replace all rows of the feed, replace its rows on the days of `span`, or add to them. An extract
+        that the feed has already appended is not appended again.
         """
         coded = {dimension: self.codes(dimension, landing.ids(dimension)) for dimension in domain.dimensions}
         fingerprint = Fingerprint()
@@ -132,16 +132,16 @@ class Stage:
                 yield self._outside(domain, part, span)
 
     def _outside(self, domain: Domain, part: Partition, span: Span) -> Partition:
-        """Return what is left of a partition outside some days."""
+        """Return the rows of a partition outside a span, as a new partition."""
         inside = [] if part.bucket == UNDATED else [day for day in part.dates if span.holds(day)]
         if not inside:
             return part
         rows = mapped(self._root / part.file).filter(~pl.col(DATE).is_between(span.first, span.last))
         left = self._partition(domain, part.scenario, part.bucket, rows, self._loads[part.load])
-        return replace(left, places=part.places)  # as they were loaded, whatever the catalogue says by now
+        return replace(left, places=part.places)  # as loaded; the catalogue may differ by now
 
     def forget(self, binding: str) -> int:
-        """Leave out all that a feed brought and return how many rows of facts that were."""
+        """Remove everything that a feed loaded and return the number of removed facts."""
         loads = {key for key, load in self._loads.items() if load.binding == binding}
         rows = sum(part.rows for part in self._all_facts() if part.load in loads)
         for key, parts in self._facts.items():
@@ -152,9 +152,9 @@ class Stage:
         return rows
 
     def derive(self, domains: Mapping[str, Domain]) -> int:
-        """Build the rollups that domains declare and partitions lack, drop all others, and return how many were built.
+        """Build the declared rollups that partitions lack and drop undeclared ones. Return the number built.
 
-        What was loaded before a rollup was declared gets it here; loads build those of the partitions they write.
+        Loads build the rollups of the partitions that they write. This adds rollups to older partitions.
         """
         before = {rollup.file for part in self._all_facts() for rollup in part.rollups}
         for key, parts in self._facts.items():
@@ -169,7 +169,7 @@ class Stage:
         return self._rolled_up(domain, part, mapped(self._root / part.file))
 
     def _rolled_up(self, domain: Domain, part: Partition, rows: pl.DataFrame) -> Partition:
-        """Return a partition with every rollup of its domain that it can have."""
+        """Return a partition with all rollups of its domain that can be built."""
         held = {rollup.dimensions: rollup for rollup in part.rollups}
         wanted = [dimensions for dimensions in domain.rollups if can_be_built(part, dimensions, rows)]
         made = (held.get(dimensions) or self._rollup(domain, part, dimensions, rows) for dimensions in wanted)
@@ -181,9 +181,9 @@ class Stage:
         return Rollup(dimensions=dimensions, file=file, rows=sums.height)
 
     def publish(self) -> Manifest:
-        """Make what was staged the current version, by one rename, and return its manifest.
+        """Make the stage the current version by one rename, and return its manifest.
 
-        Where nothing was staged, the version stays what it is.
+        If nothing was staged, the version does not change.
         """
         manifest = replace(
             self._base,
@@ -212,7 +212,7 @@ class Stage:
         self._loads[load.id] = replace(load, sequence=self._base.version + 1)
 
     def _remembered(self) -> Mapping[str, Load]:
-        """Return the loads that brought something that is still there, and the last of every feed."""
+        """Return the loads that still have rows or tables, and the latest load of each feed."""
         used = {part.load for part in self._all_facts()}
         used |= {table.load for table in self._tables.values()}
         latest = {load.binding: load.id for load in sorted(self._loads.values(), key=lambda load: load.sequence)}
@@ -247,6 +247,6 @@ def ids_of(root: Path, codes: Codes | None) -> pl.Series:
 
 
 def magnitudes(rows: pl.DataFrame, measures: list[str]) -> Mapping[str, int]:
-    """Return the sum of absolute amounts of each measure: no sum of these rows can be larger."""
+    """Return the sum of absolute amounts of each measure, an upper bound of any sum of these rows."""
     sums = rows.select(pl.col(measure).cast(pl.Int128).abs().sum() for measure in measures)
     return {measure: int(sums[measure].item()) for measure in measures}
