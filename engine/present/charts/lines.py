@@ -103,7 +103,7 @@ class Marks:
         ]
 
     def goes_up(self, series: Series, at: int) -> bool:
-        """Tell whether another line continues above an end, or the plot ends there."""
+        """Tell whether most other lines continue above an end, or the top of the plot is near."""
         here = series.values[at] or 0.0
         after = [value for other in self.grid.series for value in other.values[at + 1 : at + 2] if value is not None]
         is_high = self.ticks.pixel(here, self.sheet.size[1]) < ROOM
@@ -225,7 +225,7 @@ def split(sheet: ChartInput, grid: Grid) -> Grid:
 
 
 def first_forecast(sheet: ChartInput, grid: Grid) -> int:
-    """Return the position of the first forecast: the one after the last actual figure, at the latest."""
+    """Return where the forecast begins: at its first figure, or after the last actual figure if the two overlap."""
     forecasts = [series for series in grid.series if series.style == "forecast" and series.known]
     if not forecasts:
         said = "Nothing here is a forecast: say from which x on (forecast_from), or which series it is (styles)."
