@@ -38,7 +38,7 @@ BENCHES = {
 
 
 def main() -> int:
-    """Run what was asked for."""
+    """Run the requested benches."""
     parser = argparse.ArgumentParser(prog="tieout bench", description=__doc__)
     parser.add_argument("bench", nargs="*", metavar="BENCH", help=f"any of {', '.join(BENCHES)} (default: all)")
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the general ledger (default: 10 million)")

@@ -25,7 +25,7 @@ class Books:
 
 
 def demo_books(rows: int) -> Books:
-    """Return the demo books with so many rows in the general ledger."""
+    """Return the demo books with `rows` rows in the general ledger."""
     home = ROOT / "out" / "benches" / f"demo-{rows}"
     books = Books(home / "instance", home / "state")
     if not (books.state / "store" / "CURRENT").exists():

@@ -31,7 +31,7 @@ Call = tuple[str, dict[str, Any]]
 
 
 def session(drawn: Random) -> Iterator[Call]:
-    """Ask as an agent does that has a question about some month."""
+    """Yield the calls of an agent with a question about a random month."""
     year, month = drawn.choice(
         [(2024, drawn.randint(1, 12)), (2025, drawn.randint(1, 12)), (2026, drawn.randint(1, 9))]
     )
@@ -54,7 +54,7 @@ def session(drawn: Random) -> Iterator[Call]:
 
 @dataclass
 class Told:
-    """What the callers saw."""
+    """The latencies and errors that the callers saw."""
 
     milliseconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: Counter[str] = field(default_factory=Counter)
@@ -71,7 +71,7 @@ class Caller:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def call_until(self, ends: float) -> None:
-        """Go through sessions until a time comes."""
+        """Run sessions until a point in time."""
         while perf_counter() < ends:
             for tool, arguments in session(self._drawn):
                 await self._call(tool, arguments)
@@ -124,7 +124,7 @@ class Memory:
 
     @classmethod
     def of(cls, server: Server) -> "Memory":
-        """Return what they hold now."""
+        """Measure the memory of a server's processes now."""
         parent, workers, stores = resident(server.process.pid), [], 0
         for child in children(server.process.pid):
             with suppress(FileNotFoundError):

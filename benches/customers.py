@@ -54,7 +54,7 @@ class Node:
 
 
 def customer_books(customers: int) -> Books:
-    """Return books with so many customers, written and loaded once."""
+    """Return books with a number of customers, written and loaded once."""
     home = ROOT / "out" / "benches" / f"customers-{customers}"
     books = Books(home / "instance", home / "state")
     if not (books.state / "store" / "CURRENT").exists():

@@ -86,7 +86,7 @@ def polars_frame(rows: Inspection, folder: str) -> Work:
 
 
 def xlsxwriter_rows(rows: Inspection, folder: str) -> Work:
-    """Return the work of XlsxWriter, row by row, with the labels of members: as many columns as ours have."""
+    """Return the work of XlsxWriter, row by row, with the labels of members, so that it has as many columns as ours."""
     labels = [pl.col(name).replace(known).alias(f"{name} label") for name, known in rows.labels.items()]
     frame = rows.frame.with_columns(labels)
 
@@ -146,7 +146,7 @@ def job_of(rows: Inspection, folder: str) -> ExportJob:
 
 
 def exported(job: ExportJob) -> int:
-    """Do a job in a process of its own and return how many MB that had at its peak."""
+    """Run a job in its own process and return the peak memory of that process in MB."""
     peaks = [0]
 
     def look() -> None:

@@ -113,7 +113,7 @@ def tieout(of: Ledger, state: Path, feeds: Sequence[str]) -> list[str | Path]:
 
 
 def ran(command: Sequence[str | Path]) -> Run:
-    """Run a process to its end and return what it took; stop the bench where it failed."""
+    """Run a process to its end and return its time and memory; stop the bench if it fails."""
     measured = subprocess.run(
         [sys.executable, "-S", "-c", MEASURE, *command], capture_output=True, text=True, check=False
     )
@@ -178,7 +178,7 @@ def into_postgresql(uri: str, of: Ledger) -> Run:
 
 
 def agree(of: Ledger, counted: Sequence[str], run: Run) -> None:
-    """Stop the bench where not every row is there."""
+    """Stop the bench unless every row is loaded."""
     if [int(count.replace(",", "")) for count in counted] != [of.rows]:
         raise SystemExit(f"{of.rows:,} rows were to be loaded: {run.said}")
 

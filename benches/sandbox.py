@@ -24,7 +24,7 @@ LOOPED = "result = [{'n': len(df)}]"
 
 
 def frame_of(rows: int) -> pl.DataFrame:
-    """Return a frame of so many rows, 48 bytes each and more."""
+    """Return a frame of `rows` rows of at least 48 bytes each."""
     at = pl.int_range(rows, eager=True)
     return pl.DataFrame(
         {

@@ -164,7 +164,7 @@ def main(_: int) -> None:
 
 
 def once(name: str, work: Callable[[], Made]) -> Made:
-    """Do what is done once; print how long it takes and how much memory it leaves in use."""
+    """Run work once; print its time and the memory that stays in use."""
     held, begun = memory("VmRSS"), perf_counter()
     made = work()
     print(f"{name:40} {(perf_counter() - begun) * 1000:8.0f} ms {memory('VmRSS') - held:6} MB")
@@ -172,7 +172,7 @@ def once(name: str, work: Callable[[], Made]) -> Made:
 
 
 def agree(doors: Mapping[str, Door], asks: Mapping[str, Ask], queries: Mapping[str, str | None], profile: str) -> None:
-    """Stop where one finds another number of records or nodes, close spellings aside."""
+    """Stop unless all find the same number of records and nodes, close spellings aside."""
     for kind, query in queries.items():
         hits = found(doors, query, profile)
         spelled = any(hit.why == "close spelling" for hit in (*hits.records, *hits.hierarchy_nodes))

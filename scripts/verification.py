@@ -1,4 +1,4 @@
-"""The steps that verify a stack, each against what a client or an operator sees of it."""
+"""The steps that verify a stack, from a client's or an operator's view."""
 
 import json
 import shlex
@@ -30,16 +30,16 @@ Json = dict[str, Any]
 
 
 class Failed(Exception):
-    """A step that did not hold; says why."""
+    """A step failed; the message says why."""
 
 
 class NotApplicable(Exception):
-    """A step that this stack has no use for; says why."""
+    """A step does not apply to this stack; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """A client of the identity provider that gets tokens in its own name."""
+    """The client credentials for the identity provider."""
 
     token_url: str
     client_id: str
@@ -57,7 +57,7 @@ class Verification:
     token: str = ""
     credentials: Credentials | None = None
     trust: ssl.SSLContext | bool = True
-    lenience: int = 60  # seconds that a server may go on taking a token that expired
+    lenience: int = 60  # seconds that a server may accept an expired token
     tools: frozenset[str] = frozenset()
     data_ref: str = ""
     files: dict[str, str] = field(default_factory=dict)  # format to file id
@@ -186,7 +186,7 @@ class Verification:
         return "the old token is refused and a fresh one taken"
 
     def needs(self, *names: str) -> None:
-        """Raise Failed where no tools are known or one of these is missing."""
+        """Raise Failed if no tools are known or one of these is missing."""
         if not self.tools:
             raise Failed("no tools were listed")
         if missing := [name for name in names if name not in self.tools]:
@@ -213,7 +213,7 @@ class Verification:
         return dict(answer.structured_content or {"error": "no structured content", "error_type": "internal"})
 
     async def download(self, artifact: Json) -> bytes:
-        """Return what a link gives to who has nothing but the link."""
+        """Return the bytes that a link serves without a token."""
         url = str(artifact.get("download_url", ""))
         if not url.startswith(("https://", "http://127.0.0.1:", "http://[::1]:", "http://localhost:")):
             raise Failed("the answer has no https download_url")
@@ -225,7 +225,7 @@ class Verification:
     async def fresh_token(self) -> tuple[str, int]:
         """Return an access token of the client and how many seconds it lives."""
         asked = self.credentials
-        assert asked is not None  # noqa: S101 - who has none does not come here
+        assert asked is not None  # noqa: S101 - the caller has checked
         form = {"grant_type": "client_credentials", "client_id": asked.client_id, "client_secret": asked.secret}
         wanted = {"scope": asked.scope, "resource": f"{self.base_url}/mcp"}
         async with self.http() as http:
@@ -235,7 +235,7 @@ class Verification:
         return answer.json()["access_token"], int(answer.json()["expires_in"])
 
     async def answer_to(self, token: str) -> httpx2.Response:
-        """Return what the server answers whoever asks for its tools with a token."""
+        """Request the list of tools with a token and return the response."""
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
         accepts = {"Accept": "application/json, text/event-stream"}
         async with self.http() as http:
@@ -243,7 +243,7 @@ class Verification:
             return await http.post(f"{self.base_url}/mcp", json=body, headers=headers)
 
     async def get(self, url: str) -> httpx2.Response:
-        """Return what an address answers, without a token."""
+        """Request a URL without a token and return the response."""
         try:
             async with self.http() as http:
                 return await http.get(url)
@@ -260,12 +260,12 @@ class Verification:
             yield client
 
     def http(self, headers: Mapping[str, str] | None = None) -> httpx2.AsyncClient:
-        """Return an HTTP client that trusts what the caller said."""
+        """Return an HTTP client that trusts the given certificates."""
         return httpx2.AsyncClient(verify=self.trust, timeout=TIMEOUT, headers=headers)
 
 
 def words_of(answer: httpx2.Response) -> str:
-    """Return why a request was refused, as far as the answer says it."""
+    """Return the reason for a refusal, if the response states one."""
     try:
         return str(answer.json()["error"])
     except (ValueError, KeyError, TypeError):

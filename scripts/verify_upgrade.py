@@ -43,7 +43,7 @@ def steps(verification: Verification) -> Sequence[tuple[str, Callable[[], Awaita
 
 
 async def outcome(step: Callable[[], Awaitable[str]]) -> tuple[str, str]:
-    """Return how a step went and what there is to say of it."""
+    """Run a step and return its result and message."""
     try:
         return OK, await step()
     except NotApplicable as reason:
@@ -60,7 +60,7 @@ async def outcome(step: Callable[[], Awaitable[str]]) -> tuple[str, str]:
 
 
 async def verify(verification: Verification) -> int:
-    """Print how each step went and return how many failed."""
+    """Print the result of each step and return the number of failures."""
     failed = 0
     for title, step in steps(verification):
         how, told = await outcome(step)
@@ -86,7 +86,7 @@ def credentials_of(environment: Mapping[str, str], scope: str) -> Credentials | 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Verify one stack; the status is 1 where a step failed."""
+    """Verify one stack; return 1 if a step failed."""
     parser = argparse.ArgumentParser(description=__doc__, epilog=SECRETS)
     try:
         settings = read_settings()

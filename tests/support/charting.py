@@ -15,14 +15,14 @@ MONTHS = [f"2026-{month:02}" for month in range(1, 7)]
 
 @dataclass(frozen=True)
 class Case:
-    """A table and what is asked of it."""
+    """A table and the spec of its chart."""
 
     spec: dict[str, Any]
     table: dict[str, list[Any]]
     units: dict[str, str] = field(default_factory=dict)
 
     def chart(self, **changed: object) -> Chart:
-        """Draw it, some fields of the spec changed."""
+        """Draw the chart with changed fields of the spec."""
         fields: dict[str, Any] = {"title": "A title", **self.spec, **changed}
         return chart(ChartSpec(**fields), pl.DataFrame(self.table, strict=False), self.units)
 
@@ -104,6 +104,6 @@ def texts(svg: str) -> list[str]:
 
 
 def marks(svg: str, kind: str) -> list[str]:
-    """Return the paths of the marks of one kind, such as rect or symbol, those of legends left out."""
+    """Return the paths of the marks of one kind, such as rect or symbol, without legends."""
     groups = re.findall(rf'<g class="mark-{kind} role-mark[^"]*"[^>]*>(.*?)</g>', svg)
     return [path for group in groups for path in re.findall(r'<path[^>]* d="([^"]*)"', group)]

@@ -1,4 +1,4 @@
-"""Faults of what a server stands on: what harms it, what mends it, and what a session answers meanwhile and after."""
+"""Faults of a server's stores: how to cause and repair each, and the answers of a session during and after it."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ Mend = Callable[[], object]
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: what harms a scene and returns what mends it, and what a session answers meanwhile and afterwards."""
+    """One fault: a function that causes it and returns its repair, and the answers of a session during and after it."""
 
     harm: Callable[[Scene], Mend]
     meanwhile: tuple[str, ...]
@@ -37,7 +37,7 @@ NOT_THEIRS = (KEPT, "expired_reference", "expired_reference", "unknown_file", "4
 
 @contextmanager
 def caused(fault: Fault, on: Scene) -> Iterator[None]:
-    """Cause a fault for a block."""
+    """Cause a fault while the block runs."""
     mend = fault.harm(on)
     try:
         yield
@@ -52,26 +52,26 @@ def cache_killed(on: Scene) -> Mend:
 
 
 def cache_paused(on: Scene) -> Mend:
-    """Stop the process of the cache store, which holds its connections and says nothing."""
+    """Pause the process of the cache store, which keeps its connections but does not answer."""
     assert on.cache.process is not None
     on.cache.process.send_signal(SIGSTOP)
     return partial(on.cache.process.send_signal, SIGCONT)
 
 
 def cache_slow(on: Scene) -> Mend:
-    """Hold each answer of the cache store up for three seconds."""
+    """Delay each answer of the cache store by three seconds."""
     on.relay.seconds = 3.0
     return partial(setattr, on.relay, "seconds", 0.0)
 
 
 def cache_full(on: Scene) -> Mend:
-    """Leave the cache store no room, and nothing that it may evict."""
+    """Fill the cache store, and forbid it to evict anything."""
     on.cache.set(**{"maxmemory-policy": "noeviction", "maxmemory": "1"})
     return partial(on.cache.set, **CACHE_SETTINGS)
 
 
 def cache_evicting(on: Scene) -> Mend:
-    """Have others fill the cache store until it lets go of what nobody used for longest."""
+    """Fill the cache store until it evicts the least recently used keys."""
     others = [f"other {number}" for number in range(2 * 64)]
     with closing(on.cache.client) as client:
         # the store's clock of use goes by seconds: what was used in the same one goes in any order
@@ -118,7 +118,7 @@ def disk_full(on: Scene) -> Mend:
 
 
 def grant_withdrawn(on: Scene) -> Mend:
-    """Let the caller see less than what was read."""
+    """Reduce the caller's grant below what the session has read."""
     profiles = on.instance / "profiles.yaml"
     before = profiles.read_text()
     profiles.write_text(NARROW)
@@ -139,7 +139,7 @@ def worker_killed(on: Scene) -> Mend:
 
 
 def nothing() -> None:
-    """Mend nothing: it is over by itself."""
+    """Repair nothing: the fault ends by itself."""
 
 
 FAULTS: Mapping[str, Fault] = {

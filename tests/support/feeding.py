@@ -34,7 +34,7 @@ DOMAIN = """
       revenue: {measure: amount}
 """
 ROWS = "date scenario account amount\n2021-01-05 actual 10 5"
-ONCE_A_YEAR = "0 0 1 1 *"  # always due where it was never answered, and then not again while a test runs
+ONCE_A_YEAR = "0 0 1 1 *"  # due at once if it never ran, then not again during a test
 
 
 def books_with(folder: Path, facts: str = ROWS, **feeds: dict[str, Any]) -> Path:
@@ -51,7 +51,7 @@ def books_with(folder: Path, facts: str = ROWS, **feeds: dict[str, Any]) -> Path
 
 @dataclass(frozen=True)
 class Process:
-    """A command that runs on some books."""
+    """A running command."""
 
     process: subprocess.Popen[str]
     log: Path
@@ -70,7 +70,7 @@ class Process:
         wait_for(there)
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Send it a signal and return how it ended."""
+        """Send a signal and return the exit status."""
         self.process.send_signal(number)
         return self.process.wait(timeout=DEADLINE)
 
@@ -117,7 +117,7 @@ def daemon_of(instance: Path, state: Path, loads: LoadHistory, *command: str, ba
 
 @contextmanager
 def at_work(daemon: Daemon) -> Iterator[Daemon]:
-    """Let a daemon run beside the block."""
+    """Run a daemon in the background while the block runs."""
     thread = Thread(target=daemon.run)
     thread.start()
     try:

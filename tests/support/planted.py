@@ -1,4 +1,4 @@
-"""Books of which somebody sees a part, and in all the rest of which words and digits are planted.
+"""Books that a caller sees only in part; the hidden part contains marker words and digits.
 
 Names that a caller may send hold WORD, which comes back only to who sent it; whatever nobody but the books can say
 holds SECRET. Every hidden amount is DIGITS followed by zeros, so that it shows in any sum with the small ones seen.

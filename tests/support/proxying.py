@@ -1,4 +1,4 @@
-"""The stack's reverse proxy in a process of its own, and servers behind it that remember what they were asked."""
+"""The stack's reverse proxy in its own process, and servers behind it that record their requests."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def unprivileged(folder: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Heard:
-    """What a server behind the proxy was asked."""
+    """A request that a server behind the proxy received."""
 
     method: str
     path: str
@@ -47,7 +47,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Recorder:
-    """A server that answers everything with 200 and remembers what it was asked."""
+    """A server that answers every request with 200 and records it."""
 
     port: int
     heard: list[Heard] = field(default_factory=list)
@@ -108,7 +108,7 @@ class Proxy:
         return httpx2.Client(base_url=f"https://127.0.0.1:{self.port}", verify=self.trust, timeout=DEADLINE)
 
     def send(self, request: bytes) -> bytes:
-        """Send bytes that no client would; return how the answer begins, nothing where the proxy hung up first."""
+        """Send raw bytes; return the start of the response, empty if the proxy closed the connection first."""
         with (
             socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE) as plain,
             self.trust.wrap_socket(plain, server_hostname="127.0.0.1") as sent,
