@@ -141,7 +141,7 @@ def test_many_at_once_never_hold_more_than_there_are(played: Callable[[Scene], N
                     lease = await leases.take("ann")
                     held[0] += 1
                     held[1] = max(held)
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(0.005)  # long enough that another is asked meanwhile
                     held[0] -= 1
                     await leases.give_back(lease)
 
