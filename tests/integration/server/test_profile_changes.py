@@ -130,10 +130,11 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def callers_of(instance: Instance, shelf: Shelf, profiles: LiveProfiles | None = None) -> Callers:
+def callers_of(instance: Instance, state: Path, profiles: LiveProfiles | None = None) -> Callers:
     """Return what makes the callers of some books."""
     feeds = Feeds.of(instance.bindings, MemoryLoads(), {})
-    return Callers(instance, shelf, feeds, keeping_in(shelf._root.parent / "files"), 100_000, 1000, profiles)
+    shelf = Shelf(instance.catalogue, state / "store")
+    return Callers(instance, shelf, feeds, keeping_in(state / "files"), 100_000, 1000, profiles)
 
 
 def answer(callers: Callers, principal: Principal, tool: str, asked: Mapping[str, Any]) -> str:
@@ -151,7 +152,7 @@ def alone(folder: Path, assigned: str) -> list[str]:
     (folder / "small" / "profiles.yaml").write_text(PROFILES + assigned)
     live = LiveProfiles(FileProfiles(folder / "small"), instance.catalogue)
     live.look()
-    callers = callers_of(instance, Shelf(instance.catalogue, folder / "state" / "store"), live)
+    callers = callers_of(instance, folder / "state", live)
     return [answer(callers, Principal("ada"), tool, asked) for tool, asked in CALLS]
 
 
@@ -179,7 +180,7 @@ def test_after_a_change_a_caller_gets_what_is_new_and_nothing_of_the_old(books: 
     instance = read_instance(books / "small")
     source = Said(PROFILES)
     live = LiveProfiles(source, instance.catalogue)
-    callers = callers_of(instance, Shelf(instance.catalogue, books / "state" / "store"), live)
+    callers = callers_of(instance, books / "state", live)
     steps = [(key,) for key in KEYS] + [("europe", "ledger"), (), ("europe",), ("whole",), ("europe",)]
     expected = {keys: alone(books, assigning(*keys)) for keys in dict.fromkeys(steps)}
     assert len(set(map(tuple, expected.values()))) == len(expected)
@@ -194,7 +195,7 @@ def test_a_call_in_flight_ends_under_the_profiles_that_it_began_with(books: Path
     source = Said(PROFILES + assigning("whole"))
     live = LiveProfiles(source, instance.catalogue)
     live.look()
-    callers = callers_of(instance, Shelf(instance.catalogue, books / "state" / "store"), live)
+    callers = callers_of(instance, books / "state", live)
     begun = callers.of(Principal("ada"), lambda: None)
     source.say(PROFILES)
     live.look()
@@ -209,7 +210,7 @@ def test_callers_who_ask_at_once_each_get_what_they_get_alone(books: Path) -> No
     assigned += ["{subject: both, profile: europe}", "{subject: both, profile: ledger}"]
     live = LiveProfiles(Said(f"{PROFILES}assign: [{', '.join(assigned)}]"), instance.catalogue)
     live.look()
-    callers = callers_of(instance, Shelf(instance.catalogue, books / "state" / "store"), live)
+    callers = callers_of(instance, books / "state", live)
     expected = {key: alone(books, assigning(key)) for key in KEYS}
     expected["both"] = alone(books, assigning("europe", "ledger"))
     asked = [(key, at) for _ in range(5) for at in range(len(CALLS)) for key in subjects]
@@ -224,7 +225,7 @@ def test_profiles_that_change_while_calls_run_give_each_call_one_or_the_other(bo
     source, turns = Said(PROFILES + assigning("whole")), count()
     live = LiveProfiles(source, instance.catalogue)
     live.look()
-    callers = callers_of(instance, Shelf(instance.catalogue, books / "state" / "store"), live)
+    callers = callers_of(instance, books / "state", live)
     expected = [alone(books, assigning(key)) for key in ("whole", "europe")]
 
     def turn() -> None:
