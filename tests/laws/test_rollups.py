@@ -11,13 +11,12 @@ from tests.laws.oracle.asking import ask, behind, told
 from tests.laws.oracle.books import GL, LEAVES, PEOPLE, Books
 from tests.laws.oracle.requests import requests
 from tests.laws.oracle.strategies import random_books, rollups_by
-from tests.laws.test_figures import FEWER, REQUESTS, loaded
+from tests.laws.test_figures import REQUESTS, loaded
 from tests.support.inspecting import rows_of
 
 VERSIONS = ("catalogue_version", "data_version")
 
 
-@FEWER
 @given(data=st.data(), books=random_books())
 def test_books_with_rollups_answer_as_those_without(data: st.DataObject, books: Books) -> None:
     declared = {domain: data.draw(rollups_by(LEAVES[domain], 1)) for domain in (GL, PEOPLE)}
