@@ -26,7 +26,7 @@ from benches.timing import Work, in_turns, memory, peak_of, report
 from engine.door import open_books
 from engine.model.exact import Exact
 from engine.present.exports.about import ExportStamp
-from engine.present.exports.document import write_document
+from engine.present.exports.json_document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.admission import Snapshot
 from engine.report.inspection import Inspection, RowColumn, Stop

@@ -40,7 +40,7 @@ class SystemCalls:
     allowed: Mapping[str, int]
     checked: Mapping[str, int]
     fatal: Mapping[str, int]
-    used: Mapping[str, int]  # those that set up the jail
+    used: Mapping[str, int]  # by the jail's own set-up
 
 
 def read_system_calls() -> dict[str, SystemCalls]:
@@ -147,7 +147,7 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_MDWE = 1, 4, 38, 
 SIGKILL = 9
 FILTER, ALL_THREADS = 1, 1
 ASK_VERSION = 1
-RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 5: 0xFFFF}  # file rights, by the Landlock version that added them
+RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 5: 0xFFFF}  # file rights by Landlock version
 READING = 0b1100  # the rights to read files and folders
 NETWORK, SCOPES = 4, 6  # versions that added TCP, and abstract sockets and signals
 
@@ -172,8 +172,8 @@ class Kernel:
 
     def call(self, name: str, *values: int | ctypes.Array[ctypes.c_char] | None) -> int:
         """Make a system call and return its result, -1 on failure."""
-        given = [ctypes.c_long(value) if isinstance(value, int) else value for value in values]
-        return int(self._libc.syscall(ctypes.c_long(self.calls.used[name]), *given))
+        arguments = [ctypes.c_long(value) if isinstance(value, int) else value for value in values]
+        return int(self._libc.syscall(ctypes.c_long(self.calls.used[name]), *arguments))
 
     def why(self) -> str:
         """Return the reason why the last call failed."""

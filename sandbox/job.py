@@ -13,7 +13,7 @@ MOST_COLUMNS = 200
 MOST_CELLS = 100_000  # each scalar of a list counts
 MOST_CHARACTERS = 2_000  # of a cell, and of a column name
 MOST_PRINTED = 8_192  # characters
-WHOLE = 2**53  # larger integers become text, because JSON readers may use doubles
+WHOLE = 2**53  # larger integers become text: JSON readers may parse numbers as doubles
 
 FailureKind = Literal["refused", "failed", "limit", "forbidden", "unavailable"]
 ColumnKind = Literal["integer", "number", "text", "boolean", "date", "datetime", "time", "list"]

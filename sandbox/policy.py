@@ -37,7 +37,7 @@ class Dialect(RestrictingNodeTransformer):
 
     def not_allowed(self, node: ast.AST) -> None:
         """Refuse a statement, and say what to use instead."""
-        self.error(node, WITHOUT.get(type(node), f"{type(node).__name__} is not part of the language of a script"))
+        self.error(node, WITHOUT.get(type(node), f"{type(node).__name__} is not part of the script language"))
 
     visit_ClassDef = not_allowed  # noqa: N815 - the names that the visitor looks for
     visit_With = not_allowed  # noqa: N815 - as above
@@ -90,9 +90,9 @@ class Dialect(RestrictingNodeTransformer):
             self.error(node, "a slice cannot be changed in place: assign a new list")
             return node
         thing, key = self.gen_tmp_name(), self.gen_tmp_name()
-        held = ast.Call(ast.Name("_getitem_", ast.Load()), [load_name(thing), load_name(key)], [])
+        current = ast.Call(ast.Name("_getitem_", ast.Load()), [load_name(thing), load_name(key)], [])
         sign = ast.Constant(IOPERATOR_TO_STR[type(node.op)])
-        value = ast.Call(ast.Name("_inplacevar_", ast.Load()), [sign, held, self.visit(node.value)], [])
+        value = ast.Call(ast.Name("_inplacevar_", ast.Load()), [sign, current, self.visit(node.value)], [])
         place = ast.Subscript(
             ast.Call(ast.Name("_write_", ast.Load()), [load_name(thing)], []), load_name(key), ast.Store()
         )

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 
 from sandbox.server import STARTING, spawn
 
-PAINTER = "sandbox.painter"
+WORKER = "sandbox.render_worker"
 WALL = 20.0  # seconds of one picture
 MOST_SPEC = 1 << 20  # bytes of a specification
 MOST_PICTURE = 1 << 20  # bytes of a picture
@@ -38,9 +38,9 @@ class RenderWorkerLost(RenderError):
 class Renderer:
     """Draws with at most one worker process. Starts it on first use, and restarts it after it ends."""
 
-    def __init__(self, wall: float = WALL, painter: str = PAINTER) -> None:
-        """`painter` is the module whose main() draws."""
-        self._wall, self._painter = wall, painter
+    def __init__(self, wall: float = WALL, worker: str = WORKER) -> None:
+        """`worker` is the module whose main() draws."""
+        self._wall, self._module = wall, worker
         self._drawing = Lock()
         self._worker: RenderWorker | None = None
 
@@ -73,7 +73,7 @@ class Renderer:
     def _ready(self) -> "RenderWorker":
         if self._worker is None or not self._worker.alive():
             self._end()
-            self._worker = RenderWorker(self._painter)
+            self._worker = RenderWorker(self._module)
         return self._worker
 
     def _end(self) -> None:
@@ -108,7 +108,7 @@ class RenderWorker:
         try:
             self._link.sendall(len(request).to_bytes(LENGTH, "big") + request)
         except OSError as fault:
-            raise RenderWorkerLost("the process that draws ended") from fault
+            raise RenderWorkerLost("the render worker ended") from fault
         return self._answer(deadline)
 
     def close(self) -> None:
@@ -136,8 +136,8 @@ class RenderWorker:
             except TimeoutError as late:
                 raise RenderWorkerLost("the picture took too long: draw fewer points") from late
             except OSError as fault:
-                raise RenderWorkerLost("the process that draws ended") from fault
+                raise RenderWorkerLost("the render worker ended") from fault
             if not part:
-                raise RenderWorkerLost("the process that draws ended: draw fewer points")
+                raise RenderWorkerLost("the render worker ended: draw fewer points")
             parts += part
         return bytes(parts)

@@ -30,31 +30,31 @@ class ForgedReply(Exception):
 
 def encode(outcome: JobResult) -> bytes:
     """Return a result as the bytes of a reply."""
-    told: dict[str, Any] = {"printed": outcome.printed}
+    content: dict[str, Any] = {"printed": outcome.printed}
     if outcome.failure is not None:
-        told |= {"kind": outcome.failure.kind, "message": outcome.failure.message}
+        content |= {"kind": outcome.failure.kind, "message": outcome.failure.message}
     else:
-        told |= {"columns": [[column.name, column.kind] for column in outcome.columns], "rows": outcome.rows}
-    return json.dumps(told, allow_nan=False, separators=(",", ":")).encode("ascii")
+        content |= {"columns": [[column.name, column.kind] for column in outcome.columns], "rows": outcome.rows}
+    return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 def decode(reply: bytes) -> JobResult:
     """Return the result in a reply. Raises ForgedReply if a part has a wrong shape, type or length."""
     try:
-        told = json.loads(reply.decode("ascii"), parse_constant=refuse_constant, object_pairs_hook=unique_keys)
+        content = json.loads(reply.decode("ascii"), parse_constant=refuse_constant, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as fault:
         raise ForgedReply("no JSON") from fault
-    if type(told) is not dict:
+    if type(content) is not dict:
         raise ForgedReply("no object")
-    if set(told) == {"printed", "kind", "message"}:
-        kind, message = told["kind"], read_text(told["message"], MESSAGE)
+    if set(content) == {"printed", "kind", "message"}:
+        kind, message = content["kind"], read_text(content["message"], MESSAGE)
         if kind not in get_args(FailureKind):
             raise ForgedReply("no kind of failure")
-        return JobResult(printed=read_text(told["printed"], MOST_PRINTED), failure=Failure.of(kind, message))
-    if set(told) == {"printed", "columns", "rows"}:
-        columns = read_columns(told["columns"])
-        rows = read_rows(told["rows"], columns)
-        return JobResult(columns=columns, rows=rows, printed=read_text(told["printed"], MOST_PRINTED))
+        return JobResult(printed=read_text(content["printed"], MOST_PRINTED), failure=Failure.of(kind, message))
+    if set(content) == {"printed", "columns", "rows"}:
+        columns = read_columns(content["columns"])
+        rows = read_rows(content["rows"], columns)
+        return JobResult(columns=columns, rows=rows, printed=read_text(content["printed"], MOST_PRINTED))
     raise ForgedReply("other keys")
 
 
@@ -65,10 +65,10 @@ def refuse_constant(name: str) -> NoReturn:
 
 def unique_keys(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
     """Return pairs as an object. Raises ForgedReply if a key is repeated."""
-    told = dict(pairs)
-    if len(told) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ForgedReply("a key twice")
-    return told
+    return members
 
 
 def read_text(value: object, most: int) -> str:
@@ -89,10 +89,10 @@ def read_list(value: object, most: int) -> list[object]:
     return value
 
 
-def read_columns(told: object) -> tuple[OutputColumn, ...]:
+def read_columns(pairs: object) -> tuple[OutputColumn, ...]:
     """Return the columns, each with a unique name and a known kind."""
     columns = []
-    for pair in read_list(told, MOST_COLUMNS):
+    for pair in read_list(pairs, MOST_COLUMNS):
         name, kind = both if len(both := read_list(pair, 2)) == 2 else (None, None)
         if type(kind) is not str or kind not in KINDS:
             raise ForgedReply("no kind of column")
@@ -102,10 +102,10 @@ def read_columns(told: object) -> tuple[OutputColumn, ...]:
     return tuple(columns)
 
 
-def read_rows(told: object, columns: tuple[OutputColumn, ...]) -> tuple[tuple[CellValue, ...], ...]:
+def read_rows(lists: object, columns: tuple[OutputColumn, ...]) -> tuple[tuple[CellValue, ...], ...]:
     """Return the rows, each with one cell per column, of the column's kind."""
     rows, cells = [], 0
-    for listed in read_list(told, MOST_ROWS):
+    for listed in read_list(lists, MOST_ROWS):
         row = read_list(listed, MOST_COLUMNS)
         if len(row) != len(columns):
             raise ForgedReply("a row of another width")
@@ -138,7 +138,7 @@ def read_scalar(value: object) -> str | int | float | bool | None:
     """Return a scalar that a result may hold."""
     if not is_scalar(value):
         raise ForgedReply("no plain scalar")
-    return read_text(value, MOST_CHARACTERS) if isinstance(value, str) else value  # type: ignore[return-value]  # plain() says so
+    return read_text(value, MOST_CHARACTERS) if isinstance(value, str) else value  # type: ignore[return-value]  # is_scalar() says so
 
 
 KINDS: Mapping[object, tuple[type, ...]] = {

@@ -42,7 +42,7 @@ BUILTINS = """abs all any bin bool chr dict divmod enumerate filter float format
 list map max min next oct ord pow range repr reversed round set slice sorted str sum tuple zip
 ArithmeticError AssertionError AttributeError Exception IndexError KeyError LookupError NameError OverflowError
 RuntimeError StopIteration TypeError UnicodeError ValueError ZeroDivisionError"""
-IN_C = frozenset({"_strptime", "re", "time"})  # modules that C code imports through the frame it runs in
+IN_C = frozenset({"_strptime", "re", "time"})  # modules that C code imports in the frame of the script
 for named in IN_C:
     import_module(named)  # imported now, because no file can be opened later
 
@@ -67,9 +67,9 @@ def import_facade(
     if type(asked) is list and name in IN_C:
         return None
     if level or name not in FACADES:
-        there = ", ".join(FACADES)
+        modules = ", ".join(FACADES)
         raise UnsupportedFeature(
-            f"{name[:60] or '.'} cannot be imported; a script may import {there}, and has df, frames and pl"
+            f"{name[:60] or '.'} cannot be imported; a script may import {modules}, and has df, frames and pl"
         )
     return FACADES[name if asked else name.partition(".")[0]]
 
@@ -89,7 +89,7 @@ NOT_HERE: Mapping[str, str] = {
     "getattr": "write the attribute out",
     "hasattr": "look at df.columns or df.schema",
     "type": "use isinstance, or df.schema for the types of columns",
-    "input": "a script asks nobody",
+    "input": "a script cannot ask for input",
     "result": f"leave {SHAPES} in result",
 }
 OTHER = "a script has df, frames, pl, the usual builtins, and what it imports"
@@ -108,19 +108,19 @@ def run(code: str, frames: list[pl.DataFrame]) -> JobResult:
     if frames:
         names["df"] = frames[0]
     try:
-        exec(compile_script(code), names)  # noqa: S102 - what this package is for; the process is in jail
-        made = read_table(names.get("result"))
+        exec(compile_script(code), names)  # noqa: S102 - the purpose of this package; the process is jailed
+        table = read_table(names.get("result"))
     except BaseException as fault:  # noqa: BLE001 - a script may raise anything, polars' panics included
         return JobResult(printed=printed.text(), failure=failure_of(fault))
-    return JobResult(columns=made.columns, rows=made.rows, printed=printed.text())
+    return JobResult(columns=table.columns, rows=table.rows, printed=printed.text())
 
 
 def failure_of(fault: BaseException) -> Failure:
     """Return a failure with line, cause and what to use instead."""
     kind = KINDS.get(type(fault), "failed")
-    said = describe(fault)
+    cause = describe(fault)
     lines = [number for frame, number in walk_tb(fault.__traceback__) if frame.f_code.co_filename == FILE]
-    return Failure.of(kind, f"line {lines[-1]}: {said}" if lines else said)
+    return Failure.of(kind, f"line {lines[-1]}: {cause}" if lines else cause)
 
 
 def describe(fault: BaseException) -> str:
@@ -128,15 +128,15 @@ def describe(fault: BaseException) -> str:
     if isinstance(fault, (UnsupportedFeature, NotATable, TableTooLarge)):
         return str(fault)
     if isinstance(fault, MemoryError):
-        return "the script needs more memory than it may have: filter or aggregate earlier, make fewer copies"
+        return "the script exceeded its memory limit: filter or aggregate earlier, make fewer copies"
     if isinstance(fault, NameError):
         return f"NameError: {first_argument(fault)}; {NOT_HERE.get(fault.name or '', OTHER)}"
     if isinstance(fault, RecursionError):
-        return "RecursionError: a function calls itself without end: use a loop"
+        return "RecursionError: a function calls itself too deeply: use a loop"
     return f"{type(fault).__name__}: {first_argument(fault)}"
 
 
 def first_argument(fault: BaseException) -> str:
-    """Return the first argument of an exception, if it is readable text."""
-    said = next((part for part in fault.args if type(part) in (str, int, float)), "")
-    return said[:400] if isinstance(said, str) else str(said)
+    """Return the first argument of an exception as text; "" if none is text or a number."""
+    first = next((part for part in fault.args if type(part) in (str, int, float)), "")
+    return first[:400] if isinstance(first, str) else str(first)

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic
 
-from sandbox import orders
+from sandbox import job_requests
 from sandbox.job import Failure, FailureKind, Job, JobResult
 from sandbox.reply import FRAMING, ForgedReply, decode
 
@@ -48,7 +48,7 @@ class ChildExit:
     code: int
     status: int
     late: bool = False
-    loud: bool = False  # it wrote more than a reply may hold
+    loud: bool = False  # its reply exceeds the limit
 
     def outcome(self) -> JobResult:
         """Return the result of the child's job."""
@@ -61,19 +61,19 @@ class ChildExit:
         try:
             return decode(self.reply)
         except ForgedReply as fault:
-            return JobResult(failure=Failure.of("forbidden", f"the script's process answered out of form ({fault})"))
+            return JobResult(failure=Failure.of("forbidden", f"the script's process sent a malformed reply ({fault})"))
 
 
-TOO_LATE = "the script took longer than it may: filter or aggregate first, use polars expressions instead of loops"
-TOO_LOUD = "the script's process answered more than an answer has: aggregate, or take fewer rows"
-NO_MEMORY = "the script needs more memory than it may have: filter or aggregate earlier, make fewer copies"
+TOO_LATE = "the script exceeded its time limit: filter or aggregate first, use polars expressions instead of loops"
+TOO_LOUD = "the script's reply is too long: aggregate, or take fewer rows"
+NO_MEMORY = "the script exceeded its memory limit: filter or aggregate earlier, make fewer copies"
 TOO_DEEP = "the script is nested too deeply for its process: build shorter chains of expressions"
 UNKNOWN = "the script's process ended before it answered: make the script simpler"
-FORBIDDEN = "the script tried what no script may: to reach files, the network, or other processes"
+FORBIDDEN = "the script tried to reach files, the network or other processes, which no script may do"
 BY_SIGNAL: Mapping[int, tuple[FailureKind, str]] = {
     signal.SIGABRT: ("limit", NO_MEMORY),
     signal.SIGKILL: ("limit", NO_MEMORY),
-    signal.SIGXCPU: ("limit", "the script used more processor time than it may: filter or aggregate first"),
+    signal.SIGXCPU: ("limit", "the script exceeded its processor time limit: filter or aggregate first"),
     signal.SIGSYS: ("forbidden", FORBIDDEN),
     signal.SIGSEGV: ("limit", TOO_DEEP),
     signal.SIGBUS: ("limit", TOO_DEEP),
@@ -84,7 +84,7 @@ def spawn(module: str, link: socket.socket) -> subprocess.Popen[bytes]:
     """Run a module in a new interpreter that inherits only one socket from this process."""
     folder = str(Path(__file__).parent.parent)
     with link:
-        return subprocess.Popen(  # noqa: S603 - our own program, and nothing that anybody gives
+        return subprocess.Popen(  # noqa: S603 - our own program, without arguments of a caller
             [sys.executable, "-I", "-W", "ignore", "-c", BOOT, folder, module, str(link.fileno())],
             env=ENVIRONMENT,
             stdin=subprocess.DEVNULL,
@@ -130,14 +130,14 @@ class ForkServer:
 
     def ask(self, job: Job, probe: str = "", stop: Callable[[], None] = lambda: None) -> ChildExit:
         """Run one job to its end, or until `stop` raises. Raises ForkServerLost if the fork server ends first."""
-        with ExitStack() as held:
+        with ExitStack() as descriptors:
             done, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            held.callback(done.close)
+            descriptors.callback(done.close)
             reading, writing = os.pipe()
-            held.callback(os.close, reading)
+            descriptors.callback(os.close, reading)
             try:
                 with self._sending:
-                    orders.send(self._control, job, probe, theirs.fileno(), writing)
+                    job_requests.send(self._control, job, probe, theirs.fileno(), writing)
             except OSError as fault:
                 raise ForkServerLost("the fork server is gone") from fault
             finally:
@@ -173,7 +173,7 @@ class ChildMonitor:
             left, loud = deadline - monotonic(), self._loud()
             if left <= 0 and self._killed:
                 self._over = True
-                raise ForkServerLost("the fork server no longer tells of its children")
+                raise ForkServerLost("the fork server no longer reports the exit of its children")
             if not self._killed and (left <= 0 or loud):
                 late, deadline = not loud, monotonic() + GRACE
                 self._kill()
@@ -183,10 +183,10 @@ class ChildMonitor:
             for descriptor, _ in self._poll.poll(min(left, TURN) * 1000):
                 if descriptor == self._reading:
                     self._read()
-                elif (told := self._told()) is not None:
+                elif (status := self._exit_status()) is not None:
                     while not self._loud() and self._read():
                         pass  # keep what the child wrote before it ended
-                    return ChildExit(bytes(self._reply), *told, late=late, loud=self._loud())
+                    return ChildExit(bytes(self._reply), *status, late=late, loud=self._loud())
 
     def _loud(self) -> bool:
         return len(self._reply) > self._most
@@ -200,17 +200,17 @@ class ChildMonitor:
             self._reply += part
         return bool(part)
 
-    def _told(self) -> tuple[int, int] | None:
-        said, descriptors, _, _ = socket.recv_fds(self._done, 64, 1)
+    def _exit_status(self) -> tuple[int, int] | None:
+        text, descriptors, _, _ = socket.recv_fds(self._done, 64, 1)
         if descriptors:
             (self._pidfd,) = descriptors
             if self._killed:
                 self._kill()
             return None
         self._over = True
-        if not said:
+        if not text:
             raise ForkServerLost("the fork server ended")
-        code, status = said.split()
+        code, status = text.split()
         return int(code), int(status)
 
     def _kill(self) -> None:

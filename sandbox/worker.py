@@ -17,7 +17,7 @@ import polars as pl
 
 from sandbox.jail import JailUnavailable, enter
 from sandbox.job import Failure, JobResult
-from sandbox.orders import JobRequest, read_sealed, receive
+from sandbox.job_requests import JobRequest, read_sealed, receive
 from sandbox.probes import is_refused
 from sandbox.reply import encode
 from sandbox.script import run
@@ -50,10 +50,10 @@ def serve(runner: Runner) -> None:
                 if key.data is not None:
                     waiting.unregister(key.fileobj)
                     report_exit(int(key.fd), key.data)
-                elif (order := receive(control)) is None:
+                elif (request := receive(control)) is None:
                     return
                 else:
-                    waiting.register(start_child(order, runner), selectors.EVENT_READ, order.done)
+                    waiting.register(start_child(request, runner), selectors.EVENT_READ, request.done)
 
 
 def preload() -> None:
@@ -65,16 +65,16 @@ def preload() -> None:
     gc.freeze()  # children share these pages
 
 
-def start_child(order: JobRequest, runner: Runner) -> int:
+def start_child(request: JobRequest, runner: Runner) -> int:
     """Start the child of a request, send its pidfd to the pool, and return it."""
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        run_child(order, runner, parent)
-    for descriptor in order.kept:
+        run_child(request, runner, parent)
+    for descriptor in request.kept:
         os.close(descriptor)
     pidfd = os.pidfd_open(child)
-    with socket.socket(fileno=os.dup(order.done)) as done:
+    with socket.socket(fileno=os.dup(request.done)) as done:
         try:
             socket.send_fds(done, [b"started"], [pidfd])
         except OSError:
@@ -84,36 +84,36 @@ def start_child(order: JobRequest, runner: Runner) -> int:
 
 def report_exit(pidfd: int, done: int) -> None:
     """Report to the pool how a child ended."""
-    ended = os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
+    child = os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
     os.close(pidfd)
-    with socket.socket(fileno=done) as told:
+    with socket.socket(fileno=done) as link:
         try:
-            told.send(f"{ended.si_code} {ended.si_status}".encode() if ended else b"")
+            link.send(f"{child.si_code} {child.si_status}".encode() if child else b"")
         except OSError:
             return  # the pool no longer waits
 
 
-def run_child(order: JobRequest, runner: Runner, parent: int) -> None:
+def run_child(request: JobRequest, runner: Runner, parent: int) -> None:
     """Run as the child of a request. Never returns."""
     try:
-        reply = encode(run_job(order, runner, parent))
-        if len(reply) > order.limits.output:
+        reply = encode(run_job(request, runner, parent))
+        if len(reply) > request.limits.output:
             reply = encode(JobResult(failure=Failure.of("limit", f"the answer has {len(reply):,} bytes: aggregate")))
         view = memoryview(reply)
         while view:
-            view = view[os.write(order.reply, view) :]
+            view = view[os.write(request.reply, view) :]
         os._exit(0)
     finally:
         os._exit(BROKEN)
 
 
-def run_job(order: JobRequest, runner: Runner, parent: int) -> JobResult:
+def run_job(request: JobRequest, runner: Runner, parent: int) -> JobResult:
     """Enter the jail, then read and run the job."""
     try:
-        enter(order.limits, parent, order.kept)
+        enter(request.limits, parent, request.kept)
     except JailUnavailable as fault:
-        return JobResult(failure=Failure.of("unavailable", f"this machine has no jail for scripts: {fault}"))
-    if order.probe:
-        return JobResult(failure=Failure("forbidden", order.probe) if is_refused(order.probe) else None)
-    code = read_sealed(order.code).decode()
-    return runner(code, [pl.read_ipc_stream(read_sealed(frame)) for frame in order.frames])
+        return JobResult(failure=Failure.of("unavailable", f"this machine cannot jail scripts: {fault}"))
+    if request.probe:
+        return JobResult(failure=Failure("forbidden", request.probe) if is_refused(request.probe) else None)
+    code = read_sealed(request.code).decode()
+    return runner(code, [pl.read_ipc_stream(read_sealed(frame)) for frame in request.frames])

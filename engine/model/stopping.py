@@ -1,7 +1,7 @@
-"""Stopping: how long work learns that nobody waits for it any more.
+"""Stopping: how a long computation learns that nobody waits for it any more.
 
-Whoever asks for a piece of work hands over a `Stop`. It returns where the work should go on and raises where it should
-not: the client is gone, or the deadline has passed.
+The caller passes a `Stop`. A call of it returns if the work should continue, and raises if the client is gone or the
+deadline has passed. The module stands alone because every room of the engine uses it and it needs none of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -9,15 +9,15 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Stop = Callable[[], None]
-STRIDE = 1000  # items between two looks; a look reads a clock
+STRIDE = 1000  # items between two calls of `stop`, which reads a clock
 
 
 def never() -> None:
-    """Go on."""
+    """Continue, always."""
 
 
 def watched(items: Iterable[Item], stop: Stop) -> Iterator[Item]:
-    """Yield items, looking at `stop` before the first and then before every thousandth."""
+    """Yield items; call `stop` before the first and before every thousandth after it."""
     for at, item in enumerate(items):
         if at % STRIDE == 0:
             stop()

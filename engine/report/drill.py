@@ -92,7 +92,11 @@ def place_drill(members: Sequence[ReportMember], plan: FigurePlan) -> Drill:
 
 
 def total_drill(plan: FigurePlan) -> Drill:
-    """Return the part of the total. It filters weighted hierarchies to all members, which count as in the total."""
+    """Return the part of the total.
+
+    It filters a breakdown by all its members if the total does not count every visible leaf exactly once, so that
+    inspected rows weigh what they weigh in the total.
+    """
     filtered = {known.dimension.key for known in plan.query.filters}
     whole = {
         axis.key: ALL

@@ -71,10 +71,12 @@ def present_cell(cell: Iterable[Cuts], permission: Permission, reader: Reader) -
 
 
 def present_codes(cut: Cut, permission: Permission, reader: Reader) -> CodeSet:
-    """Return the present codes of a cut of a leaf dimension, limited to the members that existed then.
+    """Return the present codes that a cut of a stored result covers, or more; the reader's scope must contain them.
 
-    A cut with unknown members returns all codes, so only unrestricted readers contain it. If the books were rebuilt,
-    codes no longer show which members are new; a deny then leaves all members except those it names.
+    An allow rule covers its members. A deny rule covers the members that existed when the result was stored, except
+    those it names; if the books were rebuilt since, codes no longer show which members are new, so it covers those too.
+    An allow rule with an unknown member, or a cut of an unknown dimension, covers all codes: only a reader without a
+    cut of the dimension contains them.
     """
     dimension = reader.catalogue.dimensions.get(cut.dimension)
     if dimension is None or dimension.leaf != dimension.key:

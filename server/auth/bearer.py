@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
-from server.auth.authority import (
+from server.auth.claims import CHECKS, TokenContents, TokenPolicy, claims_of
+from server.auth.keys import ALGORITHMS, KeyCache, OidcProvider, SigningKey, is_kid
+from server.auth.tokens import (
     InvalidToken,
     Json,
     RefusalReason,
@@ -15,8 +17,6 @@ from server.auth.authority import (
     parse_object,
     split_token,
 )
-from server.auth.checks import CHECKS, TokenContents, TokenPolicy, claims_of
-from server.auth.keys import ALGORITHMS, KeyCache, OidcProvider, SigningKey, is_kid
 from server.base.credentials import read_or_create_key
 from server.base.interfaces import DEVELOPER, Principal
 from server.base.settings import Settings

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt import PyJWTError
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from server.auth.authority import InvalidToken, Json, VerificationUnavailable, parse_object
+from server.auth.tokens import InvalidToken, Json, VerificationUnavailable, parse_object
 from server.base.settings import LOOPBACK, is_url
 
 # Signing keys, of the kinds and lengths that are accepted.

@@ -1,4 +1,7 @@
-"""Exponential back-off between restarts."""
+"""Exponential back-off between restarts.
+
+The module stands alone because the supervisor of the workers and the keepers of embedded servers both use it.
+"""
 
 from dataclasses import dataclass
 

@@ -28,7 +28,7 @@ from engine.model.errors import BadArguments, ExpiredReference, Refusal
 from engine.model.notes import Note
 from engine.model.stopping import Stop
 from engine.present.exports.about import ExportStamp
-from engine.present.exports.document import write_document
+from engine.present.exports.json_document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.admission import Snapshot, restore
 from engine.report.encoding import as_json, decoder

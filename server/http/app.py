@@ -13,9 +13,9 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from server.auth.authority import TokenVerifier
-from server.base.listening import Acceptor
+from server.auth.tokens import TokenVerifier
 from server.base.settings import Settings
+from server.base.sockets import Acceptor
 from server.http.dispatch import GRACE, Dispatcher
 from server.http.limits import ConnectionLimits, ConnectionMonitor, MessageMiddleware
 from server.http.mcp_app import endpoint
@@ -30,7 +30,7 @@ BOUNDS = ConnectionLimits()
 
 def application(
     dispatch: Dispatcher,
-    authority: TokenVerifier,
+    verifier: TokenVerifier,
     settings: Settings,
     health: HealthSource,
     metrics: CallMetrics,
@@ -43,13 +43,13 @@ def application(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with manager.run(), anyio.create_task_group() as watching:
-            watching.start_soon(authority.watch)
+            watching.start_soon(verifier.watch)
             yield
             watching.cancel_scope.cancel()
         dispatch.close()
 
     mcp = AuthenticationMiddleware(
-        CancelOnDisconnect(MessageMiddleware(manager.handle_request, bounds.seconds)), authority, settings, metrics
+        CancelOnDisconnect(MessageMiddleware(manager.handle_request, bounds.seconds)), verifier, settings, metrics
     )
     metadata = Challenges(settings).metadata_routes()
     return Starlette(
@@ -90,11 +90,11 @@ class HttpServer(uvicorn.Server):
     async def startup(self, sockets: list[socket] | None = None) -> None:
         """Start to accept connections, and log it."""
         await super().startup([])
-        taking = [
+        acceptors = [
             Acceptor(shared, self.server_state.connections, self._protocol, alone=self._alone)
             for shared in sockets or []
         ]
-        self.servers = taking  # type: ignore[assignment]  # uvicorn closes them and waits for that
+        self.servers = acceptors  # type: ignore[assignment]  # uvicorn calls their close() and wait_closed()
         self._ready()
 
     def _protocol(self) -> asyncio.Protocol:
@@ -103,7 +103,10 @@ class HttpServer(uvicorn.Server):
         return self.config.http_protocol_class(**state)
 
     def leave(self, *, patiently: bool) -> None:
-        """Stop accepting connections; end when open requests are answered, or, if `patiently`, when clients close."""
+        """Stop accepting connections and shut down; requests in progress are still answered.
+
+        If `patiently`, answers ask clients to close, and shutdown waits for that until idle connections time out.
+        """
         for listener in self.servers:
             listener.close()
         if patiently:

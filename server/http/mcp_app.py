@@ -139,12 +139,12 @@ def describe_tool(tool: Tool, pages: Mapping[Widget, str]) -> types.Tool:
 
 def meta_of(tool: Tool, pages: Mapping[Widget, str]) -> dict[str, Any] | None:
     """Return the metadata of a tool for hosts: its widget, and the arguments that take an attachment."""
-    view = view_of(tool.widget) if tool.widget and tool.widget in pages else {}
+    view = widget_meta(tool.widget) if tool.widget and tool.widget in pages else {}
     return view | ({ATTACHMENTS: list(tool.attachments)} if tool.attachments else {}) or None
 
 
-def view_of(widget: Widget) -> dict[str, Any]:
-    """Return the address of a tool's widget, under the current and the former key."""
+def widget_meta(widget: Widget) -> dict[str, Any]:
+    """Return the metadata that names a widget's address, in the current form and the former one."""
     return {"ui": {"resourceUri": widget.uri}, "ui/resourceUri": widget.uri}
 
 

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.auth.authority import (
+from server.auth.tokens import (
     InsufficientScope,
     InvalidToken,
     RefusalLimiter,
@@ -45,7 +45,11 @@ class Challenges:
 
     def missing(self) -> Response:
         """Return the answer to a request without a token."""
-        where = f"one of {self._settings.oidc_issuer}" if self._settings.many_users else "the key that the server made"
+        where = (
+            f"one issued by {self._settings.oidc_issuer}"
+            if self._settings.many_users
+            else "the key that the server created"
+        )
         return self._answer(401, f"Send a bearer token in the Authorization header: {where}.")
 
     def twice(self) -> Response:
@@ -86,18 +90,18 @@ class Challenges:
         return [Route(WELL_KNOWN + path, show) for path in ("", urlsplit(self._settings.resource).path)]
 
     def _answer(self, status: int, words: str, error: str | None = None) -> Response:
-        told_more = {"error": error, "error_description": error and words}
+        parameters = {"error": error, "error_description": error and words}
         if self._settings.many_users:
             path = urlsplit(self._settings.resource).path
-            told_more["resource_metadata"] = f"{self._settings.base_url}{WELL_KNOWN}{path}"
-            told_more["scope"] = self._settings.oidc_scope
-        return error_response(status, words, {"WWW-Authenticate": challenge(told_more)})
+            parameters["resource_metadata"] = f"{self._settings.base_url}{WELL_KNOWN}{path}"
+            parameters["scope"] = self._settings.oidc_scope
+        return error_response(status, words, {"WWW-Authenticate": challenge(parameters)})
 
 
 def challenge(parameters: Mapping[str, str | None]) -> str:
     """Return a challenge with the parameters that have a value."""
-    given = {"realm": REALM, **parameters}
-    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in given.items() if value is not None)
+    every = {"realm": REALM, **parameters}
+    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in every.items() if value is not None)
 
 
 def retry_after(seconds: float) -> Mapping[str, str]:
@@ -142,9 +146,9 @@ class RequestIdMiddleware:
 class AuthenticationMiddleware:
     """Passes on requests with a valid bearer token, with their principal; answers others with a challenge."""
 
-    def __init__(self, app: ASGIApp, authority: TokenVerifier, settings: Settings, metrics: CallMetrics) -> None:
+    def __init__(self, app: ASGIApp, verifier: TokenVerifier, settings: Settings, metrics: CallMetrics) -> None:
         self._app = app
-        self._authority = authority
+        self._verifier = verifier
         self._challenges = Challenges(settings)
         self._metrics = metrics
         self._attempts = RefusalLimiter()
@@ -164,7 +168,7 @@ class AuthenticationMiddleware:
             self._metrics.refused_tokens.labels(RefusalReason.MISSING).inc()
             return self._challenges.missing()
         try:
-            principal = await self._authority.principal(token.strip())
+            principal = await self._verifier.principal(token.strip())
         except InvalidToken as refused:
             return self._refuse(scope, refused.reason, self._challenges.refused(refused))
         except VerificationUnavailable:
@@ -181,11 +185,11 @@ class AuthenticationMiddleware:
         self._metrics.refused_tokens.labels(reason).inc()
         address, expired = network_of((scope.get("client") or (None,))[0]), reason is RefusalReason.EXPIRED
         counted = self._attempts.count(f"{reason} {address}" if expired else address)
-        said = {"reason": reason.value, "address": address}
+        event = {"reason": reason.value, "address": address}
         if not counted.wait:
-            log.info("token refused", extra=said)
+            log.info("token refused", extra=event)
         elif counted.begins:
-            log.warning("too many tokens refused; further ones of the address are not logged", extra=said)
+            log.warning("too many tokens refused; further ones of the address are not logged", extra=event)
         return self._challenges.too_many(counted.wait) if counted.wait and not expired else answer
 
 

@@ -14,7 +14,7 @@ from engine.books.checks import data_faults
 from server.base.settings import Settings, variable_of
 from server.caller.profiles import LiveProfiles, followed
 from server.ingest.folder import reload_files
-from server.ops.checks import NO_BOOKS, ArtifactsFolder, StoredBooks, check_database, report_loads
+from server.ops.health_checks import NO_BOOKS, ArtifactsFolder, StoredBooks, check_database, report_loads
 from server.ops.readiness import HealthCheck, HealthFile, Readiness, serve_operators
 from server.run.embedded.platform import Platform, hold_to_cache, platform
 from server.run.workers.process import WorkerBrief, copy_instance

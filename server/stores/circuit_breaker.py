@@ -21,7 +21,7 @@ class CircuitBreaker:
         self._failure = failure
         self._latest = latest
         self._lock = Lock()
-        self._said = ""
+        self._message = ""
         self._failures = 0
         self._pause = SOONEST
         self._next = 0.0
@@ -33,7 +33,7 @@ class CircuitBreaker:
 
     @property
     def is_due(self) -> bool:
-        """Whether the breaker is open and it is time to test the store."""
+        """Whether the breaker is open and the next test of the store is due."""
         return self.is_open and monotonic() >= self._next
 
     @contextmanager
@@ -46,7 +46,7 @@ class CircuitBreaker:
             trial = self.is_open
             if trial:
                 if not (trying and self.is_due):
-                    raise StoreDown(self._words or self._said)
+                    raise StoreDown(self._words or self._message)
                 self._next = monotonic() + self._pause  # other calls fail while this one tests the store
         try:
             yield
@@ -59,10 +59,10 @@ class CircuitBreaker:
         else:
             self._answered()
 
-    def _failed(self, said: str, *, trial: bool) -> None:
+    def _failed(self, message: str, *, trial: bool) -> None:
         with self._lock:
             self._failures += 1
-            self._said = said
+            self._message = message
             if trial or self._failures == FAILURES:
                 self._next = monotonic() + self._pause * uniform(0.8, 1.2)  # noqa: S311 - spreads the tests of several processes
                 self._pause = min(2 * self._pause, self._latest)

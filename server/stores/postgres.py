@@ -23,13 +23,13 @@ from server.stores.circuit_breaker import CircuitBreaker
 
 Returned = TypeVar("Returned")
 
-BORROWING = 3.0  # seconds until a connection must be there, a restart of the server included
+BORROWING = 3.0  # seconds that a transaction waits for a connection; covers a restart of the server
 CONNECTING = 2
-STATEMENT = 5.0  # until the server gives a statement up
-UNANSWERED = 6.0  # until the client gives the server up: it may be paused, or cut off
-CHECKED = 1.0  # the same, of a connection that was idle
+STATEMENT = 5.0  # seconds until the server cancels a statement
+UNANSWERED = 6.0  # seconds until the client gives up on a paused or unreachable server
+CHECKED = 1.0  # the same, when a connection that was idle is checked
 LARGEST = 8  # connections at once
-IDLE = 300.0  # seconds until one that nobody uses is closed
+IDLE = 300.0  # seconds until an idle connection is closed
 DEFAULTS = {
     "application_name": "tieout",
     "connect_timeout": str(CONNECTING),
@@ -58,14 +58,14 @@ WORDS = (  # libpq's message -> ours, which names no host, user or database
     ("SSL", "no secure connection can be made"),
     ("certificate", "no secure connection can be made"),
 )
-TOLD = (  # failures of a transaction that the server or the network causes
+TRANSACTION_FAILURES = (  # failures of a transaction that the server or the network causes
     (psycopg.errors.QueryCanceled, f"did not answer within {STATEMENT:.0f} seconds"),
     (psycopg.errors.DiskFull, "has no space left"),
     (psycopg.errors.InsufficientPrivilege, "does not let its user do this; grant it the tables of Tieout"),
     (psycopg.errors.UndefinedTable, "lacks a table of Tieout; see tieout migrate --status"),
     (psycopg.errors.ReadOnlySqlTransaction, "takes no writes; DATABASE_URL must name the primary server"),
 )
-EXPECTED = (psycopg.OperationalError, *(kind for kind, _ in TOLD))
+EXPECTED = (psycopg.OperationalError, *(kind for kind, _ in TRANSACTION_FAILURES))
 GOING = "57P"  # prefix of SQLSTATEs of a server that shuts down or starts up
 
 
@@ -77,7 +77,7 @@ class ConnectionProvider(Protocol):
     """Provides connections to the platform database."""
 
     def transaction(self) -> AbstractContextManager[psycopg.Connection[TupleRow]]:
-        """Lend a connection for one transaction; raises StoreDown if there is none, or if it is lost meanwhile."""
+        """Lend a connection for one transaction. Raises StoreDown if there is none, or if it is lost meanwhile."""
 
 
 class TimeoutConnection(psycopg.Connection[TupleRow]):
@@ -122,7 +122,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[TupleRow]]:
-        """Lend a connection for one transaction; raises StoreDown if there is none, or if it is lost meanwhile."""
+        """Lend a connection for one transaction. Raises StoreDown if there is none, or if it is lost meanwhile."""
         self._prepare()
         try:
             self._pool.open()
@@ -134,8 +134,8 @@ class Database:
         except EXPECTED as fault:
             raise transaction_error(fault) from None
 
-    def look(self) -> None:
-        """Check that a new connection is possible; raises StoreDown sooner than a transaction would."""
+    def probe(self) -> None:
+        """Open and close a separate connection. Raises StoreDown, without the wait of `transaction` for the pool."""
         connect(self.uri).close()
 
     def ping(self) -> None:
@@ -199,15 +199,15 @@ def explain_no_connection(uri: str) -> StoreDown:
 
 def connection_error(fault: psycopg.Error) -> StoreDown:
     """Return the reason why a connection failed, without its parameters."""
-    said = str(fault)
-    known = next((told for text, told in WORDS if text in said), None)
+    message = str(fault)
+    known = next((words for text, words in WORDS if text in message), None)
     why = "the platform database cannot be reached" + (f": {known}" if known else "")
     return StoreDown(why) if known == CROWDED else DatabaseUnreachable(why)
 
 
 def transaction_error(fault: psycopg.Error) -> StoreDown:
     """Return the reason why a started transaction failed."""
-    known = next((told for kind, told in TOLD if isinstance(fault, kind)), None)
+    known = next((words for kind, words in TRANSACTION_FAILURES if isinstance(fault, kind)), None)
     if known:
         return StoreDown(f"the platform database {known}")
     lost = "the connection to the platform database was lost"
@@ -234,15 +234,15 @@ class CircuitBreakingDatabase:
     def transaction(self) -> Iterator[psycopg.Connection[TupleRow]]:
         """Lend a connection for one transaction; raises StoreDown, at once while the breaker is open."""
         if self._breaker.is_due:
-            looking = Thread(target=self._look, name="look at the platform database", daemon=True)
-            looking.start()
-            looking.join(GLANCE)
+            test = Thread(target=self._test, name="test of the platform database", daemon=True)
+            test.start()
+            test.join(GLANCE)
         with self._breaker.watched(trying=False), self._database.transaction() as connection:
             yield connection
 
-    def _look(self) -> None:
+    def _test(self) -> None:
         with suppress(StoreDown), self._breaker.watched():
-            self._database.look()
+            self._database.probe()
 
 
 # Dumps with pg_dump, and restores with pg_restore.
@@ -275,10 +275,10 @@ def fill(uri: str, program: Path, file: Path) -> None:
 
 def run(command: list[str | Path], uri: str) -> None:
     """Run a PostgreSQL tool on a database; the password goes in the environment, where ps does not show it."""
-    said = {name: str(value) for name, value in conninfo_to_dict(connection_string(uri)).items()}
-    password = {"PGPASSWORD": said.pop("password")} if "password" in said else {}
+    parameters = {name: str(value) for name, value in conninfo_to_dict(connection_string(uri)).items()}
+    password = {"PGPASSWORD": parameters.pop("password")} if "password" in parameters else {}
     done = subprocess.run(  # noqa: S603 - the programs come from the server's own folder
-        [command[0], f"--dbname={make_conninfo(**said)}", *command[1:]],
+        [command[0], f"--dbname={make_conninfo(**parameters)}", *command[1:]],
         env={**os.environ, **password},
         capture_output=True,
         text=True,
@@ -297,8 +297,8 @@ def new_database(uri: str) -> None:
             if server.execute("select from pg_database where datname = %s", (name,)).fetchone() is None:
                 server.execute(SQL("create database {}").format(Identifier(name)))
         except psycopg.Error as fault:
-            said = fault.diag.message_primary or "the connection was lost"
-            raise StoreDown(f"the new database cannot be made ({said}); make it, empty, and restore into it") from None
+            cause = fault.diag.message_primary or "the connection was lost"
+            raise StoreDown(f"the new database cannot be created ({cause}); create it yourself, empty") from None
     with closing(connect(uri)) as database:
         if database.execute(TABLES).fetchone() != (0,):
             raise DatabaseNotEmpty(

@@ -118,7 +118,7 @@ def base_json(base: Base, reader: Reader) -> Json:
 
 
 def shared_json(metric: Metric, reader: Reader) -> Json:
-    """Return the dimensions that the domains of a metric share, and the date up to which all are loaded."""
+    """Return the domains of a metric, their common dimensions and last loaded periods; {} for a single domain."""
     domains = [reader.domains[key] for key in sorted(reader.domains_of(metric))]
     if len(domains) == 1:
         return {}

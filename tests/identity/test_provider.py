@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from server.auth.authority import VerificationUnavailable
 from server.auth.bearer import AccessTokenVerifier
-from server.auth.checks import TokenPolicy
+from server.auth.claims import TokenPolicy
 from server.auth.keys import KeyCache, OidcProvider, RefreshTimes
+from server.auth.tokens import VerificationUnavailable
 from tests.identity.providing import HERE, SECRET, IdentityProvider, LoggedIn, by_hand, providing
 from tests.support.issuing import RESOURCE, Issuer, ec_key, rsa_key
 from tests.support.many import Asking, result, serving_many

@@ -8,8 +8,8 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from server.auth.bearer import DevKey, own_key, secrets_of
-from server.base.listening import listen, listen_to_operators
 from server.base.settings import BadSetting, Settings
+from server.base.sockets import listen, listen_to_operators
 from server.run.commands.console import out, takes_instance, whole_number
 from server.run.workers.process import run_folder
 from server.run.workers.supervisor import WORKERS, Supervisor

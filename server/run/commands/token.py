@@ -10,11 +10,11 @@ from time import time
 from engine.instance.read import read_instance
 from engine.model.errors import quoted
 from engine.model.profiles import Profiles
-from server.auth.authority import LONGEST, InvalidToken, Json, parse_object, split_token
 from server.auth.bearer import KEY_FILE, DevKey, read_dev_key
-from server.auth.checks import Claims, TokenPolicy, claims_of
-from server.auth.findings import TokenFinding, examine_token
+from server.auth.claims import Claims, TokenPolicy, claims_of
+from server.auth.diagnosis import TokenFinding, examine_token
 from server.auth.keys import Keys, OidcProvider, ProviderUnavailable
+from server.auth.tokens import LONGEST, InvalidToken, Json, parse_object, split_token
 from server.base.interfaces import DEVELOPER
 from server.base.settings import Settings
 from server.run.commands.check import profiles_in_use

@@ -81,9 +81,9 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             callers = callers_of(settings, instance, PostgresLoadHistory(spared), keeping, profiles, workshop)
             leases = leases_of(settings, opened, partial(report_local_counting, told, telemetry))
             dispatch = Dispatcher(callers, settings, telemetry, leases, tools, partial(report_overrun, told))
-            health, authority = HealthFile(brief.health), verifier_of(settings)
+            health, verifier = HealthFile(brief.health), verifier_of(settings)
             beside = [*transfer_routes(callers, archive, settings), *playground(settings)]
-            app = application(dispatch, authority, settings, health, metrics, beside=beside)
+            app = application(dispatch, verifier, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
             with closing(workshop), closing(archive), followed(profiles), recorded(recorder), swept(archive):
                 asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))

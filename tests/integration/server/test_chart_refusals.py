@@ -67,7 +67,7 @@ def refused(books: McpBooks, **asked: Any) -> dict[str, Any]:
         ("result = (", "transform_refused", ("line 1", "'(' was never closed")),
         ("result = [{'i': i} for i in range(5001)]", "transform_limit", ("5,001 rows, 5,000 are the most: aggregate",)),
         ("result = 'x' * 10**12", "transform_limit", ("memory",)),
-        ("while True: pass", "transform_limit", ("took longer than it may",)),
+        ("while True: pass", "transform_limit", ("exceeded its time limit",)),
         ("#" * 40_000, "transform_refused", ("40,000 bytes, 32,768 are the most: shorten it",)),
     ],
     ids=lambda part: part[:30] if isinstance(part, str) else "",

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from server.auth.authority import InvalidToken
 from server.auth.bearer import dev_key
+from server.auth.tokens import InvalidToken
 from server.base.interfaces import DEVELOPER, Principal
-from server.base.listening import listen
 from server.base.settings import BadSetting, Settings, read_settings
+from server.base.sockets import listen
 from tests.support.serving import free_port, free_ports
 from tests.support.small import write_instance
 

@@ -18,7 +18,7 @@ import pytest
 
 from engine.instance.read import read_instance
 from server.base.interfaces import StoreDown
-from server.ops.checks import NO_BOOKS, StoredBooks
+from server.ops.health_checks import NO_BOOKS, StoredBooks
 from server.ops.readiness import STALE_SECONDS, CheckResult, CheckRunner, HealthCheck, Readiness, ReadinessReport
 from server.telemetry.metrics import Metrics
 from tests.integration.server.test_cli import tieout

@@ -2,7 +2,7 @@
 
 import json
 
-from sandbox import painter
+from sandbox import render_worker
 
 
 def attempt(_: object, asked: bytes) -> bytes:
@@ -10,11 +10,11 @@ def attempt(_: object, asked: bytes) -> bytes:
     try:
         eval(json.loads(asked)["spec"].get("tried", "None"))  # noqa: S307 - a test's own words
     except OSError as fault:
-        return painter.message(painter.FAILED, type(fault).__name__.encode())
-    return painter.message(painter.DRAWN, b"")
+        return render_worker.message(render_worker.FAILED, type(fault).__name__.encode())
+    return render_worker.message(render_worker.DRAWN, b"")
 
 
 def main() -> None:
     """Be the worker, but for the drawing."""
-    painter.answer = attempt
-    painter.main()
+    render_worker.answer = attempt
+    render_worker.main()

@@ -77,7 +77,7 @@ def test_a_transform_in_jail_gives_what_plain_python_gives(pool: Pool, case: Scr
 @pytest.mark.parametrize(
     ("code", "limits", "kind", "words"),
     [
-        (ENDLESS, JobLimits(wall=0.3), "limit", "took longer"),
+        (ENDLESS, JobLimits(wall=0.3), "limit", "exceeded its time limit"),
         (ENDLESS, JobLimits(wall=30, cpu=1), "limit", "processor time"),
         ("x = []\nwhile True: x.append('x' * 10**6 + str(len(x)))", JobLimits(wall=60, cpu=60), "limit", "memory"),
         ("result = pl.int_range(10**10, eager=True).to_frame('i')", JobLimits(wall=60, cpu=60), "limit", "memory"),

@@ -103,7 +103,7 @@ def test_an_address_in_a_chart_is_never_fetched(renderer: Renderer) -> None:
 
 
 def test_without_the_package_a_picture_is_refused_with_its_name() -> None:
-    with Renderer(painter="tests.unit.sandbox.unpainted") as renderer:
+    with Renderer(worker="tests.unit.sandbox.unpainted") as renderer:
         for _ in range(2):
             with pytest.raises(RenderError, match=r"the chart itself is complete .*vl_convert"):
                 renderer.render(CHART, "svg")
@@ -120,7 +120,7 @@ def test_without_the_package_a_picture_is_refused_with_its_name() -> None:
 )
 def test_what_a_picture_does_not_need_is_taken_away(tried: str) -> None:
     with (
-        Renderer(painter="tests.unit.sandbox.probing") as renderer,
+        Renderer(worker="tests.unit.sandbox.probing") as renderer,
         pytest.raises(RenderError, match="PermissionError"),
     ):
         renderer.render({"tried": tried}, "svg")

@@ -2,10 +2,10 @@
 
 import sys
 
-from sandbox import painter
+from sandbox import render_worker
 
 
 def main() -> None:
     """Find no package."""
     sys.modules["vl_convert"] = None  # type: ignore[assignment]  # what makes an import fail
-    painter.main()
+    render_worker.main()

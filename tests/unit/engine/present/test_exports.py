@@ -19,7 +19,7 @@ from engine.present.answers.reports import answer
 from engine.present.answers.rows import rows_answer
 from engine.present.blocks import table
 from engine.present.exports.about import ExportStamp
-from engine.present.exports.document import write_document
+from engine.present.exports.json_document import write_document
 from engine.present.exports.workbook import (
     LONGEST_TEXT,
     MOST_COLUMNS,

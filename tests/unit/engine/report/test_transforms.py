@@ -13,7 +13,7 @@ import pytest
 from engine.door import Door, open_books
 from engine.model.errors import ExpiredReference, UnknownName
 from engine.present.exports.about import ExportStamp
-from engine.present.exports.document import write_document
+from engine.present.exports.json_document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.inspection import Inspection
 from engine.report.permission import joined

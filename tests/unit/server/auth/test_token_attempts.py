@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.auth.authority import AT_ONCE, EVERY_SECONDS, MOST_ADDRESSES, RefusalLimiter, network_of
+from server.auth.tokens import AT_ONCE, EVERY_SECONDS, MOST_ADDRESSES, RefusalLimiter, network_of
 
 
 class Clock:

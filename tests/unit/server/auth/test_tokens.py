@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.auth.authority import InsufficientScope, InvalidToken, RefusalReason, VerificationUnavailable
 from server.auth.bearer import AccessTokenVerifier
-from server.auth.checks import TokenPolicy, claims_of
+from server.auth.claims import TokenPolicy, claims_of
 from server.auth.keys import KeyCache, OidcProvider, read_keys
+from server.auth.tokens import InsufficientScope, InvalidToken, RefusalReason, VerificationUnavailable
 from server.base.interfaces import Principal
 from tests.support.issuing import DISCOVERY, RESOURCE, Issuer, Json, ec_key, issuing, rsa_key
 

@@ -19,7 +19,7 @@ from engine.door import Door
 from engine.model.errors import BadArguments, ExpiredReference, QuotaExceeded, Unavailable
 from engine.model.exact import Exact
 from engine.present.exports.about import ExportStamp
-from engine.present.exports.document import write_document
+from engine.present.exports.json_document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.admission import Snapshot, admit, restore
 from engine.report.encoding import BATCH

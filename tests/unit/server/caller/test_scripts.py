@@ -96,16 +96,14 @@ def test_an_outcome_that_was_forged_makes_a_table_or_none_but_never_a_fault() ->
 def test_what_no_script_may_is_told_to_operators_without_the_script(caplog: pytest.LogCaptureFixture) -> None:
     code = "import socket\nsocket.socket()\nresult = {'FIGURE': [1234567890123]}"
     with (
-        closing(
-            ScriptRunner(Pool(1, "tests.unit.sandbox.plain"))
-        ) as unruly,  # whose scripts have all of Python, in jail
+        closing(ScriptRunner(Pool(1, "tests.unit.sandbox.plain"))) as unruly,  # jailed scripts that have all of Python
         caplog.at_level(logging.WARNING, logger="tieout.security"),
         pytest.raises(TransformForbidden) as refused,
     ):
         scripts_in(unruly).run("eval_chart_transform", code, [FRAME])
     assert refused.value.as_data() == {
-        "error": "The script was ended: the script tried what no script may: to reach files, the network, or other "
-        "processes.",
+        "error": "The script was ended: the script tried to reach files, the network or other processes, which no "
+        "script may do.",
         "error_type": "transform_forbidden",
         "retryable": False,
         "field": "transform_code",
@@ -113,7 +111,7 @@ def test_what_no_script_may_is_told_to_operators_without_the_script(caplog: pyte
     (line,) = caplog.records
     told = vars(line)
     assert (told["subject"], told["tool"]) == ("ann", "eval_chart_transform")
-    assert "tried what no script may" in told["what"]
+    assert "which no script may do" in told["what"]
     assert "socket" not in str(told)
     assert "1234567890123" not in str(told)
 
@@ -187,14 +185,14 @@ def test_the_job_of_a_call_that_is_late_or_left_is_ended(
 
 
 def test_where_no_picture_can_be_drawn_the_chart_is_there_with_a_note(small_instance: tuple[Path, Path]) -> None:
-    with closing(ScriptRunner(Pool(1), Renderer(painter="tests.unit.sandbox.nothing"))) as without:
+    with closing(ScriptRunner(Pool(1), Renderer(worker="tests.unit.sandbox.nothing"))) as without:
         dispatch = dispatch_of(small_instance, TOOLS, workshop=without)
         outcome = asyncio.run(chart_of(dispatch, "result = df", render="artifact", x="label", y="value"))
     assert not outcome.is_error, outcome.result
     assert outcome.result["rows"]
     assert "artifact" not in outcome.result
     (note,) = [note for note in outcome.result["notes"] if note["code"] == "not_drawn"]
-    assert note["message"].startswith("The chart was not made into a file: the process that draws ended")
+    assert note["message"].startswith("The chart was not made into a file: the render worker ended")
 
 
 def test_without_a_jail_the_tool_is_withheld() -> None:

@@ -20,8 +20,8 @@ from engine.report.inspection import Inspection, RowColumn
 from engine.report.snapshots import keep
 from server.auth.bearer import DevKey
 from server.base.interfaces import Principal
-from server.base.listening import listen
 from server.base.settings import Settings
+from server.base.sockets import listen
 from server.caller.exporter import SOURCE
 from server.http.app import BOUNDS, HttpServer, application
 from server.http.dispatch import Dispatcher

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from server.auth.authority import InvalidToken, Json, TokenParts, parse_object, split_token
 from server.auth.bearer import key_of_header, verify
-from server.auth.checks import CHECKS, TokenContents, TokenPolicy, claims_of, scopes_of
+from server.auth.claims import CHECKS, TokenContents, TokenPolicy, claims_of, scopes_of
 from server.auth.keys import Keys
+from server.auth.tokens import InvalidToken, Json, TokenParts, parse_object, split_token
 
 TIMES = {"iat": "issued", "nbf": "valid from", "exp": "valid until"}
 
@@ -34,10 +34,10 @@ def examine_token(token: str, keys: Keys | str, expected: TokenPolicy, now: floa
         return
     yield TokenFinding("form")
     yield check_signature(parts, keys)
-    said = TokenContents(parts.header, payload, now)
+    contents = TokenContents(parts.header, payload, now)
     for name, check in CHECKS.items():
         try:
-            check(said, expected)
+            check(contents, expected)
             yield TokenFinding(name, remark=describe_contents(name, payload))
         except InvalidToken as why:
             yield TokenFinding(name, str(why), describe_contents(name, payload))
@@ -63,8 +63,8 @@ def check_signature(parts: TokenParts, keys: Keys | str) -> TokenFinding:
 def describe_contents(check: str, payload: Json) -> str:
     """Return the contents of a token that a check reads, as text."""
     if check == "times":
-        told = (f"{word} {format_time(payload[name])}" for name, word in TIMES.items() if name in payload)
-        return ", ".join(told)
+        times = (f"{word} {format_time(payload[name])}" for name, word in TIMES.items() if name in payload)
+        return ", ".join(times)
     if check == "scope":
         return " ".join(sorted(scopes_of(payload)))
     return ""
@@ -75,4 +75,4 @@ def format_time(seconds: object) -> str:
     try:
         return f"{datetime.fromtimestamp(float(str(seconds)), UTC).astimezone():%Y-%m-%d %H:%M:%S %Z}"
     except (ValueError, OverflowError, OSError):
-        return "at no time"
+        return "an invalid time"

@@ -7,15 +7,23 @@ from engine.model.errors import BadArguments
 
 LONGEST = 120
 FOLDERS = re.compile(r"[/\\]")
-UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # what ends a line, or turns the rest of it around
-TOKEN = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,99}"  # noqa: S105 - a part of a type, as RFC 6838 has it
+UNSEEN = (
+    "Cc",
+    "Cf",
+    "Cs",
+    "Co",
+    "Cn",
+    "Zl",
+    "Zp",
+)  # control characters, line ends, marks that reverse text
+TOKEN = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,99}"  # noqa: S105 - RFC 6838's name of a type, no secret
 MIME_TYPE = re.compile(rf"{TOKEN}/{TOKEN}")
 ANY_TYPE = "application/octet-stream"
 UNNAMED = "attachment"
 
 
 def validate_name(name: str) -> str:
-    """Return the name of a file; BadArguments where it is no name, or a path."""
+    """Return the name of a file. Raises BadArguments if it is invalid or a path."""
     if not name.strip() or len(name) > LONGEST or sanitize_name(name) != unicodedata.normalize("NFC", name):
         raise BadArguments(
             f"The filename takes a name of 1 to {LONGEST} characters without folders, control characters or blanks "
@@ -28,14 +36,14 @@ def validate_name(name: str) -> str:
 
 
 def sanitize_name(name: str) -> str:
-    """Return a safe name for a file that somebody else named; a cut keeps the end, which holds the extension."""
+    """Return a safe form of a foreign file name. A long name loses its start, because the end holds the extension."""
     last = FOLDERS.split(unicodedata.normalize("NFC", name))[-1]
     seen = "".join(character for character in last if unicodedata.category(character) not in UNSEEN).strip()
     return seen[-LONGEST:] if seen.strip(".") else UNNAMED
 
 
 def validate_mime_type(text: str) -> str:
-    """Return the type of a file; BadArguments where it is none."""
+    """Return the type of a file. Raises BadArguments if it is invalid."""
     if not MIME_TYPE.fullmatch(text):
         raise BadArguments(
             "The mime_type takes a type without parameters, such as text/csv or application/pdf.",
@@ -47,6 +55,6 @@ def validate_mime_type(text: str) -> str:
 
 
 def sanitize_mime_type(text: str) -> str:
-    """Return the type that somebody else says a file is of, without parameters; any where they say nothing of use."""
+    """Return a foreign content type without parameters; ANY_TYPE if it is invalid."""
     plain = text.partition(";")[0].strip()
     return plain.lower() if MIME_TYPE.fullmatch(plain) else ANY_TYPE

@@ -23,18 +23,18 @@ LIMITED = "limited"
 
 
 class Counted(Database):
-    """A database that counts how often it is asked, and looked at."""
+    """A database that counts transactions and probes."""
 
     def __init__(self, uri: str, fault: StoreDown | None = None) -> None:
         """`fault` is why it cannot be used yet."""
         super().__init__(uri, self._begin)
-        self.asked = self.looks = 0
+        self.asked = self.probes = 0
         self.fault = fault
 
-    def look(self) -> None:
-        """Look at it."""
-        self.looks += 1
-        super().look()
+    def probe(self) -> None:
+        """Count a probe."""
+        self.probes += 1
+        super().probe()
 
     def _begin(self) -> None:
         self.asked += 1
@@ -104,7 +104,7 @@ def test_a_database_that_is_paused_holds_nobody_up_and_is_looked_at_by_one_at_a_
     with paused(server):
         assert at_once(FAILURES, partial(ask, spared)) == SILENT
         before = database.asked
-        wait_for(lambda: at_once(4, partial(ask, spared)) == SILENT and database.looks == 1)
+        wait_for(lambda: at_once(4, partial(ask, spared)) == SILENT and database.probes == 1)
         assert database.asked == before
     wait_for(lambda: answers(spared))
 
@@ -167,7 +167,7 @@ def test_a_server_that_has_no_connection_left_is_asked_as_ever(server: SeparateS
             assert at_once(2 * FAILURES, partial(ask, spared)) == CROWDED
             operator.execute(f"alter role {LIMITED} connection limit -1".encode())
             wait_for(lambda: answers(spared))
-            assert not database.looks
+            assert not database.probes
 
 
 def test_waiting_for_one_that_starts_is_no_reason_to_spare_it(server: SeparateServer) -> None:

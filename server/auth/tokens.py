@@ -57,7 +57,7 @@ class TokenVerifier(Protocol):
     """Verifies bearer tokens."""
 
     async def principal(self, token: str) -> Principal:
-        """Return the caller whom a token names; InvalidToken, InsufficientScope or VerificationUnavailable."""
+        """Return the caller whom a token names. Raises InvalidToken, InsufficientScope, VerificationUnavailable."""
 
     async def watch(self) -> None:
         """Keep the verification keys up to date until cancelled."""
@@ -69,7 +69,7 @@ class TokenVerifier(Protocol):
 
 LONGEST = 16 * 1024
 SEGMENTS = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
-NO_TOKEN = "The bearer token is no signed JSON web token. Send the access token as the identity provider issued it."  # noqa: S105 - words
+NO_TOKEN = "The bearer token is not a signed JSON web token. Send the access token as the identity provider issued it."  # noqa: S105 - words
 Json = Mapping[str, Any]
 
 
@@ -84,7 +84,7 @@ class TokenParts:
 
 
 def split_token(token: str) -> TokenParts:
-    """Return the parts of a token; InvalidToken if it is too long or not a signed JSON web token."""
+    """Return the parts of a token. Raises InvalidToken if it is too long or not a signed JSON web token."""
     if len(token) > LONGEST:
         raise InvalidToken(
             RefusalReason.MALFORMED,
@@ -100,7 +100,7 @@ def split_token(token: str) -> TokenParts:
 
 
 def decode_segment(segment: str) -> bytes:
-    """Decode a base64url segment; InvalidToken if it is malformed."""
+    """Decode a base64url segment. Raises InvalidToken if it is malformed."""
     try:
         return urlsafe_b64decode(segment + "=" * (-len(segment) % 4))
     except binascii.Error as fault:
@@ -108,39 +108,39 @@ def decode_segment(segment: str) -> bytes:
 
 
 def parse_object(text: bytes) -> Json:
-    """Parse a JSON object; InvalidToken if the text is not one, or is ambiguous."""
+    """Parse a JSON object. Raises InvalidToken if the text is not one, or is ambiguous."""
     try:
-        found = json.loads(text.decode("utf-8"), object_pairs_hook=unique_members, parse_constant=refuse_constant)
-        if b"\\ud" in text.lower():  # half a character, which no text can be made of
-            json.dumps(found, ensure_ascii=False).encode("utf-8")
+        value = json.loads(text.decode("utf-8"), object_pairs_hook=unique_members, parse_constant=refuse_constant)
+        if b"\\ud" in text.lower():  # an unpaired surrogate fails to encode
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as fault:
         raise InvalidToken(RefusalReason.MALFORMED, NO_TOKEN) from fault
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise InvalidToken(RefusalReason.MALFORMED, NO_TOKEN)
-    return found
+    return value
 
 
 def unique_members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of an object; ValueError where a name stands twice."""
+    """Return the members of an object. Raises ValueError if a name is repeated."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name is repeated")
     return members
 
 
 def refuse_constant(_: str) -> NoReturn:
-    """Refuse what Python reads as a number and JSON does not."""
-    raise ValueError("no number")
+    """Refuse NaN and infinities, which JSON lacks."""
+    raise ValueError("not a JSON number")
 
 
 # The limit on refused tokens: each address has a bucket that refusals empty and time refills. IPv6 addresses count by
 # their network, because one client owns all of it.
 
 
-AT_ONCE, EVERY_SECONDS = 20, 3.0  # refusals of an address in a burst, and how long one takes to be forgotten
+AT_ONCE, EVERY_SECONDS = 20, 3.0  # refusals in a burst, and the seconds that restore one
 MOST_ADDRESSES = 10_000
-NETWORK = 64  # bits of an IPv6 address that are one caller's
-NOWHERE = "?"  # of a request whose address is none
+NETWORK = 64  # bits of the network of an IPv6 address
+NOWHERE = "?"  # counts requests without an address
 
 
 @dataclass(slots=True)
@@ -149,7 +149,7 @@ class RefusalBucket:
 
     left: float
     at: float
-    told: bool = False
+    logged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +173,14 @@ class RefusalLimiter:
         bucket = self._buckets.pop(address, None) or RefusalBucket(AT_ONCE, now)
         bucket.left = min(AT_ONCE, bucket.left + (now - bucket.at) / EVERY_SECONDS)
         bucket.at = now
-        self._buckets[address] = bucket  # the latest one last, so that the first was away longest
+        self._buckets[address] = bucket  # kept in order of use: the first is the least recent
         if len(self._buckets) > MOST_ADDRESSES:
             self._buckets.popitem(last=False)
         if bucket.left >= 1:
             bucket.left -= 1
-            bucket.told = bucket.told and bucket.left < AT_ONCE - 1
+            bucket.logged = bucket.logged and bucket.left < AT_ONCE - 1
             return RefusalCount(0, begins=False)
-        begins, bucket.told = not bucket.told, True
+        begins, bucket.logged = not bucket.logged, True
         return RefusalCount((1 - bucket.left) * EVERY_SECONDS, begins)
 
 

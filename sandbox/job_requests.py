@@ -1,4 +1,4 @@
-"""Job requests: a pool sends its fork server the limits as text, and all else as open descriptors."""
+"""Job requests: the pool sends its fork server a job's limits as JSON, and its code and frames as descriptors."""
 
 import array
 import fcntl
@@ -55,12 +55,12 @@ def send(control: socket.socket, job: Job, probe: str, done: int, reply: int) ->
     """Send a job to a fork server."""
     limits = job.limits
     header = json.dumps([[limits.wall, limits.cpu, limits.memory, limits.output], probe]).encode()
-    given: list[int] = []
+    sealed: list[int] = []
     try:
-        given.extend(map(seal, (job.code.encode(), *job.frames)))
-        socket.send_fds(control, [header], [done, reply, *given])
+        sealed.extend(map(seal, (job.code.encode(), *job.frames)))
+        socket.send_fds(control, [header], [done, reply, *sealed])
     finally:
-        for descriptor in given:
+        for descriptor in sealed:
             os.close(descriptor)
 
 

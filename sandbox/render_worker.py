@@ -15,17 +15,15 @@ MEMORY = 2 << 30  # bytes
 SCALE = 2  # PNG pixels per chart pixel, for a sharp print
 MOST_PIXELS = 4000  # limit of each side of a chart
 SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)"[^>]*? height="([\d.]+)"')
-FIRST = (
-    b'{"form": "png", "spec": {"mark": "text", "encoding": {"text": {"datum": "Fonts"}}}}'  # slow, so drawn at start
-)
-MISSING = "pictures cannot be drawn here, the chart itself is complete"
+FIRST = b'{"form": "png", "spec": {"mark": "text", "encoding": {"text": {"datum": "Fonts"}}}}'  # loads fonts at start
+MISSING = "this machine cannot draw pictures; the chart itself is complete"
 
 
 def main() -> None:
     """Draw pictures until the socket closes."""
     with socket.socket(fileno=int(sys.argv[3])) as link:
         try:
-            give_up()
+            drop_rights()
             converter = import_module("vl_convert")
         except (ImportError, JailUnavailable) as fault:
             link.sendall(message(FAILED, f"{MISSING} ({fault})".encode()))
@@ -36,7 +34,7 @@ def main() -> None:
             link.sendall(answer(converter, asked))
 
 
-def give_up() -> None:
+def drop_rights() -> None:
     """Drop the rights that drawing does not need: writing, network, starting programs, excess memory."""
     kernel = Kernel()
     require(kernel, PR_SET_NO_NEW_PRIVS, 1, "no_new_privs")
@@ -69,15 +67,15 @@ def read(link: socket.socket, size: int) -> bytes | None:
 
 def answer(converter: ModuleType, asked: bytes) -> bytes:
     """Return a message with the picture, or with the reason for its absence."""
-    wanted = json.loads(asked)
+    order = json.loads(asked)
     try:
-        svg = converter.vegalite_to_svg(wanted["spec"], allowed_base_urls=[])
+        svg = converter.vegalite_to_svg(order["spec"], allowed_base_urls=[])
     except ValueError as fault:
         return message(FAILED, str(fault)[:300].encode())
     size = SIZE.search(svg)
     if size is None or max(float(size[1]), float(size[2])) > MOST_PIXELS:
         return message(FAILED, f"the picture is larger than {MOST_PIXELS} pixels: draw fewer rows".encode())
-    picture = svg.encode() if wanted["form"] == "svg" else converter.svg_to_png(svg, scale=SCALE)
+    picture = svg.encode() if order["form"] == "svg" else converter.svg_to_png(svg, scale=SCALE)
     if len(picture) > MOST_PICTURE:
         return message(FAILED, f"the picture has {len(picture):,} bytes, {MOST_PICTURE:,} are the most".encode())
     return message(DRAWN, picture)

@@ -5,46 +5,47 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from server.auth.authority import InsufficientScope, InvalidToken, Json, RefusalReason
+from server.auth.tokens import InsufficientScope, InvalidToken, Json, RefusalReason
 from server.base.interfaces import DEVELOPER
 from server.base.settings import Settings
 
-# Claims, by the names and in the texts that profiles are assigned by.
+# Claims as names and texts, which assignments of profiles match.
 
 
 MOST_NAMES, MOST_VALUES = 200, 1000
-OF_THE_TOKEN = ("exp", "iat", "nbf", "jti")  # new in every token, so nobody is known by them
+OF_THE_TOKEN = ("exp", "iat", "nbf", "jti")  # new in every token, so they identify nobody
 Claims = Mapping[str, tuple[str, ...]]
 
 
 def claims_of(payload: Json) -> Claims:
-    """Return the claims of a payload: a value or the values of a list as texts, nested ones by dotted path.
+    """Return the claims of a payload as lists of texts, by name; nested claims by dotted path.
 
-    `{"realm_access": {"roles": ["a", "b"]}}` has `realm_access.roles` with `a` and `b`; where a claim is itself named
-    with dots, it alone has that name. InvalidToken where there are too many: what is left out could be what denies.
+    `{"realm_access": {"roles": ["a", "b"]}}` has `realm_access.roles` with `a` and `b`. A claim whose own name holds
+    dots takes precedence over a nested one. Raises InvalidToken if there are too many, because an omitted claim could
+    be one that denies.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    claims: dict[str, tuple[str, ...]] = {}
     level: list[tuple[str, Any]] = [(name, value) for name, value in payload.items() if name not in OF_THE_TOKEN]
     while level:
         deeper: list[tuple[str, Any]] = []
         for name, value in level:
             if isinstance(value, dict):
-                deeper += [(f"{name}.{key}", held) for key, held in value.items() if f"{name}.{key}" not in payload]
-            elif name in found:
+                deeper += [(f"{name}.{key}", inner) for key, inner in value.items() if f"{name}.{key}" not in payload]
+            elif name in claims:
                 raise InvalidToken(RefusalReason.CLAIMS, "The token has two claims of the same name. Have one renamed.")
             else:
-                found[name] = tuple(claim_values(value))
+                claims[name] = tuple(claim_values(value))
         level = deeper
-    if len(found) > MOST_NAMES or sum(map(len, found.values())) > MOST_VALUES:
+    if len(claims) > MOST_NAMES or sum(map(len, claims.values())) > MOST_VALUES:
         raise InvalidToken(
             RefusalReason.CLAIMS,
             f"The token has more than {MOST_NAMES} claims or {MOST_VALUES} values. Have it issued with fewer.",
         )
-    return found
+    return claims
 
 
 def claim_values(value: object) -> Iterator[str]:
-    """Yield a claim's values as texts; what is neither text, number nor truth has none."""
+    """Yield a claim's texts, numbers and booleans as texts; nothing for other values."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, bool | int | float):
@@ -59,9 +60,9 @@ def claim_values(value: object) -> Iterator[str]:
 
 
 LEEWAY = 30  # seconds by which the clocks of issuer and server may differ
-LAST = 253_402_300_800  # the year 10000 as a time; what is beyond is no time
+LAST = 253_402_300_800  # the year 10000; later times are invalid
 LONGEST_SUBJECT = 255
-ACCESS = "Bearer"  # what Keycloak writes into the payload of an access token, where the header says but JWT
+ACCESS = "Bearer"  # Keycloak's `typ` in the payload of an access token, whose header says only JWT
 PLAIN = "jwt"
 
 
@@ -76,7 +77,7 @@ class TokenPolicy:
 
     @classmethod
     def by(cls, settings: Settings) -> "TokenPolicy":
-        """Return what the settings of a server of many users expect."""
+        """Return the policy of a server with many users."""
         return cls(
             issuer=f"{settings.oidc_issuer}",
             audience=settings.resource,
@@ -95,7 +96,7 @@ class TokenContents:
 
 
 def normalize_type(written: str) -> str:
-    """Return a type as it is compared."""
+    """Return a type in the form that is compared."""
     return written.strip().lower().removeprefix("application/")
 
 
@@ -105,13 +106,13 @@ def check_type(said: TokenContents, expected: TokenPolicy) -> None:
     kind = normalize_type(written) if isinstance(written, str) else None
     inner = said.payload.get("typ", ACCESS) if kind == PLAIN else ACCESS
     if kind not in expected.types or inner != ACCESS:
-        raise InvalidToken(RefusalReason.TYPE, "The token is no access token. Send the access token, not another one.")
+        raise InvalidToken(RefusalReason.TYPE, "The token is not an access token. Send the access token.")
 
 
 def check_issuer(said: TokenContents, expected: TokenPolicy) -> None:
-    """Refuse tokens of others."""
+    """Refuse tokens of other issuers."""
     if said.payload.get("iss") != expected.issuer:
-        raise InvalidToken(RefusalReason.ISSUER, f"The token is of another issuer. Get one of {expected.issuer}.")
+        raise InvalidToken(RefusalReason.ISSUER, f"The token has another issuer. Get one from {expected.issuer}.")
 
 
 def check_audience(said: TokenContents, expected: TokenPolicy) -> None:
@@ -134,15 +135,15 @@ def check_times(said: TokenContents, _: TokenPolicy) -> None:
 
 
 def read_time(payload: Json, name: str) -> float:
-    """Return a time that a token must have."""
-    found = payload.get(name)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < LAST:
-        raise InvalidToken(RefusalReason.CLAIMS, f"The token has no time {name}. Send the token as it was issued.")
-    return found
+    """Return a required time of a token. Raises InvalidToken if it is missing or no time."""
+    seconds = payload.get(name)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < LAST:
+        raise InvalidToken(RefusalReason.CLAIMS, f"The token has no valid {name}. Send the token as it was issued.")
+    return seconds
 
 
 def check_subject(said: TokenContents, _: TokenPolicy) -> None:
-    """Refuse tokens without a subject that can be told and written down."""
+    """Refuse tokens without a printable subject, and the reserved one."""
     subject = said.payload.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT or not subject.isprintable():
         raise InvalidToken(
@@ -151,7 +152,8 @@ def check_subject(said: TokenContents, _: TokenPolicy) -> None:
         )
     if subject == DEVELOPER:
         raise InvalidToken(
-            RefusalReason.SUBJECT, f"The subject {DEVELOPER} is that of a server of one user. Log in as somebody else."
+            RefusalReason.SUBJECT,
+            f"The subject {DEVELOPER} is reserved. Log in as another user.",
         )
 
 

@@ -52,6 +52,6 @@ def test_a_worker_that_may_open_no_more_files_takes_connections_when_it_may(own:
         limits = resource.prlimit(worker, resource.RLIMIT_NOFILE)
         resource.prlimit(worker, resource.RLIMIT_NOFILE, (3, limits[1]))
         answered = elsewhere.submit(call, server.url, "list_kpis")
-        wait_for(lambda: "no connection can be taken just now: Too many open files" in server.log.read_text())
+        wait_for(lambda: "cannot accept connections now: Too many open files" in server.log.read_text())
         resource.prlimit(worker, resource.RLIMIT_NOFILE, limits)
         assert answered.result(DEADLINE)["domains"]
