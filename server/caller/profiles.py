@@ -116,6 +116,8 @@ def tell(profiles: Profiles) -> None:
         log.error("and %d faults more", len(profiles.faults) - MOST_FAULTS)
     if profiles.shut:
         log.error("nobody sees anything until this is mended: who holds which profile cannot be told")
+    if not profiles.by_key:
+        log.warning("there are no profiles, and nobody sees anything without one: assign one in profiles.yaml")
     log.info("%d profiles were read, %d faults", len(profiles.by_key), len(profiles.faults))
 
 

@@ -104,8 +104,8 @@ class Lane:
             return caller, waiting
 
 
-# Dispatch. A call over a limit is answered `busy` immediately. Other calls run in one of three lanes: heavy calls on as
-# many threads as the process has cores to itself, scripts on as many as may run at once, light calls beside them. A
+# Dispatch. A call over a limit is answered `busy` immediately. Other calls run in one of four lanes: heavy calls on as
+# many threads as the worker has cores, scripts on as many as may run at once, exports and light calls on eight each. A
 # call whose client is gone or whose deadline has passed does not start, or stops before the next frame it collects; its
 # lease is released when its thread ends. A query past its deadline cannot be cancelled; dispatch reports it, so that
 # the supervisor replaces the worker.

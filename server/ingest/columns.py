@@ -1,4 +1,4 @@
-"""Columns of an extract as the store keeps them, and the rows that are rejected, with the reason."""
+"""Columns: an extract parsed to the types of the store, and the rejected rows with their reasons."""
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from engine.model.errors import BadPeriod
 from engine.model.feeds import Binding, ColumnMapping, LoadStatus
 
 CONNECT, EXTRACT, VALIDATE = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_EXTRACT, LoadStatus.FAILED_VALIDATE
-FILE, ROW = "_file", "_row"  # columns of an extract: where each row came from
+FILE, ROW = "_file", "_row"  # columns that say which file and row an extract's row came from
 SCHEMA = {"file": pl.String, "row": pl.Int64, "column": pl.String, "found": pl.String, "reason": pl.String}
 
 
@@ -31,31 +31,31 @@ class RowSource:
     """The rows of one file or query in batches; the first columns are FILE and ROW."""
 
     name: str
-    pieces: Generator[pl.DataFrame]  # to be closed by who reads it, so that no source is kept open
+    pieces: Generator[pl.DataFrame]  # the reader closes it, which closes the source
 
 
 def with_location(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
-    """Return rows with the file they came from and their number there; `first` rows of it came before."""
+    """Return rows with the columns FILE and ROW in front; `first` is the number of earlier rows of the file."""
     return frame.with_row_index(ROW, offset=first + 1).select(pl.lit(name).alias(FILE), pl.all())
 
 
 @dataclass
 class Rejects:
-    """The rejected rows of one load, gathered column by column and piece by piece."""
+    """The rejected rows of one load, collected by column and by batch."""
 
     extract: pl.DataFrame = field(default_factory=pl.DataFrame)
-    found: list[pl.DataFrame] = field(default_factory=list)  # of every piece so far
-    here: list[pl.DataFrame] = field(default_factory=list)  # of the piece being read
+    every: list[pl.DataFrame] = field(default_factory=list)  # rejections of all batches so far
+    batch: list[pl.DataFrame] = field(default_factory=list)  # rejections of the current batch
     read: int = 0
 
     def begin(self, extract: pl.DataFrame) -> None:
         """Start on the next batch of the extract."""
         self.extract = extract
-        self.here = []
+        self.batch = []
         self.read += extract.height
 
     def where(self, bad: pl.Series, column: str, values: pl.Series, reason: str | pl.Series) -> None:
-        """Reject the rows where `bad` is true, for one reason or for a reason each."""
+        """Reject the rows where `bad` is true. `reason` is one text, or a series with a text for each row."""
         if not bad.any():
             return
         reasons = pl.Series("reason", [reason]) if isinstance(reason, str) else reason.filter(bad).alias("reason")
@@ -64,48 +64,48 @@ class Rejects:
             pl.lit(column).alias("column"),
             values.filter(bad).cast(pl.String).alias("found"),
             pl.lit(reasons[0]).alias("reason") if len(reasons) == 1 else reasons,
-        ).cast(SCHEMA)  # type: ignore[arg-type]  # polars types a schema more narrowly than it accepts one
-        self.here.append(rejected)
-        self.found.append(rejected)
+        ).cast(SCHEMA)  # type: ignore[arg-type]  # polars accepts more schemas than it declares
+        self.batch.append(rejected)
+        self.every.append(rejected)
 
     @property
     def report(self) -> pl.DataFrame:
         """Every rejection: file, row, column, found, reason."""
-        return pl.concat(self.found) if self.found else pl.DataFrame(schema=SCHEMA)
+        return pl.concat(self.every) if self.every else pl.DataFrame(schema=SCHEMA)
 
     @property
     def count(self) -> int:
-        """How many rows are rejected, each counted once."""
-        return self.report.select("file", "row").n_unique() if self.found else 0
+        """The number of rejected rows; a row rejected for two reasons counts once."""
+        return self.report.select("file", "row").n_unique() if self.every else 0
 
-    def hold(self, allowed: int) -> None:
-        """Raise LoadFailed where more rows are rejected than a binding allows."""
+    def check(self, allowed: int) -> None:
+        """Raise LoadFailed if more than `allowed` rows are rejected."""
         if self.count > allowed:
             raise LoadFailed(VALIDATE, f"{self.count} of {self.read} rows rejected, {allowed} allowed")
 
     def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows of a frame (in the order of the piece being read) that are not rejected."""
-        if not self.here:
+        """Return the rows of a frame that are not rejected. The frame has the rows of the current batch, in order."""
+        if not self.batch:
             return frame
-        rejected = pl.concat(self.here).select(pl.col("row").alias(ROW), pl.col("file").alias(FILE)).unique()
+        rejected = pl.concat(self.batch).select(pl.col("row").alias(ROW), pl.col("file").alias(FILE)).unique()
         place = self.extract.select(FILE, ROW).with_row_index("_place")
         kept = place.join(rejected.cast({ROW: place.schema[ROW]}), on=[FILE, ROW], how="anti").sort("_place")
         return frame[kept["_place"]]
 
 
 def format_rejects(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
-    """Yield rejections as lines of text, and how many more there are."""
+    """Yield the first rejections as lines of text, then the number of the rest."""
     for row in report.head(most).iter_rows(named=True):
-        found = "" if row["found"] is None else f"'{row['found']}' "
-        yield f"{row['file']} row {row['row']}, {row['column']}: {found}{row['reason']}"
+        value = "" if row["found"] is None else f"'{row['found']}' "
+        yield f"{row['file']} row {row['row']}, {row['column']}: {value}{row['reason']}"
     if report.height > most:
         yield f"… and {report.height - most} more"
 
 
 def write_report(report: pl.DataFrame, folder: Path, load_id: str) -> Path | None:
-    """Write rejections to a CSV file that an operator can open, and return its path; None where there are none.
+    """Write rejections to a CSV file and return its path; None if there are none or the file cannot be written.
 
-    A disk that cannot be written does not change how the load ends.
+    A disk fault here does not change how the load ends.
     """
     if report.is_empty():
         return None
@@ -119,11 +119,11 @@ def write_report(report: pl.DataFrame, folder: Path, load_id: str) -> Path | Non
 
 
 def report_file(folder: Path, load_id: str) -> Path:
-    """Return the file of the rejected rows of a load."""
+    """Return the path of the report of a load."""
     return folder / f"{load_id}.csv"
 
 
-# Parsing columns: amounts to integers, texts to days, ids; each with a reason for every row that cannot be parsed.
+# Parsing columns to amounts, days and ids, with a reason for every row that cannot be parsed.
 
 
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)$"
@@ -134,14 +134,14 @@ INT64 = 2**63
 
 @dataclass(frozen=True, slots=True)
 class ParsedColumn:
-    """A parsed column, and for each row the reason why it cannot be parsed, else null."""
+    """A parsed column, and a reason for each row that cannot be parsed, null for the others."""
 
     values: pl.Series
     reasons: pl.Series
 
 
 def to_text(column: pl.Series) -> pl.Series:
-    """Return a column as text, empty text as null; whole numbers without a decimal point."""
+    """Return a column as text. Empty text becomes null; whole numbers lose their decimal point."""
     as_text = column if column.dtype == pl.String else column.cast(pl.String)
     if column.dtype.is_float():
         whole = column.cast(pl.Int64, strict=False)
@@ -150,7 +150,7 @@ def to_text(column: pl.Series) -> pl.Series:
 
 
 def parse_amounts(column: pl.Series, places: int) -> ParsedColumn:
-    """Return amounts as integers of their last decimal place; more places than that are no amount here."""
+    """Return amounts as integers, in units of their last decimal place. An amount with more places is rejected."""
     if column.dtype.is_integer() or column.dtype.is_decimal():
         return decimal_amounts(column, places)
     frame = pl.DataFrame({"written": parse_numbers(column)}).with_columns(
@@ -182,19 +182,19 @@ def parse_amounts(column: pl.Series, places: int) -> ParsedColumn:
 
 
 def parse_numbers(column: pl.Series) -> pl.Series:
-    """Return numbers as they are written, in digits; what is no number stays what it is."""
+    """Return numbers as text without exponents; other text is unchanged."""
     written = column.cast(pl.String) if column.dtype.is_float() else to_text(column)
     return expand_exponents(written.str.strip_chars())
 
 
 def expand_exponents(written: pl.Series) -> pl.Series:
-    """Return numbers in scientific notation written out; they are rare, so each on its own."""
+    """Return text with numbers in scientific notation written out, one by one because they are rare."""
     scientific = written.filter(written.str.contains(SCIENTIFIC).fill_null(value=False)).unique().to_list()
     return written.replace({number: expand_exponent(number) for number in scientific}) if scientific else written
 
 
 def expand_exponent(number: str) -> str:
-    """Return one number without an exponent."""
+    """Return one number written out; unchanged if it is invalid."""
     try:
         return format(Decimal(number), "f")
     except InvalidOperation:
@@ -202,7 +202,7 @@ def expand_exponent(number: str) -> str:
 
 
 def decimal_amounts(column: pl.Series, places: int) -> ParsedColumn:
-    """Return whole numbers or decimals as integers of their last decimal place."""
+    """Return integers or decimals as integers, in units of their last decimal place."""
     finest = pl.Decimal(38, places)
     exact = column.cast(pl.Decimal(38, getattr(column.dtype, "scale", None) or 0), strict=False)
     fixed = exact.cast(finest, strict=False)
@@ -221,16 +221,16 @@ def decimal_amounts(column: pl.Series, places: int) -> ParsedColumn:
 
 
 def parse_days(column: pl.Series, format_: str | None, grain: Grain, calendar: Calendar) -> ParsedColumn:
-    """Return days; text is an ISO day, a day of the given format, or a period code where the grain is coarser."""
+    """Return days. Text is a day in `format_`, else an ISO day or, at a grain coarser than days, a period code."""
     if column.dtype.is_temporal():
-        found = column.dt.date() if column.dtype == pl.Datetime else column.cast(pl.Date, strict=False)
+        days = column.dt.date() if column.dtype == pl.Datetime else column.cast(pl.Date, strict=False)
         written = column.cast(pl.String)
     else:
         written = to_text(column)
-        found = read_days(written, format_, grain, calendar)
+        days = read_days(written, format_, grain, calendar)
     first, last = calendar.days.first, calendar.days.last
-    outside = (found < first) | (found > last)
-    judged = pl.DataFrame({"written": written, "day": found, "outside": outside}).select(
+    outside = (days < first) | (days > last)
+    judged = pl.DataFrame({"written": written, "day": days, "outside": outside}).select(
         values=pl.when(~pl.col("outside")).then(pl.col("day")),
         reasons=pl.when(pl.col("written").is_null())
         .then(pl.lit("is missing"))
@@ -245,7 +245,7 @@ def parse_days(column: pl.Series, format_: str | None, grain: Grain, calendar: C
 
 
 def bad_day_reason(grain: Grain, calendar: Calendar) -> str:
-    """Return why a text is neither a day nor a period code of a grain."""
+    """Return the reason for text that is neither a day nor a period code of a grain."""
     period = (
         "" if grain is Grain.DATE else f" and no {calendar.grains[grain].noun} of the calendar ({SHAPES[grain][1]})"
     )
@@ -253,20 +253,20 @@ def bad_day_reason(grain: Grain, calendar: Calendar) -> str:
 
 
 def read_days(written: pl.Series, format_: str | None, grain: Grain, calendar: Calendar) -> pl.Series:
-    """Return the days that texts write, null where they write none."""
+    """Return the days of texts; null for text that is no day."""
     if format_:
         return written.str.strptime(pl.Date, format_, strict=False)
-    found = written.str.replace(r"[T ]00:00(:00(\.0+)?)?$", "").str.strptime(pl.Date, "%Y-%m-%d", strict=False)
-    if grain is Grain.DATE or not (found.is_null() & written.is_not_null()).any():
-        return found
-    codes = written.filter(found.is_null()).drop_nulls().unique().to_list()
+    days = written.str.replace(r"[T ]00:00(:00(\.0+)?)?$", "").str.strptime(pl.Date, "%Y-%m-%d", strict=False)
+    if grain is Grain.DATE or not (days.is_null() & written.is_not_null()).any():
+        return days
+    codes = written.filter(days.is_null()).drop_nulls().unique().to_list()
     firsts = {code: first for code in codes if (first := first_day(code, grain, calendar))}
     coded = written.replace_strict(firsts, default=None, return_dtype=pl.Date)
-    return found.zip_with(found.is_not_null(), coded)
+    return days.zip_with(days.is_not_null(), coded)
 
 
 def first_day(code: str, grain: Grain, calendar: Calendar) -> date | None:
-    """Return the first day of a period code, None where it is none or spans several periods of the grain."""
+    """Return the first day of a period code; None if it is invalid or not within one period of the grain."""
     try:
         period = calendar.parse(code)
     except BadPeriod:
@@ -275,15 +275,15 @@ def first_day(code: str, grain: Grain, calendar: Calendar) -> date | None:
 
 
 def map_values(column: pl.Series, values: Mapping[str, str]) -> ParsedColumn:
-    """Return a column with each value as what it means here; values without a meaning are none."""
+    """Return a column with its values replaced as a binding says; a value without a replacement is rejected."""
     written = to_text(column)
-    found = written.replace_strict(dict(values), default=None, return_dtype=pl.String)
-    lost = found.is_null() & written.is_not_null()
-    return ParsedColumn(found, reasons_where(lost, f"is none of {', '.join(values)}"))
+    replaced = written.replace_strict(dict(values), default=None, return_dtype=pl.String)
+    lost = replaced.is_null() & written.is_not_null()
+    return ParsedColumn(replaced, reasons_where(lost, f"is none of {', '.join(values)}"))
 
 
 def reasons_where(bad: pl.Series, reason: str) -> pl.Series:
-    """Return a reason for every row that is true, null for the others."""
+    """Return a reason for every row where `bad` is true, null for the others."""
     return pl.DataFrame({"bad": bad}).select(pl.when(pl.col("bad")).then(pl.lit(reason)).alias("reasons"))["reasons"]
 
 
@@ -292,16 +292,16 @@ OTHER_SEPARATORS = ";\t|"
 
 @dataclass
 class ExtractMapper:
-    """Maps the columns of an extract to those of a live table, as its binding says."""
+    """Maps the columns of an extract to those of a live table, by its binding."""
 
     binding: Binding
     extract: pl.DataFrame
     rejects: Rejects
-    periods: PeriodRange | None = None  # that were asked for, None where all
-    columns: dict[str, pl.Series] = field(default_factory=dict)  # those read so far, each judged once
+    periods: PeriodRange | None = None  # requested; None for all
+    columns: dict[str, pl.Series] = field(default_factory=dict)  # parsed so far, so that each rejects its rows once
 
     def column(self, name: str) -> pl.Series:
-        """Return what fills a column of the live table."""
+        """Return the values of a column of the live table."""
         if name not in self.columns:
             self.columns[name] = self._column(name, self.binding.fillings.get(name))
         return self.columns[name]
@@ -309,19 +309,19 @@ class ExtractMapper:
     def _column(self, name: str, filling: ColumnMapping | None) -> pl.Series:
         if filling is not None and filling.constant is not None:
             return pl.Series(name, [filling.constant]).new_from_index(0, self.extract.height)
-        return self._meant(name, self.extracted((filling.column if filling else None) or name), filling)
+        return self._replaced(name, self.extracted((filling.column if filling else None) or name), filling)
 
     def extracted(self, name: str) -> pl.Series:
-        """Return a column of the extract as it came."""
+        """Return a column of the extract. Raises LoadFailed if it has none of this name."""
         if name not in self.extract.columns or name in (FILE, ROW):
             known = [column for column in self.extract.columns if column not in (FILE, ROW)]
-            says = f"the extract of {self.binding.key} has no column '{name}'; it has {', '.join(known)}"
+            message = f"the extract of {self.binding.key} has no column '{name}'; it has {', '.join(known)}"
             if len(known) == 1 and any(mark in known[0] for mark in OTHER_SEPARATORS):
-                says += "; the columns of a CSV file are separated by commas"
-            raise LoadFailed(VALIDATE, says)
+                message += "; the columns of a CSV file are separated by commas"
+            raise LoadFailed(VALIDATE, message)
         return self.extract[name]
 
-    def _meant(self, name: str, column: pl.Series, filling: ColumnMapping | None) -> pl.Series:
+    def _replaced(self, name: str, column: pl.Series, filling: ColumnMapping | None) -> pl.Series:
         if filling is None or filling.values is None:
             return column
         parsed = map_values(column, filling.values)
@@ -329,28 +329,28 @@ class ExtractMapper:
         return parsed.values
 
     def format(self, name: str) -> str | None:
-        """Return the format that the days of a column are written in, None where it is the usual one."""
+        """Return the format of the days of a column; None for the default format."""
         filling = self.binding.fillings.get(name)
         return filling.format if filling else None
 
     def ids(self, name: str, *, optional: bool = False) -> pl.Series:
-        """Return a column of ids or names as text, null where nothing fills it and nothing must."""
+        """Return a column of ids or names as text; all null if it is optional and absent."""
         if optional and name not in self.binding.fillings and name not in self.extract.columns:
             return pl.Series(name, [None], dtype=pl.String).new_from_index(0, self.extract.height)
         return to_text(self.column(name))
 
     def required(self, name: str) -> pl.Series:
-        """Return a column of ids, rejecting rows that have none."""
+        """Return a column of ids. Rejects rows without one."""
         ids = self.ids(name)
         self.rejects.where(ids.is_null(), name, ids, "is missing")
         return ids
 
     def once(self, name: str, ids: pl.Series) -> None:
-        """Reject every row after the first that says the same id."""
+        """Reject every row that repeats an id."""
         rejected = ids.is_not_null() & ~ids.is_first_distinct()
         self.rejects.where(rejected, name, ids, reasons_where(rejected, "stands twice").fill_null("stands twice"))
 
     def finish(self, columns: dict[str, pl.Series]) -> pl.DataFrame:
-        """Return the rows that are kept; LoadFailed where more are rejected than the binding allows."""
-        self.rejects.hold(self.binding.rejects_allowed)
+        """Return the rows that are not rejected. Raises LoadFailed if the binding does not allow so many rejections."""
+        self.rejects.check(self.binding.rejects_allowed)
         return self.rejects.kept(pl.DataFrame(columns))

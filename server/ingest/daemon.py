@@ -19,7 +19,7 @@ from server.ingest.delivery import rank
 from server.ingest.folder import InstanceWatcher
 from server.ingest.schedule import RetryPolicy, ScheduledLoad, next_load, periods_of
 
-LAST_WORDS = 500  # characters of what a load printed that a log line shows
+LAST_LINE = 500  # characters of a load's last line that the log shows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,53 +28,53 @@ class LoadExit:
 
     binding: str
     status: int
-    last_words: str  # the last line that it printed
+    last_line: str  # that it printed
 
 
 class LoadProcess:
-    """The process of a load, so that whatever a load leaks or blocks ends with it. Reports its exit to a callback."""
+    """The process of one load; memory and locks of the load end with it. Reports its exit to a callback."""
 
-    def __init__(self, binding: str, command: Sequence[str], tell: Callable[[LoadExit], None]) -> None:
+    def __init__(self, binding: str, command: Sequence[str], report: Callable[[LoadExit], None]) -> None:
         self._binding = binding
         with ExitStack() as opened:
-            output = opened.enter_context(TemporaryFile())  # a pipe would break where the daemon dies
-            # a session of its own: an interrupt from the keyboard reaches the daemon alone, which ends loads in order
+            output = opened.enter_context(TemporaryFile())  # a pipe would break if the daemon dies
+            # a session of its own: Ctrl-C reaches only the daemon, which then ends its loads
             self._process = subprocess.Popen(  # noqa: S603 - our own command
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
-            Thread(target=self._wait, args=(output, tell), daemon=True).start()
+            Thread(target=self._wait, args=(output, report), daemon=True).start()
             opened.pop_all()
 
     def terminate(self) -> None:
-        """Ask the load to end."""
+        """Send SIGTERM."""
         self._process.terminate()
 
     def kill(self) -> None:
-        """End the load."""
+        """Send SIGKILL."""
         self._process.kill()
 
-    def _wait(self, output: IO[bytes], tell: Callable[[LoadExit], None]) -> None:
+    def _wait(self, output: IO[bytes], report: Callable[[LoadExit], None]) -> None:
         status = self._process.wait()
         with output:
             output.seek(0)
-            said = output.read().decode(errors="replace").strip()
-        tell(LoadExit(binding=self._binding, status=status, last_words=said.rpartition("\n")[2][:LAST_WORDS]))
+            printed = output.read().decode(errors="replace").strip()
+        report(LoadExit(binding=self._binding, status=status, last_line=printed.rpartition("\n")[2][:LAST_LINE]))
 
 
-RECENT = 200  # attempts of a feed that are looked at, and as many that succeeded
-RECHECK = 10.0  # seconds after which it is looked whether a load of some other process still runs
+RECENT = 200  # latest attempts of a feed that are read, and latest successes
+RECHECK = 10.0  # seconds after which a running attempt is read again, because another process may have ended it
 
 
 @dataclass(frozen=True, slots=True)
 class CachedAttempts:
-    """The attempts of a feed, as read at some time."""
+    """The attempts of a feed, and when they were read."""
 
     attempts: Sequence[LoadAttempt]
     at: float
 
     @property
     def is_old(self) -> bool:
-        """Whether a load of another process may have ended since."""
+        """Whether an attempt was running and may have ended since."""
         running = any(attempt.status is LoadStatus.RUNNING for attempt in self.attempts)
         return running and monotonic() - self.at > RECHECK
 
@@ -84,17 +84,17 @@ class FeedHistory:
 
     def __init__(self, loads: LoadHistory, settle: Callable[[], None]) -> None:
         self._loads = loads
-        self._settle = settle  # records how attempts ended whose process is gone
+        self._settle = settle  # records the end of attempts whose process is gone
         self._known: dict[str, CachedAttempts] = {}
         self._unrecorded: dict[str, list[LoadAttempt]] = {}
 
     def settle(self) -> None:
-        """Record how attempts ended whose process is gone; StoreDown where that cannot be."""
+        """Record the end of attempts whose process is gone. Raises StoreDown."""
         self._settle()
         self._known.clear()
 
     def of(self, binding: str) -> Sequence[LoadAttempt]:
-        """Return the attempts of a feed, as known; StoreDown where they cannot be read."""
+        """Return the attempts of a feed, from the cache if it has them. Raises StoreDown."""
         known = self._known.get(binding)
         if known is not None and known.is_old:
             self.settle()
@@ -103,15 +103,15 @@ class FeedHistory:
             known = self._known[binding] = CachedAttempts(self._read(binding), monotonic())
         return [*self._unrecorded.get(binding, ()), *known.attempts]
 
-    def anew(self, binding: str) -> Sequence[LoadAttempt]:
-        """Return the attempts of a feed as they are now; StoreDown where they cannot be read."""
+    def latest(self, binding: str) -> Sequence[LoadAttempt]:
+        """Return the attempts of a feed, read again. Raises StoreDown."""
         self._known.pop(binding, None)
         return self.of(binding)
 
     def note(self, binding: Binding, slot: datetime, now: datetime, message: str) -> LoadAttempt:
-        """Remember, and return, an attempt for a slot that could not be recorded itself."""
+        """Remember and return a failed attempt that recorded nothing itself."""
         others = [one for one in self._unrecorded.get(binding.key, ()) if one.due_at == slot]
-        noted = LoadAttempt(
+        attempt = LoadAttempt(
             load_id=f"{binding.key} {slot.isoformat()} {len(others) + 1}",
             binding=binding.key,
             source=binding.source.key,
@@ -123,8 +123,8 @@ class FeedHistory:
             due_at=slot,
             message=message,
         )
-        self._unrecorded[binding.key] = [noted, *others]
-        return noted
+        self._unrecorded[binding.key] = [attempt, *others]
+        return attempt
 
     def _read(self, binding: str) -> Sequence[LoadAttempt]:
         recent = self._loads.find(LoadQuery(bindings=[binding], limit=RECENT))
@@ -133,8 +133,8 @@ class FeedHistory:
         return [*recent, *(attempt for attempt in succeeded if attempt.load_id not in seen)]
 
 
-TICK = 1.0  # seconds between two looks at the clock and at the files
-GRACE = 30.0  # seconds that loads have to end in once the daemon is told to
+TICK = 1.0  # seconds between two checks of the clock and the files
+GRACE = 30.0  # seconds that loads have to end after SIGTERM
 log = logging.getLogger("tieout.daemon")
 
 
@@ -156,7 +156,7 @@ class RunningLoad:
     binding: Binding
     turn: ScheduledLoad
     rank: int
-    before: frozenset[str]  # the attempts known when it was started
+    before: frozenset[str]  # ids of attempts known at its start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,54 +180,54 @@ class Daemon:
 
     watched: InstanceWatcher
     history: FeedHistory
-    command: Sequence[str]  # that loads; the feed, its slot and its periods are added to it
+    command: Sequence[str]  # starts a load; feed, slot and periods are appended
     at_once: int
     inbox: Inbox
     backoff: RetryPolicy = field(default_factory=RetryPolicy)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     grace: float = GRACE
     _running: dict[str, RunningLoad] = field(default_factory=dict)
-    _decided: dict[str, CachedTurn] = field(default_factory=dict)
-    _said: dict[str, str] = field(default_factory=dict)
+    _turns: dict[str, CachedTurn] = field(default_factory=dict)
+    _logged: dict[str, str] = field(default_factory=dict)
     _failed: bool = False
 
     def run(self, *, once: bool = False) -> bool:
-        """Load feeds in their turns until told to stop, or until none is due; tell whether no load failed."""
+        """Load feeds on their schedules until STOP, or with `once` until none is due. Tell whether no load failed."""
         self._settle()
         while True:
             waiting = self._step()
             if once and not waiting and not self._running:
                 break
             try:
-                told = self.inbox.get(timeout=TICK)
+                message = self.inbox.get(timeout=TICK)
             except Empty:
                 continue
-            if told is DaemonCommand.STOP:
+            if message is DaemonCommand.STOP:
                 self._stop()
                 break
-            self._heed(told)
+            self._receive(message)
         return not self._failed
 
-    def _heed(self, told: DaemonCommand | LoadExit) -> None:
-        if isinstance(told, LoadExit):
-            self._ended(told)
+    def _receive(self, message: DaemonCommand | LoadExit) -> None:
+        if isinstance(message, LoadExit):
+            self._ended(message)
         elif self.watched.reread():
-            log.info("the files of %s were read anew", self.watched.folder)
+            log.info("the files of %s were reloaded", self.watched.folder)
 
     def _step(self) -> bool:
-        """Start the loads whose turn it is; tell whether others are due and wait."""
+        """Start the loads that are due; tell whether one of them must wait."""
         if self.watched.look():
-            log.info("the files of %s changed and were read anew", self.watched.folder)
+            log.info("the files of %s changed and were reloaded", self.watched.folder)
         try:
             waiting = [binding for binding in self._due() if not self._begin(binding)]
         except StoreDown as down:
             self._failed = True
-            self._say("", f"the history of loads cannot be read: {down}; nothing starts until it can", logging.ERROR)
+            self._say("", f"the load history cannot be read: {down}; no load starts until it can", logging.ERROR)
             return False
         return bool(waiting)
 
     def _due(self) -> list[Binding]:
-        """Return the feeds whose turn it is, those that others need first."""
+        """Return the feeds that are due; feeds that others need come first."""
         now, due = self.now(), []
         for key, binding in self.watched.instance.bindings.items():
             turn = None if key in self._running else self._turn(binding, now)
@@ -235,23 +235,23 @@ class Daemon:
                 due.append((turn, binding))
             elif turn is not None:
                 self._say(key, f"next load at {format_instant(turn.at)}{describe_try(turn)}")
-        self._said.pop("", None)
+        self._logged.pop("", None)
         return [binding for _, binding in sorted(due, key=lambda one: (self._rank(one[1]), one[0].at, one[1].key))]
 
     def _turn(self, binding: Binding, now: datetime) -> ScheduledLoad | None:
-        attempts, known = self.history.of(binding.key), self._decided.get(binding.key)
+        attempts, known = self.history.of(binding.key), self._turns.get(binding.key)
         if known is None or not known.holds(binding, attempts, now):
             turn = next_load(binding, attempts, now, self.backoff)
-            known = self._decided[binding.key] = CachedTurn(binding=binding, attempts=attempts, at=now, turn=turn)
+            known = self._turns[binding.key] = CachedTurn(binding=binding, attempts=attempts, at=now, turn=turn)
         return known.turn
 
     def _begin(self, binding: Binding) -> bool:
-        """Start a load unless it has to wait; tell whether it had not."""
+        """Start a load unless it must wait; return False if it must."""
         reason = self._obstacle(binding)
         if reason is not None:
             self._say(binding.key, f"due, and waits: {reason}")
             return False
-        attempts, now = self.history.anew(binding.key), self.now()
+        attempts, now = self.history.latest(binding.key), self.now()
         turn = next_load(binding, attempts, now, self.backoff)
         if turn is not None and turn.at <= now:
             self._start(binding, turn, attempts, now)
@@ -274,7 +274,7 @@ class Daemon:
         )
 
     def _obstacle(self, binding: Binding) -> str | None:
-        """Return why a feed that is due cannot start yet, None where it can."""
+        """Return the reason why a due feed must wait; None if it can start."""
         rank = self._rank(binding)
         for key, other in self._running.items():
             if other.binding.target == binding.target:
@@ -287,18 +287,18 @@ class Daemon:
         return rank(binding, self.watched.instance.catalogue)
 
     def _ended(self, ended: LoadExit) -> None:
-        """Note how a load ended, by what it recorded."""
+        """Log the end of a load, as the history records it."""
         running = self._running.pop(ended.binding)
-        said = ended.last_words or f"the load ended with exit status {ended.status} and recorded nothing"
+        message = ended.last_line or f"the load ended with exit status {ended.status} and recorded nothing"
         try:
             attempt = self._recorded(running)
         except StoreDown as down:
-            attempt, said = None, f"how the load ended cannot be read: {down}"
-        self._tell_end(attempt or self.history.note(running.binding, running.turn.slot, self.now(), said))
+            attempt, message = None, f"the result of the load cannot be read: {down}"
+        self._tell_end(attempt or self.history.note(running.binding, running.turn.slot, self.now(), message))
 
     def _recorded(self, running: RunningLoad) -> LoadAttempt | None:
-        """Return the attempt that a load recorded, settled where the load did not live to say how it ended."""
-        for attempts in (self.history.anew, self._settled):
+        """Return the attempt that a load recorded; settle it first if the load died before it recorded its end."""
+        for attempts in (self.history.latest, self._settled):
             answers = [one for one in attempts(running.binding.key) if one.due_at == running.turn.slot]
             new = next((one for one in answers if one.load_id not in running.before), None)
             if new is None or new.status is not LoadStatus.RUNNING:
@@ -315,8 +315,8 @@ class Daemon:
         rejected = f", {attempt.rows_rejected:,} rejected" if attempt.rows_rejected else ""
         why = f": {attempt.message}" if attempt.message else ""
         level = logging.ERROR if attempt.status.failed else logging.INFO
-        said = f"{attempt.status.value}{rows}{rejected}{why}"
-        self._say(attempt.binding, said, level, status=attempt.status.value, load_id=attempt.load_id)
+        result = f"{attempt.status.value}{rows}{rejected}{why}"
+        self._say(attempt.binding, result, level, status=attempt.status.value, load_id=attempt.load_id)
 
     def _settle(self) -> None:
         try:
@@ -325,27 +325,27 @@ class Daemon:
             log.warning("interrupted loads cannot be settled yet: %s", down)
 
     def _stop(self) -> None:
-        """End the loads under way, and wait until they have."""
+        """End running loads, and wait for them."""
         log.info("stops; %s", f"ends {', '.join(self._running)}" if self._running else "no load is under way")
         for running in self._running.values():
             running.child.terminate()
         deadline = monotonic() + self.grace
         while self._running:
             try:
-                told = self.inbox.get(timeout=max(0.0, deadline - monotonic()))
+                message = self.inbox.get(timeout=max(0.0, deadline - monotonic()))
             except Empty:
                 log.warning("%s did not end in %.0f s and is killed", ", ".join(self._running), self.grace)
                 for running in self._running.values():
                     running.child.kill()
                 deadline = monotonic() + self.grace
                 continue
-            if isinstance(told, LoadExit):
-                self._ended(told)
+            if isinstance(message, LoadExit):
+                self._ended(message)
 
     def _say(self, key: str, decision: str, level: int = logging.INFO, **fields: str) -> None:
-        """Log a decision, once."""
-        if self._said.get(key) != decision:
-            self._said[key] = decision
+        """Log a decision, unless it is the last one logged for this key."""
+        if self._logged.get(key) != decision:
+            self._logged[key] = decision
             log.log(level, "%s%s%s", key, ": " if key else "", decision, extra=fields)
 
 
@@ -355,5 +355,5 @@ def format_instant(instant: datetime) -> str:
 
 
 def describe_try(turn: ScheduledLoad) -> str:
-    """Return which try of its slot a turn is, where it is not the first."""
+    """Return the number of a retry as text; "" for a first try."""
     return f", try {turn.failures + 1} for the slot of {format_instant(turn.slot)}" if turn.failures else ""

@@ -19,8 +19,8 @@ class BooksFolder:
     """The catalogue of the books, and the folders that they are loaded from and to."""
 
     catalogue: Catalogue
-    folder: Path  # of the instance, which relative paths start from
-    state: Path  # folder of what is not written by hand
+    folder: Path  # of the instance; relative paths start here
+    state: Path  # folder of the store, rejects and other generated files
 
     @property
     def store(self) -> Path:
@@ -34,11 +34,11 @@ class BooksFolder:
 
     @property
     def spool(self) -> Path:
-        """The folder of rows that are on their way."""
+        """The folder of rows that a load has read and not yet published."""
         return self.state / "spool"
 
 
-# Locks: one load of a live table at a time, over all processes that share a state folder.
+# Locks: one load of a live table at a time, across all processes that share a state folder.
 
 
 FOLDER = "loading"
@@ -54,12 +54,12 @@ class TargetBusy(Exception):
 
 @contextmanager
 def lock_targets(state: Path, targets: Collection[str]) -> Iterator[None]:
-    """Lock live tables while the block runs; TargetBusy if another load holds one of them."""
+    """Lock live tables while the block runs. Raises TargetBusy if another load has locked one of them."""
     folder = state / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for target in sorted(targets):
-            lock = held.enter_context(FileLock(folder / f"{target}.lock", names_owner=True))
+            lock = locks.enter_context(FileLock(folder / f"{target}.lock", names_owner=True))
             if not lock.acquire():
                 raise TargetBusy(target, lock.owner())
         yield
@@ -74,7 +74,7 @@ def is_free(state: Path, target: str) -> bool:
         return True
 
 
-DAEMON_LOCK = "daemon.lock"  # in the state folder: whoever holds it loads
+DAEMON_LOCK = "daemon.lock"  # in the state folder; the daemon that holds it loads
 
 
 # Watching the files of an instance: they are reloaded once edits pause, and faulty files are ignored.
@@ -94,7 +94,7 @@ class InstanceWatcher:
         self.instance = read_instance(folder)
 
     def look(self) -> bool:
-        """Reload the files if they changed, but not since the last look; tell whether they were accepted."""
+        """Reload the files if they changed and rested since the last call; tell whether they were accepted."""
         before, self._seen = self._seen, fingerprint(self.folder)
         return self._seen == before != self._stamp and self.reread()
 
@@ -107,7 +107,7 @@ class InstanceWatcher:
 
 
 def reload_files(folder: Path, read: Callable[[Path], Read]) -> Read | None:
-    """Read an instance; None, with every fault in the log, if it is faulty."""
+    """Read an instance. Logs every fault and returns None if it is faulty."""
     try:
         return read(folder)
     except InstanceFaults as faults:
@@ -115,7 +115,7 @@ def reload_files(folder: Path, read: Callable[[Path], Read]) -> Read | None:
             log.error("%s", fault)  # noqa: TRY400 - its traceback says no more
     except OSError as fault:
         log.error("%s: %s", fault.filename, fault.strerror)  # noqa: TRY400 - its traceback says no more
-    log.error("the files of %s were not taken; what was read before stays", folder)
+    log.error("the files of %s have faults; the previous ones stay in use", folder)
     return None
 
 
@@ -126,9 +126,9 @@ def fingerprint(folder: Path) -> Stamp:
 
 
 def file_times(path: Path) -> tuple[int, int]:
-    """Return when a file was last written and how long it is; nothing of one that is gone by now."""
+    """Return the time and size of a file; zeros if it is gone."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size

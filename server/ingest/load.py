@@ -1,4 +1,4 @@
-"""Loads: extract, validate, stage and publish at once; any failure publishes nothing and is recorded."""
+"""Loads: extract, validate, stage, and publish all feeds at once. A failure publishes nothing and is recorded."""
 
 import logging
 import shutil
@@ -33,8 +33,8 @@ from server.ingest.rates import open_tables
 
 
 PUBLISH, INTERRUPTED = LoadStatus.FAILED_PUBLISH, LoadStatus.FAILED_INTERRUPTED
-STOPPED = "the load was stopped before it published; what was served before still is"
-KILLED = "the loader ended before it published; what was served before still is"
+STOPPED = "the load was stopped before it published; nothing changed"
+KILLED = "the loader ended before it published; nothing changed"
 log = logging.getLogger("tieout.loads")
 
 
@@ -96,7 +96,7 @@ class AttemptRecorder:
         )
 
     def ended(self, delivery: Delivery, fault: BaseException | None, manifest: Manifest) -> LoadAttempt:
-        """Return how the attempt of a delivery ended."""
+        """Return the attempt of a delivery as it ended."""
         if fault is None or delivery.load_id in manifest.loads:
             attempt = replace(
                 self.of(delivery, LoadStatus.SUCCESS), rows_landed=landed_rows(manifest, delivery.load_id)
@@ -120,7 +120,7 @@ def settle_attempts(place: BooksFolder, loads: LoadHistory) -> None:
 
 
 def settled_attempt(attempt: LoadAttempt, manifest: Manifest) -> LoadAttempt:
-    """Return how an attempt ended by what was published."""
+    """Return an attempt as it ended: successful if the manifest has its load, else interrupted."""
     attempt = replace(attempt, finished_at=datetime.now(UTC))
     load = manifest.loads.get(attempt.load_id)
     if load is None:
@@ -135,19 +135,19 @@ def settled_attempt(attempt: LoadAttempt, manifest: Manifest) -> LoadAttempt:
 
 
 def landed_rows(manifest: Manifest, load_id: str) -> int:
-    """Return how many rows of a load are there."""
+    """Return the number of published rows of a load."""
     facts = sum(part.rows for parts in manifest.facts.values() for part in parts if part.load == load_id)
     return facts + sum(table.rows for table in manifest.tables.values() if table.load == load_id)
 
 
 def manifest_of(place: BooksFolder) -> Manifest:
-    """Return the manifest of what is served now."""
+    """Return the manifest of the current version."""
     pin = pin_current(place.store)
     pin.drop()
     return pin.manifest
 
 
-PATIENCE, POLL = 600.0, 0.05  # seconds that a load waits while others publish, and between two looks
+PATIENCE, POLL = 600.0, 0.05  # seconds that a load waits for others to publish, and between two checks
 STAGE = LoadStatus.FAILED_STAGE
 
 
@@ -173,9 +173,9 @@ def load(
 ) -> list[LoadResult]:
     """Load some bindings as one version of the books: members and rates first, then trees, then facts.
 
-    Feeds that replace periods load `periods`, or their recent ones; `due_at` is the slot of a schedule that is
-    answered. TargetBusy where another load fills one of their tables; StoreDown where the attempt cannot be recorded;
-    BindingFailed, and nothing is published, where any of them fails.
+    Feeds that replace periods load `periods`, or their recent ones; `due_at` is the slot of the schedule that this load
+    is for. Raises TargetBusy if another load fills one of their tables, StoreDown if the attempt cannot be recorded,
+    and BindingFailed if any of them fails; then nothing is published.
     """
     now = datetime.now(UTC).replace(microsecond=0)
     ordered = sorted(bindings, key=lambda binding: rank(binding, place.catalogue))
@@ -205,7 +205,7 @@ def spool_folders(place: BooksFolder, targets: Collection[str]) -> Iterator[None
 def make_delivery(
     binding: Binding, place: BooksFolder, now: datetime, periods: PeriodRange | None, progress: Progress
 ) -> Delivery:
-    """Return the delivery of a binding, with nothing received yet."""
+    """Return the delivery of a binding before it receives rows. Raises BindingFailed."""
     load_id = f"{now:%Y%m%dT%H%M%SZ}-{binding.key}-{token_hex(4)}"
     try:
         asked = requested_periods(binding, place.catalogue.calendar, periods)
@@ -215,11 +215,11 @@ def make_delivery(
 
 
 def requested_periods(binding: Binding, calendar: Calendar, periods: PeriodRange | None) -> PeriodRange | None:
-    """Return the periods that a load of a binding asks for, None where all."""
+    """Return the periods that a load of a binding requests; None for all. Raises LoadFailed."""
     if binding.mode is not LoadMode.REPLACE_PERIODS:
         if periods is not None:
-            says = f"is loaded with load: {binding.mode.value}; only feeds with load: replace_periods take periods"
-            raise LoadFailed(VALIDATE, says)
+            message = f"is loaded with load: {binding.mode.value}; only feeds with load: replace_periods take periods"
+            raise LoadFailed(VALIDATE, message)
         return None
     if periods is not None:
         return periods
@@ -237,7 +237,9 @@ def run_deliveries(deliveries: Sequence[Delivery], place: BooksFolder, now: date
         return []
     with open_tables(place.store) as tables:
         for delivery in deliveries:
-            with binding_errors(delivery, STAGE):  # what cannot be read says so itself; what is left is the disk
+            with binding_errors(
+                delivery, STAGE
+            ):  # faults of reading have a status of their own; others are disk faults
                 delivery.receive(tables)
     with binding_errors(deliveries[0], STAGE), staging(place.store) as staged:
         done = []
@@ -269,12 +271,12 @@ def run_deliveries(deliveries: Sequence[Delivery], place: BooksFolder, now: date
 
 @contextmanager
 def staging(root: Path) -> Iterator[Stage]:
-    """Stage onto the current version once nobody else publishes."""
+    """Open a stage on the current version; wait while another process publishes. Raises BooksLocked after PATIENCE."""
     deadline = monotonic() + PATIENCE
-    with ExitStack() as held:
+    with ExitStack() as stack:
         while True:
             try:
-                staged = held.enter_context(stage(root))
+                staged = stack.enter_context(stage(root))
                 break
             except BooksLocked:
                 if monotonic() > deadline:
@@ -291,8 +293,8 @@ def binding_errors(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
         yield
     except LoadFailed as failure:
         raise BindingFailed(key, delivery.load_id, failure.status, str(failure), delivery.rejects.report) from failure
-    except BooksLocked as held:
-        raise BindingFailed(key, delivery.load_id, status, str(held), delivery.rejects.report) from held
+    except BooksLocked as locked:
+        raise BindingFailed(key, delivery.load_id, status, str(locked), delivery.rejects.report) from locked
     except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as fault:
         raise BindingFailed(
             key, delivery.load_id, status, describe_disk_fault(fault), delivery.rejects.report
@@ -300,8 +302,8 @@ def binding_errors(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
 
 
 def describe_disk_fault(fault: Exception) -> str:
-    """Return what the disk of the books did not take."""
+    """Return a disk fault in words."""
     if isinstance(fault, OSError) and fault.errno == ENOSPC:
         return "the disk that holds the books is full; nothing changed: free some space and load again"
-    said = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault).split("\n", 1)[0]
-    return f"the books cannot be written ({said}); nothing changed"
+    cause = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault).split("\n", 1)[0]
+    return f"the books cannot be written ({cause}); nothing changed"

@@ -1,7 +1,7 @@
 """Provision: builds derived files, removes leftovers of loads, and checks every file against its digest.
 
-Codes, members, trees, the days that hold rows, how large sums can get, and the rollups of what it brings are made when
-a load publishes; provision builds the rollups that were declared later.
+A load derives codes, members, trees, days with rows, the size of sums and rollups when it publishes. Provision builds
+the rollups that were declared after the load.
 """
 
 import shutil
@@ -34,42 +34,42 @@ class DomainSummary:
 class ProvisionResult:
     """The repairs that were made, the damage that remains, and the contents of the books."""
 
-    forgotten: int  # rows of the feed that was to be forgotten
+    forgotten: int  # rows removed with a feed
     built: int  # rollups
     settled: int  # loads
     swept: int  # files
     damaged: Sequence[str]
-    held: Sequence[DomainSummary]
+    domains: Sequence[DomainSummary]
 
 
 def provision(place: BooksFolder, loads: LoadHistory, *, forget: str | None = None) -> ProvisionResult:
-    """Put the books in order, without what one feed brought; StoreDown where the history of loads is out of reach."""
+    """Repair and check the books, and remove the rows of the feed `forget`. Raises StoreDown."""
     before = {attempt.load_id for attempt in loads.running()}
     settle_attempts(place, loads)
     settled = before - {attempt.load_id for attempt in loads.running()}
     known = files_in(place)
     sweep_spool(place)
-    with staging(place.store) as staged:  # sweeps as it ends
+    with staging(place.store) as staged:  # removes unnamed files at its end
         forgotten = staged.forget(forget) if forget else 0
         built = staged.derive(place.catalogue.domains)
         staged.publish()
     swept = known - files_in(place)
     pin = pin_current(place.store)
-    held = [summarize_domain(domain, place, pin.manifest) for domain in place.catalogue.domains.values()]
+    domains = [summarize_domain(domain, place, pin.manifest) for domain in place.catalogue.domains.values()]
     damaged = list(find_damaged_files(place.store, pin.manifest))
     pin.drop()
     return ProvisionResult(
-        forgotten=forgotten, built=built, settled=len(settled), swept=len(swept), damaged=damaged, held=held
+        forgotten=forgotten, built=built, settled=len(settled), swept=len(swept), damaged=damaged, domains=domains
     )
 
 
 def files_in(place: BooksFolder) -> set[Path]:
-    """Return the files of the store, and those on their way into it."""
+    """Return the files of the store and of the spool."""
     return {path for folder in (place.store, place.spool) for path in folder.rglob("*.arrow*")}
 
 
 def sweep_spool(place: BooksFolder) -> None:
-    """Delete the rows that loads left on their way, but not those of loads under way."""
+    """Delete the spooled rows of ended loads, not those of running ones."""
     for folder in place.spool.glob("*"):
         try:
             with lock_targets(place.state, [folder.name]):
@@ -79,7 +79,7 @@ def sweep_spool(place: BooksFolder) -> None:
 
 
 def find_damaged_files(root: Path, manifest: Manifest) -> Iterator[str]:
-    """Yield every file that is not there or is not what was written, with the feed that brings it again."""
+    """Yield every missing or changed file, with the feed to load again."""
     parts = [(file, part.load) for parts in manifest.facts.values() for part in parts for file in files_of(part)]
     tables = [(table.file, table.load) for table in manifest.tables.values()]
     for file, load in (*parts, *tables, *((codes.file, None) for codes in manifest.codes.values())):
@@ -87,7 +87,7 @@ def find_damaged_files(root: Path, manifest: Manifest) -> Iterator[str]:
         if not (root / file).is_file():
             yield f"{file} is missing; {again}"
         elif not is_whole(root / file):
-            yield f"{file} is not what was written; {again}"
+            yield f"{file} is damaged; {again}"
 
 
 def files_of(part: Partition) -> list[str]:
@@ -96,13 +96,13 @@ def files_of(part: Partition) -> list[str]:
 
 
 def is_whole(path: Path) -> bool:
-    """Tell whether a file is what its name says that it holds."""
+    """Tell whether a file has the digest in its name."""
     with path.open("rb") as file:
         return path.stem.endswith(f"-{file_digest(file, 'sha256').hexdigest()[:DIGITS]}")
 
 
 def summarize_domain(domain: Domain, place: BooksFolder, manifest: Manifest) -> DomainSummary:
-    """Return what the books hold of a domain."""
+    """Return the size of a domain."""
     parts = manifest.facts.get(domain.key, ())
     codes = [manifest.codes[key] for key in domain.dimensions if key in manifest.codes]
     tables = [manifest.tables[name] for name in tables_of(domain, place.catalogue) if name in manifest.tables]
@@ -116,7 +116,7 @@ def summarize_domain(domain: Domain, place: BooksFolder, manifest: Manifest) -> 
         rows=sum(part.rows for part in parts),
         months=sorted({part.bucket for part in parts} - {UNDATED}),
         loads=len({part.load for part in parts}),
-        members=sum(code.count - 1 for code in codes),  # one of them stands for no member
+        members=sum(code.count - 1 for code in codes),  # one code stands for no member
         bytes=sum((place.store / file).stat().st_size for file in files if (place.store / file).exists()),
     )
 

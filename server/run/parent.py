@@ -88,7 +88,7 @@ class Parent:
         self._taken = read
         profiles.fit(read.instance.catalogue)
         log.info(
-            "the files of %s were read anew: catalogue %s", self._settings.instance, read.instance.catalogue.version
+            "the files of %s were reloaded: catalogue %s", self._settings.instance, read.instance.catalogue.version
         )
         return self._brief()
 

@@ -1,4 +1,4 @@
-"""tieout check: print every fault of an instance, and what somebody sees."""
+"""tieout check: print every fault of an instance, or what a caller sees."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ def claim(text: str) -> tuple[str, str]:
     """Return a claim and its value."""
     name, sign, value = text.partition("=")
     if not sign:
-        raise argparse.ArgumentTypeError(f"'{text}' is no claim; it takes NAME=VALUE, as groups=finance")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a claim; it takes NAME=VALUE, such as groups=finance")
     return name, value
 
 
@@ -69,11 +69,13 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         "profiles": profiles.by_key,
     }
     out.print(f"{settings.instance}: no faults; {', '.join(f'{len(part)} {name}' for name, part in counts.items())}")
+    if not profiles.by_key:
+        out.print("Nobody sees anything without a profile: write profiles.yaml and assign one.")
     return DONE
 
 
 def profiles_in_use(instance: Instance, settings: Settings) -> Profiles:
-    """Return the profiles that a server with these settings goes by."""
+    """Return the profiles that a server with these settings uses."""
     if settings.profiles == "file":
         return instance.profiles
     with platform(settings) as opened:
@@ -82,23 +84,23 @@ def profiles_in_use(instance: Instance, settings: Settings) -> Profiles:
 
 
 def describe_access(profiles: Profiles, subject: str, claims: Claims, books: Books) -> Iterator[str]:
-    """Yield which profiles somebody holds, and what they see of each scenario and domain, or why nothing."""
+    """Yield the profiles of a caller, and what they show of each scenario and domain or why they show nothing."""
     assigned = profiles.assigned_to(subject, claims)
     yield f"profiles: {', '.join(assigned) or 'none is assigned to this subject with these claims'}"
     if profiles.shut:
-        yield "sees nothing, as nobody does: who holds which profile cannot be told until the faults are mended"
+        yield "sees nothing, and nor does anybody else: an assignment cannot be read until its faults are corrected"
         return
     if closed := [key for key in assigned if key not in profiles.by_key]:
-        yield f"sees nothing until this is mended: {', '.join(closed)}"
+        yield f"sees nothing until the faults of these profiles are corrected: {', '.join(closed)}"
         return
-    held = profiles.held_by(subject, claims)
-    yield from profile_faults(books, held)
-    reader = Reader(books, held)
+    granted = profiles.held_by(subject, claims)
+    yield from profile_faults(books, granted)
+    reader = Reader(books, granted)
     for scenario in books.catalogue.scenarios:
         seen = (f"{domain} {extent(reader.cell(scenario, domain))}" for domain in books.catalogue.domains)
         yield f"{scenario}: {', '.join(seen)}"
 
 
 def extent(cell: Cell) -> str:
-    """Return how much a cell shows."""
+    """Return how much of a domain a cell shows, in words."""
     return "nothing" if cell.is_nothing else "whole" if cell.is_everything else "in part"

@@ -1,4 +1,4 @@
-"""tieout provision: put the books in order for what the files of the instance say."""
+"""tieout provision: repair and check the books of an instance."""
 
 import argparse
 
@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
-    """Check the files, hold them against what is loaded, and tell what there is."""
+    """Repair and check the books, and print what they hold."""
     instance = read_instance(settings.instance)
     place = BooksFolder(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
     if asked.forget in instance.bindings:
@@ -30,27 +30,28 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         opened.wait()
         done = provision(place, opened.loads, forget=asked.forget)
     if asked.forget is not None:
-        out.print(f"{asked.forget}: {done.forgotten:,} rows taken out", markup=False)
-    for held in done.held:
-        out.print(format_summary(held), markup=False)
+        out.print(f"{asked.forget}: {done.forgotten:,} rows removed", markup=False)
+    for summary in done.domains:
+        out.print(format_summary(summary), markup=False)
     out.print(
-        f"interrupted loads settled: {done.settled}; rollups built: {done.built}; "
-        f"files swept that nothing names: {done.swept}"
+        f"interrupted loads settled: {done.settled}; rollups built: {done.built}; unused files deleted: {done.swept}"
     )
     for damage in done.damaged:
         err.print(damage, markup=False)
     if done.damaged or tell_data_faults(Shelf(instance.catalogue, settings.store).current(), instance):
         return FAULTY
-    out.print("The files go with what is loaded. A server that runs takes changed files at SIGHUP or a restart.")
+    out.print("The books match the files. A running server takes changed files at SIGHUP or a restart.")
     return DONE
 
 
-def format_summary(held: DomainSummary) -> str:
-    """Return what the books hold of a domain, as a line."""
-    if not held.rows:
-        return f"{held.domain}: nothing is loaded"
-    months = f", {len(held.months)} months from {held.months[0]} to {held.months[-1]}" if held.months else ""
+def format_summary(summary: DomainSummary) -> str:
+    """Return the size of a domain as one line."""
+    if not summary.rows:
+        return f"{summary.domain}: nothing is loaded"
+    months = (
+        f", {len(summary.months)} months from {summary.months[0]} to {summary.months[-1]}" if summary.months else ""
+    )
     return (
-        f"{held.domain}: {held.rows:,} rows{months}, {held.loads:,} loads, {held.members:,} members, "
-        f"{held.bytes / MEGABYTE:,.1f} MB"
+        f"{summary.domain}: {summary.rows:,} rows{months}, {summary.loads:,} loads, {summary.members:,} members, "
+        f"{summary.bytes / MEGABYTE:,.1f} MB"
     )

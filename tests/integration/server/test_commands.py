@@ -154,7 +154,7 @@ def test_provision_tells_what_the_books_hold_and_what_they_lack(monthly: Path) -
     assert (done.returncode, done.stderr) == (0, "")
     told = done.stdout.splitlines()
     assert told[0].startswith("gl: 3 rows, 3 months from 2021-01 to 2021-03, 1 loads, 1 members, 0.0 MB")
-    assert told[1] == "interrupted loads settled: 0; rollups built: 0; files swept that nothing names: 0"
+    assert told[1] == "interrupted loads settled: 0; rollups built: 0; unused files deleted: 0"
     assert told[2].endswith("A server that runs takes changed files at SIGHUP or a restart.")
 
 
@@ -173,7 +173,7 @@ def test_provision_names_damaged_files_and_the_feed_that_brings_them_again(month
     second.unlink()
     damaged = tieout("provision", "--instance", monthly)
     assert damaged.returncode == 1
-    assert f"facts/gl/actual/{first.name} is not what was written; load gl again" in damaged.stderr
+    assert f"facts/gl/actual/{first.name} is damaged; load gl again" in damaged.stderr
     assert f"facts/gl/actual/{second.name} is missing; load gl again" in damaged.stderr
     assert f"rollups/gl/actual/{rollup.name} is missing; load gl again" in damaged.stderr
     brought(monthly, "gl", periods="2021-01..2021-02")
@@ -196,7 +196,7 @@ def test_provision_settles_and_sweeps_what_a_killed_load_left(
     (state / "spool" / "live.gl" / "gl" / "000000.arrow").write_text("on its way")
     done = tieout("provision", "--instance", monthly)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "interrupted loads settled: 1; rollups built: 0; files swept that nothing names: 2" in done.stdout
+    assert "interrupted loads settled: 1; rollups built: 0; unused files deleted: 2" in done.stdout
     assert next(one.status for one in attempts(monthly, state)) is LoadStatus.FAILED_INTERRUPTED
 
 
@@ -220,7 +220,7 @@ def test_rows_of_a_feed_that_was_renamed_are_named_and_can_be_taken_out(monthly:
         "ledger is a feed of integrations.yaml: remove it there first",
     )
     done = tieout("provision", "--forget", "gl", "--instance", monthly)
-    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "gl: 3 rows taken out")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "gl: 3 rows removed")
     assert "gl: 1 rows" in done.stdout
     assert tieout("check", "--data", monthly).returncode == 0
 

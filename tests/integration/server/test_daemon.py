@@ -145,7 +145,7 @@ def test_a_load_that_is_told_to_end_leaves_the_books_as_they_were_and_says_so(tm
     assert queries(erp) == 0, "the query still runs"
     (attempt,) = [one for one in attempts(instance, state) if one.binding == "gl"]
     assert attempt.status is LoadStatus.FAILED_INTERRUPTED
-    assert attempt.message == "the load was stopped before it published; what was served before still is"
+    assert attempt.message == "the load was stopped before it published; nothing changed"
 
 
 def load_instance_of(instance: Path, state: Path, *feeds: str) -> None:
@@ -184,7 +184,7 @@ def test_a_daemon_that_is_killed_is_made_up_for_by_the_next(tmp_path: Path, erp:
     catch_up(instance, state)
     found = [attempt for attempt in attempts(instance, state) if attempt.binding == "gl"]
     assert [attempt.status for attempt in found] == [LoadStatus.SUCCESS, LoadStatus.FAILED_INTERRUPTED]
-    assert found[1].message == "the loader ended before it published; what was served before still is"
+    assert found[1].message == "the loader ended before it published; nothing changed"
     assert found[0].due_at == found[1].due_at
 
 
@@ -211,19 +211,19 @@ def test_changed_files_are_read_anew_and_faulty_ones_are_not_taken(tmp_path: Pat
         daemon.wait_for("0 feeds have a schedule")
         path.write_text(yaml.safe_dump({**known, "bindings": {"gl": {**known["bindings"]["gl"], "schedule": "soon"}}}))
         daemon.wait_for("'soon' is no cron expression: it has 1 parts, not 5")
-        daemon.wait_for("were not taken; what was read before stays")
+        daemon.wait_for("have faults; the previous ones stay in use")
         path.write_text(yaml.safe_dump(known))
-        daemon.wait_for("changed and were read anew")
+        daemon.wait_for("changed and were reloaded")
         daemon.wait_for("gl: success, 1 rows landed")
         daemon.process.send_signal(signal.SIGHUP)
-        daemon.wait_for(f"the files of {instance} were read anew")
+        daemon.wait_for(f"the files of {instance} were reloaded")
 
 
 def test_a_daemon_without_its_database_starts_nothing_and_says_why(tmp_path: Path) -> None:
     instance = books_with(tmp_path, gl=SCHEDULED)
     nowhere = f"postgresql://tieout:hidden@/platform?host={tmp_path}"
     with running(instance, tmp_path / "state", "daemon", DATABASE_URL=nowhere) as daemon:
-        daemon.wait_for("the history of loads cannot be read: ")
+        daemon.wait_for("the load history cannot be read: ")
         daemon.wait_for("nothing starts until it can")
         assert daemon.end() == 0
     assert not daemon.said("starts for")

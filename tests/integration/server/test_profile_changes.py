@@ -339,7 +339,7 @@ def test_what_is_no_file_of_profiles_stops_no_server(served: tuple[Path, Path]) 
         assert names(client) == []
         assert "profiles.yaml:1: cannot be read: Is a directory" in server.log.read_text()
         server.process.send_signal(SIGHUP)
-        wait_for(lambda: "were read anew" in server.log.read_text())
+        wait_for(lambda: "were reloaded" in server.log.read_text())
         (instance / "profiles.yaml").rmdir()
         WrittenFile(instance).write(PROFILES + "assign: [{subject: dev, profile: whole}]")
         wait_for(lambda: names(client) != [], SEEN_WITHIN)

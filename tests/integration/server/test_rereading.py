@@ -42,7 +42,7 @@ def test_a_served_instance_is_read_anew_at_sighup_and_kept_while_it_is_faulty(le
             "actual: {alias: A, kind: actual}\nactual: {alias: A}\nplan: {alias: B}\n"
         )
         hang_up(server)
-        wait_for(lambda: "were not taken; what was read before stays" in server.log.read_text())
+        wait_for(lambda: "have faults; the previous ones stay in use" in server.log.read_text())
         assert "scenarios.yaml:2: says 'actual' twice" in server.log.read_text()
         assert "scenarios.yaml:3: plan.kind is missing" in server.log.read_text()
         assert name(books) == before["name"] == "Small"

@@ -150,7 +150,7 @@ def test_a_worker_that_dies_while_the_files_are_faulty_is_replaced_by_what_was_r
         name = call(server.url, "svc_orientation")["name"]
         (instance / "instance.yaml").write_text("name: [\n")
         server.process.send_signal(SIGHUP)
-        wait_for(lambda: "were not taken; what was read before stays" in server.log.read_text())
+        wait_for(lambda: "have faults; the previous ones stay in use" in server.log.read_text())
         (killed,) = workers(server)
         os.kill(killed, SIGKILL)
         wait_for(lambda: serve(server, 1) and killed not in workers(server))

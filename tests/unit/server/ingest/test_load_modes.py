@@ -219,7 +219,7 @@ def test_an_attempt_that_was_killed_is_settled_by_what_was_published(tmp_path: P
     _, published, killed = history(forgetful)
     assert (published.status, published.rows_landed, published.rows_read) == (LoadStatus.SUCCESS, 2, 2)
     assert killed.status is LoadStatus.FAILED_INTERRUPTED
-    assert "what was served before still is" in str(killed.message)
+    assert "nothing changed" in str(killed.message)
 
 
 def fields(attempt: LoadAttempt) -> dict[str, Any]:

@@ -71,13 +71,16 @@ def test_check_tells_what_somebody_sees_or_why_nothing(ledger: Path) -> None:
     ]
     closed = tieout("check", ledger, "--subject", "cyd", "--claim", "groups=finance")
     assert closed.returncode == 1
-    assert closed.stdout.splitlines() == ["profiles: faulty, whole", "sees nothing until this is mended: faulty"]
+    assert closed.stdout.splitlines() == [
+        "profiles: faulty, whole",
+        "sees nothing until the faults of these profiles are corrected: faulty",
+    ]
     assert "profiles.yaml:5: there is no scenario 'plan'" in closed.stderr
     (ledger / "profiles.yaml").write_text("assign: [")
     assert seen(ledger, "--subject", "ada")[1] == (
-        "sees nothing, as nobody does: who holds which profile cannot be told until the faults are mended"
+        "sees nothing, and nor does anybody else: an assignment cannot be read until its faults are corrected"
     )
-    assert "it takes NAME=VALUE, as groups=finance" in tieout("check", ledger, "--claim", "finance").stderr
+    assert "it takes NAME=VALUE, such as groups=finance" in tieout("check", ledger, "--claim", "finance").stderr
 
 
 def test_check_names_what_profiles_name_and_the_books_lack(ledger: Path) -> None:
