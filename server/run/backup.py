@@ -28,10 +28,10 @@ from server.stores.postgres import dump, fill, new_database, server_major
 #
 # database.dump   the platform database, by pg_dump
 # store/          the fact store at one version
-# files/          files made for callers, or sent by them
+# files/          files of callers
 # rejects/        reports of rejected rows
-# instance/       the files that the finance team wrote
-# keys/           secrets of the state folder, only if they were asked for
+# instance/       the instance's files, without the data of feeds
+# keys/           secrets of the state folder, if requested
 # manifest.json   versions, ids of keys, and size and digest of every part
 
 
@@ -59,19 +59,19 @@ class BundleManifest:
 
     made_at: datetime
     app_version: str
-    migrations: Mapping[str, str]  # file name to digest, those that were applied
+    migrations: Mapping[str, str]  # file name to digest of each applied migration
     store_version: int
-    keys: Mapping[str, str]  # name to id: enough to recognise a key, never to use it
+    keys: Mapping[str, str]  # name to id; an id identifies a key and does not reveal it
     parts: Mapping[str, BundleEntry]
     format: int = FORMAT
 
     def as_json(self) -> bytes:
-        """Return it as it is written."""
+        """Return the manifest as JSON."""
         return json.dumps(asdict(self), default=datetime.isoformat, indent=1).encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> "BundleManifest":
-        """Return what was written; BundleFault where it is of a kind that this version does not know."""
+        """Parse a manifest. Raises BundleFault if this version does not know its format."""
         read: dict[str, Any] = json.loads(text)
         if read.get("format") != FORMAT:
             raise BundleFault(f"the backup was made by Tieout {read.get('app_version')}; restore it with that version")
@@ -80,14 +80,14 @@ class BundleManifest:
 
 
 class DigestReader(io.RawIOBase):
-    """A file that is digested as it is read."""
+    """Reads a file and computes its digest."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self.digest = sha256()
 
     def read(self, size: int = -1) -> bytes:
-        """Read on."""
+        """Read the next bytes."""
         piece = self._file.read(size)
         self.digest.update(piece)
         return piece
@@ -106,11 +106,11 @@ class BundleWriter:
             self._add(self._tar.gettarinfo(arcname=name, fileobj=source), source)
 
     def add_text(self, name: str, text: str) -> None:
-        """Add a file that has a text."""
+        """Add a text as a file."""
         self._add(tar_entry(name, len(text.encode())), io.BytesIO(text.encode()))
 
     def add_folder(self, name: str, folder: Path) -> int:
-        """Add every file below a folder and return how many there are; one that is swept meanwhile is none."""
+        """Add every file below a folder, except those deleted meanwhile; return their number."""
         added = 0
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not path.is_symlink():
@@ -122,7 +122,7 @@ class BundleWriter:
         return added
 
     def finish(self, contents: BundleManifest) -> None:
-        """Add what the bundle says of itself."""
+        """Add the manifest."""
         text = contents.as_json()
         self._tar.addfile(tar_entry(MANIFEST, len(text)), io.BytesIO(text))
 
@@ -133,7 +133,7 @@ class BundleWriter:
 
 
 def tar_entry(name: str, size: int) -> tarfile.TarInfo:
-    """Return the entry of a file of some size."""
+    """Return the tar entry of a file."""
     info = tarfile.TarInfo(name)
     info.size = size
     return info
@@ -141,7 +141,7 @@ def tar_entry(name: str, size: int) -> tarfile.TarInfo:
 
 @contextmanager
 def write_bundle(path: Path) -> Iterator[BundleWriter]:
-    """Write a bundle, for its owner alone; it has its name only when it is whole."""
+    """Write a bundle that only its owner can read. It gets its name when it is complete. Raises BundleFault."""
     if path.exists():
         raise BundleFault(f"{path} is there already; a backup never replaces another")
     aside = path.with_name(f"{path.name}.unfinished")
@@ -157,7 +157,7 @@ def write_bundle(path: Path) -> Iterator[BundleWriter]:
 
 
 def extract(path: Path, folder: Path) -> BundleManifest:
-    """Extract a bundle into a folder and return what it says of itself; BundleFault where a part is not what it was."""
+    """Extract a bundle and return its manifest. Raises BundleFault if a part does not match its digest."""
     found: dict[str, BundleEntry] = {}
     try:
         with tarfile.open(path, "r:") as tar:
@@ -174,7 +174,7 @@ def extract(path: Path, folder: Path) -> BundleManifest:
 
 
 def extract_part(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> BundleEntry:
-    """Extract one file and return what it is."""
+    """Extract one file and return its size and digest."""
     name = PurePosixPath(entry.name)
     source = tar.extractfile(entry) if entry.isreg() else None
     if source is None or name.is_absolute() or ".." in name.parts:
@@ -199,7 +199,7 @@ ID_LENGTH = 12
 
 
 def back_up(settings: Settings, path: Path, *, with_keys: bool) -> BundleManifest:
-    """Write a bundle of everything that a deployment needs; return what it says of itself."""
+    """Write a bundle of everything that a deployment needs, and return its manifest."""
     with write_bundle(path) as bundle, tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         with platform(settings) as opened:
             uri = opened.reach()
@@ -228,21 +228,21 @@ def back_up(settings: Settings, path: Path, *, with_keys: bool) -> BundleManifes
 
 
 def add_store(bundle: BundleWriter, root: Path) -> int:
-    """Add the current version of a fact store, held so that no load sweeps it; return its number."""
+    """Add the current version of a fact store, pinned so that no load deletes it; return its number."""
     pin = pin_current(root)
     try:
         version_ = pin.manifest.version
         if version_:
             for file in sorted({*pin.manifest.files(), manifest_file(root, version_).relative_to(root).as_posix()}):
                 bundle.add(f"{STORE}/{file}", root / file)
-            bundle.add_text(f"{STORE}/{CURRENT}", str(version_))  # what is current by now may be another
+            bundle.add_text(f"{STORE}/{CURRENT}", str(version_))  # a load may have published a newer one since
         return version_
     finally:
         pin.drop()
 
 
 def instance_files(folder: Path) -> Iterator[str]:
-    """Yield the files of an instance that people wrote; the data that its feeds bring are none of them."""
+    """Yield the files of an instance, without the data of its feeds."""
     _, instance = InstanceDocuments(folder, []).one("instance.yaml", InstanceFile)
     for pattern in (*YAML, PROSE):
         yield from (path.relative_to(folder).as_posix() for path in sorted(folder.glob(pattern)))
@@ -251,7 +251,7 @@ def instance_files(folder: Path) -> Iterator[str]:
 
 
 def key_ids(settings: Settings) -> Mapping[str, str]:
-    """Return an id of every key: enough to recognise it."""
+    """Return the id of every key, which does not reveal the key."""
     keys = {file.name: file.read_bytes() for file in settings.state_folder.glob(KEY_FILES)}
     if settings.dev_key is not None:
         keys[variable_of("dev_key")] = settings.dev_key.encode()
@@ -262,9 +262,9 @@ def key_ids(settings: Settings) -> Mapping[str, str]:
 
 
 def restore(settings: Settings, bundle: Path, state: Path) -> BundleManifest:
-    """Restore a bundle into a new state folder, and its database into the one of DATABASE_URL, else into the folder.
+    """Restore a bundle into a new state folder, and its database into DATABASE_URL if set, else into the folder.
 
-    Nothing has its name before all of it is there.
+    The folder gets its name when the restore is complete. Raises BundleFault.
     """
     with staging_folder(state) as aside:
         contents = extract(bundle, aside)
@@ -297,7 +297,7 @@ def refuse_newer(contents: BundleManifest) -> None:
 
 @contextmanager
 def staging_folder(folder: Path) -> Iterator[Path]:
-    """Lend a folder that gets its name once what is made in it is whole, and is gone where it never is."""
+    """Lend a temporary folder. It gets its name if the block succeeds, and is deleted otherwise."""
     if folder.exists():
         raise BundleFault(f"{folder} is there already; restore into a new folder, and switch to it afterwards")
     aside = folder.with_name(f"{folder.name}.restoring")

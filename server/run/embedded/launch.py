@@ -12,15 +12,15 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-REFUSED = 125  # exit status where the machine does not let the program be started so
+REFUSED = 125  # exit status if the machine does not allow this start
 CLONE_NEWUSER = 0x10000000
 PR_SET_PDEATHSIG = 1
 UNPRIVILEGED = 1000  # any id but root's
 
 
 def launch(parent: int, ending: int, namespace: bool, program: list[str]) -> int:
-    """Become the program; return an exit status where that cannot be."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # told to stop this early, stop without a traceback
+    """Execute the program. Returns an exit status only if that fails."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an early Ctrl-C ends it without a traceback
     libc = ctypes.CDLL(None, use_errno=True)
     if namespace:
         user, group = os.getuid(), os.getgid()
@@ -34,11 +34,11 @@ def launch(parent: int, ending: int, namespace: bool, program: list[str]) -> int
             Path("/proc/self/gid_map").write_text(f"{UNPRIVILEGED} {group} 1", encoding="ascii")
         except OSError as fault:
             return refuse(f"no user namespace: {fault.strerror}")
-    # after the change of user, which would clear it
+    # after the change of user, which clears the setting
     if libc.prctl(PR_SET_PDEATHSIG, ending) != 0:
         return refuse(f"no signal at the end of its parent: {os.strerror(ctypes.get_errno())}")
     if os.getppid() != parent:
-        return 0  # whoever wanted it is gone already
+        return 0  # the parent ended meanwhile
     try:
         os.execv(program[0], program)  # noqa: S606 - the program is one that the keeper found
     except OSError as fault:
@@ -46,7 +46,7 @@ def launch(parent: int, ending: int, namespace: bool, program: list[str]) -> int
 
 
 def refuse(why: str) -> int:
-    """Say why the program cannot be started."""
+    """Print why the program cannot be started, and return the exit status."""
     print(why, file=sys.stderr)  # noqa: T201 - a script whose caller reads its errors
     return REFUSED
 

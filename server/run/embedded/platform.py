@@ -1,9 +1,9 @@
 """The platform: the database and the cache store of one process, embedded where the settings name no server.
 
 with platform(settings) as platform_:
-    platform_.start()          # in the background, for who serves beside it
-    platform_.wait()           # for who cannot go on without the database
-    platform_.loads.find(…)    # StoreDown where it is out of reach, and why
+    platform_.start()          # in the background, for a server
+    platform_.wait()           # for commands that need the database
+    platform_.loads.find(…)    # StoreDown gives the reason if the database is unreachable
 """
 
 import logging
@@ -24,9 +24,9 @@ from server.stores.migrations import MigrationFault, check, migrate, read_migrat
 from server.stores.postgres import Database
 from server.stores.valkey import ANSWERING_WITH_BYTES, Cache, CacheSnapshots
 
-STARTING = 60.0  # seconds that an embedded server may take at its first start, on a slow machine
-PATIENCE = 10.0  # that the first calls wait for a database that is starting
-CACHE_PATIENCE = 2.0  # for a cache: without it figures are answered all the same, and only not kept
+STARTING = 60.0  # seconds for the first start of an embedded server on a slow machine
+PATIENCE = 10.0  # seconds that the first calls wait for a starting database
+CACHE_PATIENCE = 2.0  # the same for the cache store; without it, figures are answered and not kept
 AGAIN = 0.1
 log = logging.getLogger("tieout")
 
@@ -35,7 +35,7 @@ class Platform:
     """The platform database and the cache store, started by their first use."""
 
     def __init__(self, settings: Settings, *, keeps: bool = True) -> None:
-        """Without `keeps` an embedded server is used that another process keeps, and never started."""
+        """With `keeps=False` this process uses embedded servers that another one keeps, and starts none."""
         self._postgres = self._valkey = None
         uri, address = settings.database_url, settings.cache_host
         if uri is None:
@@ -45,11 +45,11 @@ class Platform:
             valkey = EmbeddedValkey(valkey_binary, settings.state_folder / "valkey")
             self._valkey, address = Keeper(valkey, keeps=keeps), str(valkey.socket)
         self._checking = Lock()
-        self._checked = self._cached = self._closed = False  # what needs no second look
+        self._checked = self._cached = self._closed = False  # done once
         self.database = Database(uri, self._prepare_database, self._trouble)
         self.loads: LoadHistory = PostgresLoadHistory(self.database)
         self.cache_address = address
-        self.cache = self._blobs = None  # where there is no cache store, this process keeps results in its memory
+        self.cache = self._blobs = None  # without a cache store, this process keeps results in memory
         terms = settings.snapshot_idle_seconds, settings.snapshot_seconds
         if address is None:
             self.snapshots: Snapshots = MemorySnapshots(*terms)
@@ -59,9 +59,9 @@ class Platform:
             self.snapshots = CacheSnapshots(self.cache, self._blobs, *terms)
 
     def start(self) -> None:
-        """Start what is embedded, in the background; MigrationFault where DATABASE_URL is not ready for this version.
+        """Start the embedded servers in the background. Raises MigrationFault if DATABASE_URL lacks migrations.
 
-        A database that is out of reach keeps nobody from serving figures; the log says so.
+        If the database is unreachable, a warning is logged and figures are served all the same.
         """
         if self._valkey is not None:
             self._valkey.start()
@@ -71,31 +71,31 @@ class Platform:
             self._open()
 
     def wait(self, seconds: float = STARTING) -> None:
-        """Return once the database can be used; StoreDown says why it cannot."""
+        """Wait until the database can be used. Raises StoreDown with the reason if it cannot."""
         deadline = monotonic() + seconds
         while True:
             self.reach(deadline - monotonic())
             try:
                 return self.database.ping()
-            except StoreDown as down:  # an embedded server may be changing hands
+            except StoreDown as down:  # another process may be taking over an embedded server
                 if self._postgres is None or isinstance(down, MigrationFault) or monotonic() > deadline:
                     raise
             sleep(AGAIN)
 
     def reach(self, seconds: float = STARTING) -> str:
-        """Return the URI of the database once an embedded server is up, whatever tables it has."""
+        """Wait for an embedded server, and return the URI of the database. Checks no tables. Raises StoreDown."""
         if self._postgres is not None:
             self._postgres.start()
             self._postgres.wait(seconds)
         return self.database.uri
 
     def close(self) -> None:
-        """Close every connection and stop what this process keeps."""
+        """Close every connection, and stop the servers that this process keeps."""
         self._closed = True
         self.database.close()
-        for held in (self.cache, self._blobs, self._postgres, self._valkey):
-            if held is not None:
-                held.close()
+        for part in (self.cache, self._blobs, self._postgres, self._valkey):
+            if part is not None:
+                part.close()
 
     def _open(self) -> None:
         try:
@@ -115,7 +115,7 @@ class Platform:
                 return
             if self._postgres is None:
                 check(uri)
-            else:  # nobody else would
+            else:  # an embedded database is migrated here alone
                 migrate(uri, read_migrations(), partial(log.info, "applied %s"))
             self._checked = True
 
@@ -130,7 +130,7 @@ class Platform:
 
 
 def hold_to_cache(settings: Settings) -> None:
-    """Raise BadSetting where several workers would have no cache store: what one keeps no other would open."""
+    """Raise BadSetting for several workers without a cache store; they could not open each other's results."""
     if settings.workers > 1 and settings.cache_host is None and valkey_of_the_wheel() is None:
         raise BadSetting(
             f"{variable_of('workers')} is {settings.workers} and there is no Valkey to embed on this machine; set "
@@ -140,7 +140,7 @@ def hold_to_cache(settings: Settings) -> None:
 
 @contextmanager
 def platform(settings: Settings, *, keeps: bool = True) -> Iterator[Platform]:
-    """Lend the platform of a process; at the end its connections are closed and what it keeps is stopped."""
+    """Lend the platform of a process, and close it at the end."""
     opened = Platform(settings, keeps=keeps)
     try:
         yield opened

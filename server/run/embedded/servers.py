@@ -19,7 +19,7 @@ from server.run.embedded.keeper import spawn_server, start_failure
 USER, DATABASE = "tieout", "postgres"
 POSTGRES_SOCKET = ".s.PGSQL.5432"
 DATA, UNFINISHED, VERSION, PID_FILE = "data", "data.new", "PG_VERSION", "postmaster.pid"
-STATUS = 7  # line of the file that says whether it takes connections
+STATUS = 7  # line of the PID file with its state
 READY = "ready"
 INITIAL = (f"--username={USER}", "--auth-local=trust", "--auth-host=reject", "--encoding=UTF8", "--locale=C")
 POSTGRES_CONFIGURATION = {
@@ -41,7 +41,7 @@ FAULT = re.compile(r"(?:error|FATAL|PANIC):\s+(.+)")
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPostgres:
-    """A PostgreSQL whose data, log and socket are in a folder, and whose programs are looked for when it starts."""
+    """A PostgreSQL with data, log and socket in a folder; its programs are found when it starts."""
 
     find: Callable[[], PostgresBinaries]
     folder: Path
@@ -53,16 +53,16 @@ class EmbeddedPostgres:
 
     @property
     def sockets(self) -> Path:
-        """Where its socket is."""
+        """The folder of its socket."""
         return socket_folder(self.folder, POSTGRES_SOCKET)
 
     @property
     def uri(self) -> str:
-        """How to connect to it."""
+        """The address to connect to."""
         return f"postgresql://{USER}@/{DATABASE}?host={self.sockets}"
 
     def prepare(self, lock: int, *, first: bool) -> Sequence[str | Path]:
-        """Make its data where there are none and return its command line."""
+        """Create its data if there are none, and return its command line. Raises StartFailure, OSError."""
         binaries = self.find()
         data = self.folder / DATA
         if not data.is_dir():
@@ -73,29 +73,29 @@ class EmbeddedPostgres:
                 f"its data in {data} are of PostgreSQL {made_by} and {binaries.folder} has {binaries.major}; "
                 f"set PG_BIN_DIR to the programs of PostgreSQL {made_by}, or restore a backup into a new state folder"
             )
-        if first:  # the number in it may be that of another process by now, which PostgreSQL would wait for
+        if first:  # another process may have its number by now, and PostgreSQL would wait for that
             (data / PID_FILE).unlink(missing_ok=True)
         configured = {**POSTGRES_CONFIGURATION, "unix_socket_directories": str(self.sockets)}
         if binaries.major >= IO_METHOD_SINCE:
-            configured["io_method"] = "sync"  # no processes of its own for reading
+            configured["io_method"] = "sync"  # starts no extra processes for reading
         options = [part for name, value in configured.items() for part in ("-c", f"{name}={value}")]
         return [binaries.program("postgres"), "-D", data, *options]
 
     def _initialise(self, binaries: PostgresBinaries, lock: int) -> None:
-        """Make the data aside and give them their name when they are whole."""
+        """Create the data in a temporary folder, and rename it when it is complete."""
         unfinished = self.folder / UNFINISHED
         shutil.rmtree(unfinished, ignore_errors=True)
         with spawn_server(self, [binaries.program("initdb"), f"--pgdata={unfinished}", *INITIAL], PIPE, lock) as initdb:
-            said = initdb.communicate()[0].decode(errors="replace").strip()
+            output = initdb.communicate()[0].decode(errors="replace").strip()
         if initdb.returncode == launch.REFUSED:
-            raise start_failure(said)
+            raise start_failure(output)
         if initdb.returncode != 0:
-            why = FAULT.findall(said)
+            why = FAULT.findall(output)
             raise OSError(f"initdb: {why[-1] if why else f'exit status {initdb.returncode}'}")
         unfinished.rename(self.folder / DATA)
 
     def answers(self) -> bool:
-        """Tell whether it takes connections: whether it says so to who looks, and listens."""
+        """Tell whether it accepts connections: its PID file says ready, and it listens."""
         try:
             lines = (self.folder / DATA / PID_FILE).read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -110,7 +110,7 @@ VALKEY_SOCKET = "valkey.sock"
 VALKEY_CONFIGURATION = (
     *("--port", "0", "--unixsocketperm", "700"),
     *("--save", "", "--appendonly", "no"),
-    *("--maxmemory", "256mb", "--maxmemory-policy", "volatile-lru"),  # never a lease: leases do not expire
+    *("--maxmemory", "256mb", "--maxmemory-policy", "volatile-lru"),  # evicts no leases, because they have no expiry
     *("--lazyfree-lazy-user-del", "yes"),
     *("--client-output-buffer-limit", "normal 64mb 32mb 10"),
 )
@@ -118,7 +118,7 @@ VALKEY_CONFIGURATION = (
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedValkey:
-    """A Valkey whose log and socket are in a folder, and whose program is looked for when it starts."""
+    """A Valkey with log and socket in a folder; its program is found when it starts."""
 
     find: Callable[[], Path]
     folder: Path
@@ -130,18 +130,18 @@ class EmbeddedValkey:
 
     @property
     def sockets(self) -> Path:
-        """Where its socket is."""
+        """The folder of its socket."""
         return socket_folder(self.folder, VALKEY_SOCKET)
 
     @property
     def socket(self) -> Path:
-        """How to connect to it."""
+        """The address to connect to."""
         return self.sockets / VALKEY_SOCKET
 
-    def prepare(self, lock: int, *, first: bool) -> Sequence[str | Path]:  # noqa: ARG002 - nothing of it outlives it
+    def prepare(self, lock: int, *, first: bool) -> Sequence[str | Path]:  # noqa: ARG002 - it leaves nothing behind
         """Return its command line."""
         return [self.find(), "--unixsocket", self.socket, "--dir", self.folder, *VALKEY_CONFIGURATION]
 
     def answers(self) -> bool:
-        """Tell whether it takes connections."""
+        """Tell whether it accepts connections."""
         return is_answering(self.socket, b"PING\r\n", b"+PONG\r\n")

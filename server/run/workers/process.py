@@ -42,7 +42,7 @@ class InstanceCopy:
 
 
 def copy_instance(folder: Path, into: Path) -> InstanceCopy:
-    """Read an instance and copy what was read; InstanceFaults where it cannot be taken."""
+    """Read an instance and copy its files. Raises InstanceFaults."""
     for _ in range(TRIES):
         instance = read_instance(folder)
         shutil.rmtree(into, ignore_errors=True)
@@ -58,11 +58,11 @@ def copy_instance(folder: Path, into: Path) -> InstanceCopy:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return what an instance is read from, relative to its folder."""
+    """Return the files of an instance, relative to its folder."""
     tree = read_document(folder, "instance.yaml").tree
     calendar = tree.get("calendar") if isinstance(tree, dict) else None
     named = [*BESIDE, calendar] if isinstance(calendar, str) else [*BESIDE]
-    patterns = FILES.keys() - {PROFILES}  # which are followed where they stand, and keep nobody from serving
+    patterns = FILES.keys() - {PROFILES}  # profiles are read where they are, and their faults never stop a server
     found = [path for pattern in patterns for path in folder.glob(pattern)]
     return [path.relative_to(folder) for path in found] + [Path(name) for name in named if (folder / name).is_file()]
 
@@ -76,7 +76,7 @@ SETTLING = 60.0  # seconds that a new folder may be without its lock
 
 @contextmanager
 def run_folder() -> Iterator[Path]:
-    """Lend a folder of this process; one that was left by a process that was killed is removed."""
+    """Lend a run folder, and remove those that killed servers left."""
     for path in Path(gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):
             if is_abandoned(path):
@@ -85,12 +85,12 @@ def run_folder() -> Iterator[Path]:
         TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
         FileLock(Path(name) / LOCK) as lock,
     ):
-        lock.acquire()  # nobody else takes a folder this young
+        lock.acquire()  # always succeeds: other servers spare a folder this young
         yield Path(name)
 
 
 def is_abandoned(folder: Path) -> bool:
-    """Tell whether a run folder is of this user and nobody's any more."""
+    """Tell whether a run folder belongs to this user and its server has ended."""
     found = folder.lstat()
     if found.st_uid != geteuid() or time() - found.st_mtime < SETTLING:
         return False
@@ -107,7 +107,7 @@ class WorkerBrief:
 
     settings: Settings
     files: Path  # of the instance, as the parent read them
-    health: Path  # where the parent writes how the service stands
+    health: Path  # the parent writes the state of the service here
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +122,12 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The worker takes connections."""
+    """The worker accepts connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOverrun:
-    """A call runs on long after its deadline; only the end of the worker stops it."""
+    """A call runs far beyond its deadline; only the end of the worker stops it."""
 
     tool: str
 
@@ -161,7 +161,7 @@ class WorkerExit:
     status: int
 
     def __str__(self) -> str:
-        """Say how it ended."""
+        """Return how it ended, in words."""
         return f"by {Signals(-self.status).name}" if self.status < 0 else f"with status {self.status}"
 
 
@@ -175,14 +175,14 @@ class WorkerProcess:
     def __init__(self, program: str, listening: socket.socket, folder: Path, tell: MessageHandler) -> None:
         self.phase = WorkerPhase.STARTING
         self.since = monotonic()  # when the phase began
-        self.limit = float("inf")  # when the phase has to be over
-        self.outdated = False  # there is something newer to go by
+        self.limit = float("inf")  # when the phase must end
+        self.outdated = False  # the instance's files are newer
         self.counts_alone = False
-        self.no_scripts: str | None = None  # why it runs none
+        self.no_scripts: str | None = None  # the reason, if it runs no scripts
         self._control, theirs = Pipe()
         with theirs:
             given = [theirs.fileno(), listening.fileno()]
-            # a session of its own: an interrupt from the keyboard reaches the parent alone, which ends calls in order
+            # a session of its own: Ctrl-C reaches only the parent, which then stops the workers
             self._process = subprocess.Popen(  # noqa: S603 - our own command
                 [sys.executable, "-P", "-m", program, *map(str, given), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
@@ -194,26 +194,26 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """The id of its process."""
+        """Its process id."""
         return self._process.pid
 
     def enter(self, phase: WorkerPhase, seconds: float) -> None:
-        """Begin a phase that may last so long."""
+        """Begin a phase with a time limit in seconds."""
         self.phase, self.since = phase, monotonic()
         self.limit = self.since + seconds
 
     def tell(self, message: object) -> None:
-        """Tell it something; one that is gone hears nothing."""
+        """Send it a message; do nothing if it is gone."""
         with suppress(OSError):
             self._control.send(message)
 
     def leave(self, seconds: float, *, patiently: bool) -> None:
-        """Let it answer what is under way and end, within some seconds."""
+        """Let it finish its calls and end, within some seconds."""
         self.enter(WorkerPhase.LEAVING, seconds)
         self.tell(Leave(patiently))
 
     def kill(self) -> None:
-        """End it."""
+        """Kill it."""
         self.limit = float("inf")
         self._process.kill()
 

@@ -1,8 +1,8 @@
 """The supervisor: keeps so many workers serving, replaces them one after the other, and ends them all.
 
     supervisor = Supervisor(settings, listening, folder)
-    supervisor.begin()      # a first worker starts beside whatever its parent does meanwhile
-    supervisor.run(duties)  # until told to stop; the exit status
+    supervisor.begin()      # starts a first worker in the background
+    supervisor.run(duties)  # runs until a signal; returns the exit status
 
 Workers take connections from one socket that the parent holds, so that none is refused while one of them is replaced.
 A new worker is ready before an old one leaves. One that dies is replaced, at once where it had served for a while.
@@ -35,12 +35,12 @@ from server.run.workers.process import (
     WorkerProcess,
 )
 
-GRACE = 5.0  # seconds that calls may take beyond their deadline
-STARTING = 60.0  # that a worker may take to start, on a slow machine
-FAREWELL = 3.0  # that one may take to end when its calls have
-RESTING = 7.0  # that connections without a call are waited for, where a worker leaves patiently
-STEADY = 5.0  # one that served so long is replaced at once
-SOONEST, LATEST = 0.1, 10.0  # until one is that did not
+GRACE = 5.0  # seconds that a call may run beyond its deadline
+STARTING = 60.0  # seconds for a worker's start on a slow machine
+FAREWELL = 3.0  # seconds for a worker's end after its last call
+RESTING = 7.0  # seconds that a worker which leaves patiently waits for idle connections
+STEADY = 5.0  # seconds; a worker that served longer is replaced immediately
+SOONEST, LATEST = 0.1, 10.0  # seconds until another is replaced
 TICK = 0.5
 WORKERS = "server.run.workers"
 STATUS = {signal.SIGTERM: 143, signal.SIGINT: 130}
@@ -53,13 +53,13 @@ class SupervisorHooks:
     """Functions of the parent that the supervisor calls."""
 
     brief: WorkerBrief
-    reread: Callable[[], WorkerBrief | None]  # None where the files were not taken
-    serving: Callable[[], None]  # whenever a worker is ready
-    ended: Callable[[int], None]  # with the process id of each worker that is gone
+    reread: Callable[[], WorkerBrief | None]  # None if the files have faults
+    serving: Callable[[], None]  # called when a worker is ready
+    ended: Callable[[int], None]  # called with the process id of each ended worker
 
 
 class Supervisor:
-    """Keeps workers; all of it on one thread, which hears of signals and workers through one queue."""
+    """Keeps workers running. One thread does all of it; signals and workers reach it through one queue."""
 
     def __init__(self, settings: Settings, listening: socket.socket, folder: Path, program: str = WORKERS) -> None:
         self._wanted = settings.workers
@@ -71,7 +71,7 @@ class Supervisor:
         self._workers: list[WorkerProcess] = []
         self._brief: WorkerBrief | None = None
         self._backoff, self._next_start = Backoff(SOONEST, LATEST), 0.0
-        self._status: int | None = None  # to exit with, once told to stop
+        self._status: int | None = None  # exit status, set by the signal to stop
 
     def __enter__(self) -> Self:
         return self
@@ -87,16 +87,16 @@ class Supervisor:
 
     @property
     def counting_alone(self) -> int:
-        """How many workers count calls by themselves."""
+        """The number of workers that count calls by themselves."""
         return sum(worker.counts_alone for worker in self._workers)
 
     @property
     def no_scripts(self) -> Sequence[str]:
-        """Why workers run no scripts, each that runs none."""
+        """The reasons of the workers that run no scripts."""
         return [worker.no_scripts for worker in self._workers if worker.no_scripts is not None]
 
     def begin(self) -> None:
-        """Start a worker; before there is a brief, it waits for one."""
+        """Start a worker; it waits for its brief."""
         worker = WorkerProcess(self._program, self._listening, self._folder, lambda *told: self._inbox.put(told))
         worker.enter(WorkerPhase.STARTING, STARTING)
         self._workers.append(worker)
@@ -104,7 +104,7 @@ class Supervisor:
             worker.tell(self._brief)
 
     def run(self, duties: SupervisorHooks) -> int:
-        """Keep workers until told to stop, and return the exit status when the last is gone."""
+        """Keep workers running until a signal stops them; return the exit status after the last has ended."""
         for number in STATUS:
             signal.signal(number, lambda told, _: self._inbox.put(signal.Signals(told)))
         on_hangup(lambda: self._inbox.put(signal.SIGHUP))
@@ -118,7 +118,7 @@ class Supervisor:
         return self._status
 
     def _settle(self) -> None:
-        """Take the next step towards as many workers as are wanted, all of them up to date."""
+        """Take one step towards the wanted number of up-to-date workers."""
         now = monotonic()
         for worker in self._workers:
             if now > worker.limit:
@@ -129,7 +129,7 @@ class Supervisor:
         serving = [worker for worker in self._workers if worker.phase is WorkerPhase.SERVING]
         starting = any(worker.phase is WorkerPhase.STARTING for worker in self._workers)
         fresh = sum(not worker.outdated for worker in serving)
-        room = len(self._workers) <= 2 * self._wanted  # those that leave slowly must not pile up
+        room = len(self._workers) <= 2 * self._wanted  # limits workers that leave slowly
         if fresh < self._wanted and room and not starting and now >= self._next_start:
             self.begin()
         outdated = [worker for worker in serving if worker.outdated]

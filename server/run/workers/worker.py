@@ -1,4 +1,4 @@
-"""A worker: the process that answers calls, on a socket that it shares, until its parent tells it to leave."""
+"""A worker: a process that answers calls on a shared socket until its parent sends Leave or ends."""
 
 import asyncio
 import logging
@@ -45,27 +45,27 @@ from server.tools.tool import Tool
 from server.tools.toolbox import TOOLS
 
 ORPHANED = 1  # exit status
-TURN = 0.0005  # seconds of a thread of heavy calls; light calls wait for several of them
+TURN = 0.0005  # seconds of a thread's turn; a light call waits for several heavy ones
 Places = SharedLeases | MemoryLeases  # for calls
 OPEN_FILES = 1 << 14  # connections, and files of the books
 log = logging.getLogger("tieout")
 
 
 def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = TOOLS, scripts: str = WORKER) -> None:
-    """Serve until told to leave; without a parent there is nobody to serve for.
+    """Serve until the parent says to leave, or ends.
 
-    `scripts` is the module that runs those of charts.
+    `scripts` is the module whose main() serves as the fork server of scripts.
     """
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # is for the parent
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # handled by the parent
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
     if not die_with_parent(parent):
         return
     sys.setswitchinterval(TURN)
-    told = Connection(control)
+    link = Connection(control)
     with suppress(EOFError):
-        brief: WorkerBrief = told.recv()
+        brief: WorkerBrief = link.recv()
         settings = brief.settings
         log_to(sys.stderr, settings.log_format, secrets_of(settings))
         instance, metrics = read_instance(brief.files), CallMetrics()
@@ -77,32 +77,32 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             recorder = Recorder(archive.principals)
             keeping = CallerStores(opened.snapshots, archive, recorder, importer_of(settings))
             workshop = ScriptRunner(Pool(settings.scripts_at_once, scripts))
-            Thread(target=check_scripts, args=(workshop, told), name="first look at the jail", daemon=True).start()
+            Thread(target=check_scripts, args=(workshop, link), name="first look at the jail", daemon=True).start()
             callers = callers_of(settings, instance, PostgresLoadHistory(spared), keeping, profiles, workshop)
-            leases = leases_of(settings, opened, partial(report_local_counting, told, telemetry))
-            dispatch = Dispatcher(callers, settings, telemetry, leases, tools, partial(report_overrun, told))
+            leases = leases_of(settings, opened, partial(report_local_counting, link, telemetry))
+            dispatch = Dispatcher(callers, settings, telemetry, leases, tools, partial(report_overrun, link))
             health, verifier = HealthFile(brief.health), verifier_of(settings)
             beside = [*transfer_routes(callers, archive, settings), *playground(settings)]
             app = application(dispatch, verifier, settings, health, metrics, beside=beside)
-            server = HttpServer(app, settings, ready=lambda: told.send(Ready()))
+            server = HttpServer(app, settings, ready=lambda: link.send(Ready()))
             with closing(workshop), closing(archive), followed(profiles), recorded(recorder), swept(archive):
-                asyncio.run(serve(server, leases, told, socket.socket(fileno=listening)))
+                asyncio.run(serve(server, leases, link, socket.socket(fileno=listening)))
 
 
 async def serve(
-    server: HttpServer, leases: SharedLeases | MemoryLeases, told: Connection, listening: socket.socket
+    server: HttpServer, leases: SharedLeases | MemoryLeases, link: Connection, listening: socket.socket
 ) -> None:
-    """Answer calls until told to leave."""
-    Thread(target=obey_parent, args=(told, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
+    """Answer calls until the parent says to leave."""
+    Thread(target=obey_parent, args=(link, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
     keeping = asyncio.create_task(leases.keep())
-    keeping.add_done_callback(lambda _: server.leave(patiently=True))  # without them caps would not hold
+    keeping.add_done_callback(lambda _: server.leave(patiently=True))  # without leases, the caps would not hold
     await server.serve(sockets=[listening])
     keeping.cancel()
     await asyncio.wait({keeping})
 
 
 def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]) -> Places:
-    """Return places for calls: of the caps in the cache store, or of this worker's share of them."""
+    """Return the leases of calls: shared through the cache store; without one, this worker's share of the caps."""
     caps = settings.calls_per_caller, settings.calls
     share = MemoryLeases(*(max(1, cap // settings.workers) for cap in caps))
     return (
@@ -120,37 +120,37 @@ def callers_of(
     profiles: LiveProfiles,
     workshop: ScriptRunner,
 ) -> Callers:
-    """Return who may call, of the instance as the parent read it."""
+    """Return the callers of an instance, as the parent read it."""
     shelf = Shelf(instance.catalogue, settings.store)
     Thread(target=shelf.current, name="first look at the books", daemon=True).start()
     feeds = Feeds.of(instance.bindings, loads, os.environ)
     return Callers(instance, shelf, feeds, keeping, settings.answer_tokens, settings.row_cap, profiles, workshop)
 
 
-def check_scripts(workshop: ScriptRunner, told: Connection) -> None:
-    """Start what runs scripts, and tell the log and the parent where none can run."""
+def check_scripts(workshop: ScriptRunner, link: Connection) -> None:
+    """Test the jail of scripts; log and report to the parent if no script can run."""
     trouble = workshop.pool.trouble()
     if trouble is not None:
         log.warning("eval_chart_transform is not offered, scripts cannot run here: %s", trouble)
-        told.send(ScriptsUnavailable(trouble))
+        link.send(ScriptsUnavailable(trouble))
 
 
-def report_local_counting(told: Connection, telemetry: Telemetry, alone: bool) -> None:
-    """Tell the parent and the metrics whether this worker counts calls by itself."""
-    told.send(LocalCounting(alone))
+def report_local_counting(link: Connection, telemetry: Telemetry, alone: bool) -> None:
+    """Report to the parent and the metrics whether this worker counts calls by itself."""
+    link.send(LocalCounting(alone))
     telemetry.counts_alone(alone=alone)
 
 
-def report_overrun(told: Connection, tool: str) -> None:
+def report_overrun(link: Connection, tool: str) -> None:
     """Tell the parent that this worker has to be replaced."""
-    told.send(CallOverrun(tool))
+    link.send(CallOverrun(tool))
 
 
-def obey_parent(told: Connection, loop: asyncio.AbstractEventLoop, server: HttpServer) -> None:
-    """Do what the parent says; end at once where it is gone."""
+def obey_parent(link: Connection, loop: asyncio.AbstractEventLoop, server: HttpServer) -> None:
+    """Obey the messages of the parent; end immediately if it is gone."""
     try:
         while True:
-            leave: Leave = told.recv()
+            leave: Leave = link.recv()
             loop.call_soon_threadsafe(partial(server.leave, patiently=leave.patiently))
     except (EOFError, OSError):
         os._exit(ORPHANED)
