@@ -1,6 +1,7 @@
 """Readers: the books as one profile sees them, the only door to the facts."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from hashlib import sha256
 from itertools import zip_longest
@@ -24,11 +25,12 @@ from engine.model.catalogue import (
     Statement,
 )
 from engine.model.exact import ONE
-from engine.model.fact_store import FactLoad, Presence, RowSlice, Slice
+from engine.model.fact_store import Asked, FactLoad, Presence, Question, unchanged
 from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet
 from engine.model.profiles import Profile, permission
 from engine.model.scenarios import Scenario
 from engine.model.scope import ALL_CODES, EVERYTHING, NOTHING, UNASSIGNED, Cell, CodeSet, Cut, Cuts, named_by
+from engine.model.stopping import Stop
 
 # Everything that a caller sees comes from a Reader: scenarios, metrics, statements, members, sums. A Reader adds its
 # permission to every question, so whatever lies outside does not exist for the caller.
@@ -36,6 +38,20 @@ from engine.model.scope import ALL_CODES, EVERYTHING, NOTHING, UNASSIGNED, Cell,
 
 Value = TypeVar("Value")
 Cells = Mapping[tuple[str, str], Cell]  # (scenario, domain) -> its visible cell
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FactRead:
+    """A slice to read within a cut and within the cell visible in all `sides`, and what to compute from the answer."""
+
+    asked: Asked
+    cut: Cell
+    sides: frozenset[str] = frozenset()
+    then: Callable[[pl.LazyFrame], pl.LazyFrame] = unchanged
+
+    def pipe(self, step: Callable[[pl.LazyFrame], pl.LazyFrame]) -> "FactRead":
+        """Return the read with one more step at its end."""
+        return FactRead(self.asked, self.cut, self.sides, lambda frame: step(self.then(frame)))
 
 
 class Reader:
@@ -247,8 +263,11 @@ class Reader:
         leaves = {dimension.leaf for dimension in self.dimensions.values() if not dimension.axis_only}
         return frozenset().union(
             *(
-                self._store.presence(domain, scenario, cell).unassigned(
-                    [leaf for leaf in self.catalogue.domains[domain].dimensions if leaf in leaves]
+                self._store.unassigned(
+                    domain,
+                    scenario,
+                    [leaf for leaf in self.catalogue.domains[domain].dimensions if leaf in leaves],
+                    cell,
                 )
                 for (scenario, domain), cell in self._cells.items()
                 if not cell.is_nothing
@@ -259,7 +278,7 @@ class Reader:
         """Return the codes in visible rows. If members come from the facts, no other members exist."""
         return frozenset().union(
             *(
-                self._store.presence(domain, scenario, cell).codes(leaf)
+                self._store.codes(domain, scenario, leaf, cell)
                 for (scenario, domain), cell in self._cells.items()
                 if leaf in self.catalogue.domains[domain].dimensions and not cell.is_nothing
             )
@@ -282,19 +301,30 @@ class Reader:
         members = self.members(cut.dimension)
         return {code: weight for id_ in cut.ids if members.has(id_) for code, weight in members.leaves(id_).items()}
 
-    def sums(self, asked: Slice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
-        """Return FactStore.sums of a slice within `cut` and the cell visible in its scenario and in all `sides`."""
-        return self._store.sums(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
+    def collect(self, reads: Sequence[FactRead], stop: Stop) -> list[pl.DataFrame]:
+        """Return the frames of some reads, in order; see FactStore.collect."""
+        return self._store.collect([self._question(read) for read in reads], stop)
 
-    def rows(self, asked: RowSlice, cut: Cell, sides: Iterable[str] = ()) -> pl.LazyFrame:
-        """Return FactStore.rows of a slice within `cut` and the cell visible in its scenario and in all `sides`."""
-        return self._store.rows(asked, self.shared_cell({asked.scenario, *sides}, asked.domain) & cut)
+    def collect_each(self, reads: Sequence[Sequence[FactRead]], stop: Stop) -> list[list[pl.DataFrame]]:
+        """Return the frames of some lists of reads, list by list, from one collect."""
+        frames = iter(self.collect([read for listed in reads for read in listed], stop))
+        return [[next(frames) for _ in listed] for listed in reads]
+
+    def _question(self, read: FactRead) -> Question:
+        within = self.shared_cell({read.asked.scenario, *read.sides}, read.asked.domain) & read.cut
+        return Question(read.asked, within, read.then)
 
     def presence(self, domain: str, scenario: str, cut: Cell, sides: Iterable[str] = ()) -> Presence:
         """Return FactStore.presence within `cut` and the cell visible in the scenario and in all `sides`."""
         within = self.shared_cell({scenario, *sides}, domain) & cut
         key = ("presence", domain, scenario, within)
         return self._books.memo(key, lambda: self._store.presence(domain, scenario, within))
+
+    def brought_by(self, domain: str, scenario: str, load: str) -> bool:
+        """Tell whether a visible row of a scenario of a domain comes from a load."""
+        within = self.cell(scenario, domain)
+        key = ("brought by", domain, scenario, load, within)
+        return self._books.memo(key, lambda: self._store.brought_by(domain, scenario, load, within))
 
 
 # Labels of members and nodes.

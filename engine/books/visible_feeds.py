@@ -7,7 +7,6 @@ from enum import Enum
 from engine.books.reader import Reader
 from engine.model.catalogue import Catalogue, Domain
 from engine.model.feeds import Binding, LoadAttempt
-from engine.model.scope import EVERYTHING
 
 
 class Extent(Enum):
@@ -115,4 +114,4 @@ def is_served(attempt: LoadAttempt, reader: Reader) -> bool:
         for scenario in reader.scenarios
         if any(load.load == attempt.load_id for load in reader.loads(domain.key, scenario))
     ]
-    return any(reader.presence(domain.key, key, EVERYTHING).brought_by(attempt.load_id) for key in brought)
+    return any(reader.brought_by(domain.key, scenario, attempt.load_id) for scenario in brought)

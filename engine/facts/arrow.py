@@ -1,103 +1,48 @@
 """The Arrow store: memory-mapped partitions, pruned before planning."""
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, reduce
-from operator import and_, attrgetter, or_
+from operator import and_, or_
 from pathlib import Path
 
 import polars as pl
 
 from engine.facts.files import mapped
-from engine.facts.manifest import INT64_LIMIT, UNDATED, Manifest, Partition, answering, needed, without_undeclared
+from engine.facts.manifest import (
+    INT64_LIMIT,
+    UNDATED,
+    Manifest,
+    Partition,
+    answering,
+    needed,
+    spans_of,
+    without_undeclared,
+)
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
-from engine.model.fact_store import DATE, ROWS, SPAN, Aggregate, AggregateFunction, Presence, RowSlice, Slice
+from engine.model.fact_store import (
+    DATE,
+    PERIOD,
+    ROWS,
+    SPAN,
+    VALUE,
+    Aggregate,
+    AggregateFunction,
+    DistinctSlice,
+    LastKnownSlice,
+    Presence,
+    Question,
+    RowSlice,
+    Slice,
+    SumTooLarge,
+    answer,
+    refuse_too_many_groups,
+)
 from engine.model.scope import Cell, CodeSet, Conjunction
-
-# Presence: from the manifest if the cell covers everything, else from the rows, month by month.
-
-
-class ArrowPresence:
-    """The days and leaves for which a scenario has rows inside a cell. Reads each month at most once."""
-
-    def __init__(
-        self, partitions: Sequence[Partition], predicate: pl.Expr | None, frame: Callable[[Partition], pl.DataFrame]
-    ) -> None:
-        self._partitions = partitions
-        self._predicate = predicate
-        self._frame = frame
-        self._held: dict[str, tuple[date, ...]] = {}
-
-    def days(self, span: Span) -> Sequence[date]:
-        """Return the days of a span that have rows, ascending."""
-        held = {day for part in self._touched(span) for day in self._days(part) if span.holds(day)}
-        return sorted(held)
-
-    def last(self, span: Span) -> date | None:
-        """Return the last day of a span that has rows, None if no day has any."""
-        latest: date | None = None
-        for part in reversed(self._touched(span)):
-            if latest is not None and part.bucket != latest.isoformat()[:7]:
-                break
-            held = [day for day in self._days(part) if span.holds(day)]
-            latest = max([*held, *([latest] if latest else [])], default=None)
-        return latest
-
-    def through(self) -> date | None:
-        """Return the last day that has rows, None if there are none."""
-        return self.last(Span(date.min, date.max))
-
-    def undated(self) -> int:
-        """Return the number of rows without a date."""
-        parts = [part for part in self._partitions if part.bucket == UNDATED]
-        if self._predicate is None:
-            return sum(part.rows for part in parts)
-        return sum(int(self._rows(part).select(pl.len()).collect().item()) for part in parts)
-
-    def codes(self, dimension: str) -> frozenset[int]:
-        """Return the codes of a leaf dimension that occur in the rows."""
-        found = (self._rows(part).select(pl.col(dimension).unique()).collect()[dimension] for part in self._partitions)
-        return frozenset(code for codes in found for code in codes)
-
-    def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
-        """Return the leaf dimensions for which some row has no member."""
-        found: set[str] = set()
-        for part in self._partitions:
-            lacking = [pl.col(key).eq(0).any() for key in dimensions if key not in found]
-            if not lacking:
-                break
-            found.update(
-                key for key, holds in self._rows(part).select(lacking).collect().row(0, named=True).items() if holds
-            )
-        return frozenset(found)
-
-    def brought_by(self, load: str) -> bool:
-        """Tell whether any row comes from a load."""
-        parts = (part for part in self._partitions if part.load == load)
-        return any(part.rows if self._predicate is None else self._holds_any(part) for part in parts)
-
-    def _holds_any(self, part: Partition) -> bool:
-        return bool(self._rows(part).select(pl.len()).collect().item())
-
-    def _rows(self, part: Partition) -> pl.LazyFrame:
-        frame = self._frame(part).lazy()
-        return frame if self._predicate is None else frame.filter(self._predicate)
-
-    def _touched(self, span: Span) -> list[Partition]:
-        first, last = span.first.isoformat()[:7], span.last.isoformat()[:7]
-        return [part for part in self._partitions if part.bucket != UNDATED and first <= part.bucket <= last]
-
-    def _days(self, part: Partition) -> tuple[date, ...]:
-        if self._predicate is None:
-            return part.dates
-        if part.id not in self._held:
-            self._held[part.id] = tuple(sorted(self._rows(part).select(pl.col(DATE).unique()).collect()[DATE]))
-        return self._held[part.id]
-
+from engine.model.stopping import Stop
 
 # Facts.
 #
@@ -106,12 +51,7 @@ class ArrowPresence:
 # mapped once, on first use, and later questions share it.
 
 
-LAST_DAY = attrgetter("last")
 INT128_LIMIT = 2**127
-
-
-class SumTooLarge(OverflowError):
-    """The sum of the rows could exceed 128 bits."""
 
 
 def code_type(count: int) -> type[pl.DataType]:
@@ -155,6 +95,19 @@ class ArrowFacts:
     def partitions(self, domain: str, scenario: str) -> Sequence[Partition]:
         """Return the partitions of a scenario in month order."""
         return self._partitions.get((domain, scenario), [])
+
+    def collect(self, questions: Sequence[Question], stop: Stop) -> list[pl.DataFrame]:
+        """Return the answers to all questions, collected one after another; see FactStore.
+
+        Polars already uses every core for one frame and cannot cancel a collect, so that `stop` is called before each
+        frame and after the last.
+        """
+        found = []
+        for question in questions:
+            stop()
+            found.append(answer(question, self).collect(engine="in-memory"))
+        stop()
+        return found
 
     def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
         """Return one row per span and key group; see FactStore."""
@@ -246,6 +199,8 @@ class ArrowFacts:
                 ((_, span, is_whole),) = spans
                 frame = frame if is_whole else frame.filter(pl.col(DATE).is_between(span.first, span.last))
             frame = frame if predicate is None else frame.filter(predicate)
+            if asked.leaves is not None:
+                frame = frame.join(self.typed(asked.leaves), on=asked.leaves.columns, how="semi", maintain_order="left")
             months.setdefault(part.bucket, []).append(self.shown(order, frame))
         if not months:
             return pl.LazyFrame(schema={column: self.row_type(asked.domain, column) for column in asked.columns})
@@ -255,6 +210,10 @@ class ArrowFacts:
         ]
         rows = pl.concat([limited(frame, asked.limit) for frame in found]).pipe(limited, asked.limit)
         return rows.select(asked.columns)
+
+    def typed(self, leaves: pl.DataFrame) -> pl.LazyFrame:
+        """Return combinations of leaf codes with the types of their dimensions."""
+        return leaves.lazy().cast({leaf: self._types.get(leaf, pl.UInt8) for leaf in leaves.columns})
 
     def row_type(self, domain: str, column: str) -> type[pl.DataType]:
         """Return the type of a column in a frame of rows."""
@@ -270,10 +229,95 @@ class ArrowFacts:
         lost = [pl.lit(None, pl.String).alias(column) for column in columns if column not in held]
         return frame.with_columns(lost).select(columns) if lost else frame.select(columns)
 
+    def last_known(self, asked: LastKnownSlice, within: Cell) -> pl.LazyFrame:
+        """Return one row per window, period and key group; see FactStore."""
+        leaves = asked.leaves
+        by_leaf = Slice(
+            domain=asked.domain,
+            scenario=asked.scenario,
+            spans=asked.spans,
+            keys=tuple(sorted({*asked.keys, *leaves})),
+            aggregates=asked.aggregates,
+        )
+        periods = pl.Series(asked.periods, dtype=pl.UInt32)
+        sums = self.sums(by_leaf, within).with_columns(pl.lit(periods).gather(pl.col(SPAN)).alias(PERIOD))
+        last = pl.col(PERIOD).max()
+        by_window = [
+            sums.filter(pl.col(SPAN).is_in(list(read)))
+            .filter(pl.col(PERIOD) == (last.over(leaves) if leaves else last))
+            .with_columns(pl.lit(window, pl.UInt32).alias(SPAN))
+            for window, read in enumerate(asked.windows)
+        ]
+        made = [getattr(pl.col(part.column), part.how.value)() for part in asked.aggregates] + [pl.col(ROWS).sum()]
+        return (
+            pl.concat(by_window or [sums.clear()])
+            .with_columns(group_columns(asked.groups))
+            .group_by(SPAN, PERIOD, *asked.keys)
+            .agg(made)
+            .pipe(capped, asked.most)
+        )
+
+    def distinct(self, asked: DistinctSlice, within: Cell) -> pl.LazyFrame:
+        """Return one row per span, key group and code of the counted dimension; see FactStore."""
+        by_code = Slice(
+            domain=asked.domain,
+            scenario=asked.scenario,
+            spans=asked.spans,
+            keys=tuple(dict.fromkeys((*asked.keys, asked.counted))),
+            aggregates=(),
+        )
+        return (
+            self.sums(by_code, within)
+            .with_columns(pl.col(asked.counted).alias(VALUE), *group_columns(asked.groups))
+            .select(SPAN, *asked.keys, VALUE)
+            .unique()
+            .pipe(capped, asked.most)
+        )
+
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
-        """Return the days and leaves that have rows; see FactStore."""
+        """Return the days that have rows; see FactStore. Without a filter the manifest knows them."""
+        predicate, parts = self.predicate(within), self.partitions(domain, scenario)
+        undated = [part for part in parts if part.bucket == UNDATED]
+        if predicate is None:
+            days = {day for part in parts for day in part.dates}
+            return Presence(tuple(sorted(days)), sum(part.rows for part in undated))
+        frames = [self.inside(domain, part, predicate).select(pl.col(DATE).unique()) for part in parts]
+        dates = {day for frame in frames for day in frame.collect(engine="in-memory")[DATE]}
+        return Presence(tuple(sorted(dates - {None})), sum(self.row_count(domain, part, predicate) for part in undated))
+
+    def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
+        """Return the codes of a leaf dimension that occur in the rows."""
         predicate = self.predicate(within)
-        return ArrowPresence(self.partitions(domain, scenario), predicate, lambda part: self.frame(domain, part))
+        frames = (self.inside(domain, part, predicate) for part in self.partitions(domain, scenario))
+        found = (frame.select(pl.col(dimension).unique()).collect()[dimension] for frame in frames)
+        return frozenset(code for codes in found for code in codes)
+
+    def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
+        """Return the leaf dimensions for which some row has no member."""
+        predicate = self.predicate(within)
+        found: set[str] = set()
+        for part in self.partitions(domain, scenario):
+            lacking = [pl.col(key).eq(0).any() for key in dimensions if key not in found]
+            if not lacking:
+                break
+            flags = self.inside(domain, part, predicate).select(lacking).collect().row(0, named=True)
+            found.update(key for key, holds in flags.items() if holds)
+        return frozenset(found)
+
+    def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
+        """Tell whether any row comes from a load."""
+        predicate = self.predicate(within)
+        parts = (part for part in self.partitions(domain, scenario) if part.load == load)
+        return any(part.rows if predicate is None else self.row_count(domain, part, predicate) for part in parts)
+
+    def inside(self, domain: str, part: Partition, predicate: pl.Expr | None) -> pl.LazyFrame:
+        """Return the rows of a partition that a filter keeps."""
+        frame = self.frame(domain, part).lazy()
+        return frame if predicate is None else frame.filter(predicate)
+
+    def row_count(self, domain: str, part: Partition, predicate: pl.Expr) -> int:
+        """Return the number of rows of a partition that a filter keeps."""
+        return int(self.inside(domain, part, predicate).select(pl.len()).collect().item())
 
     def dated(self, asked: Slice, within: Cell) -> Iterator[Partition]:
         """Yield the dated partitions of a scenario that can have rows inside a cell."""
@@ -325,26 +369,26 @@ def refuse_other_places(domain: Domain, partition: Partition) -> None:
             )
 
 
+def group_columns(groups: Mapping[str, pl.Series]) -> list[pl.Expr]:
+    """Return the expressions that replace codes by groups."""
+    return [pl.lit(of_code).gather(pl.col(leaf)).alias(leaf) for leaf, of_code in groups.items()]
+
+
+def capped(frame: pl.LazyFrame, most: int) -> pl.LazyFrame:
+    """Return a frame that raises BadArguments if it has more rows than allowed."""
+
+    def refuse(found: pl.DataFrame) -> pl.DataFrame:
+        refuse_too_many_groups(found.height, most)
+        return found
+
+    return frame.head(most + 1).map_batches(
+        refuse, predicate_pushdown=False, projection_pushdown=False, slice_pushdown=False
+    )
+
+
 def limited(frame: pl.LazyFrame, limit: int | None) -> pl.LazyFrame:
     """Return the first `limit` rows of a frame, all rows without a limit."""
     return frame if limit is None else frame.head(limit)
-
-
-def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bool]]:
-    """Return the spans in which a partition has rows: position, days, and whether the partition lies wholly inside."""
-    days = part.dates
-    held = Span(days[0], days[-1])
-    found = []
-    for position in range(bisect_left(spans, held.first, key=LAST_DAY), len(spans)):
-        span = spans[position]
-        if span.first > held.last:
-            break
-        overlap = span.overlap(held)
-        if overlap == held:
-            found.append((position, held, True))
-        elif overlap is not None and any(overlap.holds(day) for day in days):
-            found.append((position, overlap, False))
-    return found
 
 
 def days_of(span: Span) -> Iterator[date]:

@@ -3,15 +3,18 @@
 import fcntl
 import json
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
 from engine.model.fact_store import ROWS, AggregateFunction, Slice
@@ -30,6 +33,7 @@ from engine.model.scope import Cell
 
 
 UNDATED = "undated"
+LAST_DAY = attrgetter("last")
 CURRENT = "CURRENT"
 FORMAT = 1  # of new manifests; those of release 0.3.0 have no format number and count as 0
 
@@ -245,6 +249,23 @@ def can_be_built(part: Partition, dimensions: Sequence[str], rows: pl.DataFrame)
     """Tell whether a partition can have a rollup: it is dated, has the dimensions, and no sum exceeds 63 bits."""
     fits = all(magnitude < INT64_LIMIT for magnitude in part.magnitudes.values())
     return fits and part.bucket != UNDATED and set(dimensions) <= set(rows.columns)
+
+
+def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bool]]:
+    """Return the spans in which a partition has rows: position, days, and whether the partition lies wholly inside."""
+    days = part.dates
+    held = Span(days[0], days[-1])
+    found = []
+    for position in range(bisect_left(spans, held.first, key=LAST_DAY), len(spans)):
+        span = spans[position]
+        if span.first > held.last:
+            break
+        overlap = span.overlap(held)
+        if overlap == held:
+            found.append((position, held, True))
+        elif overlap is not None and any(overlap.holds(day) for day in days):
+            found.append((position, overlap, False))
+    return found
 
 
 def without_undeclared(part: Partition, domain: Domain) -> Partition:

@@ -1,7 +1,8 @@
 """The store protocols: FactStore answers questions within a cell, Backend holds one version of the books."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import Enum
 from pathlib import Path
@@ -11,7 +12,9 @@ import polars as pl
 
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
+from engine.model.errors import BadArguments
 from engine.model.scope import Cell
+from engine.model.stopping import Stop
 
 # Slices: the questions of a plan.
 
@@ -19,6 +22,9 @@ from engine.model.scope import Cell
 DATE = "date"  # column of every row: the posting date
 SPAN = "span"  # column of a sums frame: position of the span in the slice
 ROWS = "rows"  # column of a sums frame: number of facts in the sum
+PERIOD = "last_period"  # column of a last-known frame: number of the period
+VALUE = "value"  # column of a distinct frame: code of a member
+MOST_GROUPS = 5_000_000  # rows of a last-known or distinct frame
 
 
 class AggregateFunction(Enum):
@@ -60,7 +66,8 @@ class Slice:
 class RowSlice:
     """Rows of one scenario of a domain, ordered by month, then the domain's sort keys, then all other columns.
 
-    `span` None includes undated rows, which come last.
+    `span` None includes undated rows, which come last. `leaves` lists combinations of leaf codes; other rows are left
+    out.
     """
 
     domain: str
@@ -68,51 +75,173 @@ class RowSlice:
     span: Span | None
     columns: tuple[str, ...]
     limit: int | None = None
+    leaves: pl.DataFrame | None = field(default=None, compare=False)
 
 
-class Presence(Protocol):
-    """The days and leaves for which a scenario of a domain has rows inside a cell."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastKnownSlice:
+    """Aggregates of the rows of each leaf in the last period in which it has rows, for several windows of days.
+
+    A leaf is one code of each dimension of `leaves`. `windows` names the spans of each window by position. `periods`
+    numbers the period of each span; later periods have greater numbers, and no span crosses periods. `groups` replaces
+    the codes of a key by groups: it holds the group of every code. The question is refused beyond `most` rows.
+    """
+
+    domain: str
+    scenario: str
+    spans: tuple[Span, ...]
+    periods: tuple[int, ...]
+    windows: tuple[tuple[int, ...], ...]
+    leaves: tuple[str, ...]
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+    groups: Mapping[str, pl.Series] = field(default_factory=dict, compare=False)
+    most: int = MOST_GROUPS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistinctSlice:
+    """The codes of one leaf dimension that occur in a scenario of a domain, grouped like a Slice.
+
+    `groups` replaces the codes of a key by groups: it holds the group of every code. The question is refused beyond
+    `most` rows.
+    """
+
+    domain: str
+    scenario: str
+    spans: tuple[Span, ...]
+    keys: tuple[str, ...]
+    counted: str
+    groups: Mapping[str, pl.Series] = field(default_factory=dict, compare=False)
+    most: int = MOST_GROUPS
+
+
+Asked = Slice | RowSlice | LastKnownSlice | DistinctSlice
+
+
+def unchanged(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Return a frame as it is."""
+    return frame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """A slice, the cell that it is answered within, and what to compute from the answer on this machine."""
+
+    asked: Asked
+    within: Cell
+    then: Callable[[pl.LazyFrame], pl.LazyFrame] = unchanged
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """The days for which a scenario of a domain has rows inside a cell. It is read once; it answers without reading."""
+
+    dates: tuple[date, ...]  # ascending
+    undated: int  # rows without a date
 
     def days(self, span: Span) -> Sequence[date]:
         """Return the days of a span that have rows, ascending."""
+        return self.dates[bisect_left(self.dates, span.first) : bisect_right(self.dates, span.last)]
 
     def last(self, span: Span) -> date | None:
         """Return the last day of a span that has rows, None if no day has any."""
+        return next(reversed(self.days(span)), None)
 
+    @property
     def through(self) -> date | None:
-        """Return the last day that has rows, None if there are none."""
-
-    def undated(self) -> int:
-        """Return the number of rows without a date."""
-
-    def codes(self, dimension: str) -> frozenset[int]:
-        """Return the codes of a leaf dimension that occur in the rows."""
-
-    def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
-        """Return the leaf dimensions for which some row has no member."""
-
-    def brought_by(self, load: str) -> bool:
-        """Tell whether any row comes from a load."""
+        """The last day that has rows, None if there are none."""
+        return self.dates[-1] if self.dates else None
 
 
-# FactStore: the three questions every store of facts answers, each within a cell.
+# FactStore: the questions that every store of facts answers, each within a cell.
+
+
+class SumTooLarge(OverflowError):
+    """The sum of the rows could exceed 128 bits."""
 
 
 class FactStore(Protocol):
-    """Facts of one version of the books. There is no question without a cell."""
+    """Facts of one version of the books. There is no question without a cell.
+
+    A frame may read when it is collected, or hold an answer that was read when the question was asked. Codes are
+    unsigned integers, as narrow as the codes of their dimension allow.
+    """
+
+    def collect(self, questions: Sequence[Question], stop: Stop) -> list[pl.DataFrame]:
+        """Return the answers to all questions of a report, each after its `then`, in the order of the questions.
+
+        The store decides how: a store on this machine may answer one after another, a remote one sends all statements
+        at once. It calls `stop` before it begins, before each group of answers that it waits for, and after the last;
+        what `stop` raises ends the work. Raises what the questions raise.
+        """
 
     def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
-        """Return one row per span and key group: SPAN, the key codes, the aggregates as exact integers, ROWS.
+        """Return one row per span and key group that has rows.
 
-        Aggregates are Int64, or Int128 where the rows touched could sum past 63 bits; ROWS is Int64. Row order is not
-        fixed.
+        Columns: SPAN (UInt32), the codes of the keys, the aggregates in the order of the slice, ROWS (Int64).
+        Aggregates are exact: Int64, or Int128 where the rows touched could sum past 63 bits. Row order is not fixed.
+        Raises SumTooLarge if they could sum past 127 bits, and Unavailable if amounts are stored to other decimal
+        places than the catalogue says.
         """
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
-        """Return up to `limit` rows in the order of RowSlice: dimensions as codes, measures as integers."""
+        """Return up to `limit` rows in the order of RowSlice.
+
+        Columns: those of the slice, in its order: dimensions as codes, measures as Int64, DATE as Date, texts as
+        String. A column that a load lacks is null. Raises Unavailable as `sums` does.
+        """
+
+    def last_known(self, asked: LastKnownSlice, within: Cell) -> pl.LazyFrame:
+        """Return one row per window, period and key group that has rows of leaves in their last period.
+
+        Columns: SPAN (UInt32, the position of the window), PERIOD (UInt32), the codes or groups of the keys, the
+        aggregates and ROWS as in `sums`. Row order is not fixed. Raises what `sums` raises, and BadArguments beyond
+        `most` rows, when it is asked or collected.
+        """
+
+    def distinct(self, asked: DistinctSlice, within: Cell) -> pl.LazyFrame:
+        """Return one row per span, key group and code of the counted dimension that has rows.
+
+        Columns: SPAN (UInt32), the codes or groups of the keys, VALUE (a code; 0 for rows without a member). Row order
+        is not fixed. Raises BadArguments beyond `most` rows, when it is asked or collected.
+        """
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
-        """Return the days and leaves that have rows."""
+        """Return the days that have rows, and the number of rows without a date."""
+
+    def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
+        """Return the codes of a leaf dimension that occur in the rows."""
+
+    def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
+        """Return the leaf dimensions for which some row has no member."""
+
+    def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
+        """Tell whether any row comes from a load."""
+
+
+def answer(question: Question, store: FactStore) -> pl.LazyFrame:
+    """Return the frame of one question, after its `then`."""
+    match question.asked:
+        case Slice() as asked:
+            found = store.sums(asked, question.within)
+        case RowSlice() as asked:
+            found = store.rows(asked, question.within)
+        case LastKnownSlice() as asked:
+            found = store.last_known(asked, question.within)
+        case DistinctSlice() as asked:
+            found = store.distinct(asked, question.within)
+    return question.then(found)
+
+
+def refuse_too_many_groups(count: int, most: int) -> None:
+    """Raise BadArguments if an answer has more rows than its question allows."""
+    if count > most:
+        raise BadArguments(
+            f"The report would group the facts into more than {most:,} last known values or distinct members. To get "
+            "fewer, choose a shorter range, filter a dimension, or leave one out of dimensions.",
+            field="dimensions",
+        )
 
 
 # Backends: one version of the books, its facts, members and loads.

@@ -14,7 +14,7 @@ from engine.books.reader import Reader
 from engine.model.aggregation import MemberAggregation, TimeRule
 from engine.model.catalogue import Base
 from engine.model.exact import ONE
-from engine.model.fact_store import ROWS, Aggregate
+from engine.model.fact_store import ROWS, VALUE, Aggregate
 from engine.model.scenarios import Variant
 from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
 from engine.plans.accumulators import ACCUMULATORS, Accumulator, Amount
@@ -29,8 +29,6 @@ from engine.plans.weights import (
     factors_of,
 )
 from engine.queries.values import Filter
-
-VALUE = "value"  # column of a frame of sums: the codes that COUNT_DISTINCT counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +92,19 @@ class BaseGroup:
         return tuple(LeafClasses.of(leaf, self.leaf_counts[leaf], self.weights, self.axes) for leaf in self.keys)
 
     @cached_property
+    def class_codes(self) -> Mapping[str, pl.Series]:
+        """The class of every code of each key."""
+        return {known.leaf: known.of_code for known in self.classes}
+
+    @cached_property
     def class_columns(self) -> Sequence[pl.Expr]:
         """The expressions that replace each code by its class."""
-        return [pl.lit(known.of_code).gather(pl.col(known.leaf)).alias(known.leaf) for known in self.classes]
+        return [pl.lit(of_code).gather(pl.col(leaf)).alias(leaf) for leaf, of_code in self.class_codes.items()]
+
+    @property
+    def counted(self) -> str | None:
+        """The leaf dimension whose members its bases count, if they count members."""
+        return self.bases[0].counted
 
     @cached_property
     def aggregates(self) -> tuple[Aggregate, ...]:

@@ -88,7 +88,7 @@ def total_of(plan: RowPlan, sums: Sequence[Sequence[pl.DataFrame]]) -> tuple[Fig
     """Return the total of all contributions, and the divisor that turns it into the figure."""
     found: dict[Base, Amounts] = {}
     for batch, frames in zip(plan.batches, sums, strict=True):
-        found |= batch.collected(frames)
+        found |= batch.amounts(frames)
     total: Figure = Nothing.MISSING
     divisor = ONE
     for weighted_term in plan.weighted_terms:

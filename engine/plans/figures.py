@@ -20,7 +20,7 @@ from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import Amounts
 from engine.plans.availability import Availability
 from engine.plans.measure import Batch, batches
-from engine.plans.presence import Presences, WindowResolver
+from engine.plans.presence import Presences, WindowResolver, ask_presence, compared_with
 from engine.plans.rows import Expression, FormulaExpression, MeasureExpression, Row, metric_row, statement_rows
 from engine.plans.weights import Axis, Members, axis_of
 from engine.plans.windows import DateWindow, DomainRead, time_columns, windows_of
@@ -45,7 +45,7 @@ class ColumnRead:
 
 @dataclass(frozen=True, eq=False)
 class FigurePlan:
-    """The sums that some rows need in every column of a query, as lazy frames."""
+    """The sums that some rows need in every column of a query. Only its presences read."""
 
     rows: tuple[Row, ...]
     query: Query
@@ -59,8 +59,14 @@ class FigurePlan:
 
     @cached_property
     def presences(self) -> Presences:
-        """Where the scenarios hold rows."""
-        return Presences(self.reader)
+        """Where the scenarios have rows: asked together, once a size that counts alone refuse has passed.
+
+        Nothing else that makes the plan reads.
+        """
+        self.stop()
+        bases = list(dict.fromkeys(base for row in self.rows if row.expression for base in row.expression.bases))
+        references = [column.reference for column in self.query.columns]
+        return ask_presence(references, (domain.key for domain in self.query.domains), bases, self.reader)
 
     @cached_property
     def window_resolver(self) -> WindowResolver:
@@ -105,13 +111,13 @@ class FigurePlan:
 
     def shared_with(self, side: Side, sides: Sequence[Side]) -> frozenset[str]:
         """Return the compared scenarios whose scope narrows that of a side; none if they do not narrow it."""
-        compared = {term.scenario.id for other in sides if other != side for term in other.terms}
+        compared = compared_with(side, sides)
         narrows = any(
             self.reader.shared_cell([term.scenario.id, *compared], domain) != self.reader.cell(term.scenario.id, domain)
             for domain in {base.domain for base in self.bases}
             for term in side.terms
         )
-        return frozenset(compared) if narrows else frozenset()
+        return compared if narrows else frozenset()
 
     @cached_property
     def columns(self) -> tuple[tuple[ColumnRead, ...], ...]:
@@ -134,7 +140,7 @@ class FigurePlan:
                 [axis for axis in self.axes if self.availability.across[domain_read.domain][axis.place]],
                 len(self.axes),
                 self.query.filters,
-                self.reader,
+                self.presences,
             )
         )
 
@@ -176,7 +182,7 @@ class FigurePlan:
         amounts = {
             (batch.domain_read, base): found
             for batch, frames in zip(self.batches, sums, strict=True)
-            for base, found in batch.collected(frames, self.stop).items()
+            for base, found in batch.amounts(frames, self.stop).items()
         }
         return Figures(self, amounts)
 

@@ -9,8 +9,8 @@ from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactLoad
 from engine.model.scenarios import ScenarioTerm, TermSpan
+from engine.model.scope import EVERYTHING
 from engine.plans.figures import ColumnRead, FigurePlan
-from engine.plans.presence import Presences
 from engine.plans.windows import DomainRead
 
 
@@ -44,7 +44,7 @@ def loaded_through(reader: Reader, domain: Domain) -> dict[str, str]:
     """Return the last period with rows for each scenario of a domain, at the domain's grain."""
     codes = {}
     for scenario in reader.scenarios.values():
-        through = Presences(reader).of(DomainRead(domain.key, (TermSpan(ScenarioTerm(scenario)),))).through()
+        through = reader.presence(domain.key, scenario.id, EVERYTHING).through
         if through is not None:
             codes[scenario.id] = reader.catalogue.calendar.code_at(through, domain.grain)
     return codes
@@ -55,7 +55,7 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
     calendar = plan.reader.catalogue.calendar
     domain_read = DomainRead(domain.key, (TermSpan(ScenarioTerm(plan.reader.catalogue.scenarios[scenario])),))
     presence = plan.presences.of(domain_read)
-    through, loads = presence.through(), loads_read(plan, domain.key, scenario)
+    through, loads = presence.through, loads_read(plan, domain.key, scenario)
     windows = [
         column_read.windows[-1]
         for column_read in column_reads(plan)
@@ -74,7 +74,7 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
         load_id=loads[-1].load if loads else None,
         earliest_loaded_at=loads[0].at.isoformat(timespec="seconds") if len(loads) > 1 else None,
         open=codes or None,
-        undated=presence.undated() if domain.keeps_undated else None,
+        undated=presence.undated if domain.keeps_undated else None,
     )
 
 
@@ -84,7 +84,7 @@ def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[FactLoa
     If no visible row lies on these days, return the latest load; if no row is visible at all, return none.
     """
     seen = plan.presences.of(DomainRead(domain, (TermSpan(ScenarioTerm(plan.reader.catalogue.scenarios[scenario])),)))
-    if seen.through() is None and not seen.undated():
+    if seen.through is None and not seen.undated:
         return []
     loads = plan.reader.loads(domain, scenario)
     if len(loads) <= 1:

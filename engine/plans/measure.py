@@ -2,22 +2,32 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 
 import polars as pl
 
-from engine.books.reader import Reader
+from engine.books.reader import FactRead, Reader
 from engine.model.aggregation import TimeRule
 from engine.model.calendar.periods import Period, Span
 from engine.model.catalogue import Base
-from engine.model.fact_store import ROWS, SPAN, Aggregate, Slice
+from engine.model.fact_store import (
+    PERIOD,
+    ROWS,
+    SPAN,
+    VALUE,
+    Aggregate,
+    DistinctSlice,
+    LastKnownSlice,
+    Slice,
+    unchanged,
+)
 from engine.model.scenarios import TermSpan
 from engine.model.scope import Cell
 from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import ACCUMULATORS, Amount, Amounts
-from engine.plans.base_groups import VALUE, AccumulatorTarget, BaseGroup, base_groups
+from engine.plans.base_groups import AccumulatorTarget, BaseGroup, base_groups
 from engine.plans.presence import Presences
 from engine.plans.weights import Axis, Members
 from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, split_intervals
@@ -27,7 +37,7 @@ from engine.queries.values import Filter
 # member of each leaf dimension; axes do not distinguish leaves.
 
 
-PERIOD, TERM = "last_period", "term"
+TERM = "term"
 
 
 class LastKnownSplits(IntervalSplits):
@@ -37,7 +47,7 @@ class LastKnownSplits(IntervalSplits):
         super().__init__(splits.spans)
         self.windows = windows
         starts = [period.first for period in periods]
-        self.periods = pl.Series([bisect_right(starts, interval.first) for interval in splits.spans], dtype=pl.UInt32)
+        self.periods = tuple(bisect_right(starts, interval.first) for interval in splits.spans)
         self.read = [splits.of(window) for window in windows]
 
     @classmethod
@@ -68,10 +78,10 @@ class LastKnownSplits(IntervalSplits):
 
 
 def periods_with_rows(
-    domain_read: DomainRead, base: Base, windows: Sequence[DateWindow], reader: Reader
+    domain_read: DomainRead, base: Base, windows: Sequence[DateWindow], presences: Presences
 ) -> list[Period]:
     """Return the periods of the stock group's grain in which a domain read holds rows of some windows."""
-    presence = Presences(reader).of(domain_read)
+    presence, reader = presences.of(domain_read), presences.reader
     grain = reader.catalogue.domains[base.domain].stock_groups[str(base.stock_group)].grain
     spans = {span for window in windows for span in window.spans}
     days = sorted({day for span in spans for day in presence.days(span)})
@@ -79,27 +89,17 @@ def periods_with_rows(
     return list(dict.fromkeys(period for period in periods if period))
 
 
-def last_known_sums(
-    term_spans: Sequence[pl.LazyFrame], leaves: Sequence[str], splits: LastKnownSplits
-) -> list[pl.LazyFrame]:
-    """Return the last known sums of every leaf, one frame for each term span.
+def last_known_across(frames: Sequence[pl.DataFrame], leaves: Sequence[str]) -> list[pl.DataFrame]:
+    """Return those rows of the term spans' last-known answers that are in the last period of their leaf in any term.
 
-    Each frame keeps the columns of its sums and adds PERIOD (UInt32, the position of the period). SPAN holds the
-    position of the window instead of the interval. The order of rows is not fixed.
+    The frames hold SPAN, PERIOD and the codes of the leaves; they keep their columns.
     """
     sums = pl.concat(
-        [frame.with_columns(pl.lit(place, pl.UInt8).alias(TERM)) for place, frame in enumerate(term_spans)],
-        how="vertical_relaxed",  # one term may need 128 bits where another does not
-    ).with_columns(pl.lit(splits.periods).gather(pl.col(SPAN)).alias(PERIOD))
-    last = pl.col(PERIOD).max()
-    by_window = [
-        sums.filter(pl.col(SPAN).is_in(list(read)))
-        .filter(pl.col(PERIOD) == (last.over(leaves) if leaves else last))
-        .with_columns(pl.lit(place, pl.UInt32).alias(SPAN))
-        for place, read in enumerate(splits.read)
-    ]
-    found = pl.concat(by_window)
-    return [found.filter(pl.col(TERM) == place).drop(TERM) for place in range(len(term_spans))]
+        [frame.with_columns(pl.lit(place, pl.UInt8).alias(TERM)) for place, frame in enumerate(frames)],
+        how="diagonal_relaxed",  # one term may need 128 bits, or a key, where another does not
+    )
+    found = sums.filter(pl.col(PERIOD) == pl.col(PERIOD).max().over(SPAN, *leaves))
+    return [found.filter(pl.col(TERM) == place).select(frame.columns) for place, frame in enumerate(frames)]
 
 
 # Batches: a batch splits the days of all its windows into intervals and sums each interval once by leaf class. A figure
@@ -108,10 +108,10 @@ def last_known_sums(
 
 @dataclass(frozen=True, eq=False)
 class TermSums:
-    """The sums of one term span in a batch, with their base group."""
+    """What one term span of a batch reads, with its base group."""
 
     group: BaseGroup
-    sums: pl.LazyFrame  # by interval and the class of every key
+    read: FactRead  # by interval and the class of every key; by leaf if the batch compares its terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,22 +122,45 @@ class Batch:
     bases: tuple[Base, ...]
     splits: IntervalSplits
     term_sums: tuple[TermSums, ...]
+    leaves: tuple[str, ...] | None = None  # by which the terms are compared: last known values of several terms
+    index: int | None = None  # of the only term span whose sums count; None: all count
 
     @property
-    def frames(self) -> tuple[pl.LazyFrame, ...]:
-        """The frames to collect."""
-        return tuple(of_term.sums for of_term in self.term_sums)
+    def reads(self) -> tuple[FactRead, ...]:
+        """What to collect."""
+        return tuple(of_term.read for of_term in self.term_sums)
 
     def only(self, index: int) -> "Batch":
-        """Return the batch of one term span alone."""
-        return Batch(self.domain_read, self.bases, self.splits, self.term_sums[index : index + 1])
+        """Return the batch of one term span alone. It still reads the others if the terms are compared."""
+        if self.leaves is not None:
+            return replace(self, index=index)
+        return replace(self, term_sums=self.term_sums[index : index + 1])
 
-    def collected(self, frames: Sequence[pl.DataFrame], stop: Stop = never) -> dict[Base, Amounts]:
+    def by_class(self, frames: Sequence[pl.DataFrame]) -> list[tuple[BaseGroup, pl.DataFrame]]:
+        """Return the group and the sums by class of every term span that counts, from the collected frames."""
+        groups = [of_term.group for of_term in self.term_sums]
+        if self.leaves is None:
+            return list(zip(groups, frames, strict=True))
+        last = zip(groups, last_known_across(frames, self.leaves), strict=True)
+        found = [(group, sum_by_class(frame.lazy(), group).collect(engine="in-memory")) for group, frame in last]
+        return found if self.index is None else found[self.index : self.index + 1]
+
+    def classes(self, reader: Reader, stop: Stop) -> Iterator[tuple[BaseGroup, pl.DataFrame]]:
+        """Read and yield, for each term span, its group and the combinations of classes that hold rows."""
+        if self.leaves is not None:
+            for group, sums in self.by_class(reader.collect(self.reads, stop)):
+                yield group, sums.select(group.keys).unique()
+            return
+        for of_term in self.term_sums:
+            (held,) = reader.collect([of_term.read.pipe(distinct_keys(of_term.group))], stop)
+            yield of_term.group, held
+
+    def amounts(self, frames: Sequence[pl.DataFrame], stop: Stop = never) -> dict[Base, Amounts]:
         """Return the amounts of every base from the collected frames."""
         group = self.term_sums[0].group
         found = AmountTable(self.splits.count)
-        for of_term, frame in zip(self.term_sums, frames, strict=True):
-            found.add(of_term.group, frame, stop)
+        for of_term, frame in self.by_class(frames):
+            found.add(of_term, frame, stop)
         return {
             base: Amounts(
                 base,
@@ -185,14 +208,14 @@ def batches(
     axes: Sequence[Axis],
     places: int,
     filters: Sequence[Filter],
-    reader: Reader,
+    presences: Presences,
 ) -> list[Batch]:
     """Return the batches that read some bases of a domain read, each over its windows."""
     bases = list(windows)
     variants = [term_span.term.variant for term_span in domain_read.term_spans]
     return [
-        batch_of(domain_read, bases, alike, windows, reader)
-        for alike in base_groups(bases, axes, places, filters, variants, reader)
+        batch_of(domain_read, bases, alike, windows, presences)
+        for alike in base_groups(bases, axes, places, filters, variants, presences.reader)
     ]
 
 
@@ -201,75 +224,153 @@ def batch_of(
     bases: Sequence[Base],
     alike: Sequence[BaseGroup],
     windows: Mapping[Base, Sequence[DateWindow]],
-    reader: Reader,
+    presences: Presences,
 ) -> Batch:
     """Return one batch. `alike` holds the group of the same bases for each term span."""
     own = tuple(bases[position] for position in alike[0].positions)
     read = {id(windows[base]): windows[base] for base in own}  # most bases share their list of windows
     distinct = list(dict.fromkeys(window for listed in read.values() for window in listed))
-    boundaries = domain_read.boundaries
+    terms = list(zip(domain_read.term_spans, alike, strict=True))
     if own[0].over_time.rule is TimeRule.LAST_KNOWN:
-        splits: IntervalSplits = LastKnownSplits.cut(
-            distinct, boundaries, periods_with_rows(domain_read, own[0], distinct, reader)
+        last_splits = last_known_splits(domain_read, own[0], distinct, presences)
+        leaves, alone = presences.reader.catalogue.leaves_of(domain_read.domain), len(terms) == 1
+        last_known = (
+            TermSums(group, last_known_of_term(domain_read, span, last_splits, group, leaves, alone=alone))
+            for span, group in terms
         )
-    else:
-        splits = IntervalSplits(split_intervals(distinct, boundaries))
-    sums = [
-        sums_of_term(domain_read, term_span, splits.spans, group, reader)
-        for term_span, group in zip(domain_read.term_spans, alike, strict=True)
-    ]
-    if isinstance(splits, LastKnownSplits):
-        leaves = reader.catalogue.leaves_of(domain_read.domain)
-        sums = last_known_sums(sums, leaves, splits)
-    by_class = (TermSums(group, sum_by_class(frame, group)) for frame, group in zip(sums, alike, strict=True))
-    return Batch(domain_read, own, splits, tuple(by_class))
+        return Batch(domain_read, own, last_splits, tuple(last_known), None if alone else leaves)
+    splits = IntervalSplits(split_intervals(distinct, domain_read.boundaries))
+    sums = (TermSums(group, read_of_term(domain_read, span, splits.spans, group)) for span, group in terms)
+    return Batch(domain_read, own, splits, tuple(sums))
 
 
-def sums_of_term(
-    domain_read: DomainRead, term_span: TermSpan, splits: Sequence[Span], group: BaseGroup, reader: Reader
-) -> pl.LazyFrame:
-    """Return the sums of one term span, as `term_aggregates` does, by the keys that its base group needs."""
-    keys = group.keys
-    if group.bases[0].counted:
-        keys = tuple(dict.fromkeys((*keys, group.bases[0].counted)))
-    if group.bases[0].over_time.rule is TimeRule.LAST_KNOWN:
-        keys = tuple(sorted({*keys, *reader.catalogue.leaves_of(domain_read.domain)}))
-    return term_aggregates(domain_read, term_span, splits, keys, group.aggregates, group.cut, reader)
+def last_known_splits(
+    domain_read: DomainRead, base: Base, windows: Sequence[DateWindow], presences: Presences
+) -> LastKnownSplits:
+    """Return the interval splits of the windows of a last known value, by the periods that hold rows."""
+    periods = periods_with_rows(domain_read, base, windows, presences)
+    return LastKnownSplits.cut(windows, domain_read.boundaries, periods)
 
 
-def term_aggregates(
+def read_of_term(domain_read: DomainRead, term_span: TermSpan, splits: Sequence[Span], group: BaseGroup) -> FactRead:
+    """Return the read of one term span, by interval and class: its sums, or the lists of the codes that it counts."""
+    if not group.counted:
+        read = sums_read(domain_read, term_span, splits, group.keys, group.aggregates, group.cut)
+        return read.pipe(lambda sums: sum_by_class(sums, group))
+    spans, before = spans_of_term(term_span, splits)
+    asked = DistinctSlice(
+        domain=domain_read.domain,
+        scenario=term_span.term.scenario.id,
+        spans=spans,
+        keys=group.keys,
+        counted=group.counted,
+        groups=group.class_codes,
+    )
+    read = FactRead(asked, group.cut, domain_read.shared).pipe(moved_by(before))
+    return read.pipe(lambda found: found.group_by(SPAN, *group.keys).agg(VALUE))
+
+
+def sums_read(
     domain_read: DomainRead,
     term_span: TermSpan,
     splits: Sequence[Span],
     keys: tuple[str, ...],
     aggregates: tuple[Aggregate, ...],
     cut: Cell,
-    reader: Reader,
-) -> pl.LazyFrame:
-    """Return aggregates of one term span inside a cut: SPAN, the codes of `keys`, the aggregates, ROWS.
+) -> FactRead:
+    """Return the read of aggregates of one term span inside a cut: SPAN, the codes of `keys`, the aggregates, ROWS.
 
     SPAN is the position of the interval among all intervals. The order of rows is not fixed.
     """
-    own = [place for place, interval in enumerate(splits) if term_span.days.holds(interval.first)]
-    before = own[0] if own else 0
+    spans, before = spans_of_term(term_span, splits)
     asked = Slice(
         domain=domain_read.domain,
         scenario=term_span.term.scenario.id,
-        spans=tuple(splits[place] for place in own),
+        spans=spans,
         keys=keys,
         aggregates=aggregates,
     )
-    sums = reader.sums(asked, cut, domain_read.shared)
-    return sums.with_columns(pl.col(SPAN) + before) if before else sums
+    return FactRead(asked, cut, domain_read.shared).pipe(moved_by(before))
+
+
+def last_known_of_term(
+    domain_read: DomainRead,
+    term_span: TermSpan,
+    splits: LastKnownSplits,
+    group: BaseGroup,
+    leaves: tuple[str, ...],
+    *,
+    alone: bool,
+) -> FactRead:
+    """Return the read of the last known values of one term span: by class if it stands alone, else by leaf."""
+    counted = (group.counted,) if group.counted else ()
+    in_codes = counted or not alone
+    keys = (*group.keys, *counted, *(() if alone else leaves))
+    groups = {} if in_codes else group.class_codes
+    read = last_known_read(domain_read, term_span, splits, leaves, keys, group, groups)
+    if not alone:
+        return read
+    return read.pipe(lambda sums: sum_by_class(sums, group) if in_codes else sum_by_group(sums, group))
+
+
+def last_known_read(
+    domain_read: DomainRead,
+    term_span: TermSpan,
+    splits: LastKnownSplits,
+    leaves: tuple[str, ...],
+    keys: Sequence[str],
+    group: BaseGroup,
+    groups: Mapping[str, pl.Series],
+) -> FactRead:
+    """Return the read of the last known values of one term span; SPAN is the position of the window.
+
+    `groups` holds the group of every code of the keys that are grouped.
+    """
+    spans, before = spans_of_term(term_span, splits.spans)
+    asked = LastKnownSlice(
+        domain=domain_read.domain,
+        scenario=term_span.term.scenario.id,
+        spans=spans,
+        periods=splits.periods[before : before + len(spans)],
+        windows=tuple(
+            tuple(place - before for place in read if before <= place < before + len(spans)) for read in splits.read
+        ),
+        leaves=leaves,
+        keys=tuple(dict.fromkeys(keys)),
+        aggregates=group.aggregates,
+        groups=groups,
+    )
+    return FactRead(asked, group.cut, domain_read.shared)
+
+
+def spans_of_term(term_span: TermSpan, splits: Sequence[Span]) -> tuple[tuple[Span, ...], int]:
+    """Return the intervals of a term span, and the position of the first."""
+    own = [place for place, interval in enumerate(splits) if term_span.days.holds(interval.first)]
+    return tuple(splits[place] for place in own), own[0] if own else 0
+
+
+def distinct_keys(group: BaseGroup) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+    """Return the step that keeps the distinct keys of sums."""
+    return lambda sums: sums.select(group.keys).unique()
+
+
+def moved_by(before: int) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+    """Return the step that turns positions in a term span into positions among all intervals."""
+    return (lambda sums: sums.with_columns(pl.col(SPAN) + before)) if before else unchanged
 
 
 def sum_by_class(sums: pl.LazyFrame, group: BaseGroup) -> pl.LazyFrame:
     """Return sums by SPAN and the class of each key instead of its code; VALUE lists the codes to count, if any."""
-    counted = group.bases[0].counted
-    made = [getattr(pl.col(part.column), part.how.value)() for part in group.aggregates] + [pl.col(ROWS).sum()]
-    if counted:
-        sums = sums.with_columns(pl.col(counted).alias(VALUE))
-        made.append(pl.col(VALUE).unique())
-    if not group.keys and not counted and group.bases[0].over_time.rule is not TimeRule.LAST_KNOWN:
+    if group.counted:
+        sums = sums.with_columns(pl.col(group.counted).alias(VALUE))
+    elif not group.keys and PERIOD not in sums.collect_schema():
         return sums
-    return sums.with_columns(group.class_columns).group_by(SPAN, *group.keys).agg(made)
+    return sum_by_group(sums.with_columns(group.class_columns), group)
+
+
+def sum_by_group(sums: pl.LazyFrame, group: BaseGroup) -> pl.LazyFrame:
+    """Return sums by SPAN and key; VALUE lists the codes to count, if any."""
+    made = [getattr(pl.col(part.column), part.how.value)() for part in group.aggregates] + [pl.col(ROWS).sum()]
+    if group.counted:
+        made.append(pl.col(VALUE).unique())
+    return sums.group_by(SPAN, *group.keys).agg(made)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.books.reader import Reader
+from engine.books.reader import FactRead, Reader
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Base
 from engine.model.errors import first_of, quoted
@@ -17,7 +17,7 @@ from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side, Variance
 from engine.model.scope import UNASSIGNED
 from engine.plans.figures import ColumnRead, FigurePlan, Figures
-from engine.plans.measure import Batch, term_aggregates
+from engine.plans.measure import Batch, sums_read
 from engine.plans.presence import Anchor
 from engine.plans.rows import FormulaExpression, Row
 from engine.plans.weights import BaseWeights, Members
@@ -216,7 +216,7 @@ def empty_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the notes on domains in which a scenario holds no rows."""
     ids = [term.scenario.id for term in column_read.side.terms]
     for domain in plan.query.domains:
-        if plan.presences.of(column_read.domain_read(domain.key)).through() is None:
+        if plan.presences.of(column_read.domain_read(domain.key)).through is None:
             yield Note.of("no_rows", scenario="+".join(ids), domain=domain.key)
 
 
@@ -233,7 +233,7 @@ class CurrencyRead:
     batch: Batch
     column_reads: tuple[ColumnRead, ...]
     splits: IntervalSplits
-    frames: tuple[pl.LazyFrame, ...]  # one for each term span
+    reads: tuple[FactRead, ...]  # one for each term span
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ def currency_reads(plan: FigurePlan) -> tuple[CurrencyRead, ...]:
 
 
 def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
-    """Return the currency read of one batch; its frames hold SPAN, the currency codes and the keys, each once."""
+    """Return the currency read of one batch; its reads give SPAN, the currency codes and the keys, each once."""
     domain_read, group = batch.domain_read, batch.term_sums[0].group
     every = dict.fromkeys(column_read for column in plan.columns for column_read in column)
     column_reads = tuple(
@@ -266,13 +266,13 @@ def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
     )
     splits = IntervalSplits(split_intervals(windows, domain_read.boundaries))
     keys = tuple(dict.fromkeys((*(str(base.measure.currency) for base in bases), *group.keys)))
-    frames = (
-        term_aggregates(domain_read, term_span, splits.spans, keys, (), of_term.group.cut, plan.reader)
-        .select(SPAN, *keys)
-        .unique()
+    reads = (
+        sums_read(domain_read, term_span, splits.spans, keys, (), of_term.group.cut).pipe(
+            lambda sums: sums.select(SPAN, *keys).unique()
+        )
         for term_span, of_term in zip(domain_read.term_spans, batch.term_sums, strict=True)
     )
-    return CurrencyRead(batch, column_reads, splits, tuple(frames))
+    return CurrencyRead(batch, column_reads, splits, tuple(reads))
 
 
 def currency_notes(

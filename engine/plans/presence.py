@@ -1,9 +1,10 @@
 """Presence: which days hold rows, where balances close, and which days each figure reads."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import reduce
+from itertools import product
 from operator import or_
 
 from engine.books.reader import Reader
@@ -12,6 +13,7 @@ from engine.model.calendar.periods import Grain, Period, Span
 from engine.model.catalogue import Base, StockGroup
 from engine.model.errors import Unavailable
 from engine.model.fact_store import Presence
+from engine.model.scenarios import Reference, Side
 from engine.model.scope import EVERYTHING, NOTHING, Cell
 from engine.plans.windows import EMPTY_WINDOW, DateWindow, DomainRead
 
@@ -41,63 +43,76 @@ class Coverage:
         return f"{self.held} of {self.periods}{weeks}"
 
 
-@dataclass(frozen=True, slots=True)
-class BlendPresence:
-    """Presence of a blend: several scenarios, each on its own days, ascending."""
+ANCHORED = (TimeRule.CLOSING, TimeRule.AVERAGE)  # time rules that read where a stock group closes
+PresenceKey = tuple[str, str, frozenset[str], str | None]  # domain, scenario, compared scenarios, stock group
 
-    parts: tuple[tuple[Span, Presence], ...]
 
-    def days(self, span: Span) -> Sequence[date]:
-        """Return the days of a span that hold rows, ascending."""
-        inside = ((span.overlap(days), presence) for days, presence in self.parts)
-        return [day for within, presence in inside if within for day in presence.days(within)]
+def ask_presence(
+    references: Iterable[Reference],
+    domains: Iterable[str],
+    bases: Sequence[Base],
+    reader: Reader,
+    compared: frozenset[str] = frozenset(),
+) -> "Presences":
+    """Ask where the scenarios of some references have rows, in all domains and stock groups that a plan may read.
 
-    def last(self, span: Span) -> date | None:
-        """Return the last day of a span that holds rows."""
-        inside = ((span.overlap(days), presence) for days, presence in reversed(self.parts))
-        return next((day for within, presence in inside if within and (day := presence.last(within))), None)
+    `compared` names scenarios whose scope narrows that of every side, besides those that a variance compares.
+    """
+    sides = {(side, compared_with(side, known.sides)) for known in references for side in known.sides}
+    known: dict[PresenceKey, Presence] = {}
+    for domain in dict.fromkeys((*domains, *(base.domain for base in bases))):
+        groups = reader.catalogue.domains[domain].stock_groups
+        closing = {base.stock_group for base in bases if base.domain == domain and base.over_time.rule in ANCHORED}
+        cuts: dict[str | None, Cell] = {None: EVERYTHING}
+        cuts |= {key: group_cell(group, reader) for key, group in groups.items() if key in closing}
+        for side, others in sides:
+            for scenario, shared in product({term.scenario.id for term in side.terms}, {frozenset(), others, compared}):
+                for group, cut in cuts.items():
+                    key = (domain, scenario, shared, group)
+                    if key not in known:
+                        known[key] = reader.presence(domain, scenario, cut, shared)
+    return Presences(reader, known)
 
-    def through(self) -> date | None:
-        """Return the last of all days that hold rows."""
-        return self.last(Span(date.min, date.max))
 
-    def undated(self) -> int:
-        """Return how many rows have no date."""
-        return sum(presence.undated() for _, presence in self.parts)
+def compared_with(side: Side, sides: Sequence[Side]) -> frozenset[str]:
+    """Return the scenarios that a side of a reference is compared with."""
+    return frozenset(term.scenario.id for other in sides if other != side for term in other.terms)
 
-    def codes(self, dimension: str) -> frozenset[int]:
-        """Return the codes of a leaf dimension that some row has."""
-        return frozenset().union(*(presence.codes(dimension) for _, presence in self.parts))
 
-    def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
-        """Return the leaf dimensions in which some row has no member."""
-        return frozenset().union(*(presence.unassigned(dimensions) for _, presence in self.parts))
-
-    def brought_by(self, load: str) -> bool:
-        """Tell whether a load brought some row."""
-        return any(presence.brought_by(load) for _, presence in self.parts)
+def group_cell(group: StockGroup, reader: Reader) -> Cell:
+    """Return the leaves whose balances close at one anchor."""
+    return reduce(or_, map(reader.cut_cell, group.where), NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
 class Presences:
-    """Answers about presence for the domain reads of one reader."""
+    """Where the domain reads of a plan have rows. Everything was asked beforehand."""
 
     reader: Reader
+    known: Mapping[PresenceKey, Presence]
 
-    def of(self, domain_read: DomainRead, cut: Cell = EVERYTHING) -> Presence:
-        """Return the presence of a domain read inside a cut."""
+    def of(self, domain_read: DomainRead, group: StockGroup | None = None) -> Presence:
+        """Return the presence of a domain read: of all its rows, or of a stock group's.
+
+        A blend has the rows of each term on the days of the term.
+        """
         parts = [
             (
+                self.known[
+                    domain_read.domain, term_span.term.scenario.id, domain_read.shared, group.key if group else None
+                ],
                 term_span.days,
-                self.reader.presence(domain_read.domain, term_span.term.scenario.id, cut, domain_read.shared),
             )
             for term_span in domain_read.term_spans
         ]
-        return parts[0][1] if len(parts) == 1 else BlendPresence(tuple(parts))
+        if len(parts) == 1:
+            return parts[0][0]
+        days = (day for presence, span in parts for day in presence.days(span))
+        return Presence(tuple(days), sum(presence.undated for presence, _ in parts))
 
     def anchor(self, domain_read: DomainRead, group: StockGroup, window: DateWindow) -> Anchor | None:
         """Return the anchor: the last period of the group's grain in which the window holds rows; None without rows."""
-        presence = self.of(domain_read, self.group_cell(group))
+        presence = self.of(domain_read, group)
         days = (presence.last(span) for span in reversed(window.spans))
         last = next((day for day in days if day is not None), None)
         if last is None:
@@ -108,17 +123,13 @@ class Presences:
         spans = tuple(inside for span in window.spans if (inside := span.overlap(period.span)))
         return Anchor(group, period, DateWindow(spans, period.label))
 
-    def group_cell(self, group: StockGroup) -> Cell:
-        """Return the leaves whose balances close at one anchor."""
-        return reduce(or_, map(self.reader.cut_cell, group.where), NOTHING)
-
     def is_complete(self, domain_read: DomainRead, window: DateWindow, grain: Grain) -> bool:
         """Tell whether a window is closed and loaded to its end.
 
         A window is loaded to its end if its last period starts no later than the last day that holds rows. The period
         has the requested grain, but at most a month.
         """
-        through, last = self.of(domain_read).through(), window.last
+        through, last = self.of(domain_read).through, window.last
         if through is None or last is None:
             return False
         finest = min(grain, Grain.MONTH, key=lambda other: other.fineness)
@@ -227,7 +238,7 @@ class WindowResolver:
         """Read the close of every period that has one; the divisor is the number of periods."""
         group, grain = self.group(base), base.over_time.grain or self.group(base).grain
         calendar = self.presences.reader.catalogue.calendar
-        held = self.presences.of(domain_read, self.presences.group_cell(group))
+        held = self.presences.of(domain_read, group)
         found = (calendar.at(day, grain) for span in asked.spans for day in held.days(span))
         periods = dict.fromkeys(period for period in found if period)
         spans: list[Span] = []

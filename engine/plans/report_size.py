@@ -41,7 +41,7 @@ def one_column(plan: FigurePlan) -> Iterator[FigurePlan]:
     breakdown = tuple(dimension for dimension in plan.query.breakdown if not dimension.grain)
     if chosen and (plan.query.time or len(columns) > 1):
         query = replace(plan.query, columns=tuple(chosen[:1]), breakdown=breakdown, time=None)
-        yield FigurePlan(plan.rows, query, plan.reader, plan.stop)
+        yield replace(plan, query=query)
 
 
 def combinations_held(plan: FigurePlan, most: int) -> int:
@@ -56,15 +56,13 @@ def combinations_held(plan: FigurePlan, most: int) -> int:
 
 def combinations(plan: FigurePlan) -> Iterator[Members]:
     """Yield the combinations of members that hold rows, as often as they are met."""
-    for term_sums in (of_term for batch in plan.batches for of_term in batch.term_sums):
-        group = term_sums.group
-        if len(group.axes) < len(plan.axes):
+    for batch in plan.batches:
+        if len(batch.term_sums[0].group.axes) < len(plan.axes):
             continue  # its domain lacks a dimension, so that it holds no whole combination
-        plan.stop()
-        held = term_sums.sums.select(group.keys).unique().collect(engine="in-memory")
-        for classes in watched(held.iter_rows(), plan.stop):
-            targets = group.targets(classes)
-            yield from (target.members for target in targets if None not in target.members)  # None: the total
+        for group, held in batch.classes(plan.reader, plan.stop):
+            for classes in watched(held.iter_rows(), plan.stop):
+                targets = group.targets(classes)
+                yield from (target.members for target in targets if None not in target.members)  # None: the total
 
 
 def too_many(plan: FigurePlan) -> BadArguments:

@@ -7,28 +7,27 @@ from operator import or_
 
 import polars as pl
 
-from engine.books.reader import Reader
+from engine.books.reader import FactRead, Reader
 from engine.model.aggregation import MemberAggregation, TimeRule
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import ROW_COUNT, Base, Metric
 from engine.model.errors import BadArguments, DimensionUnavailable, GrainUnavailable, UnknownName
 from engine.model.exact import ONE, Exact
-from engine.model.fact_store import DATE, RowSlice
+from engine.model.fact_store import DATE, PERIOD, RowSlice
 from engine.model.formulas import Constant, Formula, Operand, Product, Quotient, Sum
 from engine.model.scenarios import ALL_DAYS, Side, TermSpan
 from engine.model.scope import NOTHING, Cell, CodeSet, Conjunction
 from engine.plans.availability import why_not_weighed
 from engine.plans.base_groups import base_groups
 from engine.plans.measure import (
-    PERIOD,
     Batch,
     LastKnownSplits,
     batches,
-    last_known_sums,
-    periods_with_rows,
-    sums_of_term,
+    last_known_across,
+    last_known_read,
+    last_known_splits,
 )
-from engine.plans.presence import Presences, WindowResolver
+from engine.plans.presence import Presences, WindowResolver, ask_presence
 from engine.plans.rows import Expression, FormulaExpression, MeasureExpression, metric_expression, statement_rows
 from engine.plans.weights import BaseWeights, base_weights, factors_of
 from engine.plans.windows import DateWindow, DomainRead, shifted_window, split_intervals
@@ -164,6 +163,7 @@ class RowPlan:
     reader: Reader
     side: Side
     named: NamedFigure | None
+    presences: Presences
 
     @property
     def expression(self) -> Expression | None:
@@ -195,7 +195,7 @@ class RowPlan:
         if self.expression is not None:
             terms = list(terms_of(self.expression) or ())
         factors = factors_of(self.term_span.term.variant, domain, self.reader)
-        resolver = WindowResolver(Presences(self.reader))
+        resolver = WindowResolver(self.presences)
         return tuple(
             WeightedTerm(
                 term,
@@ -213,16 +213,22 @@ class RowPlan:
         texts = (name for name in domain.inspect_columns if name not in held and name != domain.time_column)
         return (*held, *texts)
 
-    def frames(self, limit: int) -> Iterator[pl.LazyFrame]:
-        """Yield up to `limit` rows of each interval, in order, with the columns of `columns`."""
-        if any(weighted_term.base.over_time.rule is TimeRule.LAST_KNOWN for weighted_term in self.weighted_terms):
-            yield from (frame.head(limit) for frame in self.last_known_frames(self.weighted_terms[0]))
+    def reads(self, limit: int, last: Sequence[pl.DataFrame]) -> Iterator[FactRead]:
+        """Yield the reads of up to `limit` rows of each interval, in order, with the columns of `columns`.
+
+        `last` holds the last leaves of each interval of a last known value.
+        """
+        if self.last_known is not None:
+            for interval, leaves in zip(self.last_splits.spans, last, strict=True):
+                if self.term_span.days.holds(interval.first) and not leaves.is_empty():
+                    yield self.read(interval, [self.last_known], limit, leaves.drop(PERIOD) if self.leaves else None)
             return
         if self.query.undated:
-            yield self.rows(None, self.weighted_terms).filter(pl.col(DATE).is_null()).head(limit)
+            undated = self.read(None, self.weighted_terms)
+            yield undated.pipe(lambda rows: rows.filter(pl.col(DATE).is_null()).head(limit))
             return
         if self.query.period is None and self.expression is None:
-            yield self.rows(None, self.weighted_terms, limit)
+            yield self.read(None, self.weighted_terms, limit)
             return
         windows = [weighted_term.window for weighted_term in self.weighted_terms]
         for interval in split_intervals(windows, self.domain_read.boundaries):
@@ -230,46 +236,70 @@ class RowPlan:
                 term for term in self.weighted_terms if any(span.holds(interval.first) for span in term.window.spans)
             ]
             if self.term_span.days.holds(interval.first):
-                yield self.rows(interval, counted, limit)
+                yield self.read(interval, counted, limit)
 
-    def rows(self, span: Span | None, counted: Sequence[WeightedTerm], limit: int | None = None) -> pl.LazyFrame:
-        """Return up to `limit` rows of a span that any of the terms counts, with the columns of `columns`."""
+    def read(
+        self,
+        span: Span | None,
+        counted: Sequence[WeightedTerm],
+        limit: int | None = None,
+        leaves: pl.DataFrame | None = None,
+    ) -> FactRead:
+        """Return the read of up to `limit` rows of a span and some leaves that any of the terms counts."""
         asked = RowSlice(
             domain=self.query.domain.key,
             scenario=self.term_span.term.scenario.id,
             span=span,
             columns=self.columns,
             limit=limit,
+            leaves=leaves,
         )
         cell = reduce(or_, (weighted_term.cell for weighted_term in counted), NOTHING)
-        return self.reader.rows(asked, cell, self.query.compared)
+        return FactRead(asked, cell, self.query.compared)
 
-    def last_known_frames(self, weighted_term: WeightedTerm) -> Iterator[pl.LazyFrame]:
-        """Yield the rows of the last period of each leaf, in order, with the columns of `columns`."""
+    @cached_property
+    def last_known(self) -> WeightedTerm | None:
+        """The term that reads the last known value of each leaf; it is the only term then."""
+        last = (term for term in self.weighted_terms if term.base.over_time.rule is TimeRule.LAST_KNOWN)
+        return next(last, None)
+
+    @cached_property
+    def last_splits(self) -> LastKnownSplits:
+        """The interval splits of a last known value."""
+        term = self.weighted_terms[0]
+        return last_known_splits(self.domain_read, term.base, [term.window], self.presences)
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """The leaf dimensions of the source."""
+        return self.reader.catalogue.leaves_of(self.query.domain.key)
+
+    @property
+    def last_reads(self) -> tuple[FactRead, ...]:
+        """The reads that find the last period of each leaf, one for each term span; none without last known values."""
+        if self.last_known is None:
+            return ()
         variants = [term_span.term.variant for term_span in self.domain_read.term_spans]
-        (alike,) = base_groups([weighted_term.base], (), 0, self.query.filters, variants, self.reader)
-        windows = [weighted_term.window]
-        boundaries = self.domain_read.boundaries
-        splits = LastKnownSplits.cut(
-            windows, boundaries, periods_with_rows(self.domain_read, weighted_term.base, windows, self.reader)
+        (alike,) = base_groups([self.last_known.base], (), 0, self.query.filters, variants, self.reader)
+        return tuple(
+            last_known_read(self.domain_read, span, self.last_splits, self.leaves, self.leaves, group, {})
+            for span, group in zip(self.domain_read.term_spans, alike, strict=True)
         )
-        sums = [
-            sums_of_term(self.domain_read, term_span, splits.spans, group, self.reader)
-            for term_span, group in zip(self.domain_read.term_spans, alike, strict=True)
+
+    def last_leaves(self, frames: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+        """Return the leaves whose last period holds each interval, from the collected frames of `last_reads`."""
+        if self.last_known is None:
+            return []
+        last = last_known_across(frames, self.leaves)[self.query.term_index]
+        return [
+            last.filter(pl.col(PERIOD) == period).select(PERIOD, *self.leaves) for period in self.last_splits.periods
         ]
-        leaves = self.reader.catalogue.leaves_of(self.query.domain.key)
-        last = last_known_sums(sums, leaves, splits)[self.query.term_index]
-        for place, interval in enumerate(splits.spans):
-            if self.term_span.days.holds(interval.first):
-                period = pl.lit(splits.periods[place], pl.UInt32).alias(PERIOD)
-                rows = self.rows(interval, [weighted_term]).with_columns(period)
-                yield rows.join(last, on=[*leaves, PERIOD], how="semi", maintain_order="left").drop(PERIOD)
 
     @cached_property
     def batches(self) -> tuple[Batch, ...]:
         """The batches that sum the terms of the figure over all rows."""
         windows = {weighted_term.base: [weighted_term.window] for weighted_term in self.weighted_terms}
-        whole = batches(self.domain_read, windows, (), 0, self.query.filters, self.reader)
+        whole = batches(self.domain_read, windows, (), 0, self.query.filters, self.presences)
         return tuple(batch.only(self.query.term_index) for batch in whole)
 
 
@@ -284,7 +314,9 @@ def plan_rows(query: RowQuery, reader: Reader) -> RowPlan | None:
         refuse_underivable(named.expression, query, reader)
     if query.side is None:
         return None
-    plan = RowPlan(query, reader, query.side, named)
+    bases = [term.base for term in terms_of(named.expression) or ()] if named else []
+    presences = ask_presence([query.side], [query.domain.key], bases, reader, query.compared)
+    plan = RowPlan(query, reader, query.side, named, presences)
     refuse_finer_window(plan)
     return plan
 

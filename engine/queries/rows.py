@@ -73,7 +73,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         scenario=asked.scenario_id[:100],
         side=side,
         term_index=term_index,
-        compared=frozenset(named) & reader.scenarios.keys(),
+        compared=frozenset(named).intersection(reader.scenarios),
         figure=resolve_figure(special["metric"], reader) if "metric" in special else None,
         written=special.get("metric"),
         period=period,

@@ -121,13 +121,13 @@ def collected(plan: RowPlan, limit: int, stop: Stop) -> tuple[pl.DataFrame, bool
     """Return the first rows of a plan, and whether there are more."""
     frames: list[pl.DataFrame] = []
     held = 0
-    for frame in plan.frames(limit + 1):
-        stop()
-        frames.append(frame.collect(engine="in-memory"))
+    last = plan.last_leaves(plan.reader.collect(plan.last_reads, stop))
+    for read in plan.reads(limit + 1, last):
+        frames += plan.reader.collect([read], stop)  # one by one: the first often holds enough
         held += frames[-1].height
         if held > limit:
             break
-    rows = pl.concat(frames) if frames else plan.rows(None, (), 0).collect()
+    (rows,) = [pl.concat(frames)] if frames else plan.reader.collect([plan.read(None, (), 0)], stop)
     return rows.head(limit), held > limit
 
 
@@ -135,11 +135,7 @@ def figure_of(plan: RowPlan, stop: Stop) -> tuple[Figure, Exact]:
     """Return the total contribution of all rows to the figure named, and its divisor."""
     if plan.expression is None:
         return Nothing.MISSING, Exact(1)
-    sums = []
-    for batch in plan.batches:
-        stop()
-        sums.append([frame.collect(engine="in-memory") for frame in batch.frames])
-    return total_of(plan, sums)
+    return total_of(plan, plan.reader.collect_each([batch.reads for batch in plan.batches], stop))
 
 
 def read_by(plan: RowPlan) -> tuple[Span, ...]:

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import polars as pl
-
 from engine.books.reader import label_of
 from engine.model.calendar.periods import Period, PeriodRange
 from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Reference, Side, Variance
 from engine.model.scope import Cuts
-from engine.model.stopping import Stop, watched
+from engine.model.stopping import watched
 from engine.plans.figures import ColumnRead, Coordinates, FigurePlan, Figures, ReportPlan, StatementPlan, Variances
 from engine.plans.freshness import freshness
 from engine.plans.notes import currency_notes, currency_reads, notes
@@ -28,10 +26,9 @@ def run(plan: ReportPlan) -> Report:
     """Collect the frames of a plan and return the report. Raises BadArguments if it has too many figures."""
     planned, stop = plan.figures, plan.figures.stop
     refuse_too_many(planned)
-    sums = [collected(batch.frames, stop) for batch in planned.batches]
-    reads = currency_reads(planned)
-    held = [collected(read.frames, stop) for read in reads]
-    stop()
+    batches, reads = planned.batches, currency_reads(planned)
+    frames = planned.reader.collect_each([*(batch.reads for batch in batches), *(read.reads for read in reads)], stop)
+    sums, held = frames[: len(batches)], frames[len(batches) :]
     figures = planned.finish(sums)
     variances = Variances(figures)
     columns = list(zip((column.reference for column in planned.query.columns), planned.columns, strict=True))
@@ -67,15 +64,6 @@ def run(plan: ReportPlan) -> Report:
             planned.reader,
         ),
     )
-
-
-def collected(frames: Sequence[pl.LazyFrame], stop: Stop) -> list[pl.DataFrame]:
-    """Collect frames in order; calls `stop` before each."""
-    found = []
-    for frame in frames:
-        stop()
-        found.append(frame.collect(engine="in-memory"))
-    return found
 
 
 def scenarios_of(plan: FigurePlan) -> Iterator[str]:

@@ -8,18 +8,15 @@ names, long ones, accented ones.
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from engine.books.books import Books, Shelf
 from engine.instance.read import read_instance
-from engine.model.fact_store import FactStore, Presence, RowSlice, Slice
+from engine.model.catalogue import Catalogue
 from engine.model.feeds import LoadAttempt
-from engine.model.scope import Cell
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
 from server.caller.scripts import ScriptRunner
@@ -30,6 +27,7 @@ from tests.support.fed import SOMEBODY, attempt_of
 from tests.support.holding import keeping_in
 from tests.support.memory import MemoryLoads
 from tests.support.small import write_instance
+from tests.support.watched_store import WatchedStore
 
 Arguments = Callable[[str], dict[str, Any]]  # of a call that names something
 HIDDEN, NEVER = "wwwww", "zzzzz"  # like no other name; nothing has the second
@@ -102,44 +100,24 @@ OF_MEMBERS: dict[str, tuple[str, Arguments]] = {
 PROFILE = "{domains: {allow: [gl]}, dimensions: {product: {allow: [ABC, D]}}}"
 
 
-@dataclass
-class Counting:
-    """A store of facts that remembers what it is asked."""
-
-    store: FactStore
-    asked: list[object] = field(default_factory=list)
-
-    def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
-        """Return sums."""
-        self.asked.append((asked, within))
-        return self.store.sums(asked, within)
-
-    def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
-        """Return rows."""
-        self.asked.append((asked, within))
-        return self.store.rows(asked, within)
-
-    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
-        """Return presence."""
-        self.asked.append((domain, scenario, within))
-        return self.store.presence(domain, scenario, within)
-
-
 class CountedShelf(Shelf):
-    """A shelf whose books stand on a store that counts."""
+    """A shelf whose books stand on a store that remembers what it is asked."""
+
+    def __init__(self, catalogue: Catalogue, root: Path) -> None:
+        super().__init__(catalogue, root)
+        self._asked: list[object] = []
 
     def current(self) -> Books:
         """Return the current books."""
         books = super().current()
-        if not isinstance(books.facts, Counting):
-            books.facts = Counting(books.facts)
+        if not isinstance(books.facts, WatchedStore):
+            books.facts = WatchedStore(books.facts, self._asked.append)
         return books
 
     def take(self) -> Sequence[object]:
         """Return what was asked since the last time."""
-        books = self.current()
-        assert isinstance(books.facts, Counting)
-        asked, books.facts.asked = books.facts.asked, []
+        asked = list(self._asked)
+        self._asked.clear()
         return asked
 
 

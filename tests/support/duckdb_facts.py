@@ -4,8 +4,8 @@ It proves the seam: whatever holds for the Arrow store without being said in eng
 here. Rows lie in one table a domain, with the scenario and the load of their partition beside them.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import date
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,28 @@ from engine.facts.arrow import code_type
 from engine.facts.manifest import Manifest, Partition
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
-from engine.model.fact_store import DATE, ROWS, SPAN, Aggregate, Presence, RowSlice, Slice
+from engine.model.fact_store import (
+    DATE,
+    PERIOD,
+    ROWS,
+    SPAN,
+    VALUE,
+    Aggregate,
+    AggregateFunction,
+    DistinctSlice,
+    LastKnownSlice,
+    Presence,
+    Question,
+    RowSlice,
+    Slice,
+    SumTooLarge,
+    answer,
+    refuse_too_many_groups,
+)
 from engine.model.scope import Cell, CodeSet, Conjunction
+from engine.model.stopping import Stop
 
-INT64_LIMIT = 2**63
+INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
 SCENARIO, LOAD = "scenario_of_row", "load_of_row"
 
 
@@ -55,6 +73,7 @@ class DuckFacts:
     def __init__(self, root: Path, manifest: Manifest, domains: Mapping[str, Domain]) -> None:
         self._domains = domains
         self._types = {dimension: code_type(codes.count) for dimension, codes in manifest.codes.items()}
+        self._partitions = manifest.facts
         self._connection = duckdb.connect()
         for key, domain in domains.items():
             frames = [no_rows(domain), *(rows_of(root, part) for part in manifest.facts.get(key, ()))]
@@ -67,32 +86,96 @@ class DuckFacts:
         """Return what a statement finds."""
         return self._connection.cursor().execute(text, values).fetchall()
 
+    def collect(self, questions: Sequence[Question], stop: Stop) -> list[pl.DataFrame]:
+        """Return the answers to all questions, asked at once; see FactStore."""
+        stop()
+        with ThreadPoolExecutor() as threads:
+            found = list(threads.map(lambda question: answer(question, self).collect(), questions))
+        stop()
+        return found
+
     def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
         """Return one row per span and key group; see FactStore."""
-        keys = {key: self._types.get(key, pl.UInt8) for key in asked.keys}
-        schema = {SPAN: pl.UInt32, **keys, **dict.fromkeys((known.column for known in asked.aggregates), pl.Int64)}
-        made = [SPAN, *map(quoted, asked.keys), *map(aggregated, asked.aggregates), "count(*)"]
-        spans = " ".join(f"when {in_days(span)} then {place}" for place, span in enumerate(asked.spans))
+        self._refuse_too_large(asked.domain, asked.scenario, asked.spans, asked.aggregates)
+        names = [quoted(key) for key in asked.keys]
         found = self.query(
-            f"select {', '.join(made)} from (select *, case {spans or 'when false then 0'} end as {SPAN} "
-            f"from {quoted(asked.domain)} where {SCENARIO} = ? and ({inside(within)})) "
-            f"where {SPAN} is not null group by {', '.join([SPAN, *map(quoted, asked.keys)])}",
+            f"select {', '.join([SPAN, *names, *map(aggregated, asked.aggregates), 'count(*)'])} "
+            f"from {in_spans(asked.domain, asked.spans, within)} group by {', '.join([SPAN, *names])}",
             asked.scenario,
         )
-        wide = {
-            known.column: pl.Int128
-            for place, known in enumerate(asked.aggregates, 1 + len(keys))
-            if sum(abs(row[place] or 0) for row in found) >= INT64_LIMIT
+        return self._sums_frame(found, [SPAN], asked.keys, asked.aggregates, {})
+
+    def last_known(self, asked: LastKnownSlice, within: Cell) -> pl.LazyFrame:
+        """Return one row per window, period and key group; see FactStore."""
+        self._refuse_too_large(asked.domain, asked.scenario, asked.spans, asked.aggregates)
+        reads = [(at, window, asked.periods[at]) for window, read in enumerate(asked.windows) for at in read]
+        listed = ", ".join(map(str, reads)) or "(0, 0, null)"
+        leaves = ", ".join(["place", *map(quoted, asked.leaves)])
+        keys = [grouped(key, asked.groups) for key in asked.keys]
+        numbers = ", ".join(map(str, range(1, 3 + len(keys))))
+        found = self.query(
+            f"select {', '.join(['place', PERIOD, *keys, *map(aggregated, asked.aggregates), 'count(*)'])} from ("
+            f"select *, max({PERIOD}) over (partition by {leaves}) as latest "
+            f"from {in_spans(asked.domain, asked.spans, within)} as touched "
+            f"join (values {listed}) as reads (interval_read, place, {PERIOD}) on touched.{SPAN} = reads.interval_read"
+            f") where {PERIOD} = latest group by {numbers} limit {asked.most + 1}",
+            asked.scenario,
+        )
+        refuse_too_many_groups(len(found), asked.most)
+        return self._sums_frame(found, [SPAN, PERIOD], asked.keys, asked.aggregates, asked.groups)
+
+    def distinct(self, asked: DistinctSlice, within: Cell) -> pl.LazyFrame:
+        """Return one row per span, key group and code of the counted dimension; see FactStore."""
+        found = self.query(
+            f"select distinct {', '.join([SPAN, *(grouped(key, asked.groups) for key in asked.keys)])}, "
+            f"{quoted(asked.counted)} from {in_spans(asked.domain, asked.spans, within)} limit {asked.most + 1}",
+            asked.scenario,
+        )
+        refuse_too_many_groups(len(found), asked.most)
+        keys = self._key_types(asked.keys, asked.groups)
+        schema = {SPAN: pl.UInt32, **keys, VALUE: self._types.get(asked.counted, pl.UInt8)}
+        return pl.LazyFrame(found, schema=schema, orient="row")
+
+    def _key_types(self, keys: Iterable[str], groups: Mapping[str, pl.Series]) -> dict[str, Any]:
+        return {key: groups[key].dtype if key in groups else self._types.get(key, pl.UInt8) for key in keys}
+
+    def _sums_frame(
+        self,
+        found: Sequence[Sequence[Any]],
+        positions: Sequence[str],
+        keys: Sequence[str],
+        aggregates: Sequence[Aggregate],
+        groups: Mapping[str, pl.Series],
+    ) -> pl.LazyFrame:
+        """Return answered sums as a frame: Int128 where a column adds up past 63 bits."""
+        first = len(positions) + len(keys)
+        amounts = {
+            known.column: pl.Int128 if sum(abs(row[at] or 0) for row in found) >= INT64_LIMIT else pl.Int64
+            for at, known in enumerate(aggregates, first)
         }
-        return pl.LazyFrame(found, schema={**schema, **wide, ROWS: pl.Int64}, orient="row")
+        schema = {**dict.fromkeys(positions, pl.UInt32), **self._key_types(keys, groups), **amounts, ROWS: pl.Int64}
+        return pl.LazyFrame(found, schema=schema, orient="row")
+
+    def _refuse_too_large(
+        self, domain: str, scenario: str, spans: Sequence[Span], aggregates: Sequence[Aggregate]
+    ) -> None:
+        """Raise SumTooLarge if the amounts of the months touched could add up past 127 bits."""
+        parts = [part for part in self._partitions.get(domain, ()) if part.scenario == scenario]
+        touched = [part for part in parts if any(span.holds(day) for span in spans for day in part.dates)]
+        for aggregate in aggregates:
+            magnitude = sum(part.magnitudes[aggregate.measure] for part in touched)
+            if aggregate.how is AggregateFunction.SUM and magnitude >= INT128_LIMIT:
+                raise SumTooLarge(f"sums of {domain} could pass 128 bits")
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
         """Return up to `limit` rows in the order of a RowSlice; see FactStore."""
         domain = self._domains[asked.domain]
+        among = "true" if asked.leaves is None else listed_leaves(asked.leaves)
         order = dict.fromkeys(map(quoted, (*domain.sort, DATE, *asked.columns)))
         found = self.query(
             f"select {', '.join(map(quoted, asked.columns))} from {quoted(asked.domain)} "
             f"where {SCENARIO} = ? and ({inside(within)}) and {in_days(asked.span) if asked.span else 'true'} "
+            f"and {among} "
             f"order by strftime({quoted(DATE)}, '%Y-%m') nulls last, {', '.join(order)} "
             f"{'' if asked.limit is None else f'limit {asked.limit}'}",
             asked.scenario,
@@ -106,8 +189,53 @@ class DuckFacts:
         return pl.Int64 if column in domain.measures else pl.Date if column == DATE else pl.String
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
-        """Return on which days rows are held; see FactStore."""
-        return DuckPresence(self, domain, scenario, inside(within))
+        """Return the days that have rows; see FactStore."""
+        counts = dict(
+            self.query(f"select {quoted(DATE)}, count(*) from {rows_inside(domain, within)} group by 1", scenario)
+        )
+        undated = counts.pop(None, 0)
+        return Presence(tuple(sorted(counts)), undated)
+
+    def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
+        """Return the codes of a leaf dimension that some row has."""
+        found = self.query(f"select distinct {quoted(dimension)} from {rows_inside(domain, within)}", scenario)
+        return frozenset(code for (code,) in found)
+
+    def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
+        """Return those of some leaf dimensions of which a row has no member."""
+        return frozenset(key for key in dimensions if 0 in self.codes(domain, scenario, key, within))
+
+    def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
+        """Tell whether a load brought some row."""
+        found = self.query(f"select 1 from {rows_inside(domain, within)} where {LOAD} = ? limit 1", scenario, load)
+        return bool(found)
+
+
+def rows_inside(domain: str, cell: Cell) -> str:
+    """Return the rows of a scenario inside a cell, as a table; the scenario is the statement's first value."""
+    return f"(select * from {quoted(domain)} where {SCENARIO} = ? and ({inside(cell)}))"
+
+
+def in_spans(domain: str, spans: Sequence[Span], cell: Cell) -> str:
+    """Return the rows of a scenario inside a cell that lie in some spans, as a table with the position in SPAN."""
+    places = " ".join(f"when {in_days(span)} then {place}" for place, span in enumerate(spans))
+    return (
+        f"(select * from (select *, case {places or 'when false then 0'} end as {SPAN} "
+        f"from {rows_inside(domain, cell)}) where {SPAN} is not null)"
+    )
+
+
+def grouped(key: str, groups: Mapping[str, pl.Series]) -> str:
+    """Return a key as SQL writes it: its code, or the group of its code."""
+    return f"{groups[key].to_list()}[{quoted(key)}::bigint + 1]" if key in groups else quoted(key)
+
+
+def listed_leaves(leaves: pl.DataFrame) -> str:
+    """Return the test for combinations of leaf codes."""
+    if not leaves.width:
+        return "true" if leaves.height else "false"
+    found = ", ".join(f"({', '.join(map(str, row))})" for row in leaves.iter_rows())
+    return f"({', '.join(map(quoted, leaves.columns))}) in ({found})" if found else "false"
 
 
 def no_rows(domain: Domain) -> pl.DataFrame:
@@ -127,45 +255,3 @@ def rows_of(root: Path, part: Partition) -> pl.DataFrame:
 def aggregated(aggregate: Aggregate) -> str:
     """Return one aggregate as SQL writes it."""
     return f"{aggregate.how.value}({quoted(aggregate.measure)})"
-
-
-class DuckPresence:
-    """Where a scenario of a domain holds rows inside a cell; see Presence."""
-
-    def __init__(self, facts: DuckFacts, domain: str, scenario: str, test: str) -> None:
-        self._facts = facts
-        self._scenario = scenario
-        self._from = f"from {quoted(domain)} where {SCENARIO} = ? and ({test})"
-
-    def days(self, span: Span) -> Sequence[date]:
-        """Return the days of a span that hold rows, ascending."""
-        return sorted(self._distinct(DATE, in_days(span)))
-
-    def last(self, span: Span) -> date | None:
-        """Return the last day of a span that holds rows."""
-        return max(self._distinct(DATE, in_days(span)), default=None)
-
-    def through(self) -> date | None:
-        """Return the last day of all that holds rows."""
-        return self.last(Span(date.min, date.max))
-
-    def undated(self) -> int:
-        """Return how many rows have no date."""
-        ((count,),) = self._facts.query(f"select count(*) {self._from} and {quoted(DATE)} is null", self._scenario)
-        return int(count)
-
-    def codes(self, dimension: str) -> frozenset[int]:
-        """Return the codes of a leaf dimension that some row has."""
-        return frozenset(self._distinct(dimension))
-
-    def unassigned(self, dimensions: Sequence[str]) -> frozenset[str]:
-        """Return those of some leaf dimensions of which a row has no member."""
-        return frozenset(dimension for dimension in dimensions if 0 in self.codes(dimension))
-
-    def brought_by(self, load: str) -> bool:
-        """Tell whether a load brought some row."""
-        return bool(self._facts.query(f"select 1 {self._from} and {LOAD} = ? limit 1", self._scenario, load))
-
-    def _distinct(self, column: str, test: str = "true") -> list[Any]:
-        found = self._facts.query(f"select distinct {quoted(column)} {self._from} and {test}", self._scenario)
-        return [value for (value,) in found]

@@ -31,6 +31,8 @@ GL = """
       lines: {over_members: count}
       largest: {measure: amount, over_members: max}
       centres: {over_members: {count_distinct: centre}}
+      close: {measure: amount, over_time: closing}
+      known: {measure: amount, over_time: {last_known: always}}
 """
 
 
@@ -58,10 +60,15 @@ def test_books_on_duckdb_answer_as_books_on_arrow_files(tmp_path: Path) -> None:
     scenarios = {"Actual": "actual", "Budget": "budget", "V": "var(actual,budget)"}
     for by in ((), ("account",), ("centre", "account")):
         asked = {"period": "2024", "scenarios": scenarios, "dimensions": by}
-        metrics = ("revenue", "lines", "largest", "centres")
+        metrics = ("revenue", "lines", "largest", "centres", "close", "known")
         found, expected = (door.metric(*metrics, **asked) for door in (duck, arrow))
         assert found.frame.equals(expected.frame)
         assert found.freshness == expected.freshness
     for limit in (1, 3, 10):
-        found, expected = (door.rows("gl", scenario="actual", period="2024", limit=limit) for door in (duck, arrow))
-        assert (found.rows, found.truncated) == (expected.rows, expected.truncated)
+        for filters in ({}, {"metric": "known"}, {"metric": "centres"}):
+            found, expected = (
+                door.rows("gl", scenario="actual", period="2024", limit=limit, filters=filters)
+                for door in (duck, arrow)
+            )
+            assert (found.rows, found.truncated) == (expected.rows, expected.truncated)
+            assert found.contribution_total == expected.contribution_total
