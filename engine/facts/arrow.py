@@ -99,8 +99,8 @@ class ArrowFacts:
     def collect(self, questions: Sequence[Question], stop: Stop) -> list[pl.DataFrame]:
         """Return the answers to all questions, collected one after another; see FactStore.
 
-        Polars already uses every core for one frame and cannot cancel a collect, so that `stop` is called before each
-        frame and after the last.
+        Polars uses every core for one frame, and `pl.collect_all` is no faster. A collect cannot be cancelled, so that
+        `stop` is called before each frame and after the last.
         """
         found = []
         for question in questions:
