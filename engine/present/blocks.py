@@ -5,11 +5,11 @@ from typing import Any
 from engine.model.catalogue import Favourable
 from engine.model.exact import Exact
 from engine.present.answers.budget import NOT_KEPT, DataRef, Json
-from engine.present.answers.reports import VisiblePart, column_json, figure_json, freshness_json, row_json
+from engine.present.answers.reports import column_json, figure_json, freshness_json, row_json, visible_part
 from engine.present.answers.rows import labels_shown
 from engine.report.data import Comparison, ReportData
 from engine.report.inspection import Inspection, RowColumn, RowValue
-from engine.report.layout import ZERO, TableCell, display, grouped, layout
+from engine.report.layout import ZERO, TableCell, display, grouped
 from engine.report.report import caption, headings
 
 # Tables: a report's uncut answer, with each figure as formatted text beside its value.
@@ -25,11 +25,11 @@ UNAVAILABLE = "n/a"  # text of an unavailable figure; a missing figure is blank
 
 def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
     """Return the render block: headings, and rows of cells [text, value, 1 favourable, -1 adverse or 0]."""
-    sheet = layout(report)
     most_places = MOST_CELLS // max(1, len(report.lines) * len(report.columns))
     fits = len(report.places) <= most_places
-    kept = VisiblePart(report, sheet, data_ref, places=None if fits else max(0, most_places - 1))
-    across, down = kept.across, kept.down
+    kept = visible_part(report, data_ref, places=None if fits else max(0, most_places - 1))
+    sheet = kept.sheet
+    across, down = sheet.across, sheet.down
     most = max(1, MOST_CELLS // max(1, len(across)))
     cut = {"lines": len(down) - most} if len(down) > most else {}
     return {
@@ -46,7 +46,7 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
             for at, column in enumerate(across)
         ],
         "rows": [
-            {**row_json(report, row), "cells": [table_cell_json(report, sheet.cell(row, column)) for column in across]}
+            {**row_json(report, row), "cells": [table_cell_json(report, cell) for cell in sheet.cells(row)]}
             for row in down[:most]
         ],
         "left_out": {**kept.left_out, **cut},

@@ -1,6 +1,6 @@
 """The layout of a report in rows and columns, and figures as text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.model.catalogue import Format
@@ -69,9 +69,11 @@ class Layout:
         return (self.cell(down, across) for across in self.across)
 
 
-def layout(report: ReportData) -> Layout:
-    """Return the layout of a report."""
-    lines, columns, places = range(len(report.lines)), range(len(report.columns)), range(len(report.places))
+def layout(report: ReportData, lines: Sequence[int] | None = None, places: Sequence[int] | None = None) -> Layout:
+    """Return the layout of a report, or of some of its lines and places."""
+    columns = range(len(report.columns))
+    lines = range(len(report.lines)) if lines is None else lines
+    places = range(len(report.places)) if places is None else places
     if report.statement is not None:
         across = tuple(LayoutColumn(column, place, None) for column in columns for place in places)
         return Layout(report, tuple(LayoutRow(line, None) for line in lines), across)

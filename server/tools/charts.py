@@ -3,13 +3,14 @@
 from engine.model.errors import BadArguments, QuotaExceeded, Unavailable
 from engine.model.notes import Note
 from engine.model.requests import ChartRequest, ChartSpec
+from engine.present.answers.charts import PictureFile, chart_answer, spec_json
 from engine.present.charts.charts import Chart, chart
 from engine.report.transform import ScriptOutput, Transform, transformed
 from sandbox.job import MOST_FRAMES
 from sandbox.render import RenderError
 from server.caller.caller import Caller
 from server.tools.tool import Effect, Tool
-from server.wire.answers import Answer, PictureFile, charted, spec_json
+from server.wire.answers import Answer, given_json
 
 # Charts of kept results: a script in jail, the chart of what it leaves, and perhaps a picture as a file.
 
@@ -26,7 +27,8 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
     transform = transformed(ScriptOutput(spec.title, asked.transform_code, spec_json(spec), left.frame), given)
     drawn = chart(spec, left.frame, transform.units)
     picture = picture_of(caller, spec, drawn, transform)
-    return charted(drawn, transform, caller.datasets.keep(transform), left.printed, picture, caller.answer_tokens)
+    kept = caller.datasets.keep(transform)
+    return Answer(chart_answer(drawn, transform, kept, left.printed, picture, caller.answer_tokens, caller.stop))
 
 
 def hold(references: tuple[str, ...]) -> None:
@@ -46,9 +48,8 @@ def picture_of(caller: Caller, spec: ChartSpec, drawn: Chart, transform: Transfo
     if spec.render == "none":
         return PictureFile()
     try:
-        return PictureFile(
-            caller.files.picture(transform, spec.format, caller.scripts.draw(drawn.vega_lite, spec.format))
-        )
+        picture = caller.scripts.draw(drawn.vega_lite, spec.format)
+        return PictureFile(given_json(caller.files.picture(transform, spec.format, picture)))
     except RenderError as failed:
         return PictureFile(note=Note.of("not_drawn", reason=str(failed)))
     except (QuotaExceeded, Unavailable) as refused:

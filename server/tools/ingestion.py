@@ -1,19 +1,16 @@
 """Ingestion status: the feeds, their schedules, and the results of their loads."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from engine.books.visible_feeds import FeedSeen, is_served
-from engine.model.errors import ECHO_CHARACTERS, ECHO_NAMES, BadArguments, UnknownName, closest, cut, quoted
+from engine.model.errors import ECHO_NAMES, BadArguments, UnknownName, closest, quoted
 from engine.model.feeds import Binding, LoadStatus
 from engine.model.notes import Note
 from engine.model.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
 from server.caller.caller import Caller
-from server.caller.feeds import LastLoads
 from server.tools.tool import Tool
-from server.wire.answers import Answer, Json, Left, axes_of, fitted, listed
-from server.wire.feeds import binding_json, configuration_axes, configuration_json, load_json
+from server.wire.answers import Answer
+from server.wire.feeds import binding_answer, bindings_answer, load_answer, loads_answer
 
 # Ingestion status: which feeds there are, when they are due, and how their loads went.
 
@@ -27,13 +24,6 @@ STATUSES: Mapping[str, Collection[LoadStatus]] = {
     "failed": FAILED,
     **{status.value: (status,) for status in FAILED},
 }
-OTHER_LOADS = (
-    "A load works by its load_id alone: get_load_status describes it. Filter by binding_id, dataset_id, period or "
-    "status for fewer."
-)
-OTHER_FEEDS = "A feed works by its binding_id alone: get_binding describes it. Filter by source_id or target for fewer."
-REST_OF_FEED = "The deployment's integrations.yaml has the rest."
-REST_OF_ERROR = "The log of the loader has the rest."
 
 
 NAMES: Mapping[str, tuple[str, Callable[[Binding], str]]] = {
@@ -51,15 +41,8 @@ def list_load_history(caller: Caller, asked: LoadHistoryRequest) -> Answer:
     span = None if asked.period is None else calendar.parse(asked.period, "period").span
     limit, notes = limit_of(asked.limit)
     found = caller.feeds.find(list(feeds), span=span, statuses=statuses_of(asked.status), limit=limit + 1)
-    shown = found[:limit]
-    brief = [replace(attempt, message=attempt.message and cut(attempt.message, ECHO_CHARACTERS)) for attempt in shown]
-    loads = [load_json(attempt) for attempt in brief]
-    notes += withheld(feeds[attempt.binding] for attempt in shown)
-
-    def build(left: Left) -> Json:
-        return {**listed("load", loads, "load_id", left), "truncated": len(found) > limit, **said(notes)}
-
-    return Answer(fitted(build, axes_of(load=loads), caller.answer_tokens, OTHER_LOADS))
+    notes += withheld(feeds[attempt.binding] for attempt in found[:limit])
+    return Answer(loads_answer(found, limit, notes, caller.answer_tokens, caller.stop))
 
 
 def get_load_status(caller: Caller, asked: LoadRequest) -> Answer:
@@ -71,39 +54,21 @@ def get_load_status(caller: Caller, asked: LoadRequest) -> Answer:
         hint = "list_load_history lists the loads."
         raise UnknownName.of("load", asked.load_id, recent, field="load_id", hint=hint)
     served, notes = is_served(attempt, caller.reader), withheld([seen[attempt.binding]])
-    error = attempt.message or ""
-
-    def build(left: Left) -> Json:
-        shown = replace(attempt, message=error[: len(error) - left["error_characters"]] or None)
-        return {**load_json(shown), "served_now": served, **said(notes)}
-
-    return Answer(fitted(build, {"error_characters": len(error)}, caller.answer_tokens, REST_OF_ERROR))
+    return Answer(load_answer(attempt, notes, caller.answer_tokens, caller.stop, served=served))
 
 
 def list_bindings(caller: Caller, asked: BindingsRequest) -> Answer:
     """List the feeds with their schedules, and how each was loaded last."""
     feeds = asked_feeds(caller, source_id=asked.source_id, target=asked.target)
-    last, now = caller.feeds.last(list(feeds)), datetime.now(UTC)
-    bindings = [binding_json(feed.binding, last[key] if last else LastLoads(), now) for key, feed in feeds.items()]
-    notes = said([Note.of("history_unavailable")] if last is None else [])
-
-    def build(left: Left) -> Json:
-        return {**listed("binding", bindings, "binding_id", left), **notes}
-
-    return Answer(fitted(build, axes_of(binding=bindings), caller.answer_tokens, OTHER_FEEDS))
+    bindings = [feed.binding for feed in feeds.values()]
+    return Answer(bindings_answer(bindings, caller.feeds.last(list(feeds)), caller.answer_tokens, caller.stop))
 
 
 def get_binding(caller: Caller, asked: BindingRequest) -> Answer:
     """Describe one feed: where it reads what, when, and what becomes of it."""
     (feed,) = asked_feeds(caller, binding_id=asked.binding_id).values()
     last = caller.feeds.last([feed.binding.key])
-    head = binding_json(feed.binding, last[feed.binding.key] if last else LastLoads(), datetime.now(UTC))
-    notes = said([*withheld([feed]), *([Note.of("history_unavailable")] if last is None else [])])
-
-    def build(left: Left) -> Json:
-        return {**head, **configuration_json(feed.binding, left), **notes}
-
-    return Answer(fitted(build, configuration_axes(feed.binding), caller.answer_tokens, REST_OF_FEED))
+    return Answer(binding_answer(feed.binding, last, withheld([feed]), caller.answer_tokens, caller.stop))
 
 
 def asked_feeds(caller: Caller, **names: str | None) -> Mapping[str, FeedSeen]:
@@ -147,11 +112,6 @@ def limit_of(limit: int | None) -> tuple[int, list[Note]]:
 def withheld(feeds: Iterable[FeedSeen]) -> list[Note]:
     """Return a note if details are hidden because the caller may read only part of a dataset."""
     return [] if all(feed.whole for feed in feeds) else [Note.of("withheld")]
-
-
-def said(notes: Sequence[Note]) -> Json:
-    """Return notes as part of a result."""
-    return {"notes": [note.as_data() for note in notes]}
 
 
 # How fresh the data is: loads and feeds.

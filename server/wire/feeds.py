@@ -1,13 +1,83 @@
 """Feeds and loads as JSON; fields that are unknown or hidden are absent."""
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+from engine.model.errors import ECHO_CHARACTERS, cut
 from engine.model.feeds import Binding, ColumnMapping, Conversion, LoadAttempt, LoadMode, Schedule, SourceKind
+from engine.model.notes import Note
+from engine.model.stopping import Stop
+from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, listed, split
 from server.caller.feeds import LastLoads
 from server.ingest.schedule import next_slot
-from server.wire.answers import Json, Left, split
+
+OTHER_LOADS = (
+    "A load works by its load_id alone: get_load_status describes it. Filter by binding_id, dataset_id, period or "
+    "status for fewer."
+)
+OTHER_FEEDS = "A feed works by its binding_id alone: get_binding describes it. Filter by source_id or target for fewer."
+REST_OF_FEED = "The deployment's integrations.yaml has the rest."
+REST_OF_ERROR = "The log of the loader has the rest."
+
+
+def loads_answer(found: Sequence[LoadAttempt], limit: int, notes: Sequence[Note], budget: int, stop: Stop) -> Json:
+    """Return the first `limit` load attempts, each with the beginning of its error."""
+    loads = [
+        load_json(replace(attempt, message=attempt.message and cut(attempt.message, ECHO_CHARACTERS)))
+        for attempt in found[:limit]
+    ]
+
+    def build(left: LeftOut) -> Json:
+        return {**listed("load", loads, "load_id", left), "truncated": len(found) > limit, **notes_json(notes)}
+
+    return cut_list(build, axes_of(load=loads), OTHER_LOADS, budget, stop)
+
+
+def load_answer(attempt: LoadAttempt, notes: Sequence[Note], budget: int, stop: Stop, *, served: bool) -> Json:
+    """Return one load attempt whole, and whether rows that it brought are served now."""
+    error = attempt.message or ""
+
+    def build(left: LeftOut) -> Json:
+        shown = replace(attempt, message=error[: len(error) - left["error_characters"]] or None)
+        return {**load_json(shown), "served_now": served, **notes_json(notes)}
+
+    return cut_list(build, {"error_characters": len(error)}, REST_OF_ERROR, budget, stop)
+
+
+LastOfFeeds = Mapping[str, LastLoads] | None  # None if the history of loads cannot be read
+
+
+def bindings_answer(feeds: Sequence[Binding], last: LastOfFeeds, budget: int, stop: Stop) -> Json:
+    """Return a list of feeds."""
+    now = datetime.now(UTC)
+    bindings, notes = [binding_json(feed, last, now) for feed in feeds], notes_json(unavailable(last))
+
+    def build(left: LeftOut) -> Json:
+        return {**listed("binding", bindings, "binding_id", left), **notes}
+
+    return cut_list(build, axes_of(binding=bindings), OTHER_FEEDS, budget, stop)
+
+
+def binding_answer(feed: Binding, last: LastOfFeeds, notes: Sequence[Note], budget: int, stop: Stop) -> Json:
+    """Return one feed whole, with its configuration."""
+    head, said = binding_json(feed, last, datetime.now(UTC)), notes_json([*notes, *unavailable(last)])
+
+    def build(left: LeftOut) -> Json:
+        return {**head, **configuration_json(feed, left), **said}
+
+    return cut_list(build, configuration_axes(feed), REST_OF_FEED, budget, stop)
+
+
+def unavailable(last: LastOfFeeds) -> list[Note]:
+    """Return a note if the history of loads cannot be read."""
+    return [Note.of("history_unavailable")] if last is None else []
+
+
+def notes_json(notes: Sequence[Note]) -> Json:
+    """Return notes as a field of a result."""
+    return {"notes": [note.as_data() for note in notes]}
 
 
 def load_json(attempt: LoadAttempt) -> Json:
@@ -35,8 +105,9 @@ def load_json(attempt: LoadAttempt) -> Json:
     return {name: part for name, part in parts.items() if part is not None}
 
 
-def binding_json(feed: Binding, last: LastLoads, now: datetime) -> Json:
+def binding_json(feed: Binding, last: LastOfFeeds, now: datetime) -> Json:
     """Return one feed: its source, target, schedule and last loads."""
+    loads = last[feed.key] if last else LastLoads()
     parts = {
         "binding_id": feed.key,
         "source_id": feed.source.key,
@@ -45,8 +116,8 @@ def binding_json(feed: Binding, last: LastLoads, now: datetime) -> Json:
         "scenario": feed.scenario,
         "mode": feed.mode.value,
         "schedule": feed.schedule and schedule_json(feed.schedule, now),
-        "last_attempt": short_json(last.attempt, "started_at"),
-        "last_success": short_json(last.success, "finished_at"),
+        "last_attempt": short_json(loads.attempt, "started_at"),
+        "last_success": short_json(loads.success, "finished_at"),
     }
     return {name: part for name, part in parts.items() if part is not None}
 
@@ -80,7 +151,7 @@ def configuration_axes(feed: Binding) -> dict[str, int]:
     }
 
 
-def configuration_json(feed: Binding, left: Left) -> Json:
+def configuration_json(feed: Binding, left: LeftOut) -> Json:
     """Return a feed's configuration, less the parts that are left out."""
     folder = feed.source.kind is SourceKind.FOLDER
     parts: Json = {

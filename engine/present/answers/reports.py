@@ -6,7 +6,7 @@ members from the end (never totals), then rows of metrics from the end. The answ
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import chain
 
 import polars as pl
@@ -14,10 +14,19 @@ import polars as pl
 from engine.model.catalogue import Favourable
 from engine.model.errors import BadArguments, quoted
 from engine.model.exact import Exact
-from engine.model.stopping import Stop
+from engine.model.stopping import Stop, never
 from engine.plans.freshness import Freshness
-from engine.present.answers.budget import NOT_KEPT, DataRef, Json, UncutAnswer, period_json, tokens
-from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ReportLine, ScenarioStyle
+from engine.present.answers.budget import (
+    NOT_KEPT,
+    TOKENS_PER_VALUE,
+    DataRef,
+    Json,
+    LeftOut,
+    UncutAnswer,
+    fitted,
+    period_json,
+)
+from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ScenarioStyle
 from engine.report.drill import joined
 from engine.report.layout import Layout, LayoutColumn, LayoutRow, TableCell, layout
 from engine.report.report import height_of, schema_of
@@ -28,30 +37,46 @@ OF_ACTUALS = (ScenarioStyle.ACTUAL, ScenarioStyle.PRIOR_YEAR)  # the scenario's 
 TOKENS_PER_PLACE = 8  # least tokens of a member's column or row
 
 
-def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT) -> Json:
+def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT, stop: Stop = never) -> Json:
     """Return the result object of a report, at most about `budget` tokens long as JSON text."""
-    fitting = budget // TOKENS_PER_PLACE
-    kept = VisiblePart(report, layout(report), data_ref, places=fitting if fitting < len(report.places) - 1 else None)
-    result = kept.result()
-    while tokens(result) > budget:
-        shorter = kept.shorter(tokens(result) / budget)
-        if shorter is None:
-            fewer = "scenarios" if report.statement else "metrics, scenarios"
-            narrower = f", or filter {quoted(report.breakdown)}" if report.breakdown else ""
-            raise BadArguments(
-                f"Even the totals of this report are longer than {budget} tokens. Ask for fewer {fewer} or a shorter "
-                f"range{narrower}.",
-                field="dimensions" if report.breakdown else "scenarios",
-                got=list(report.breakdown) or len(report.columns),
-            )
-        kept = shorter
-        result = kept.result()
+    axes = axes_of_report(report)
+
+    def build(left: LeftOut) -> Json:
+        deepest, places = axes["levels"] - left["levels"], axes["members"] - left["members"]
+        return visible_part(report, data_ref, deepest, places).result()
+
+    result = fitted(build, axes, budget, stop, least_left_out(report, budget))
+    if result is None:
+        fewer = "scenarios" if report.statement else "metrics, scenarios"
+        narrower = f", or filter {quoted(report.breakdown)}" if report.breakdown else ""
+        raise BadArguments(
+            f"Even the totals of this report are longer than {budget} tokens. Ask for fewer {fewer} or a shorter "
+            f"range{narrower}.",
+            field="dimensions" if report.breakdown else "scenarios",
+            got=list(report.breakdown) or len(report.columns),
+        )
     return result
+
+
+def axes_of_report(report: ReportData) -> dict[str, int]:
+    """Return how many levels of lines, then members besides the total, an answer can leave out."""
+    return {"levels": max((line.level for line in report.lines), default=0), "members": len(report.places) - 1}
+
+
+def least_left_out(report: ReportData, budget: int) -> int:
+    """Return how many levels and members an answer must leave out, by the least tokens of figures that need no JSON."""
+    levels = axes_of_report(report)["levels"]
+    for level in range(levels, -1, -1):
+        lines = sum(line.type is not None and line.level <= level for line in report.lines)
+        most = int(budget / (TOKENS_PER_PLACE + TOKENS_PER_VALUE * lines * len(report.columns)))
+        if len(report.places) <= most or not level:
+            break
+    return levels - level + max(0, len(report.places) - 1 - most)
 
 
 def whole_report(report: ReportData, stop: Stop) -> UncutAnswer:
     """Return the result object with all rows; calls `stop` between rows."""
-    kept = VisiblePart(report, layout(report), NOT_KEPT)
+    kept = visible_part(report)
     strings: set[int] = set()
     for row in kept.rows():
         stop()
@@ -66,53 +91,12 @@ def strings_in(row: Json) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class VisiblePart:
-    """The part of a report that an answer shows: lines down to a level, and a number of places besides the total."""
+    """The part of a report that an answer shows, and how much of each axis it leaves out."""
 
     report: ReportData
     sheet: Layout
     data_ref: DataRef
-    deepest: int | None = None
-    places: int | None = None
-
-    def shorter(self, excess: float) -> "VisiblePart | None":
-        """Return a smaller part after one `excess` times too long; None if only totals are left."""
-        level = max((line.level for line in self.report.lines), default=0) if self.deepest is None else self.deepest
-        if self.report.statement is not None and level > 0:
-            return replace(self, deepest=level - 1)
-        members = len(self.report.places) - 1 if self.places is None else self.places
-        if members > 0:
-            return replace(self, places=min(members - 1, int(members / max(excess, 1.0))))
-        return None
-
-    def shows_line(self, line: ReportLine) -> bool:
-        """Tell whether the part shows a line."""
-        return self.deepest is None or line.level <= self.deepest
-
-    def shows_place(self, at: int) -> bool:
-        """Tell whether the part shows a place; it always shows the total."""
-        return self.places is None or at < self.places or self.report.places[at].is_total
-
-    @property
-    def down(self) -> list[LayoutRow]:
-        """The rows shown."""
-        return [
-            down
-            for down in self.sheet.down
-            if (down.line is None or self.shows_line(self.report.lines[down.line]))
-            and (down.place is None or self.shows_place(down.place))
-        ]
-
-    @property
-    def across(self) -> list[LayoutColumn]:
-        """The columns shown."""
-        return [across for across in self.sheet.across if across.place is None or self.shows_place(across.place)]
-
-    @property
-    def left_out(self) -> Json:
-        """How much of each axis the part leaves out."""
-        lines = sum(not self.shows_line(line) for line in self.report.lines)
-        members = sum(not self.shows_place(at) for at in range(len(self.report.places)))
-        return {axis: count for axis, count in (("lines", lines), ("members", members)) if count}
+    left_out: LeftOut
 
     def result(self) -> Json:
         """Return the result object."""
@@ -121,14 +105,13 @@ class VisiblePart:
 
     def rows(self) -> Iterator[Json]:
         """Yield the rows shown."""
-        across = self.across
-        for down in self.down:
-            values = [figure_json(self.report, self.sheet.cell(down, column)) for column in across]
+        for down in self.sheet.down:
+            values = [figure_json(self.report, cell) for cell in self.sheet.cells(down)]
             yield {**row_json(self.report, down), "values": values}
 
     def described(self, rows: Sequence[Json], strings: Collection[int]) -> Json:
         """Return the result object around rows. The columns at `strings` hold digits as text."""
-        report, across = self.report, self.across
+        report = self.report
         head = {"statement": report.statement} if report.statement else {"metrics": [line.key for line in report.lines]}
         return {
             **head,
@@ -139,7 +122,7 @@ class VisiblePart:
             "decimals": report.decimals,
             "columns": [
                 {**column_json(report, column, at), **({"exact_strings": True} if at in strings else {})}
-                for at, column in enumerate(across)
+                for at, column in enumerate(self.sheet.across)
             ],
             "rows": rows,
             "notes": self.data_ref.notes(report.notes),
@@ -150,6 +133,18 @@ class VisiblePart:
             "dataset": dataset_json(report),
             **({"agent_truncated": self.left_out} if self.left_out else {}),
         }
+
+
+def visible_part(
+    report: ReportData, data_ref: DataRef = NOT_KEPT, deepest: int | None = None, places: int | None = None
+) -> VisiblePart:
+    """Return a part of a report: lines down to a level, and the first places beside the total, which is the last."""
+    total = len(report.places) - 1
+    lines = [at for at, line in enumerate(report.lines) if deepest is None or line.level <= deepest]
+    shown = range(total + 1) if places is None else [*range(min(places, total)), total]
+    left = {"lines": len(report.lines) - len(lines), "members": len(report.places) - len(shown)}
+    sheet = layout(report, lines, shown)
+    return VisiblePart(report, sheet, data_ref, {axis: entries for axis, entries in left.items() if entries})
 
 
 def figure_json(report: ReportData, cell: TableCell) -> int | float | str | None:

@@ -1,15 +1,30 @@
-"""Answers: inspected rows and transforms as result objects within the token budget."""
+"""Answers: inspected rows, their sources and transforms as result objects within the token budget."""
 
 from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
+from engine.books.reader import Reader
+from engine.model.catalogue import Dimension, Domain
 from engine.model.errors import BadArguments
 from engine.model.exact import Exact
-from engine.model.stopping import Stop
-from engine.present.answers.budget import NOT_KEPT, DataRef, Json, UncutAnswer, period_json, tokens
+from engine.model.stopping import Stop, never
+from engine.present.answers.budget import (
+    NOT_KEPT,
+    TOKENS_PER_VALUE,
+    DataRef,
+    Json,
+    LeftOut,
+    UncutAnswer,
+    axes_of,
+    cut_list,
+    fitted,
+    listed,
+    period_json,
+)
 from engine.present.answers.reports import freshness_json
-from engine.report.inspection import Inspection, RowColumn, RowValue
+from engine.queries.rows import inspection_sources, shown_columns
+from engine.report.inspection import Inspection, RowColumn, RowValue, column_of
 from engine.report.transform import Transform
 
 # Inspections: a preview of the rows, and the total contribution of all of them.
@@ -23,14 +38,16 @@ RowJson = list[int | float | str | None]
 MOST_SPANS = 50  # date spans that an answer names
 
 
-def rows_answer(inspection: Inspection, budget: int, data_ref: DataRef = NOT_KEPT) -> Json:
+def rows_answer(inspection: Inspection, budget: int, data_ref: DataRef = NOT_KEPT, stop: Stop = never) -> Json:
     """Return the result object of an inspection, at most about `budget` tokens long as JSON text."""
-    shown = len(inspection.rows)
-    result = rows_result(inspection, shown, data_ref)
-    while (excess := tokens(result) / budget) > 1 and shown:
-        shown = min(shown - 1, int(shown / excess))
-        result = rows_result(inspection, shown, data_ref)
-    if tokens(result) > budget:
+    found = len(inspection.rows)
+    most = int(budget / (TOKENS_PER_VALUE * max(1, len(inspection.columns))))
+
+    def build(left: LeftOut) -> Json:
+        return rows_result(inspection, found - left["rows"], data_ref)
+
+    result = fitted(build, {"rows": found}, budget, stop, max(0, found - most))
+    if result is None:
         raise BadArguments(
             f"Even without rows this answer is longer than {budget} tokens. Name fewer columns.",
             field="columns",
@@ -135,6 +152,72 @@ def labels_shown(inspection: Inspection, rows: Sequence[Sequence[object]]) -> Js
         if found:
             labels[column.name] = found
     return labels
+
+
+# Sources: which there are, and what one shows.
+
+
+METRIC_FILTER = (
+    "A metric key of list_kpis, or statement.line of a statement: keeps the rows that make this figure, says what each "
+    "contributes, and all together in contribution_total."
+)
+VIEW = (
+    "A shifted view of scenario_id such as actual@py, or a blend such as actual+forecast: keeps what it reads of this "
+    "scenario for the range asked for."
+)
+COMPARED = "Scenario ids that a variance compares scenario_id with: keeps the rows that may be seen of all of them."
+OTHER_SOURCES = "A source works by its key alone: get_inspection_schema describes it."
+OTHER_COLUMNS = (
+    "A column or filter works by its name alone. inspect_rows without `columns` shows them all; list_dimensions lists "
+    "the dimensions to filter by."
+)
+
+
+def sources_answer(reader: Reader, budget: int, stop: Stop) -> Json:
+    """Return the sources whose rows may be inspected."""
+    sources = [
+        {"source_key": key, "label": domain.label, "domain": key, "grain": domain.grain.value}
+        for key, domain in inspection_sources(reader).items()
+    ]
+    return cut_list(
+        lambda left: listed("source", sources, "source_key", left), axes_of(source=sources), OTHER_SOURCES, budget, stop
+    )
+
+
+def source_answer(domain: Domain, row_cap: int, reader: Reader, budget: int, stop: Stop) -> Json:
+    """Return the columns and filters of one source."""
+    columns = [source_column_json(column_of(name, domain, reader)) for name in shown_columns(domain)]
+    filters = [filter_json(dim) for dim in reader.catalogue.dimensions_of(domain) if dim.key in reader.dimensions]
+
+    def build(left: LeftOut) -> Json:
+        return {
+            "source_key": domain.key,
+            "label": domain.label,
+            "grain": domain.grain.value,
+            **listed("column", columns, "name", left),
+            **listed("filter", filters, "key", left),
+            "figure_filters": {"metric": METRIC_FILTER, "scenario": VIEW, "compared_with": COMPARED},
+            "default_limit": row_cap,
+            "max_limit": row_cap,
+        }
+
+    return cut_list(build, axes_of(filter=filters, column=columns), OTHER_COLUMNS, budget, stop)
+
+
+def filter_json(dimension: Dimension) -> Json:
+    """Return one dimension that rows are filtered by; `(unassigned)` of one of time keeps rows without a date."""
+    grain = {"grain": dimension.grain.value} if dimension.grain else {}
+    return {"key": dimension.key, "label": dimension.label, "kind": dimension.kind.value, **grain}
+
+
+def source_column_json(column: RowColumn) -> Json:
+    """Return one column that rows show."""
+    return {
+        "name": column.name,
+        "label": column.label,
+        "type": "number" if column.kind == "amount" else column.kind,
+        **({"unit": column.unit} if column.unit else {}),
+    }
 
 
 # Transforms: a script's table, its inputs, and how far its figures can be trusted.

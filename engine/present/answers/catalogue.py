@@ -1,0 +1,293 @@
+"""Answers: what the books hold and how to ask for it, as lists within the token budget."""
+
+from collections.abc import Iterator, Sequence
+
+from engine.books.reader import Reader
+from engine.books.search import Hit, SearchResult
+from engine.model.calendar.periods import Grain
+from engine.model.catalogue import Base, Catalogue, Dimension, Domain, Metric
+from engine.model.errors import echo
+from engine.model.notes import Note
+from engine.model.scenarios import GRAMMAR, Scenario, Variance, resolve
+from engine.model.stopping import Stop
+from engine.plans.freshness import loaded_through
+from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, cut_lists, listed, split
+
+# Orientation: the books in words, and their statements and domains.
+
+
+OTHER_STATEMENTS = (
+    "The deployment's own prose is cut at its end. A statement works by its key alone; run_statement answers a key "
+    "that it does not know with the closest that exist. list_kpis lists the domains."
+)
+
+
+def orientation_answer(reader: Reader, guidance: Sequence[str], budget: int, stop: Stop) -> Json:
+    """Return what the books hold; `guidance` says how to ask about them, a paragraph each."""
+    catalogue = reader.catalogue
+    own = (catalogue.orientation or "").strip()
+    statements = [{"key": key, "label": statement.label} for key, statement in reader.statements.items()]
+    domains = [{"key": key, "label": domain.label} for key, domain in reader.domains.items()]
+
+    def build(left: LeftOut) -> Json:
+        prose = own[: len(own) - left["prose_characters"]]
+        paragraphs = [f"# {catalogue.name}", *([prose] if prose else []), fiscal_words(catalogue), *guidance]
+        return {
+            "orientation": "\n\n".join(paragraphs),
+            "name": catalogue.name,
+            "currency": catalogue.currency,
+            **listed("statement", statements, "key", left),
+            **listed("domain", domains, "key", left),
+            "catalogue_version": catalogue.version,
+            "data_version": reader.data_version,
+        }
+
+    beyond = max(0, len(own) - budget)  # the rest is less than half of the budget
+    axes = {"prose_characters": beyond, **axes_of(domain=domains, statement=statements)}
+    return cut_list(build, axes, OTHER_STATEMENTS, budget, stop)
+
+
+def fiscal_words(catalogue: Catalogue) -> str:
+    """Return the definition of fiscal years and quarters in words."""
+    calendar = catalogue.calendar
+    year = calendar.parse(calendar.grains[Grain.YEAR].example)
+    parts = [calendar.at(year.first, grain) for grain in (Grain.YEAR, Grain.QUARTER, Grain.MONTH)]
+    examples = ", ".join(f"{part.code} is {part.label}" for part in parts if part)
+    return (
+        f"Amounts are in {catalogue.currency}. A period is {calendar.codes}: {examples}. Both bounds of a range have "
+        "the same grain."
+    )
+
+
+# Metrics: what can be reported, and how each adds up.
+
+
+OTHER_METRICS = (
+    "A metric works by its key alone; run_metric says its label, unit and freshness. Ask run_metric for a key like the "
+    "one you look for: it names the closest that exist. list_dimensions lists the dimensions."
+)
+AXES = ("descriptions", "metric_details", "loaded_through", "metrics", "dimension_keys")  # in the order they go
+
+
+def metrics_answer(reader: Reader, budget: int, stop: Stop) -> Json:
+    """Return the metrics of every domain with the dimensions that cut them."""
+    domains = [domain_json(domain, reader) for domain in reader.domains.values()]
+    sizes = [sizes_of(domain) for domain in domains]
+    axes = {axis: sum(size[axis] for size in sizes) for axis in AXES} | {"domains": len(domains)}
+
+    def build(left: LeftOut) -> Json:
+        shares = {axis: split(left[axis], [size[axis] for size in sizes]) for axis in AXES}
+        shown = range(len(domains) - left["domains"])
+        return {"domains": [cut_down(domains[at], {axis: shares[axis][at] for axis in AXES}) for at in shown]}
+
+    return cut_list(build, axes, OTHER_METRICS, budget, stop)
+
+
+def sizes_of(domain: Json) -> dict[str, int]:
+    """Return the number of entries of each axis of a domain."""
+    metrics = domain["metrics"]
+    described = sum(bool(metric["description"]) for metric in metrics)
+    return dict(zip(AXES, (described, len(metrics), 1, len(metrics), len(domain["dimension_keys"])), strict=True))
+
+
+def cut_down(domain: Json, left: LeftOut) -> Json:
+    """Return a domain without the entries to leave out, cut from the end of each axis."""
+    metrics, keys = domain["metrics"], domain["dimension_keys"]
+    shown = len(metrics) - left["metrics"]
+    detailed = min(shown, len(metrics) - left["metric_details"])
+    more = [metric["key"] for metric in metrics[detailed:shown]]
+    return {
+        **{name: part for name, part in domain.items() if name != "loaded_through" or not left[name]},
+        "dimension_keys": keys[: len(keys) - left["dimension_keys"]],
+        "metrics": undescribed(metrics, left["descriptions"])[:detailed],
+        **({"more_metrics": more} if more else {}),
+    }
+
+
+def undescribed(metrics: Sequence[Json], left: int) -> list[Json]:
+    """Return metrics without their last `left` descriptions."""
+    described = [at for at, metric in enumerate(metrics) if metric["description"]]
+    silent = set(described[len(described) - left :])
+    return [
+        {name: part for name, part in metric.items() if name != "description"} if at in silent else metric
+        for at, metric in enumerate(metrics)
+    ]
+
+
+def domain_json(domain: Domain, reader: Reader) -> Json:
+    """Return a domain's metrics and dimension keys."""
+    dimensions = cutting(domain, reader)
+    return {
+        "domain": domain.key,
+        "label": domain.label,
+        "grain": domain.grain.value,
+        "loaded_through": loaded_through(reader, domain),
+        "dimension_keys": [dimension.key for dimension in dimensions if not dimension.axis_only],
+        "axis_only_dimensions": [dimension.key for dimension in dimensions if dimension.axis_only],
+        "metrics": [metric_json(metric, reader) for metric in reader.metrics.values() if metric.domain == domain.key],
+    }
+
+
+def cutting(domain: Domain, reader: Reader) -> list[Dimension]:
+    """Return the dimensions of a domain."""
+    return [dim for dim in reader.catalogue.dimensions_of(domain) if dim.key in reader.dimensions]
+
+
+def metric_json(metric: Metric, reader: Reader) -> Json:
+    """Return one metric: what it is, how it adds up, and what it counts."""
+    return {
+        "key": metric.key,
+        "label": metric.label,
+        "format": metric.format.value,
+        "domain": metric.domain,
+        "description": metric.description,
+        "favourable": metric.favourable.value,
+        "additive": metric.type.additive,
+        **(base_json(metric.body, reader) if isinstance(metric.body, Base) else {"formula": metric.written}),
+        **shared_json(metric, reader),
+    }
+
+
+def base_json(base: Base, reader: Reader) -> Json:
+    """Return how a metric without a formula aggregates: its sign, over members, over time, and its rows."""
+    counted = {} if base.counted is None else {"counts": base.counted}
+    where = {cut.dimension: [id_ for id_ in cut.ids if reader.sees(cut.dimension, id_)] for cut in base.where}
+    return {
+        **({"sign": "negate"} if base.negated else {}),
+        "over_members": base.over_members.value,
+        **counted,
+        "over_time": base.over_time.written,
+        **({"where": where} if where else {}),
+    }
+
+
+def shared_json(metric: Metric, reader: Reader) -> Json:
+    """Return the domains of a metric, their common dimensions and last loaded periods; {} for a single domain."""
+    domains = [reader.domains[key] for key in sorted(reader.domains_of(metric))]
+    if len(domains) == 1:
+        return {}
+    keys = [{dimension.key for dimension in cutting(domain, reader)} for domain in domains]
+    shared = [dim.key for dim in cutting(domains[0], reader) if all(dim.key in known for known in keys)]
+    through = {domain.key: loaded_through(reader, domain) for domain in domains}
+    return {"domains": [domain.key for domain in domains], "dimension_keys": shared, "loaded_through": through}
+
+
+# Scenarios, dimensions and members: what may be asked, and under which names.
+
+
+OTHER_SCENARIOS = (
+    "A scenario works by its id alone, and any comparison is written with the grammar. A reporting call names the "
+    "scenarios that it left out because they do not exist."
+)
+OTHER_DIMENSIONS = (
+    "A dimension works by its key alone; search_hierarchy lists its members. list_kpis names those of each domain, "
+    "get_inspection_schema those of each source."
+)
+OTHER_MEMBERS = "Search inside one dimension, with a query or with more of the name or code."
+OTHER_VARIANTS = "A variant works by its key, scenario/variant, alone."
+
+
+def scenarios_answer(reader: Reader, budget: int, stop: Stop) -> Json:
+    """Return the scenarios and the ready-made comparisons of them."""
+    scenarios = [scenario_json(scenario, reader) for scenario in reader.scenarios.values()]
+    offered = list(comparisons(reader))
+
+    def build(left: LeftOut) -> Json:
+        return {
+            **listed("scenario", scenarios, "id", left),
+            "comparisons": offered[: len(offered) - left["comparisons"]],
+            "grammar": GRAMMAR,
+        }
+
+    axes = {"comparisons": len(offered), **axes_of(scenario=scenarios)}
+    return cut_list(build, axes, OTHER_SCENARIOS, budget, stop)
+
+
+def scenario_json(scenario: Scenario, reader: Reader) -> Json:
+    """Return one base scenario, closed in domains that may be seen."""
+    closed = {
+        domain or "*": day.isoformat()
+        for domain, day in scenario.closed_through.items()
+        if not domain or domain in reader.domains
+    }
+    return {
+        "id": scenario.id,
+        "alias": scenario.alias,
+        "name": scenario.name,
+        "kind": scenario.kind,
+        "status": scenario.status,
+        **({"closed_through": closed} if closed else {}),
+    }
+
+
+def comparisons(reader: Reader) -> Iterator[Json]:
+    """Yield the variances that the deployment offers and the shifted views they use, each with a heading."""
+    offered: dict[str, str] = {}
+    for a, b in reader.catalogue.comparisons:
+        if not (resolve(a, reader.scenarios) and resolve(b, reader.scenarios)):
+            continue
+        for key in (a, b, f"var({a},{b})", f"var_pct({a},{b})"):
+            reference = resolve(key, reader.scenarios)
+            if reference is not None and reference.key not in reader.scenarios:
+                offered.setdefault(reference.key, reference.heading)
+    for key, heading in offered.items():
+        kind = "variance" if isinstance(resolve(key, reader.scenarios), Variance) else "shifted view"
+        yield {"scenario": key, "alias": heading, "kind": kind}
+
+
+def dimensions_answer(reader: Reader, budget: int, stop: Stop) -> Json:
+    """Return the dimensions, without members."""
+    dimensions = [dimension_json(dimension) for dimension in reader.dimensions.values()]
+    axes = axes_of(dimension=dimensions)
+    return cut_list(lambda left: listed("dimension", dimensions, "key", left), axes, OTHER_DIMENSIONS, budget, stop)
+
+
+def dimension_json(dimension: Dimension) -> Json:
+    """Return one dimension."""
+    return {
+        "key": dimension.key,
+        "label": dimension.label,
+        "kind": dimension.kind.value,
+        **({"leaf_dimension": dimension.leaf} if dimension.nodes else {}),
+        **({"grain": dimension.grain.value} if dimension.grain else {}),
+        **({"axis_only": True} if dimension.axis_only else {}),
+    }
+
+
+def variants_answer(scenario_id: str, reader: Reader, budget: int, stop: Stop) -> Json:
+    """Return the what-if variants of a scenario; one that is not there has none, and a note."""
+    scenario = reader.scenarios.get(scenario_id)
+    if scenario is None:
+        note = Note.of("unknown_scenario", scenario=scenario_id[:100])
+        return {"scenario_id": echo(scenario_id), "variants": [], "notes": [note.as_data()]}
+    variants = [{"scenario": f"{scenario.id}/{variant.key}", "alias": variant.label} for variant in scenario.variants]
+
+    def build(left: LeftOut) -> Json:
+        return {"scenario_id": scenario.id, **listed("variant", variants, "scenario", left), "notes": []}
+
+    return cut_list(build, axes_of(variant=variants), OTHER_VARIANTS, budget, stop)
+
+
+def members_answer(found: SearchResult, budget: int, stop: Stop) -> Json:
+    """Return the members and nodes that a search found."""
+    result = {
+        "records": [hit_json(hit) for hit in found.records],
+        "hierarchy_nodes": [hit_json(hit) for hit in found.hierarchy_nodes],
+        "more_records": found.more_records,
+        "more_hierarchy_nodes": found.more_nodes,
+        "notes": [note.as_data() for note in found.notes],
+    }
+    return cut_lists(result, ("records", "hierarchy_nodes"), OTHER_MEMBERS, budget, stop)
+
+
+def hit_json(hit: Hit) -> Json:
+    """Return one member or node with the filter entry that selects it."""
+    return {
+        "dimension": hit.dimension,
+        "id": hit.id,
+        "name": hit.name,
+        **({"code": hit.code} if hit.code is not None else {}),
+        **({"path": list(hit.path)} if hit.path else {}),
+        "why": hit.why,
+        "filters": hit.filters,
+    }
