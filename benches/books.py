@@ -17,17 +17,17 @@ DEMO = ROOT / "instances" / "demo"
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class BenchBooks:
     """An instance with its data and state."""
 
     instance: Path
     state: Path
 
 
-def demo_books(rows: int) -> Books:
+def demo_books(rows: int) -> BenchBooks:
     """Return the demo books with `rows` rows in the general ledger."""
     home = ROOT / "out" / "benches" / f"demo-{rows}"
-    books = Books(home / "instance", home / "state")
+    books = BenchBooks(home / "instance", home / "state")
     if not (books.state / "store" / "CURRENT").exists():
         print(f"generating and loading {rows:,} rows …")
         copytree(DEMO, books.instance, ignore=ignore_patterns("data", ".tieout", "__pycache__"), dirs_exist_ok=True)

@@ -2,7 +2,7 @@
 
 Each goes through sessions of its own: where am I, what is there, find members, statements and metrics with breakdowns,
 the rows behind a figure. The client writes requests and reads answers with asyncio's streams and takes none apart but
-for its error; what it takes itself is told, for it runs on the same cores.
+for its error; its own time is reported too, because it runs on the same cores.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ def session(drawn: Random) -> Iterator[Call]:
 
 
 @dataclass
-class Told:
+class LatencyTotals:
     """The latencies and errors that the callers saw."""
 
     milliseconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -61,12 +61,12 @@ class Told:
     bytes: int = 0
 
 
-class Caller:
+class BusyCaller:
     """One caller on one connection, opened again where the server closed it."""
 
-    def __init__(self, server: Server, told: Told, seed: int) -> None:
+    def __init__(self, server: Server, record: LatencyTotals, seed: int) -> None:
         self._place = urlsplit(server.url)
-        self._told = told
+        self._record = record
         self._drawn = Random(seed)
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
@@ -85,13 +85,13 @@ class Caller:
         try:
             answer = await self._exchange(sent)
         except (ConnectionError, asyncio.IncompleteReadError) as fault:
-            self._told.errors[type(fault).__name__] += 1
+            self._record.errors[type(fault).__name__] += 1
             self._streams = None
             return
-        self._told.milliseconds[tool].append((perf_counter() - began) * 1000)
-        self._told.bytes += len(answer)
+        self._record.milliseconds[tool].append((perf_counter() - began) * 1000)
+        self._record.bytes += len(answer)
         if b'"isError":true' in answer:
-            self._told.errors[json.loads(answer)["result"]["structuredContent"]["error_type"]] += 1
+            self._record.errors[json.loads(answer)["result"]["structuredContent"]["error_type"]] += 1
 
     async def _exchange(self, sent: bytes) -> bytes:
         if self._streams is None:
@@ -146,11 +146,11 @@ def resident(process: int) -> int:
     return next((int(line.split()[1]) // MEGABYTE for line in lines if line.startswith("VmRSS")), 0)
 
 
-async def ask(server: Server, seconds: int, told: Told) -> list[Memory]:
+async def ask(server: Server, seconds: int, record: LatencyTotals) -> list[Memory]:
     """Have all callers call for a while; return what the server held at the start, once settled, and at the end."""
     memory = [Memory.of(server)]
     ends = perf_counter() + seconds
-    callers = [asyncio.create_task(Caller(server, told, seed).call_until(ends)) for seed in range(CALLERS)]
+    callers = [asyncio.create_task(BusyCaller(server, record, seed).call_until(ends)) for seed in range(CALLERS)]
     await asyncio.sleep(min(SETTLED, seconds / 2))
     memory.append(Memory.of(server))
     await asyncio.gather(*callers)
@@ -161,21 +161,21 @@ def main(rows: int, seconds: int = SECONDS) -> None:
     """Run the bench with one worker and with two."""
     books = demo_books(rows // PART)
     for workers in WORKERS:
-        told = Told()
+        record = LatencyTotals()
         with serving(books.instance, books.state, SVC_WORKERS=str(workers)) as server:
             wait_for(lambda: server.log.read_text().count(" serves\n") == workers)  # noqa: B023 - in this round
             used, began = process_time(), perf_counter()
-            memory = asyncio.run(ask(server, seconds, told))
+            memory = asyncio.run(ask(server, seconds, record))
             took, used = perf_counter() - began, process_time() - used
-        calls = sum(map(len, told.milliseconds.values()))
+        calls = sum(map(len, record.milliseconds.values()))
         print(f"{workers} workers, {CALLERS} callers, {took:.0f} s, {rows // PART:,} rows")
         print(
-            f"{calls:,} calls, {calls / took:.0f} a second, {told.bytes / calls / 1000:.0f} kB each; "
-            f"errors: {dict(told.errors) or 'none'}; the client took {used / took:.0%} of a core"
+            f"{calls:,} calls, {calls / took:.0f} a second, {record.bytes / calls / 1000:.0f} kB each; "
+            f"errors: {dict(record.errors) or 'none'}; the client took {used / took:.0%} of a core"
         )
-        for name, times in sorted(told.milliseconds.items()):
+        for name, times in sorted(record.milliseconds.items()):
             report(name, times)
-        report("all", [time for times in told.milliseconds.values() for time in times])
+        report("all", [time for times in record.milliseconds.values() for time in times])
         for when, held in zip(("start", f"{min(SETTLED, seconds // 2)} s", "end"), memory, strict=True):
             print(f"MB at {when:6} {held}")
 

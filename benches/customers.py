@@ -6,7 +6,7 @@ from itertools import accumulate
 from pathlib import Path
 from random import Random
 
-from benches.books import ROOT, Books
+from benches.books import ROOT, BenchBooks
 from tests.support.books import load_instance
 from tests.support.small import write_instance
 
@@ -45,7 +45,7 @@ PLACES = "North South East West Central Alpine Coastal Inner Upper Lower Nordic 
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TreeNode:
     """One node of a tree."""
 
     id: str
@@ -53,10 +53,10 @@ class Node:
     name: str
 
 
-def customer_books(customers: int) -> Books:
+def customer_books(customers: int) -> BenchBooks:
     """Return books with a number of customers, written and loaded once."""
     home = ROOT / "out" / "benches" / f"customers-{customers}"
-    books = Books(home / "instance", home / "state")
+    books = BenchBooks(home / "instance", home / "state")
     if not (books.state / "store" / "CURRENT").exists():
         print(f"writing and loading {customers:,} customers …")
         write(books.instance, customers)
@@ -98,15 +98,15 @@ def members(ids: Sequence[str], random: Random) -> Iterator[tuple[object, ...]]:
         yield member, f"{code // 1000}-{code % 1000:03d}", name, random.choice(SEGMENTS)
 
 
-def tree(letter: str, levels: Sequence[int], share: float, random: Random) -> list[list[Node]]:
+def tree(letter: str, levels: Sequence[int], share: float, random: Random) -> list[list[TreeNode]]:
     """Return the levels of a tree, each node under a random one of the level above."""
     sizes = [size if at < 2 else max(2, int(size * share)) for at, size in enumerate(levels)]
-    grown: list[list[Node]] = []
+    grown: list[list[TreeNode]] = []
     places, second = PLACES.split(), SECOND.split()
     for before, size in zip(accumulate([0, *sizes]), sizes, strict=False):
         grown.append(
             [
-                Node(
+                TreeNode(
                     f"{letter}{number}",
                     random.choice(grown[-1]).id if grown else None,
                     f"{random.choice(places)} {random.choice(second)} {number}",
@@ -117,7 +117,7 @@ def tree(letter: str, levels: Sequence[int], share: float, random: Random) -> li
     return grown
 
 
-def placed(ids: Sequence[str], levels: Sequence[Sequence[Node]], random: Random) -> Iterator[tuple[object, ...]]:
+def placed(ids: Sequence[str], levels: Sequence[Sequence[TreeNode]], random: Random) -> Iterator[tuple[object, ...]]:
     """Yield a tree's nodes and the customers below them, which hang at several levels; one in a hundred nowhere."""
     for node in (node for level in levels for node in level):
         yield node.id, node.parent or "-", node.name

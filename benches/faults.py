@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from benches.books import ROOT, Books, demo_books
+from benches.books import ROOT, BenchBooks, demo_books
 from tests.support.clocks import clock_in
 from tests.support.faults import FAULTS, NORMAL, caused
 from tests.support.programs import find_program
@@ -73,7 +73,7 @@ def table(on: Scene) -> Iterator[str]:
         wait_for(lambda: words(session(on, made(on))) == NORMAL)
 
 
-def a_day_ahead(books: Books) -> str:
+def a_day_ahead(books: BenchBooks) -> str:
     """Return the line of a server whose clock jumps while those of its stores go right."""
     with tempfile.TemporaryDirectory(prefix="tieout-faults-") as folder:
         clock = clock_in(Path(folder))

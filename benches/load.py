@@ -72,7 +72,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class LedgerFile:
     """The general ledger as one CSV file, in an instance whose members are loaded and whose facts are not."""
 
     home: Path
@@ -84,12 +84,12 @@ class Ledger:
         return self.home / "instance" / "data" / "gl.csv"
 
 
-Load = Callable[[Ledger], Run]
+Load = Callable[[LedgerFile], Run]
 
 
-def ledger(rows: int) -> Ledger:
+def ledger(rows: int) -> LedgerFile:
     """Return the ledger at a size, made once and kept in out/."""
-    made = Ledger(ROOT / "out" / "benches" / f"load-{rows}", rows)
+    made = LedgerFile(ROOT / "out" / "benches" / f"load-{rows}", rows)
     if not (made.home / "members" / "store" / "CURRENT").exists():
         print(f"generating {rows:,} rows …")
         instance = made.home / "instance"
@@ -106,7 +106,7 @@ def ledger(rows: int) -> Ledger:
     return made
 
 
-def tieout(of: Ledger, state: Path, feeds: Sequence[str]) -> list[str | Path]:
+def tieout(of: LedgerFile, state: Path, feeds: Sequence[str]) -> list[str | Path]:
     """Return the command that loads some feeds into a state folder."""
     command = Path(sys.executable).with_name("tieout")
     return ["env", f"SVC_STATE_DIR={state}", command, "load", "--instance", of.home / "instance", *feeds]
@@ -124,7 +124,7 @@ def ran(command: Sequence[str | Path]) -> Run:
     return Run(seconds, kilobytes / KILOBYTES, measured.stdout.strip())
 
 
-def into_tieout(of: Ledger) -> Run:
+def into_tieout(of: LedgerFile) -> Run:
     """Load the ledger beside its members."""
     state = of.home / "state"
     rmtree(state, ignore_errors=True)
@@ -134,7 +134,7 @@ def into_tieout(of: Ledger) -> Run:
     return run
 
 
-def into_duckdb(of: Ledger) -> Run:
+def into_duckdb(of: LedgerFile) -> Run:
     """Insert the ledger into a new database."""
     database = of.home / "duckdb"
     for path in of.home.glob("duckdb*"):
@@ -167,7 +167,7 @@ def postgresql(folder: Path) -> Iterator[str]:
             server.wait(DEADLINE)
 
 
-def into_postgresql(uri: str, of: Ledger) -> Run:
+def into_postgresql(uri: str, of: LedgerFile) -> Run:
     """Copy the ledger into an empty table."""
     psql = [next(known_binaries()).program("psql"), "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", uri]
     set_up = f"set client_min_messages = error; drop table if exists gl; create table gl ({COLUMNS})"
@@ -177,7 +177,7 @@ def into_postgresql(uri: str, of: Ledger) -> Run:
     return Run(run.seconds, run.peak + int(run.said) / KILOBYTES, run.said)
 
 
-def agree(of: Ledger, counted: Sequence[str], run: Run) -> None:
+def agree(of: LedgerFile, counted: Sequence[str], run: Run) -> None:
     """Stop the bench unless every row is loaded."""
     if [int(count.replace(",", "")) for count in counted] != [of.rows]:
         raise SystemExit(f"{of.rows:,} rows were to be loaded: {run.said}")

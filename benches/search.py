@@ -15,7 +15,7 @@ from typing import TypeVar
 import duckdb
 import polars as pl
 
-from benches.books import Books
+from benches.books import BenchBooks
 from benches.customers import customer_books
 from benches.timing import Times, Work, in_turns, memory
 from engine.books.books import Shelf
@@ -65,7 +65,7 @@ def queries_of(doors: Mapping[str, Door]) -> dict[str, str | None]:
     }
 
 
-def doors_of(books: Books) -> dict[str, Door]:
+def doors_of(books: BenchBooks) -> dict[str, Door]:
     """Open the books once for all profiles."""
     instance = read_instance(books.instance)
     shelf = Shelf(instance.catalogue, books.state / STORE)

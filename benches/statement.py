@@ -14,7 +14,7 @@ from shutil import copytree, ignore_patterns
 
 import duckdb
 
-from benches.books import Books, demo_books
+from benches.books import BenchBooks, demo_books
 from benches.timing import Work, in_turns, peak_of, report
 from engine.door import Door, open_books
 from engine.facts.writer import stage
@@ -67,7 +67,7 @@ def statement(books: Door, key: str, by: str = "period") -> Report:
     return books.statement(key, scenarios=COLUMNS, period=YEAR, dimensions=[by])
 
 
-def rolled_up(books: Books) -> Path:
+def rolled_up(books: BenchBooks) -> Path:
     """Return the same instance with a declared rollup, built from what is loaded; the other one does not read it."""
     instance = books.instance.with_name("instance-rollup")
     copytree(books.instance, instance, ignore=ignore_patterns("data", "__pycache__"), dirs_exist_ok=True)
@@ -79,12 +79,12 @@ def rolled_up(books: Books) -> Path:
     return instance
 
 
-def engine_work(books: Books, key: str) -> Work:
+def engine_work(books: BenchBooks, key: str) -> Work:
     """Open the books and return what is timed of the engine."""
     return partial(statement, open_books(books.instance, state=books.state), key)
 
 
-def duckdb_tables(books: Books, rows: int) -> duckdb.DuckDBPyConnection:
+def duckdb_tables(books: BenchBooks, rows: int) -> duckdb.DuckDBPyConnection:
     """Return the same rows in native tables."""
     file = books.instance.with_name("duckdb.db")
     made = file.exists()
@@ -99,7 +99,7 @@ def duckdb_work(connection: duckdb.DuckDBPyConnection, *queries: str) -> Work:
     return lambda: [connection.execute(query).fetchall() for query in queries]
 
 
-def duckdb_alone(books: Books, rows: int) -> Work:
+def duckdb_alone(books: BenchBooks, rows: int) -> Work:
     """Make the tables and return the sums of the ledger."""
     return duckdb_work(duckdb_tables(books, rows), LEDGER_SUMS.format("gl"))
 

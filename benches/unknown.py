@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from benches.books import Books, demo_books
+from benches.books import BenchBooks, demo_books
 from benches.timing import Work, in_turns
 from engine.instance.read import read_instance
 from engine.model.profiles import Grant, NameSet, Profile
@@ -68,7 +68,7 @@ PAIRS: Mapping[str, tuple[Call, Call]] = {
 }
 
 
-def asker(books: Books) -> Fed:
+def asker(books: BenchBooks) -> Fed:
     """Return the tools as whoever sees a part meets them, with a load of everything in the history."""
     fed = Fed(books.instance, books.state, SEEN)
     for key, binding in read_instance(books.instance).bindings.items():
