@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import SHAPES, Grain, PeriodRange
+from engine.model.calendar.periods import GRAINS, Grain, PeriodRange
 from engine.model.errors import BadPeriod
 from engine.model.feeds import Binding, ColumnMapping, LoadStatus
 
@@ -128,7 +128,7 @@ def report_file(folder: Path, load_id: str) -> Path:
 
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)$"
 SCIENTIFIC = r"^[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+$"
-ISO_DAY = r"^\d{4}-\d\d-\d\d"
+ISO_DAY = f"^{GRAINS[Grain.DATE].shape.pattern}"  # perhaps with a time after it
 INT64 = 2**63
 
 
@@ -247,7 +247,7 @@ def parse_days(column: pl.Series, format_: str | None, grain: Grain, calendar: C
 def bad_day_reason(grain: Grain, calendar: Calendar) -> str:
     """Return the reason for text that is neither a day nor a period code of a grain."""
     period = (
-        "" if grain is Grain.DATE else f" and no {calendar.grains[grain].noun} of the calendar ({SHAPES[grain][1]})"
+        "" if grain is Grain.DATE else f" and no {calendar.grains[grain].noun} of the calendar ({GRAINS[grain].words})"
     )
     return f"is no day (YYYY-MM-DD){period}"
 

@@ -10,7 +10,7 @@ from engine.instance.documents import Document
 from engine.instance.schema.books import FiscalYearPart, InstanceFile
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.fiscal import FIRST_YEAR, LAST_YEAR, FiscalYear, fiscal_calendar
-from engine.model.calendar.periods import DAY, SHAPES, Grain, Span
+from engine.model.calendar.periods import DAY, GRAINS, Grain, Span, parse_day
 from engine.model.calendar.table import TableRow, table_calendar
 from engine.model.errors import quoted
 
@@ -116,15 +116,11 @@ class Table:
     def day(self, place: int, name: str) -> date | None:
         """Return a day of a row. If it is invalid, record a fault and return None."""
         text = self.written[place].get(name, "")
-        match = SHAPES[Grain.DATE][0].fullmatch(text)
-        if match is None:
-            self.document.fault([place], f"{name} '{text}' is no day" if text else f"{name} is missing", "YYYY-MM-DD")
-            return None
-        try:
-            return date(int(match[1]), int(match[2]), int(match[3]))
-        except ValueError:
-            self.document.fault([place], f"{name} '{text}' is no day that exists", "YYYY-MM-DD")
-            return None
+        found, form = parse_day(text), GRAINS[Grain.DATE]
+        if found is None:
+            wrong = f"'{text}' is no day that exists" if form.fits(text) else f"'{text}' is no day"
+            self.document.fault([place], f"{name} {wrong}" if text else f"{name} is missing", form.words)
+        return found
 
     def check_all_or_none(self, name: str) -> None:
         """Record a fault for the first row without a value in a column that other rows fill."""

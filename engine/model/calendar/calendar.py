@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 
-from engine.model.calendar.periods import SHAPES, Grain, GrainRules, Period, PeriodBounds, PeriodRange, Span
+from engine.model.calendar.periods import GRAINS, STEPS, Grain, GrainRules, Period, PeriodBounds, PeriodRange, Span
 from engine.model.errors import BadPeriod, MixedGrains, quoted
 
-COARSEST_FIRST = (Grain.YEAR, Grain.QUARTER, Grain.MONTH, Grain.DATE)
-STEPS = {(Grain.YEAR, Grain.QUARTER): 4, (Grain.WEEK, Grain.DATE): 7}  # number of the finer grain in the coarser
+COARSEST_FIRST = tuple(grain for grain in reversed(Grain) if grain is not Grain.WEEK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +38,15 @@ class Calendar:
     @cached_property
     def codes(self) -> str:
         """A sentence that lists the valid code formats."""
-        shapes = [f"{rules.called} {SHAPES[grain][1]}" for grain, rules in sorted(self.grains.items(), key=fineness)]
+        shapes = [f"{rules.called} {GRAINS[grain].words}" for grain, rules in sorted(self.grains.items(), key=fineness)]
         return f"{', '.join(shapes[:-1])} or {shapes[-1]}"
 
     def parse(self, code: str, field: str = "period_start") -> Period:
         """Return the period of a code. Raises BadPeriod for unknown formats and for periods that do not exist."""
         for grain, rules in self.grains.items():
-            match = SHAPES[grain][0].fullmatch(code)
-            if match is None:
+            if not GRAINS[grain].fits(code):
                 continue
-            ordinal = rules.parse(match)
+            ordinal = rules.parse(code)
             if ordinal is None or ordinal not in self.ordinals[grain]:
                 first, last = (self.period(grain, self.ordinals[grain][place]).code for place in (0, -1))
                 raise BadPeriod(

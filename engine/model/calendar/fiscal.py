@@ -1,6 +1,5 @@
 """Fiscal calendars: calendar months, grouped into quarters and years that start in a given month."""
 
-import re
 from dataclasses import dataclass
 from datetime import date
 
@@ -8,6 +7,7 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import (
     DAY,
     DAYS,
+    GRAINS,
     ISO_WEEKS,
     Counterpart,
     Grain,
@@ -65,12 +65,6 @@ def month_of(day: date) -> int:
     return day.year * 12 + day.month - 1
 
 
-def ordinal_in_year(match: re.Match[str], most: int) -> int | None:
-    """Return the ordinal of a code with a number within its year, None if the number exceeds `most`."""
-    number = int(match[2])
-    return int(match[1]) * most + number - 1 if 1 <= number <= most else None
-
-
 def exact_counterpart(ordinal: int) -> Counterpart:
     """Return the counterpart of a period that exists in every year."""
     return Counterpart(ordinal, ordinal)
@@ -86,10 +80,10 @@ def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
         noun="month",
         called="a month",
         example="2025-03",
-        parse=lambda match: ordinal_in_year(match, 12),
+        parse=GRAINS[Grain.MONTH].parse,
         at=month_of,
         span=lambda n: month_span(n, 1),
-        code=lambda n: f"{n // 12:04}-{n % 12 + 1:02}",
+        code=GRAINS[Grain.MONTH].code,
         name=lambda n: month_words(month_span(n, 1).first),
         beside=LabelDetail.NOTHING,
         years_earlier=lambda n, years: exact_counterpart(n - 12 * years),
@@ -98,10 +92,10 @@ def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
         noun="quarter",
         called="a fiscal quarter",
         example="2025-Q1",
-        parse=lambda match: ordinal_in_year(match, 4),
+        parse=GRAINS[Grain.QUARTER].parse,
         at=lambda day: fiscal.quarter_of(month_of(day)),
         span=lambda n: month_span(fiscal.quarter_months(n), 3),
-        code=lambda n: f"{n // 4:04}-Q{n % 4 + 1}",
+        code=GRAINS[Grain.QUARTER].code,
         name=lambda n: f"{fiscal.name(n // 4)} Q{n % 4 + 1}",
         beside=LabelDetail.MONTHS,
         years_earlier=lambda n, years: exact_counterpart(n - 4 * years),
@@ -110,10 +104,10 @@ def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
         noun="year",
         called="a fiscal year",
         example="2025",
-        parse=lambda match: int(match[1]),
+        parse=GRAINS[Grain.YEAR].parse,
         at=lambda day: fiscal.year_of(month_of(day)),
         span=lambda n: month_span(fiscal.first_month(n), 12),
-        code=lambda n: f"{n:04}",
+        code=GRAINS[Grain.YEAR].code,
         name=fiscal.name,
         beside=LabelDetail.MONTHS if fiscal.starts > 1 else LabelDetail.NOTHING,
         years_earlier=lambda n, years: exact_counterpart(n - years),

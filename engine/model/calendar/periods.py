@@ -1,7 +1,7 @@
-"""Periods: grains, spans and ranges, and the rules that parse, count and format the codes of each grain."""
+"""Periods: grains, spans and ranges, the table of the codes of each grain, and the rules of days and ISO weeks."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import Enum
@@ -171,13 +171,6 @@ class PeriodBounds:
 
 
 DAY = timedelta(days=1)
-SHAPES = {
-    Grain.DATE: (re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII), "YYYY-MM-DD"),
-    Grain.WEEK: (re.compile(r"(\d{4})-W(\d\d)", re.ASCII), "YYYY-Wnn"),
-    Grain.MONTH: (re.compile(r"(\d{4})-(\d\d)", re.ASCII), "YYYY-MM"),
-    Grain.QUARTER: (re.compile(r"(\d{4})-Q(\d)", re.ASCII), "YYYY-Qn"),
-    Grain.YEAR: (re.compile(r"(\d{4})", re.ASCII), "YYYY"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,21 +191,13 @@ class GrainRules:
     noun: str
     called: str  # name with its article
     example: str
-    parse: Callable[[re.Match[str]], int | None]  # None if there is no such period
+    parse: Callable[[str], int | None]  # of a code with the shape of the grain; None if there is no such period
     at: Callable[[date], int]
     span: Callable[[int], Span]
     code: Callable[[int], str]
     name: Callable[[int], str]
     beside: LabelDetail
     years_earlier: Callable[[int, int], Counterpart]
-
-
-def parse_day(match: re.Match[str]) -> int | None:
-    """Return the ordinal of a day, None if the month has no such day."""
-    try:
-        return date(int(match[1]), int(match[2]), int(match[3])).toordinal()
-    except ValueError:
-        return None
 
 
 def day_years_earlier(ordinal: int, years: int) -> Counterpart:
@@ -264,14 +249,87 @@ def week_years_earlier(week: int, years: int) -> Counterpart:
     return Counterpart(found, found)
 
 
+# GRAINS: how the codes of each grain are written and counted. Every reader of period codes uses it.
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFormat:
+    """The codes of one grain: their shape, and consecutive numbers for the periods of calendar months and ISO weeks."""
+
+    shape: re.Pattern[str]
+    words: str  # the shape as messages show it
+    written: str  # format of a code, from the year and the number within it
+    number: Callable[[re.Match[str]], int | None]  # None if no year has such a period
+    code: Callable[[int], str]
+
+    def fits(self, code: str) -> bool:
+        """Tell whether a text has the shape of a code."""
+        return self.shape.fullmatch(code) is not None
+
+    def parse(self, code: str) -> int | None:
+        """Return the number of a code, None if it has another shape or names no period."""
+        match = self.shape.fullmatch(code)
+        return None if match is None else self.number(match)
+
+
+def parts_of_year(shape: str, words: str, written: str, most: int) -> CodeFormat:
+    """Return the format of a grain with `most` periods in every year, counted since year 0."""
+
+    def number_of(match: re.Match[str]) -> int | None:
+        number = int(match[2])
+        return int(match[1]) * most + number - 1 if 1 <= number <= most else None
+
+    return CodeFormat(
+        re.compile(shape, re.ASCII), words, written, number_of, lambda n: written.format(n // most, n % most + 1)
+    )
+
+
+def day_number(match: re.Match[str]) -> int | None:
+    """Return the ordinal of a day, None if the month has no such day."""
+    try:
+        return date(int(match[1]), int(match[2]), int(match[3])).toordinal()
+    except ValueError:
+        return None
+
+
+GRAINS: Mapping[Grain, CodeFormat] = {
+    Grain.DATE: CodeFormat(
+        re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII),
+        "YYYY-MM-DD",
+        "{:04}-{:02}-{:02}",
+        day_number,
+        lambda n: date.fromordinal(n).isoformat(),
+    ),
+    Grain.WEEK: CodeFormat(
+        re.compile(r"(\d{4})-W(\d\d)", re.ASCII),
+        "YYYY-Wnn",
+        "{:04}-W{:02}",
+        lambda match: iso_week(int(match[1]), int(match[2])),
+        week_code,
+    ),
+    Grain.MONTH: parts_of_year(r"(\d{4})-(\d\d)", "YYYY-MM", "{:04}-{:02}", 12),
+    Grain.QUARTER: parts_of_year(r"(\d{4})-Q(\d)", "YYYY-Qn", "{:04}-Q{}", 4),
+    Grain.YEAR: CodeFormat(
+        re.compile(r"(\d{4})", re.ASCII), "YYYY", "{:04}", lambda match: int(match[1]), "{:04}".format
+    ),
+}
+STEPS = {(Grain.YEAR, Grain.QUARTER): 4, (Grain.WEEK, Grain.DATE): 7}  # number of the finer grain in the coarser
+
+
+def parse_day(code: str) -> date | None:
+    """Return the day of a code, None if it is no code of a day."""
+    ordinal = GRAINS[Grain.DATE].parse(code)
+    return None if ordinal is None else date.fromordinal(ordinal)
+
+
 DAYS = GrainRules(
     noun="date",
     called="a day",
     example="2025-03-31",
-    parse=parse_day,
+    parse=GRAINS[Grain.DATE].parse,
     at=date.toordinal,
     span=lambda n: Span(date.fromordinal(n), date.fromordinal(n)),
-    code=lambda n: date.fromordinal(n).isoformat(),
+    code=GRAINS[Grain.DATE].code,
     name=lambda n: day_words(date.fromordinal(n)),
     beside=LabelDetail.NOTHING,
     years_earlier=day_years_earlier,
@@ -280,7 +338,7 @@ ISO_WEEKS = GrainRules(
     noun="week",
     called="an ISO week",
     example="2025-W13",
-    parse=lambda match: iso_week(int(match[1]), int(match[2])),
+    parse=GRAINS[Grain.WEEK].parse,
     at=week_of,
     span=week_span,
     code=week_code,

@@ -1,13 +1,12 @@
 """Table calendars: fiscal periods, weeks, quarters and years that a company lists (4-4-5, 13 periods)."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import DAYS, ISO_WEEKS, Counterpart, Grain, GrainRules, LabelDetail, Span
+from engine.model.calendar.periods import DAYS, GRAINS, ISO_WEEKS, Counterpart, Grain, GrainRules, LabelDetail, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,20 +22,19 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class GrainColumn:
-    """A column that numbers the periods of one grain, with the name and the code format of the grain."""
+    """A column that numbers the periods of one grain, with the name of the grain and of each period."""
 
     noun: str
     called: str
     number: Callable[[TableRow], int | None]
-    code: str
     name: str
 
 
 COLUMNS: dict[Grain, GrainColumn] = {
-    Grain.WEEK: GrainColumn("week", "a fiscal week", lambda row: row.week, "{:04}-W{:02}", "FY{} W{:02}"),
-    Grain.MONTH: GrainColumn("period", "a fiscal period", lambda row: row.period, "{:04}-{:02}", "FY{} P{:02}"),
-    Grain.QUARTER: GrainColumn("quarter", "a fiscal quarter", lambda row: row.quarter, "{:04}-Q{}", "FY{} Q{}"),
-    Grain.YEAR: GrainColumn("year", "a fiscal year", lambda _: 0, "{:04}", "FY{}"),
+    Grain.WEEK: GrainColumn("week", "a fiscal week", lambda row: row.week, "FY{} W{:02}"),
+    Grain.MONTH: GrainColumn("period", "a fiscal period", lambda row: row.period, "FY{} P{:02}"),
+    Grain.QUARTER: GrainColumn("quarter", "a fiscal quarter", lambda row: row.quarter, "FY{} Q{}"),
+    Grain.YEAR: GrainColumn("year", "a fiscal year", lambda _: 0, "FY{}"),
 }
 
 
@@ -55,7 +53,7 @@ def table_calendar(rows: Sequence[TableRow]) -> Calendar:
                 key = (row.year, number)
                 spans[key] = Span(spans.get(key, row.span).first, row.span.last)
         if spans:
-            grains[grain] = rules_of(column, list(spans), list(spans.values()))
+            grains[grain] = rules_of(column, GRAINS[grain].written, list(spans), list(spans.values()))
     return Calendar(
         days=Span(rows[0].span.first, rows[-1].span.last),
         grains=grains,
@@ -64,14 +62,11 @@ def table_calendar(rows: Sequence[TableRow]) -> Calendar:
     )
 
 
-def rules_of(column: GrainColumn, keys: Sequence[tuple[int, int]], spans: Sequence[Span]) -> GrainRules:
+def rules_of(column: GrainColumn, written: str, keys: Sequence[tuple[int, int]], spans: Sequence[Span]) -> GrainRules:
     """Return the rules of one grain. `keys` are (year, number) and `spans` the days of its periods, both in order."""
-    codes = [column.code.format(*key) for key in keys]
+    codes = [written.format(*key) for key in keys]
     ordinals = {code: ordinal for ordinal, code in enumerate(codes)}
     firsts = [span.first for span in spans]
-
-    def parse(match: re.Match[str]) -> int | None:
-        return ordinals.get(match[0])
 
     def at(day: date) -> int:
         return len(spans) if day > spans[-1].last else bisect_right(firsts, day) - 1
@@ -85,7 +80,7 @@ def rules_of(column: GrainColumn, keys: Sequence[tuple[int, int]], spans: Sequen
         noun=column.noun,
         called=column.called,
         example=codes[-1],
-        parse=parse,
+        parse=ordinals.get,
         at=at,
         span=lambda n: spans[n],
         code=lambda n: codes[n],

@@ -5,6 +5,7 @@ from datetime import date, datetime, time, timedelta
 from functools import lru_cache, partial
 from math import isfinite, isnan
 
+from engine.model.calendar.periods import parse_day
 from engine.model.exact import Exact
 from engine.present.exports.cells import (
     DIGITS,
@@ -26,7 +27,6 @@ from engine.present.exports.cells import (
 from engine.report.inspection import Inspection, RowColumn, RowValue
 from engine.report.transform import Transform
 
-DAY_CODE = 10  # characters of a day's code
 MOST_PLACES = 10
 LABEL_WIDTH = 32
 
@@ -83,7 +83,8 @@ def word_cells(column: RowColumn, labels: Mapping[str, str] | None, value: RowVa
 @lru_cache(1000)
 def day_or_code(code: str) -> SheetCell:
     """Return the cell of a period: a date for a day, else the code."""
-    return day_cell(date.fromisoformat(code)) if len(code) == DAY_CODE else SheetCell(code)
+    day = parse_day(code)
+    return SheetCell(code) if day is None else day_cell(day)
 
 
 def transform_sheet(transform: Transform) -> Sheet:
