@@ -6,18 +6,20 @@ Field names, types and defaults are what the tools advertise; a request holds wh
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-ChartType = Literal[
-    "line",
-    "bar",
-    "area",
-    "waterfall",
-    "scatter",
-    "horizontal_bar",
-    "forecast_line",
-    "cohort_heatmap",
-    "sparkline_row",
-]
+from pydantic_core.core_schema import CoreSchema, literal_schema
+
 ScenarioStyle = Literal["actual", "prior_year", "plan", "forecast"]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Holds a text to the keys of a table, as a Literal of them would."""
+
+    names: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(self, _source: object, _handler: object) -> CoreSchema:
+        """Read no other text."""
+        return literal_schema(list(self.names))
 
 
 class Request:
@@ -134,7 +136,7 @@ class ImportRequest(Request):
 class ChartSpec(Request):
     """How to draw the table that the script leaves in `result`: one row for each point (x, y and perhaps series)."""
 
-    chart_type: ChartType
+    chart_type: str
     """line, area: over time. bar: columns over time or categories. horizontal_bar: ranking, long names. waterfall: from
     a start to an end by changes. scatter: two figures of each member. forecast_line: actuals, then forecast apart.
     cohort_heatmap: cohorts (series) down, age (x) across. sparkline_row: a small line for each member (series)."""

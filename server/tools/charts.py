@@ -1,10 +1,13 @@
 """Charts of kept results: a sandboxed script, the chart of its table, and perhaps a picture file."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from engine.model.errors import BadArguments, QuotaExceeded, Unavailable
 from engine.model.notes import Note
-from engine.model.requests import ChartRequest, ChartSpec
+from engine.model.requests import ChartRequest, ChartSpec, OneOf
 from engine.present.answers.charts import PictureFile, chart_answer, spec_json
-from engine.present.charts.charts import Chart, chart
+from engine.present.charts.charts import CHARTS, Chart, chart
 from engine.report.transform import ScriptOutput, Transform, transformed
 from sandbox.job import MOST_FRAMES
 from sandbox.render import RenderError
@@ -16,6 +19,20 @@ from server.wire.answers import Answer, given_json
 
 
 NAME = "eval_chart_transform"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownChartSpec(ChartSpec):
+    """How to draw a chart of one of the kinds in CHARTS."""
+
+    chart_type: Annotated[str, OneOf(tuple(CHARTS))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownChartRequest(ChartRequest):
+    """A chart of one of the kinds in CHARTS."""
+
+    chart_spec: KnownChartSpec
 
 
 def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
@@ -59,7 +76,7 @@ def picture_of(caller: Caller, spec: ChartSpec, drawn: Chart, transform: Transfo
 # Charts of kept results.
 
 
-CHARTS = (
+CHARTING = (
     Tool(
         name=NAME,
         title="Draw a chart",
@@ -76,7 +93,7 @@ CHARTS = (
             "is also a temporary file of the caller's own, an SVG or PNG with a download_url; the books stay as they "
             "are. The example draws a result of run_metric."
         ),
-        request=ChartRequest,
+        request=KnownChartRequest,
         run=eval_chart_transform,
         example={
             "data_refs": ["ds_\N{HORIZONTAL ELLIPSIS}"],

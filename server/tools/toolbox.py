@@ -3,7 +3,7 @@
 A description tells a model what the tool answers, what to call before it, and one call that works on the demo books.
 """
 
-from server.tools.charts import CHARTS
+from server.tools.charts import CHARTING
 from server.tools.discovery import DISCOVERY
 from server.tools.files import ARTIFACTS, UPLOADS
 from server.tools.ingestion import INGESTION
@@ -12,5 +12,5 @@ from server.tools.reporting import REPORTING
 from server.tools.tool import Tool
 
 TOOLS: dict[str, Tool] = {
-    tool.name: tool for tool in (*ORIENTATION, *DISCOVERY, *REPORTING, *INGESTION, *CHARTS, *ARTIFACTS, *UPLOADS)
+    tool.name: tool for tool in (*ORIENTATION, *DISCOVERY, *REPORTING, *INGESTION, *CHARTING, *ARTIFACTS, *UPLOADS)
 }

@@ -42,8 +42,7 @@ def inlined(part: Json, definitions: Json, request: type[Request] | None = None)
     """Return a schema without references, titles, nulls and null defaults."""
     if "$ref" in part:
         name = part["$ref"].rsplit("/", 1)[-1]
-        named = {known.__name__: known for known in Request.__subclasses__()}
-        return inlined(definitions[name], definitions, named.get(name))
+        return inlined(definitions[name], definitions, known_requests(Request).get(name))
     plain = {
         key: value for key, value in part.items() if key not in {"$defs", "title", "anyOf", "default", "description"}
     }
@@ -64,6 +63,14 @@ def inlined(part: Json, definitions: Json, request: type[Request] | None = None)
             for name, known in plain["properties"].items()
         }
     return plain
+
+
+def known_requests(kind: type[Request]) -> dict[str, type[Request]]:
+    """Return the request types below one by name."""
+    below = kind.__subclasses__()
+    return {known.__name__: known for known in below} | {
+        name: known for inner in below for name, known in known_requests(inner).items()
+    }
 
 
 def field_docs(request: type[Request]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Charts: one table of the nine kinds, with the requirements, limits and drawing function of each.
+"""Charts: CHARTS, one table of the kinds, with the requirements, limits and drawing function of each.
 
 chart(spec, frame) returns plain data: the points, a Vega-Lite specification that holds them, and a summary in words.
 """
@@ -9,15 +9,16 @@ from typing import Any, Final
 
 import polars as pl
 
+from engine.model.errors import quoted
 from engine.model.requests import ChartSpec
 from engine.present.charts.areas import area
 from engine.present.charts.axes import broken
 from engine.present.charts.bars import bar, horizontal_bar
-from engine.present.charts.columns import LONGEST, ChartRequirements, columns_of, plain
+from engine.present.charts.columns import LONGEST, columns_of, plain
 from engine.present.charts.heatmaps import cohort_heatmap
 from engine.present.charts.lines import forecast_line, line
 from engine.present.charts.picture import SUBTITLE_SIZE, TITLE_SIZE, ChartInput, Picture
-from engine.present.charts.refusals import bad_data, bad_spec
+from engine.present.charts.refusals import ChartRequirements, bad_data, bad_spec
 from engine.present.charts.scatters import scatter
 from engine.present.charts.sparklines import sparkline_row
 from engine.present.charts.waterfalls import waterfall
@@ -84,10 +85,12 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None 
 
     `units` are the known units of the table's columns.
     """
+    kind = CHARTS.get(spec.chart_type)
+    if kind is None:
+        raise bad_spec(spec, "chart_type", f"There is no chart {quoted([spec.chart_type])}.", "bar", CHARTS)
     refuse_words(spec, frame)
     if not frame.height:
         raise bad_data("result has no rows: nothing to draw.", "result = df", frame.columns)
-    kind = CHARTS[spec.chart_type]
     columns = columns_of(spec, frame, kind.takes)
     sheet = ChartInput(spec=spec, frame=frame, columns=columns, takes=kind.takes, units=units or {})
     drawn = kind.draw(sheet)

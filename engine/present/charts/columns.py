@@ -4,13 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from math import isfinite
-from typing import Final, Literal
+from typing import Final
 
 import polars as pl
 
 from engine.model.requests import ChartSpec
 from engine.present.charts.periods import grain_of
-from engine.present.charts.refusals import bad_column, bad_data, bad_spec, figures_in, names_in, which_column
+from engine.present.charts.refusals import (
+    ChartRequirements,
+    bad_column,
+    bad_data,
+    bad_spec,
+    figures_in,
+    names_in,
+    which_column,
+)
 
 # Table columns as names and as figures.
 
@@ -83,19 +91,6 @@ OPTIONS: Final[Mapping[str, object]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChartRequirements:
-    """The requirements of a chart kind for a spec."""
-
-    numeric_x: bool = False
-    several_y: bool = False
-    series: Literal["none", "may", "must"] = "may"
-    is_timed: bool = True  # sort periods along x by time
-    options: tuple[str, ...] = ()  # spec fields that the kind uses
-    most_x: int
-    most_series: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
     """The columns of a chart by part."""
 
@@ -117,19 +112,21 @@ def columns_of(spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements) -
     refuse_options(spec, takes)
     figures, names = figures_in(frame), names_in(frame)
     taken = [part for part in (spec.series, spec.kind, spec.label) if part is not None]
-    y = figure_columns(spec, frame, [name for name in figures if name not in (spec.x, *taken)])
+    y = figure_columns(spec, frame, takes, [name for name in figures if name not in (spec.x, *taken)])
     if len(y) > 1 and not takes.several_y:
         raise bad_spec(spec, "y", f"A {spec.chart_type} chart draws one column y.", y[0], figures)
     if takes.numeric_x:
-        x = one(spec, frame, "x", figures, [name for name in figures if name not in y])
+        x = one(spec, frame, takes, "x", figures, [name for name in figures if name not in y])
     else:
-        x = one(spec, frame, "x", names, likely(frame, [name for name in names if name not in (*figures, *taken)]))
+        x = one(
+            spec, frame, takes, "x", names, likely(frame, [name for name in names if name not in (*figures, *taken)])
+        )
     return Columns(
         x=x,
         y=y,
         series=series_of(spec, frame, takes, x, y),
-        kind=None if spec.kind is None else one(spec, frame, "kind", names, ()),
-        label=None if spec.label is None else one(spec, frame, "label", names, ()),
+        kind=None if spec.kind is None else one(spec, frame, takes, "kind", names, ()),
+        label=None if spec.label is None else one(spec, frame, takes, "label", names, ()),
     )
 
 
@@ -141,28 +138,37 @@ def refuse_options(spec: ChartSpec, takes: ChartRequirements) -> None:
             raise bad_spec(spec, name, said, plain, takes.options)
 
 
-def one(spec: ChartSpec, frame: pl.DataFrame, field: str, fits: Sequence[str], certain: Sequence[str]) -> str:
+def one(
+    spec: ChartSpec,
+    frame: pl.DataFrame,
+    takes: ChartRequirements,
+    field: str,
+    fits: Sequence[str],
+    certain: Sequence[str],
+) -> str:
     """Return the column of one part: the one the spec names, else the only candidate."""
     got: str | None = getattr(spec, field)
     if got is not None:
         if got not in fits:
-            raise bad_column(spec, frame, field, got, fits)
+            raise bad_column(spec, frame, takes, field, got, fits)
         return got
     if len(certain) != 1:
-        raise which_column(spec, frame, field, certain or fits)
+        raise which_column(spec, frame, takes, field, certain or fits)
     return certain[0]
 
 
-def figure_columns(spec: ChartSpec, frame: pl.DataFrame, figures: Sequence[str]) -> tuple[str, ...]:
+def figure_columns(
+    spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements, figures: Sequence[str]
+) -> tuple[str, ...]:
     """Return the figure columns."""
     asked = (spec.y,) if isinstance(spec.y, str) else spec.y
     if not asked:
         if len(figures) != 1:
-            raise which_column(spec, frame, "y", figures)
+            raise which_column(spec, frame, takes, "y", figures)
         return tuple(figures)
     for name in asked:
         if name not in figures_in(frame):
-            raise bad_column(spec, frame, "y", name, figures)
+            raise bad_column(spec, frame, takes, "y", name, figures)
     return tuple(dict.fromkeys(asked))
 
 
@@ -191,11 +197,11 @@ def series_of(spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements, x:
         for applies, why in no_use:
             if applies:
                 raise bad_spec(spec, "series", f"{why}: leave series out.", None)
-        return one(spec, frame, "series", names_in(frame), ())
+        return one(spec, frame, takes, "series", names_in(frame), ())
     parts = (x, *y, spec.kind, spec.label)
     rest = [name for name in names_in(frame) if name not in parts and frame.schema[name] == pl.String]
     if takes.series == "must" and len(y) == 1:
-        return one(spec, frame, "series", rest, rest)
+        return one(spec, frame, takes, "series", rest, rest)
     is_split = takes.series == "may" and not takes.numeric_x and len(y) == 1 and frame[x].is_duplicated().any()
     rest = [name for name in rest if not is_time(frame[name])]
     return rest[0] if is_split and len(rest) == 1 else None

@@ -296,8 +296,8 @@ def refuse_negative(sheet: ChartInput, grid: Grid) -> None:
     ]
     if not negative:
         return
-    is_area = sheet.spec.chart_type == "area"
-    field, instead, so = ("chart_type", "line", "lines") if is_area else ("stack", False, "them side by side")
+    stack = ("stack", False, "them side by side")
+    field, instead, so = stack if sheet.spec.stack else ("chart_type", "line", "lines")
     said = f"A stack cannot show negative parts: {some(negative)}. Draw {so}, or a waterfall of what adds up."
     raise bad_spec(sheet.spec, field, said, instead)
 

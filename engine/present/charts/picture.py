@@ -9,7 +9,8 @@ import polars as pl
 
 from engine.model.exact import Exact, decimal_places
 from engine.model.requests import ChartSpec, ScenarioStyle
-from engine.present.charts.columns import ChartRequirements, Columns
+from engine.present.charts.columns import Columns
+from engine.present.charts.refusals import ChartRequirements
 from engine.report.data import SCALED
 from engine.report.layout import MINUS, grouped
 

@@ -1,7 +1,8 @@
 """Chart refusals: the field, the value sent, the columns that fit, and a working spec or line of code."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
+from typing import Literal
 
 import polars as pl
 
@@ -12,6 +13,19 @@ FIELD = "chart_spec."
 CODE = "transform_code"
 SHOWN = 3  # values named in a sentence
 WORDS = {"String": "text", "Boolean": "true and false", "Date": "dates", "Datetime": "times", "Null": "only nulls"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartRequirements:
+    """The requirements of a chart kind for a spec."""
+
+    numeric_x: bool = False
+    several_y: bool = False
+    series: Literal["none", "may", "must"] = "may"
+    is_timed: bool = True  # sort periods along x by time
+    options: tuple[str, ...] = ()  # spec fields that the kind uses
+    most_x: int
+    most_series: int
 
 
 def figures_in(frame: pl.DataFrame) -> list[str]:
@@ -41,27 +55,31 @@ def changed(spec: ChartSpec, field: str, value: object) -> dict[str, object]:
     return {name: part for name, part in sent.items() if part != plain[name]}
 
 
-def bad_column(spec: ChartSpec, frame: pl.DataFrame, field: str, got: str, fits: Sequence[str]) -> ChartInvalid:
+def bad_column(
+    spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements, field: str, got: str, fits: Sequence[str]
+) -> ChartInvalid:
     """Return the refusal of a column that is absent or of the wrong type."""
     if got in frame.columns:
-        takes = "figures" if field == "y" or (field == "x" and spec.chart_type == "scatter") else "names or periods"
-        said = f"Column {quoted([got])} holds {words_of(frame.schema[got])}; {field} takes {takes}."
+        fitting = "figures" if field == "y" or (field == "x" and takes.numeric_x) else "names or periods"
+        said = f"Column {quoted([got])} holds {words_of(frame.schema[got])}; {field} takes {fitting}."
     else:
         said = f"result has no column {quoted([got])}."
     close = closest(got, [name for name in fits if name != got])
     return ChartInvalid(
-        said, field=FIELD + field, got=got, valid=fits, did_you_mean=close, example=example(spec, frame)
+        said, field=FIELD + field, got=got, valid=fits, did_you_mean=close, example=example(spec, frame, takes)
     )
 
 
-def which_column(spec: ChartSpec, frame: pl.DataFrame, field: str, fits: Sequence[str]) -> ChartInvalid:
+def which_column(
+    spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements, field: str, fits: Sequence[str]
+) -> ChartInvalid:
     """Return the refusal of a spec that omits a column with several candidates."""
-    kind = "figures" if field == "y" or (field == "x" and spec.chart_type == "scatter") else "text or dates"
+    kind = "figures" if field == "y" or (field == "x" and takes.numeric_x) else "text or dates"
     if not fits:
         said = f"A {spec.chart_type} chart needs {field}, and result has no column of {kind} for it."
         return ChartInvalid(said, field=CODE, got=frame.columns, example=EXAMPLES[kind])
     said = f"A {spec.chart_type} chart needs {field}, a column of {kind}: result has {quoted(fits)}, say which."
-    return ChartInvalid(said, field=FIELD + field, valid=fits, example=example(spec, frame))
+    return ChartInvalid(said, field=FIELD + field, valid=fits, example=example(spec, frame, takes))
 
 
 EXAMPLES = {
@@ -87,14 +105,14 @@ def words_of(dtype: pl.DataType) -> str:
     return WORDS.get(str(dtype.base_type()), "lists" if dtype.is_nested() else "other values")
 
 
-def example(spec: ChartSpec, frame: pl.DataFrame) -> dict[str, str]:
+def example(spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements) -> dict[str, str]:
     """Return a valid spec of the same chart kind over the available columns."""
     figures = figures_in(frame)
     names = [name for name in names_in(frame) if name not in figures]
     parts = {"x": names[:1], "y": figures[:1]}
-    if spec.chart_type == "scatter":
+    if takes.numeric_x:
         parts = {"x": figures[:1], "y": figures[1:2]}
-    elif spec.chart_type in ("cohort_heatmap", "sparkline_row"):
+    elif takes.series == "must":
         across = [name for name in names_in(frame) if name in figures][:1] or names[1:2]
         parts = {"series": names[:1], "x": across, "y": [name for name in figures if name not in across][:1]}
     chosen = {field: columns[0] for field, columns in parts.items() if columns}

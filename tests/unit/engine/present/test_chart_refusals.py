@@ -8,7 +8,7 @@ import pytest
 
 from engine.model.errors import ChartInvalid
 from engine.model.requests import ChartSpec
-from engine.present.charts.charts import chart
+from engine.present.charts.charts import CHARTS, chart
 from sandbox.job import Job
 from sandbox.pool import Pool
 from tests.support.charting import CASES, MONTHS, Case
@@ -58,6 +58,7 @@ LINE, AREA, STEPS, MAP = (CASES[kind].table for kind in ("line", "area", "waterf
 NEGATIVE = {**AREA, "value": [1] * 6 + [1, 2, -3, 1, 1, 1]}
 
 REFUSED = [
+    (of("line", chart_type="pie"), "chart_type", "There is no chart 'pie'", list(CHARTS)),
     (of("bar", favourable="up"), "favourable", "favourable colours one series of variances; here are 3", None),
     (of("line", x="periode"), "x", "result has no column 'periode'", ["period", "alias"]),
     (of("line", y="alias"), "y", "Column 'alias' holds text; y takes figures", ["value"]),

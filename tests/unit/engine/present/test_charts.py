@@ -1,4 +1,4 @@
-"""The nine charts: what their pictures show is what the table holds, in both themes and in words."""
+"""The charts: what their pictures show is what the table holds, in both themes and in words."""
 
 import json
 import re
@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import vl_convert
 
-from engine.model.requests import ChartType
+from engine.model.calendar.periods import GRAINS, Grain
 from engine.present.charts.charts import CHARTS
+from engine.present.charts.periods import STEPS
 from engine.present.charts.picture import THEMES, Theme, contrast
+from server.tools.toolbox import TOOLS
 from tests.support.charting import CASES, MONTHS, Case, drawn, marks, texts
 
 MOST_BESIDES_DATA = 7000  # bytes
@@ -30,9 +32,14 @@ def bare(spec: Any) -> Any:
     return {key: bare(part) for key, part in spec.items() if key != "values"} if isinstance(spec, dict) else spec
 
 
-def test_the_table_of_charts_holds_the_nine_kinds() -> None:
-    assert tuple(CHARTS) == ChartType.__args__  # type: ignore[attr-defined]  # a Literal lists its values there
+def test_each_kind_of_chart_has_a_case_and_is_offered_to_clients() -> None:
+    spec = TOOLS["eval_chart_transform"].schema["properties"]["chart_spec"]["properties"]
+    assert spec["chart_type"]["enum"] == list(CHARTS)
     assert set(CASES) == set(CHARTS)
+
+
+def test_each_grain_has_its_codes_and_its_place_along_an_axis() -> None:
+    assert set(GRAINS) == set(STEPS) == set(Grain)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
