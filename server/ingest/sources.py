@@ -1,11 +1,13 @@
-"""Sources: reads the requested periods from files and databases in batches."""
+"""Sources: reads the requested periods from files and databases in batches; SOURCE_READERS has one reader a kind."""
 
 import os
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from time import time
+from typing import Final
 
 import fastexcel
 import polars as pl
@@ -29,6 +31,23 @@ MENDS = {
     'could not parse `"': 'that " has no end: write a quotation mark inside a value twice, or remove it',
 }
 JUST_NOW = 60  # seconds in which a file without the end of its last line counts as half written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractRequest:
+    """What a load asks of a source."""
+
+    binding: Binding
+    folder: Path  # of the instance
+    secret: str | None  # value of the environment variable that the source names
+    calendar: Calendar
+    periods: PeriodRange | None  # None for all
+
+
+def read_folder(asked: ExtractRequest) -> Iterator[RowSource]:
+    """Yield the files of a folder source."""
+    path = Path(asked.secret) if asked.secret else asked.folder / (asked.binding.source.path or "")
+    yield from parts_of_folder(asked.binding, path, patterns_of(asked.binding.extract, asked.calendar, asked.periods))
 
 
 def parts_of_folder(binding: Binding, folder: Path, patterns: Iterator[str]) -> Iterator[RowSource]:
@@ -120,9 +139,12 @@ READ_ONLY = "set default_transaction_read_only = on"
 Parameter = str | date
 
 
-def part_of_database(binding: Binding, uri: str, parameters: Mapping[str, Parameter]) -> RowSource:
-    """Return the rows of a binding's query with its parameters bound."""
-    return RowSource(binding.source.key, query_rows(binding, uri, parameters))
+def read_postgresql(asked: ExtractRequest) -> Iterator[RowSource]:
+    """Yield the rows of a binding's query, with its parameters bound."""
+    binding = asked.binding
+    for periods in query_ranges(binding.extract, asked.calendar, asked.periods):
+        parameters = {**binding.parameters, **period_parameters(periods)}
+        yield RowSource(binding.source.key, query_rows(binding, asked.secret or "", parameters))
 
 
 def query_rows(binding: Binding, uri: str, parameters: Mapping[str, Parameter]) -> Generator[pl.DataFrame]:
@@ -189,6 +211,12 @@ def first_line(fault: Exception) -> str:
 # Extracts: the rows of a source for the requested periods, each with its file or query and row number.
 
 
+SOURCE_READERS: Final[Mapping[SourceKind, Callable[[ExtractRequest], Iterator[RowSource]]]] = {
+    SourceKind.FOLDER: read_folder,
+    SourceKind.POSTGRESQL: read_postgresql,
+}
+
+
 def extract(
     binding: Binding,
     folder: Path,
@@ -201,12 +229,8 @@ def extract(
     secret = environment.get(source.environment) if source.environment else None
     if source.environment and not secret:
         raise LoadFailed(CONNECT, f"source {source.key} needs the environment variable {source.environment}")
-    if source.kind is SourceKind.POSTGRESQL:
-        for asked in query_ranges(binding.extract, calendar, periods):
-            yield part_of_database(binding, secret or "", {**binding.parameters, **period_parameters(asked)})
-    else:
-        patterns = patterns_of(binding.extract, calendar, periods)
-        yield from parts_of_folder(binding, Path(secret) if secret else folder / (source.path or ""), patterns)
+    asked = ExtractRequest(binding=binding, folder=folder, secret=secret, calendar=calendar, periods=periods)
+    yield from SOURCE_READERS[source.kind](asked)
 
 
 def query_ranges(query: str, calendar: Calendar, periods: PeriodRange | None) -> Iterator[PeriodRange | None]:

@@ -5,8 +5,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+from engine.instance.build.sources import SOURCES
 from engine.model.errors import ECHO_CHARACTERS, cut
-from engine.model.feeds import Binding, ColumnMapping, Conversion, LoadAttempt, LoadMode, Schedule, SourceKind
+from engine.model.feeds import Binding, ColumnMapping, Conversion, LoadAttempt, LoadMode, Schedule
 from engine.model.notes import Note
 from engine.model.stopping import Stop
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, listed, split
@@ -153,11 +154,10 @@ def configuration_axes(feed: Binding) -> dict[str, int]:
 
 def configuration_json(feed: Binding, left: LeftOut) -> Json:
     """Return a feed's configuration, less the parts that are left out."""
-    folder = feed.source.kind is SourceKind.FOLDER
     parts: Json = {
         "source_kind": feed.source.kind.value,
         "source_variable": feed.source.environment,
-        "file" if folder else "extract": feed.extract[: len(feed.extract) - left["extract_characters"]],
+        SOURCES[feed.source.kind].extract: feed.extract[: len(feed.extract) - left["extract_characters"]],
         "sheet": feed.sheet,
         "parameters": first(feed.parameters, left["parameters"]),
         "mapping": first(mapping_json(feed.fillings, left["mapped_values"]), left["mapping"]),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from engine.instance.documents import Document, Location, known, words
 from engine.instance.schema.books import DimensionPart, DimensionsFile, DomainFile
-from engine.instance.schema.common import FLOW, Where
+from engine.instance.schema.common import DAY, FLOW, Where
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import (
@@ -105,14 +105,13 @@ def leaf_of(document: Document, parts: Mapping[str, DimensionPart], key: str, pa
 # Domains and their axes from domains/*.yaml.
 
 
-DAY = {"day": Grain.DATE}
 SUMMED = "balances"  # default stock group
 TAKEN = ("date", "scenario", "rows", "span", "bucket")  # reserved columns of facts and sums
 
 
 def grain_of(name: str) -> Grain:
     """Return the grain that a domain file names. Domain files call the date grain `day`."""
-    return DAY.get(name) or Grain(name)
+    return Grain.DATE if name == DAY else Grain(name)
 
 
 def build_domains(

@@ -1,6 +1,6 @@
 """Builds sources, bindings, schedules and currency conversions from integrations.yaml."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -8,13 +8,12 @@ from zoneinfo import available_timezones
 
 from cronsim import CronSim, CronSimError
 
+from engine.instance.build.sources import EXTRACTS, LOCATED_BY, REPLACES, SOURCES
 from engine.instance.documents import Document, Location, known
 from engine.instance.schema.registry import BindingPart, ColumnPart, ConvertPart, IntegrationsFile, SourcePart
 from engine.model.catalogue import Dimension, DimensionKind, Domain, Measure
 from engine.model.errors import closest, quoted
 from engine.model.feeds import (
-    PERIOD_PARAMETERS,
-    PERIOD_PLACE,
     RECENT_PERIODS,
     Binding,
     ColumnMapping,
@@ -23,7 +22,6 @@ from engine.model.feeds import (
     LoadMode,
     Schedule,
     SourceKind,
-    number_parameters,
 )
 from engine.model.formulas import FigureKind
 from engine.model.scenarios import Scenario
@@ -131,7 +129,6 @@ def check_measures(document: Document, at: Location, measure: Measure, into: Mea
 
 OF_FACTS = ("scenario", "unknown_members")
 OF_PERIODS = ("period_column", "recent_periods")
-REPLACES = LoadMode.REPLACE_PERIODS.value
 CRON = "minute hour day month weekday, such as '15 5 * * *' for 05:15 every day"
 ZONE = "a name of the tz database, such as Europe/Paris"
 
@@ -195,48 +192,8 @@ def hold_delivery(document: Document, at: Location, part: BindingPart, kind: Sou
         for key in sorted(part.model_fields_set.intersection(OF_PERIODS)):
             fault = f"load: {part.load} asks for no periods, so {key} says nothing"
             document.fault([*at, key], fault, f"load: {REPLACES} asks for periods")
-    if kind is SourceKind.FOLDER:
-        hold_file(document, at, part)
-        return
-    if part.sheet is not None:
-        document.fault([*at, "sheet"], "a database has no sheets", "leave sheet out")
-    for place, fault, valid in query_faults(part):
+    for place, fault, valid in SOURCES[kind].faults(part):
         document.fault([*at, *place], fault, valid)
-
-
-def hold_file(document: Document, at: Location, part: BindingPart) -> None:
-    """Record keys that a folder source does not support."""
-    if part.parameters:
-        valid = f"with load: {REPLACES}, file may hold {PERIOD_PLACE}"
-        document.fault([*at, "parameters"], "parameters are those of a query, and a folder has none", valid)
-    if PERIOD_PLACE in (part.file or "") and part.load != REPLACES:
-        fault = f"file holds {PERIOD_PLACE}, and load: {part.load} asks for no periods"
-        document.fault([*at, "file"], fault, f"load: {REPLACES}")
-
-
-def query_faults(part: BindingPart) -> Iterator[tuple[Location, str, str]]:
-    """Yield each mismatch of a query and its parameters: location, fault, and what would be valid."""
-    query = number_parameters(part.extract or "")
-    replaces = part.load == REPLACES
-    there = [*part.parameters, *(PERIOD_PARAMETERS if replaces else ())]
-    for number in query.numbers:
-        valid = "name it, as :company, and give company under parameters"
-        yield ["extract"], f"the query has {number}, a parameter without a name", valid
-    for name in query.names:
-        if name in PERIOD_PARAMETERS and not replaces:
-            fault = f"the query asks for :{name}, and load: {part.load} asks for no periods"
-            yield ["extract"], fault, f"load: {REPLACES}"
-        elif name not in there:
-            yield ["extract"], f"the query names :{name}, and there is no such parameter", known(name, there)
-    for name in part.parameters:
-        if name in PERIOD_PARAMETERS:
-            fault = f"'{name}' is taken: a load of periods fills it with those it asks for"
-            yield ["parameters", name], fault, "give the parameter another name"
-        elif name not in query.names:
-            yield ["parameters", name], f"the query does not name :{name}", known(name, query.names)
-    if replaces and part.extract and not set(PERIOD_PARAMETERS).intersection(query.names):
-        fault = "the query names no period, so it would read all of them and have the others rejected"
-        yield ["extract"], fault, "where day >= :period_start and day < :period_end_exclusive"
 
 
 # Sources and bindings from integrations.yaml.
@@ -318,28 +275,26 @@ def refuse_twice(document: Document, file: IntegrationsFile, tables: Sequence[st
 
 def build_source(document: Document, key: str, part: SourcePart) -> FeedSource:
     """Return one source."""
-    at = ["sources", key]
     kind = SourceKind(part.kind)
-    if kind is SourceKind.POSTGRESQL:
-        if part.uri_env is None or part.path or part.path_env:
-            document.fault(at, f"{key} is a database", "give uri_env, the environment variable with its URI")
-    elif (part.path is None) == (part.path_env is None) or part.uri_env:
-        document.fault(at, f"{key} is a folder", "give path or path_env, one of both")
+    rules = SOURCES[kind]
+    given = [name for name in LOCATED_BY if getattr(part, name) is not None]
+    if len(given) != 1 or given[0] not in rules.located_by:
+        document.fault(["sources", key], f"{key} is a {rules.noun}", rules.valid)
     return FeedSource(key=key, kind=kind, path=part.path, environment=part.path_env or part.uri_env)
 
 
 def build_binding(document: Document, at: Location, key: str, part: BindingPart, source: FeedSource) -> Binding:
     """Return one binding."""
-    folder = source.kind is SourceKind.FOLDER
-    needed, other = ("file", "extract") if folder else ("extract", "file")
-    if getattr(part, needed) is None or getattr(part, other) is not None:
-        document.fault(at, f"{key} reads a {source.kind.value}", f"give {needed} and no {other}")
+    needed = SOURCES[source.kind].extract
+    others = [name for name in EXTRACTS if name != needed]
+    if getattr(part, needed) is None or any(getattr(part, other) is not None for other in others):
+        document.fault(at, f"{key} reads a {source.kind.value}", f"give {needed} and no {' or '.join(others)}")
     hold_delivery(document, at, part, source.kind)
     return Binding(
         key=key,
         source=source,
         target=part.target,
-        extract=part.file or part.extract or "",
+        extract=getattr(part, needed) or "",
         sheet=part.sheet,
         scenario=part.scenario,
         fillings={column: filling_of(document, at, column, mapped) for column, mapped in part.map.items()},

@@ -4,7 +4,22 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engine.instance.schema.common import FLOW, SUM, Flag, Id, Key, LiveTable, OverMembers, OverTime, SchemaPart, Where
+from engine.instance.schema.common import (
+    DAY,
+    FLOW,
+    SUM,
+    Flag,
+    GrainName,
+    Id,
+    Key,
+    LiveTable,
+    OverMembers,
+    OverTime,
+    SchemaPart,
+    Where,
+)
+from engine.model.calendar.periods import Grain
+from engine.model.requests import OneOf
 
 CURRENCY = r"^[A-Z]{3}$"
 CALENDAR = r"^[^/\\]+\.csv$"
@@ -67,7 +82,7 @@ class DimensionPart(SchemaPart):
     """Heading."""
     members: LiveTable | None = None
     """leaf: live table of members (id, code, name, attributes …); left out, the facts name the members."""
-    grain: Literal["date", "week", "month", "quarter", "year"] | None = None
+    grain: Annotated[str, OneOf(tuple(grain.value for grain in Grain))] | None = None
     """leaf: makes it a time dimension of this grain."""
     from_: Annotated[Key | None, Field(alias="from")] = None
     """derived: the leaf dimension that has the attribute."""
@@ -93,7 +108,7 @@ class TimePart(SchemaPart):
 
     column: str
     """Column of the live table: a day, or a period code of the grain."""
-    grain: Literal["day", "week", "month", "quarter", "year"] = "day"
+    grain: GrainName = DAY
     """Finest grain the data carries."""
     missing: Literal["reject", "keep"] = "reject"
     """What a load does with undated rows."""

@@ -15,6 +15,9 @@ from pydantic import (
 )
 from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
+from engine.model.calendar.periods import Grain
+from engine.model.requests import OneOf
+
 # The pieces that the files of an instance are made of.
 
 
@@ -48,6 +51,10 @@ Ids = Annotated[
 Where = dict[Key, Ids]
 
 
+DAY = "day"  # what the files call the grain of dates
+GrainName = Annotated[str, OneOf(tuple(DAY if grain is Grain.DATE else grain.value for grain in Grain))]
+
+
 class SchemaPart(BaseModel):
     """A mapping whose keys are all known."""
 
@@ -77,7 +84,7 @@ class OverMembersPart(SchemaPart):
 class AveragePart(SchemaPart):
     """The mean of closings."""
 
-    of: Literal["day", "week", "month", "quarter", "year"]
+    of: GrainName
     """The periods whose closings are averaged; those without one do not count."""
 
 

@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engine.instance.schema.common import Flag, Id, Ids, Key, LiveTable, SchemaPart, Where
+from engine.model.feeds import SourceKind
+from engine.model.requests import OneOf
 
 SCENARIO = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 PARAMETER = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -126,7 +128,7 @@ class ProfilesFile(BaseModel):
 class SourcePart(SchemaPart):
     """Where data comes from; credentials stay in the environment."""
 
-    kind: Literal["folder", "postgresql"]
+    kind: Annotated[str, OneOf(tuple(kind.value for kind in SourceKind))]
     """A folder of files, or a database."""
     path: str | None = None
     """folder: path, relative to the instance."""

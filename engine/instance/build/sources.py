@@ -1,0 +1,89 @@
+"""SOURCES: the keys that each kind of source and its feeds take, and their checks; one entry adds one kind.
+
+The engine knows no files, drivers and environment, so how a kind is read stands in `SOURCE_READERS` of
+`server/ingest/sources.py`, by the same SourceKind. A test holds that both tables have the same kinds.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from engine.instance.documents import Location, known
+from engine.instance.schema.registry import BindingPart
+from engine.model.feeds import PERIOD_PARAMETERS, PERIOD_PLACE, LoadMode, SourceKind, number_parameters
+
+REPLACES = LoadMode.REPLACE_PERIODS.value
+FeedFault = tuple[Location, str, str]  # location within the feed, fault, and what would be valid
+
+
+def file_faults(part: BindingPart) -> Iterator[FeedFault]:
+    """Yield keys that a feed of files does not support."""
+    if part.parameters:
+        valid = f"with load: {REPLACES}, file may hold {PERIOD_PLACE}"
+        yield ["parameters"], "parameters are those of a query, and a folder has none", valid
+    if PERIOD_PLACE in (part.file or "") and part.load != REPLACES:
+        fault = f"file holds {PERIOD_PLACE}, and load: {part.load} asks for no periods"
+        yield ["file"], fault, f"load: {REPLACES}"
+
+
+def database_faults(part: BindingPart) -> Iterator[FeedFault]:
+    """Yield keys that a feed of a query does not support, and each mismatch of the query and its parameters."""
+    if part.sheet is not None:
+        yield ["sheet"], "a database has no sheets", "leave sheet out"
+    yield from query_faults(part)
+
+
+def query_faults(part: BindingPart) -> Iterator[FeedFault]:
+    """Yield each mismatch of a query and its parameters: location, fault, and what would be valid."""
+    query = number_parameters(part.extract or "")
+    replaces = part.load == REPLACES
+    there = [*part.parameters, *(PERIOD_PARAMETERS if replaces else ())]
+    for number in query.numbers:
+        valid = "name it, as :company, and give company under parameters"
+        yield ["extract"], f"the query has {number}, a parameter without a name", valid
+    for name in query.names:
+        if name in PERIOD_PARAMETERS and not replaces:
+            fault = f"the query asks for :{name}, and load: {part.load} asks for no periods"
+            yield ["extract"], fault, f"load: {REPLACES}"
+        elif name not in there:
+            yield ["extract"], f"the query names :{name}, and there is no such parameter", known(name, there)
+    for name in part.parameters:
+        if name in PERIOD_PARAMETERS:
+            fault = f"'{name}' is taken: a load of periods fills it with those it asks for"
+            yield ["parameters", name], fault, "give the parameter another name"
+        elif name not in query.names:
+            yield ["parameters", name], f"the query does not name :{name}", known(name, query.names)
+    if replaces and part.extract and not set(PERIOD_PARAMETERS).intersection(query.names):
+        fault = "the query names no period, so it would read all of them and have the others rejected"
+        yield ["extract"], fault, "where day >= :period_start and day < :period_end_exclusive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRules:
+    """The keys that say where a kind of source is and what a feed reads of it, and the checks of its feeds."""
+
+    noun: str
+    located_by: tuple[str, ...]  # keys of the source; it has one of them
+    valid: str  # what to do about a source that has another number of them, or another key
+    extract: str  # key of the feed
+    faults: Callable[[BindingPart], Iterator[FeedFault]]
+
+
+SOURCES: Final[Mapping[SourceKind, SourceRules]] = {
+    SourceKind.FOLDER: SourceRules(
+        noun="folder",
+        located_by=("path", "path_env"),
+        valid="give path or path_env, one of both",
+        extract="file",
+        faults=file_faults,
+    ),
+    SourceKind.POSTGRESQL: SourceRules(
+        noun="database",
+        located_by=("uri_env",),
+        valid="give uri_env, the environment variable with its URI",
+        extract="extract",
+        faults=database_faults,
+    ),
+}
+LOCATED_BY = tuple(dict.fromkeys(key for rules in SOURCES.values() for key in rules.located_by))
+EXTRACTS = tuple(dict.fromkeys(rules.extract for rules in SOURCES.values()))
