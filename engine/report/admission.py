@@ -17,10 +17,18 @@ from engine.model.errors import ExpiredReference
 from engine.model.exact import Exact
 from engine.model.notes import Note
 from engine.report.encoding import checked_stream, read_header
-from engine.report.inspection import Inspection, RowColumn, RowValue
+from engine.report.inspection import RowColumn, RowValue
 from engine.report.permission import Permission
-from engine.report.snapshots import Kept, figures_of, kind_of, newer_data, permission_from, still_allows, values_of
-from engine.report.transform import Transform
+from engine.report.snapshots import (
+    FRAME,
+    Kept,
+    figures_of,
+    kind_of,
+    newer_data,
+    permission_from,
+    still_allows,
+    values_of,
+)
 
 Row = Sequence[RowValue]
 
@@ -50,11 +58,12 @@ def restore(data: bytes | pa.Buffer, newer: Sequence[Note]) -> Kept:
     header = read_header(stream)
     kind, values = kind_of(header), values_of(header)
     values["notes"] = tuple(dict.fromkeys([*values["notes"], *newer]))
-    if kind.made is Inspection:
-        return Inspection(rows=StoredRows(stream, values["columns"], header["width"]), **values)
+    if kind.is_streamed:
+        values[kind.body] = StoredRows(stream, values["columns"], header["width"])
+        return kind.made(**values)
     width = header["width"]
     table = pa.ipc.open_stream(stream).read_all().replace_schema_metadata(None)
-    frame = pl.DataFrame(table).cast({pl.Categorical: pl.String}) if kind.made is Transform else pl.DataFrame()
+    frame = pl.DataFrame(table).cast({pl.Categorical: pl.String}) if kind.body == FRAME else pl.DataFrame()
     columns = [figures_of(*table.columns[at : at + 2]) for at in range(width, table.num_columns, 2)]
     return kind.remade(values, frame, columns)
 

@@ -16,6 +16,7 @@ from engine.model.members.member_sets import LeafMembers
 from engine.model.notes import Note
 from engine.model.stopping import Stop, never
 from engine.plans.contributions import contributions, total_of
+from engine.plans.freshness import Freshness
 from engine.plans.row_plan import RowPlan, plan_rows
 from engine.queries.rows import RowQuery
 from engine.report.permission import Permission, permission_of
@@ -62,6 +63,16 @@ class Inspection:
     catalogue_version: str
     data_version: str
     permission: Permission
+
+    @property
+    def label(self) -> str:
+        """The name of its files."""
+        return self.source
+
+    @property
+    def freshness(self) -> Mapping[str, Mapping[str, Freshness]]:
+        """Nothing: rows say nothing of loads, the reports that they are behind do."""
+        return {}
 
     @cached_property
     def frame(self) -> pl.DataFrame:

@@ -122,7 +122,8 @@ Values = Mapping[str, Any]  # by field
 class SnapshotKind:
     """One kind of result: its fields, the field that the table stores, the columns of that field, and its constructor.
 
-    `unseen` are fields that scripts do not receive. They may be long, so they stand beside the header.
+    `unseen` are fields that scripts do not receive. They may be long, so they stand beside the header. The rows of a
+    streamed kind are read as an export asks for them.
     """
 
     made: type[Kept]
@@ -131,6 +132,7 @@ class SnapshotKind:
     columns: Callable[[Any], Sequence[Sequence[object]]]
     remade: Callable[[Values, pl.DataFrame, Sequence[Sequence[Figure]]], Kept]
     unseen: Sequence[str] = ()
+    is_streamed: bool = False
 
 
 def keep(kept: Kept) -> bytes:
@@ -290,6 +292,8 @@ KINDS: Mapping[str, SnapshotKind] = {  # by name and format number
     "report 1": SnapshotKind(
         Report, decoders(Report), "figures", report_columns, report_of, unseen=("places", "lines")
     ),
-    "inspection 1": SnapshotKind(Inspection, decoders(Inspection), "rows", inspection_columns, inspection_of),
+    "inspection 1": SnapshotKind(
+        Inspection, decoders(Inspection), "rows", inspection_columns, inspection_of, is_streamed=True
+    ),
     "transform 1": SnapshotKind(Transform, decoders(Transform), FRAME, transform_columns, transform_of),
 }

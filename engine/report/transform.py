@@ -58,7 +58,7 @@ class TransformInput:
 
 def transformed(made: ScriptOutput, given: Sequence[Given]) -> Transform:
     """Return the transform that a script made of results, with all their permissions."""
-    inputs = tuple(SOURCES[type(one)].words(one) for one in given)
+    inputs = tuple(INPUTS[type(one)].words(one) for one in given)
     return Transform(
         label=made.label,
         frame=made.frame,
@@ -81,7 +81,7 @@ def units_of(frame: pl.DataFrame, given: Sequence[Given]) -> dict[str, str]:
     """
     known: dict[str | None, list[pl.Series]] = {}
     for one in given:
-        for unit, figures in SOURCES[type(one)].measured(one):
+        for unit, figures in INPUTS[type(one)].measured(one):
             known.setdefault(unit, []).append(figures.drop_nulls())
     pools = {unit: pl.concat([figures.rename("") for figures in found]).unique() for unit, found in known.items()}
     found_units = {}
@@ -98,8 +98,6 @@ def freshness_of(given: Sequence[Given]) -> dict[str, dict[str, Freshness]]:
     """Return the freshness of the results by domain and scenario; the oldest load wins."""
     fresh: dict[str, dict[str, Freshness]] = {}
     for one in given:
-        if isinstance(one, Inspection):
-            continue
         for domain, scenarios in one.freshness.items():
             for scenario, known in scenarios.items():
                 held = fresh.setdefault(domain, {})
@@ -144,7 +142,7 @@ def transform_measured(transform: Transform) -> Measured:
             yield transform.units.get(name), transform.frame[name]
 
 
-SOURCES: Mapping[type, TransformInput] = {
+INPUTS: Mapping[type, TransformInput] = {
     Report: TransformInput(report_words, report_measured),
     Inspection: TransformInput(inspection_words, inspection_measured),
     Transform: TransformInput(lambda transform: transform.label, transform_measured),

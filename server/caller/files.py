@@ -15,7 +15,6 @@ from engine.model.errors import QuotaExceeded, Unavailable, UnknownFile
 from engine.model.stopping import Stop
 from engine.present.exports.about import ExportStamp
 from engine.report.admission import Snapshot
-from engine.report.inspection import Inspection
 from engine.report.permission import Permission
 from engine.report.snapshots import Kept, permission_from, permission_json, still_allows
 from server.base.credentials import read_or_create_key
@@ -157,7 +156,7 @@ class CallerFiles:
 
     def picture(self, kept: Kept, form: str, drawn: bytes) -> LinkedFile:
         """Write a picture of a kept result to a file; raises as `export` does."""
-        source = FileSource(kept.label if not isinstance(kept, Inspection) else kept.source, kept.permission)
+        source = FileSource(kept.label, kept.permission)
         return self._made(source, form, PICTURES[form], lambda path: write_bytes(path, drawn))
 
     def _held_to_room(self, folder: Path) -> Stop:

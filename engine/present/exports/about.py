@@ -30,8 +30,7 @@ def about(kept: Kept, made: ExportStamp, question: Iterable[Row]) -> Iterator[Ro
     yield "Made for", made.subject
     yield "Catalogue version", kept.catalogue_version
     yield "Data version", kept.data_version
-    if not isinstance(kept, Inspection):
-        yield from freshness_rows(kept.freshness)
+    yield from freshness_rows(kept.freshness)
     for note in kept.notes:
         yield "Note", note.message
 

@@ -1,6 +1,7 @@
 """RESULT_KINDS: how each kind of result is answered whole, described and laid out; one entry adds one kind.
 
-`engine/report/snapshots.py` has the other half: how each kind is kept as bytes and opened again.
+The report room has the other half: KINDS of `engine/report/snapshots.py` says how each kind is kept as bytes and opened
+again, INPUTS of `engine/report/transform.py` how a script is given it. A test holds that the three have the same kinds.
 """
 
 from collections.abc import Callable, Iterator, Mapping

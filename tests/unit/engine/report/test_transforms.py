@@ -14,12 +14,13 @@ from engine.door import Door, open_books
 from engine.model.errors import ExpiredReference, UnknownName
 from engine.present.exports.about import ExportStamp
 from engine.present.exports.json_document import write_document
+from engine.present.exports.kinds import RESULT_KINDS
 from engine.present.exports.workbook import write_workbook
 from engine.report.inspection import Inspection
 from engine.report.permission import joined
 from engine.report.report import Report
-from engine.report.snapshots import given, keep, opened, permission_from, permission_json, still_allows
-from engine.report.transform import Given, ScriptOutput, Transform, transformed
+from engine.report.snapshots import KINDS, given, keep, opened, permission_from, permission_json, still_allows
+from engine.report.transform import INPUTS, Given, ScriptOutput, Transform, transformed
 from tests.support.workbooks import cells, go_on, grid
 
 MADE_AT = ExportStamp(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
@@ -232,3 +233,8 @@ def test_what_is_no_number_is_a_text_in_a_workbook(doors: dict[str | None, Door]
         ("inlineStr", "-Infinity"),
     ]
     assert [float(row[0]) for row in grid(tmp_path / "made.xlsx")[4:]] == [0, 1e300]
+
+
+def test_each_kind_of_result_is_kept_given_to_scripts_and_presented() -> None:
+    kinds = {Report, Inspection, Transform}
+    assert {kind.made for kind in KINDS.values()} == set(INPUTS) == set(RESULT_KINDS) == kinds
