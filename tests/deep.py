@@ -2,6 +2,7 @@
 
     laws        every law on random books, round after round, each round with a fresh seed that is printed
     large-load  a load of ten million rows
+    rows        the rows behind every cell of the cases of inspection
     kills       a loader killed at ten random moments
     leaks       a thousand calls searched for hidden words, also in exports
     attacks     every attack on the jail, with the language of scripts and with the jail alone
@@ -25,6 +26,7 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
 PARTS: Mapping[str, Sequence[str]] = {
     "laws": ("tests/laws",),
     "large-load": ("tests/integration/faults/test_large_load.py",),
+    "rows": ("tests/spec/test_cases_inspection.py",),
     "kills": ("tests/integration/faults/test_killed_loader.py",),
     "leaks": ("tests/integration/server/test_leaks.py",),
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
