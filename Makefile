@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 DEMO := instances/demo
 ROWS ?= 150000
 MINUTES ?= 30
+unexport PYTHONDONTWRITEBYTECODE  # where it is set, each process that a test starts compiles the service anew
 NPM := $(shell command -v npm 2>/dev/null)
 SUITES := tests/conformance tests/identity
 
@@ -17,7 +18,7 @@ serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo boo
 	$(BIN)/tieout serve --instance $(DEMO)
 
 test: lint $(SUITES:=/node.done) widgets  ## lint, types, architecture and every test
-	$(BIN)/python -m pytest -n 3 --dist loadfile --durations=25
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=25
 
 test-deep: $(VENV)/dev.done $(SUITES:=/node.done) widgets  ## each part of the deep tests for MINUTES; PARTS="laws kills" chooses
 	$(BIN)/python -m tests.deep $(MINUTES) $(PARTS)
