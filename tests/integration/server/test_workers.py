@@ -24,6 +24,7 @@ from tests.unit.server.http.test_disconnect import HEADERS, body
 
 BLOCKING = (sys.executable, "-m", "tests.support.blocking")
 LISTS = ("list_scenarios", "list_kpis", "list_dimensions", "svc_orientation")
+PAUSE = 0.05  # seconds between two calls of a client: without it the calls take the processor from workers that start
 
 
 def workers(server: Server) -> list[int]:
@@ -56,7 +57,7 @@ def call(url: str, name: str, client: httpx2.Client | None = None, timeout: floa
 
 
 class Calling:
-    """Clients that call without pause, each on one connection as long as the server keeps it."""
+    """Clients that call again and again, each on one connection as long as the server keeps it."""
 
     def __init__(self, url: str, clients: int) -> None:
         self.answered = [0] * clients
@@ -84,6 +85,7 @@ class Calling:
                     self.lost.append(f"{type(fault).__name__}: {fault}")
                     call(self._url, name, client)  # which reads and may be asked for again; it must be answered now
                 self.answered[number] += 1
+                self._stop.wait(PAUSE)
 
     def go_on(self) -> None:
         """Wait until every client was answered some more times."""
