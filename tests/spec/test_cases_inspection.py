@@ -13,7 +13,7 @@ from engine.plans.figures import plan_metrics, plan_statement
 from engine.present.answers.reports import answer
 from engine.queries.reports import metric_query, statement_query
 from engine.report.run import run
-from tests.support.depth import DEEP
+from tests.support.depth import SHORT
 from tests.support.drilling import calls, exactly, figure_behind
 from tests.support.inspecting import CAP, FACTS, UNCUT, ledger, rows_of
 
@@ -80,9 +80,7 @@ METRICS = ("net_sales", "total", "negated", "half", "adjusted", "share", "closin
 NOT_ADDITIVE = {"share", "accounts", "least", "mean", "sales_per_head"}
 
 
-STRIDE = (
-    1 if DEEP else 7
-)  # one cell in so many; rows of 165 cells have no factor with 7, so that every column has its turn
+STRIDE = 7 if SHORT else 1  # one cell in so many: with 165 cells a row, every column has its turn
 
 
 def cells_tie(result: dict[str, Any], books: Door) -> int:

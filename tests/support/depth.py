@@ -3,3 +3,4 @@
 import os
 
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
+SHORT = os.environ.get("HYPOTHESIS_PROFILE", "short") == "short"  # as in `make test`, not as the mutations need it
