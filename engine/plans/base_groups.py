@@ -127,7 +127,7 @@ class BaseGroup:
             known = self._targets[classes] = []
             for position, members, weight, factor in class_contributions(found, self.weights, self.axes, self.places):
                 base = self.bases[position]
-                amount = weight * factor
+                amount = ONE if base.over_members.counts else weight * factor  # weights never scale a count
                 scaled = amount.numerator * (self.denominators[position] // amount.denominator)
                 for place, accumulator in enumerate(ACCUMULATORS[base.over_members]):
                     target = AccumulatorTarget(

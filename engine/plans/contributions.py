@@ -56,8 +56,8 @@ def amount_of(weighted_term: WeightedTerm, row: Row) -> Exact:
     for factor in weights.factors:
         if all(row[leaf] in codes for leaf, codes in factor.leaves.items()):
             amount *= factor.factor
-    if base.over_members.counts:
-        return amount
+    if base.over_members.counts:  # weights never scale a count
+        return weighted_term.term.coefficient if amount else ZERO
     amount *= Exact(row[base.measure.key], 10**base.measure.places)
     return -amount if base.negated else amount
 

@@ -2,7 +2,8 @@
 
 Leaves of a dimension with the same weights everywhere form a *class*. The store sums per class, which leaves little to
 do in exact arithmetic. A hierarchy weighs a leaf once: if the restriction of a base uses its weights, a filter or a
-breakdown by the same hierarchy only selects.
+breakdown by the same hierarchy only selects. The nodes of that restriction, or of a filter, are the top of a breakdown:
+edges above them do not weigh in its total.
 """
 
 from collections import defaultdict
@@ -18,6 +19,7 @@ from engine.model.catalogue import Base, Domain
 from engine.model.exact import ONE, ZERO, Exact
 from engine.model.members.member_sets import Leaves, joined_leaves
 from engine.model.scenarios import Variant
+from engine.model.scope import ALL
 from engine.queries.values import Filter
 
 Members = tuple[str | None, ...]  # a member of each breakdown dimension; None is the total
@@ -34,7 +36,7 @@ class Axis:
     ids: tuple[str, ...]
     members: Mapping[str, Leaves]
     total: Leaves | None  # None: every leaf weighs 1
-    kept: frozenset[int] | None  # leaves of a filter by the same dimension; None without one
+    kept: frozenset[int] | None  # leaves of a filter by the same dimension; None without one, or by all members
 
     @cached_property
     def denominator(self) -> int:
@@ -73,7 +75,7 @@ def make_axis(place: int, key: str, reader: Reader, same: Filter | None) -> Axis
         ids=ids,
         members={member: members.leaves(member) for member in ids},
         total=same.leaves if same else members.top(),
-        kept=frozenset(same.leaves) if same else None,
+        kept=frozenset(same.leaves) if same and ALL not in same.members else None,
     )
 
 
@@ -135,6 +137,8 @@ def base_weights(
     hierarchies = frozenset(last_cuts)
     broken_down = {axis.key for axis in axes}
     for known in filters:
+        if known.dimension.key in hierarchies and ALL in known.members:
+            continue  # the nodes of the restriction are the top: no edge above them takes a leaf away
         if known.dimension.key in hierarchies or known.dimension.key in broken_down:
             multiply(weights, known.dimension.leaf, dict.fromkeys(known.leaves, ONE))
         else:
@@ -276,8 +280,7 @@ def class_contributions(
         for axis in axes:
             selects = axis.key in base.hierarchies
             leaves = found[axis.leaf]
-            of_total = leaves.in_totals[axis.key]
-            total *= (ONE if of_total else ZERO) if selects else of_total
+            total *= ONE if selects else leaves.in_totals[axis.key]
             cells = [
                 ((*members[: axis.place], member, *members[axis.place + 1 :]), so_far if selects else so_far * edge)
                 for members, so_far in cells

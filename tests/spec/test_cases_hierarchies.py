@@ -2,12 +2,16 @@
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.door import Door
 from engine.model.errors import AmbiguousWeight
 from engine.model.exact import Exact
+from engine.present.answers.reports import answer
+from tests.support.drilling import calls, figure_behind
+from tests.support.inspecting import rows_of
 from tests.support.small import codes, figure, figures, small_books
 
 A = {"A": "actual"}
@@ -285,6 +289,81 @@ def test_the_total_weighs_by_the_edges_of_the_roots(tmp_path: Path) -> None:
     books = tree_books(tmp_path, {"Plus": "100", "Minus": "30", "Half": "8"}, nodes)
     report = books.metric("amount", scenarios=A, period=JAN, dimensions=["tree"])
     assert figures(report, "tree") == {"Plus": 100, "Minus": 30, "Half": 8, None: 100 - 30 + 4}
+
+
+SHEET = "node parent weight\nSheet - 0\nAssets Sheet 1\nCash Assets 1\nLoans Assets .5\nDebts Sheet -1"
+
+
+def sheet_books(folder: Path) -> Door:
+    """A balance sheet whose root weighs 0, with rows that can be inspected."""
+    return small_books(
+        folder,
+        facts={
+            "gl": """
+            date       scenario branch amount
+            2021-01-05 actual   Cash   60
+            2021-01-06 actual   Cash   40
+            2021-01-05 actual   Loans  30
+            2021-01-05 actual   Debts  80
+            """
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {branch: branch}
+            measures: {amount: {places: 2}}
+            inspect_enabled: true
+            metrics:
+              amount: {measure: amount}
+              assets: {measure: amount, where: {tree: Assets}}
+              postings: {over_members: count}
+              sheet_postings: {over_members: count, where: {tree: Sheet}}
+            """
+        },
+        dimensions="""
+            branch: {kind: leaf}
+            tree: {kind: ragged, leaf_dimension: branch, nodes: live.tree}
+        """,
+        tables={"tree": SHEET},
+    )
+
+
+def totals_and_rows(books: Door, metric: str, **asked: Any) -> tuple[Decimal | None, Decimal | None, list[float]]:
+    """Return the total of a breakdown by the tree, what its drill call ties to, and what each row contributes."""
+    report = books.metric(metric, scenarios=A, period=JAN, dimensions=["tree"], **asked)
+    result = answer(report, 10**9)
+    ((_, _, call),) = calls(result["rows"][-1], result["columns"][0])
+    behind = figure_behind(call, lambda asked: rows_of(books, **asked))
+    return figures(report, "tree")[None], behind, [row[-1] for row in rows_of(books, **call)["rows"]]
+
+
+def test_the_nodes_of_a_metric_are_the_top_of_a_breakdown(tmp_path: Path) -> None:
+    books = sheet_books(tmp_path)
+    assert figure(books.metric("assets", scenarios=A, period=JAN)) == 60 + 40 + 15
+    by_tree = books.metric("assets", scenarios=A, period=JAN, dimensions=["tree"])
+    assert figures(by_tree, "tree") == {"Assets": 115, None: 115}  # the edge of weight 0 above Sheet does not count
+    assert totals_and_rows(books, "assets") == (115, 115, [60, 15, 40])
+    assert totals_and_rows(books, "assets", filters={"tree": "Sheet"}) == (115, 115, [60, 15, 40])
+    assert totals_and_rows(books, "assets", filters={"tree": "(all)"}) == (115, 115, [60, 15, 40])
+
+
+def test_the_nodes_of_a_filter_are_the_top_of_a_breakdown(tmp_path: Path) -> None:
+    books = sheet_books(tmp_path)
+    under = {"tree": "Sheet"}
+    assert figure(books.metric("amount", scenarios=A, period=JAN, filters=under)) == 115 - 80
+    by_tree = books.metric("amount", scenarios=A, period=JAN, dimensions=["tree"], filters=under)
+    assert figures(by_tree, "tree") == {"Assets": 115, "Debts": 80, None: 35}
+    without = books.metric("amount", scenarios=A, period=JAN, dimensions=["tree"])
+    assert figures(without, "tree") == {"Assets": 115, "Debts": 80, None: None}  # weighted to the root
+
+
+def test_weights_never_scale_a_count(tmp_path: Path) -> None:
+    books = sheet_books(tmp_path)
+    for metric in ("postings", "sheet_postings"):
+        by_tree = books.metric(metric, scenarios=A, period=JAN, dimensions=["tree"], filters={"tree": "Sheet"})
+        assert figures(by_tree, "tree") == {"Assets": 3, "Debts": 1, None: 4}
+        assert totals_and_rows(books, metric, filters={"tree": "Sheet"}) == (4, 4, [1, 1, 1, 1])
+    assert figures(books.metric("postings", scenarios=A, period=JAN, dimensions=["tree"]), "tree")[None] is None
 
 
 def test_weights_of_two_hierarchies_multiply(tmp_path: Path) -> None:

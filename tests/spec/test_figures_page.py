@@ -189,6 +189,13 @@ class Asking:
         assert value is not None
         return plain(value), weight
 
+    def total_by_node(self, cell: Cell) -> str:
+        """Return the total of a breakdown by the tree."""
+        metric, period = self.keys[cell.place.metric], cell.place.period
+        report = self.books.metric(metric, scenarios={"X": "actual"}, period=period, dimensions=["node"])
+        value = figures(report, "node")[None]
+        return BLANK if value is None else plain(value)
+
     def rows(self, cell: Cell) -> str:
         """Return what the rows behind a cell contribute, after holding them against it."""
         result = answer(self.report(cell.place), UNCUT)
@@ -206,6 +213,7 @@ WAYS: dict[str, Callable[[Asking, Cell], str]] = {
     "rollup": lambda asking, cell: asking.line(cell)[0],
     "into_parent": lambda asking, cell: asking.line(cell)[1],
     "rows": Asking.rows,
+    "total by node": Asking.total_by_node,
 }
 
 

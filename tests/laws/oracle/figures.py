@@ -1,7 +1,8 @@
 """The figure of one line in one column and place, as an exact fraction, row by row.
 
 Readings decided here: a hierarchy weighs a leaf once, by a rollup's node, else the metric's `where`, else the place,
-else the filter; a distinct count, an extreme or a mean is unavailable throughout where a filter or a breakdown weighs.
+else the filter; the total of a breakdown by the hierarchy of a `where` has no other top; a distinct count, an extreme
+or a mean is unavailable throughout where a filter or a breakdown weighs.
 """
 
 from collections.abc import Iterator
@@ -176,7 +177,7 @@ def made(books: Books, base: Base, found: list[tuple[Fraction, Held]], divisor: 
     if base.over_members == "count_distinct":
         return Fraction(len({known.row.members[base.distinct] for _, known in found} - {""}))
     if base.over_members == "count":
-        return sum((weight for weight, _ in found), Fraction(0)) / divisor
+        return Fraction(sum(weight != 0 for weight, _ in found), divisor)
     sign = -1 if base.negated else 1
     amounts = [sign * weight * known.row.amounts[base.measure] * factor(books, base, known) for weight, known in found]
     match base.over_members:
@@ -203,7 +204,7 @@ def restrictions(books: Books, line: Line, base: Base, cell: Cell) -> Iterator[C
         if LEAF_OF[key] not in LEAVES[base.domain]:
             continue
         counts = weights(books, key, cell.place[key]) if cell.place else None
-        if cell.place is None and key not in cell.filters:
+        if cell.place is None and key not in cell.filters and key not in weighed:
             counts = top_weights(books, key)
         if counts is not None:
             yield LEAF_OF[key], counts, key not in weighed
