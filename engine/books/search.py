@@ -22,6 +22,7 @@ MOST_LISTED = (200, 100)  # records and nodes of a call without a query
 MOST_FOUND = (50, 20)
 MOST = 10_000
 LONGEST_QUERY = 200
+MOST_CLOSE = 3  # suggestions for an unknown member
 WHY = ("listed", "exact", "beginning", "beginning of a word", "part", "close spelling")  # by rank
 ROWS_HELD = 50  # row flags that take as much memory as one member
 
@@ -167,6 +168,15 @@ def matching(query: str, index: Index, limits: Limits, dimension: str | None, re
     )
     spelled = index.spellings(query, visible, words)
     return Best.of(spelled, index.first_node, limits.records + 1, limits.nodes + 1)
+
+
+def closest_members(name: str, dimension: str, reader: Reader) -> Sequence[str]:
+    """Return the few members that a search of one dimension for a name finds first."""
+    query = fold(name[:LONGEST_QUERY])
+    index = index_of(reader)
+    best = matching(query, index, Limits(MOST_CLOSE, MOST_CLOSE), dimension, reader) if query else Best((), ())
+    places = sorted((*best.records[:MOST_CLOSE], *best.nodes[:MOST_CLOSE]))
+    return [index.ids[row] for _, row in places[:MOST_CLOSE]]
 
 
 def visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl.Series:

@@ -1,7 +1,7 @@
 """The search index: every member and node of the books, and the words that find them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property, reduce
@@ -37,6 +37,11 @@ def fold(text: str) -> str:
     if not folded.isprintable():
         folded = "".join(char for char in folded if char.isprintable() or char.isspace())
     return " ".join(folded.split())
+
+
+def fold_whole(text: str) -> str:
+    """Return the folded text without spaces."""
+    return fold(text).replace(" ", "")
 
 
 def spaced(folded: str) -> str:
@@ -208,6 +213,20 @@ class Index:
         """Return the visible rows that contain every word of a folded query: columns ROW and RANK."""
         words = sorted(dict.fromkeys(query.split(" ")), key=len, reverse=True)
         return seen(reduce(holding, words, self.entries).lazy().select(ROW, ranked(query, words)), visible)
+
+    @cached_property
+    def whole_texts(self) -> pl.DataFrame:
+        """The ids, codes and names of all entries without spaces: columns `whole` and ENTRY."""
+        text = pl.col("text").str.replace_all(" ", "", literal=True)
+        return self.entries.select(
+            text.str.strip_chars(BEGIN + END).str.split(END + BEGIN).alias("whole"), ENTRY
+        ).explode("whole")
+
+    def named(self, wholes: Collection[str], visible: pl.Series) -> Mapping[str, Sequence[int]]:
+        """Return the visible rows with each of some folded texts without spaces as id, code or name, in order."""
+        found = self.whole_texts.filter(pl.col("whole").is_in(list(wholes))).join(self.entries, on=ENTRY)
+        rows = seen(found.lazy().select("whole", ROW), visible).group_by("whole").agg(pl.col(ROW).sort()).collect()
+        return dict(rows.iter_rows())
 
     @cached_property
     def lexicon(self) -> Lexicon:

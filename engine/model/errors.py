@@ -86,8 +86,8 @@ def as_text(got: object) -> str:
 # ├── DeadlineExceeded        timeout                  the call exceeded its deadline
 # └── Unavailable             unavailable              the data cannot be read at the moment
 #
-# A refusal is an answer: it says what is wrong, echoes the input and names valid values. It names only what the caller
-# may see: pass visible names only.
+# A refusal is an answer: it says what is wrong, echoes the input and names valid values, each in the form in which the
+# call takes it. It names only what the caller may see: pass visible names only.
 
 
 MOST_CHARACTERS = 2000  # of a message
@@ -105,7 +105,7 @@ class Refusal(Exception):
         *,
         field: str | None = None,
         got: object = None,
-        valid: Iterable[str] = (),
+        valid: Iterable[object] = (),
         did_you_mean: Sequence[str] = (),
         example: object = None,
         retry_after_ms: int | None = None,
@@ -120,13 +120,16 @@ class Refusal(Exception):
         self.retry_after_ms = retry_after_ms
 
     def as_data(self) -> dict[str, object]:
-        """Return the error object of the service: JSON-ready, bounded in size, without empty keys."""
+        """Return the error object of the service: JSON-ready, bounded in size, without empty keys.
+
+        `valid` and `did_you_mean` hold values for `field`. `retryable` is there if the same call may succeed later.
+        """
         few = len(self.valid) <= ECHO_NAMES
         said = "" if few else f" Of the {len(self.valid)} that would be valid, 'valid' holds the first {ECHO_NAMES}."
         parts: dict[str, object] = {
             "error": cut(self.error, MOST_CHARACTERS) + said,
             "error_type": self.error_type,
-            "retryable": self.retryable,
+            "retryable": self.retryable or None,
             "field": echo(self.field),
             "got": echo(self.got),
             "valid": [echo(name) for name in self.valid[:ECHO_NAMES]],
@@ -208,7 +211,7 @@ class ExpiredReference(Refusal):
 
     @classmethod
     def of(cls, reference: str | None = None, *, field: str | None = None) -> "ExpiredReference":
-        """Refuse without saying why. For one of several references, name it and its field."""
+        """Refuse without saying why; a tool names the reference and its field."""
         return cls(
             "This result can no longer be opened as it was kept. Run the report again.", field=field, got=reference
         )

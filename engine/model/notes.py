@@ -34,6 +34,7 @@ NOTES: dict[str, Wording] = {
         Severity.CAUTION,
         "No member of {dimension} has the id {members}; it matches nothing. search_hierarchy finds the ids.",
     ),
+    "resolved": Wording(Severity.INFO, "Names of {dimension} were read as ids: {members}."),
     "no_rows": Wording(Severity.INFO, "{scenario} holds no rows of {domain}, so its figures there are blank."),
     "window_replaces_range": Wording(
         Severity.INFO, "{scenario} shows {window} whatever the range: its window depends on the last period only."
@@ -125,10 +126,10 @@ class Note:
     """One note of a result. A result lists equal notes once."""
 
     code: str
-    about: tuple[tuple[str, str], ...]
+    about: tuple[tuple[str, str | tuple[str, ...]], ...]
 
     @classmethod
-    def of(cls, code: str, **about: str) -> "Note":
+    def of(cls, code: str, **about: str | tuple[str, ...]) -> "Note":
         """Make a note of a kind in NOTES with the names for its message."""
         return cls(code, tuple(about.items()))
 
@@ -137,7 +138,7 @@ class Note:
         """The message with its names filled in."""
         return NOTES[self.code].sentence.format(**dict(self.about))
 
-    def as_data(self) -> dict[str, str]:
+    def as_data(self) -> dict[str, str | list[str]]:
         """Return the keys code, severity and message, then the names."""
-        head = {"code": self.code, "severity": NOTES[self.code].severity.value, "message": self.message}
-        return head | dict(self.about)
+        names = {key: value if isinstance(value, str) else list(value) for key, value in self.about}
+        return {"code": self.code, "severity": NOTES[self.code].severity.value, "message": self.message, **names}

@@ -340,9 +340,9 @@ def figure_named(figure: Metric | LineReference, reader: Reader) -> NamedFigure:
     rows = statement_rows(statement, reader)
     lines = {row.key: NamedFigure(row.label, row.expression) for row in rows if row.expression}
     if line not in lines:
-        raise UnknownName.of(
-            f"line of {statement.key}", line, lines, field="filters.metric", hint="run_statement shows its lines."
-        )
+        named = [f"{statement.key}.{key}" for key in lines]
+        hint = "run_statement shows the lines."
+        raise UnknownName.of("line", f"{statement.key}.{line}", named, field="filters.metric", hint=hint)
     return lines[line]
 
 

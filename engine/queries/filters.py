@@ -3,15 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.books.member_names import resolve_member_names
 from engine.books.reader import Reader
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Period, PeriodRange
 from engine.model.catalogue import Dimension, DimensionKind, Domain
 from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
 from engine.model.members.member_sets import joined_leaves
-from engine.model.notes import NAMED, Note
+from engine.model.notes import Note
 from engine.model.scope import ALL
 from engine.queries.values import Filter
+
+LONGEST_MEMBER = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,8 @@ def resolve_filters(
 
     An inspection can also filter by axes, and by `(all)` of a dimension that the rows lack, which keeps every row.
     """
-    by_member, by_time, notes = [], {}, []
+    by_member, by_time = [], {}
+    notes: list[Note] = []
     for key, ids in asked.items():
         members = tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
         if not members:
@@ -47,13 +51,26 @@ def resolve_filters(
             continue
         if ALL in members and dimension.kind is not DimensionKind.RAGGED:
             continue
-        seen = tuple(member for member in members if reader.sees(key, member))
-        unknown = [member for member in members if member not in seen]
-        if unknown:
-            notes.append(Note.of("unknown_member", dimension=key, members=quoted(unknown, NAMED)))
-        leaves = joined_leaves(reader.members(key), seen, reader.sees_leaf(key))
-        by_member.append(Filter(dimension=dimension, asked=members, members=seen, leaves=leaves))
+        named = resolve_member_names(dimension, members, reader, f"filters.{key}")
+        notes += named.notes
+        leaves = joined_leaves(reader.members(key), named.visible, reader.sees_leaf(key))
+        by_member.append(Filter(dimension=dimension, asked=named.ids, members=named.visible, leaves=leaves))
     return Filters(tuple(by_member), by_time, tuple(notes))
+
+
+def refuse_long_members(asked: Mapping[str, str | tuple[str, ...]]) -> None:
+    """Raise BadArguments for a filter value that is longer than any id, code or name."""
+    for key, ids in asked.items():
+        for member in (ids,) if isinstance(ids, str) else ids:
+            refuse_long(member, f"filters.{key}", LONGEST_MEMBER)
+
+
+def refuse_long(text: str, field: str, most: int) -> None:
+    """Raise BadArguments for a text of more than `most` characters."""
+    if len(text) > most:
+        raise BadArguments(
+            f"A text of {field} has {len(text):,} characters; {most} is the most.", field=field, got=text
+        )
 
 
 def usable_dimension(
@@ -62,8 +79,8 @@ def usable_dimension(
     """Return a dimension; UnknownName if it is unknown, DimensionUnavailable if no domain can use it."""
     dimension = reader.dimensions.get(key)
     if dimension is None:
-        visible = [name for name, known in reader.dimensions.items() if breaking_down or not known.axis_only]
-        raise UnknownName.of("dimension", key, visible, field=field, hint="list_dimensions lists them.")
+        fits = keys_of(reader, domains, breaking_down=breaking_down)
+        raise UnknownName.of("dimension", key, fits, field=field, hint="list_dimensions lists them.")
     if dimension.axis_only and not breaking_down:
         raise DimensionUnavailable(
             f"{key} can only be broken down by, not filtered. Put it into dimensions, or filter by another.",

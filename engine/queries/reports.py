@@ -13,18 +13,14 @@ from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
 from engine.model.notes import Note
 from engine.model.requests import ColumnRequest, MetricRequest, ReportRequest, StatementRequest
 from engine.model.scenarios import resolve
-from engine.queries.filters import resolve_filters, select_periods, usable_dimension
+from engine.queries.filters import refuse_long, refuse_long_members, resolve_filters, select_periods, usable_dimension
 from engine.queries.values import MetricQuery, Query, ScenarioColumn, StatementQuery, resolve_range, resolve_time_axis
 
 SCALES = (0, 3, 6, 9)
 MOST_DECIMALS = 12
 MOST_COLUMNS = 100
 FALLBACK = "pnl"
-EXAMPLE = [
-    {"scenario": "actual", "alias": "Actuals"},
-    {"scenario": "budget", "alias": "Budget"},
-    {"scenario": "var(actual,budget)", "alias": "Variance"},
-]
+LONGEST_ALIAS = 200
 
 
 def statement_query(asked: StatementRequest, reader: Reader) -> StatementQuery:
@@ -49,12 +45,13 @@ def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain
             f"scale {asked.scale} is none of 0 (units), 3 (thousands), 6 (millions), 9 (billions).",
             field="scale",
             got=asked.scale,
-            valid=map(str, SCALES),
+            valid=SCALES,
         )
     if asked.decimals is not None and not 0 <= asked.decimals <= MOST_DECIMALS:
         raise BadArguments(
             f"decimals {asked.decimals} is not between 0 and {MOST_DECIMALS}.", field="decimals", got=asked.decimals
         )
+    refuse_long_members(asked.filters)
     columns, notes = resolve_columns(asked.scenarios, reader)
     refuse_endless_blends(columns, domains)
     period = resolve_range(asked, reader.catalogue, domains)
@@ -128,8 +125,7 @@ def resolve_columns(
             raise BadArguments(
                 "Name the scenarios to show; these books have no default. list_scenarios lists them.",
                 field="scenarios",
-                valid=reader.scenarios,
-                example={"scenarios": EXAMPLE},
+                valid=columns_of(reader),
             )
         return columns, []
     if not asked or len(asked) > MOST_COLUMNS:
@@ -137,9 +133,10 @@ def resolve_columns(
             f"scenarios names {len(asked)}; name between 1 and {MOST_COLUMNS}.",
             field="scenarios",
             got=len(asked),
-            valid=reader.scenarios,
-            example={"scenarios": EXAMPLE},
+            valid=columns_of(reader),
         )
+    for at, column in enumerate(asked):
+        refuse_long(column.alias or "", f"scenarios.{at}.alias", LONGEST_ALIAS)
     refuse_twice([column.alias or column.scenario for column in asked], "scenarios")
     found, notes = [], []
     for column in asked:
@@ -149,6 +146,11 @@ def resolve_columns(
         else:
             found.append(ScenarioColumn(reference, column.alias or column.scenario))
     return tuple(found), notes
+
+
+def columns_of(reader: Reader) -> list[dict[str, str]]:
+    """Return a column of each visible scenario, as `scenarios` takes it."""
+    return [{"scenario": scenario.id, "alias": scenario.alias} for scenario in reader.scenarios.values()]
 
 
 def refuse_endless_blends(columns: Sequence[ScenarioColumn], domains: Sequence[Domain]) -> None:

@@ -11,7 +11,7 @@ from engine.model.notes import Note
 from engine.model.requests import RowsRequest
 from engine.model.scenarios import Side, resolve, resolve_side
 from engine.model.scope import UNASSIGNED
-from engine.queries.filters import resolve_filters, select_periods
+from engine.queries.filters import refuse_long_members, resolve_filters, select_periods
 from engine.queries.reports import refuse_endless_blends
 from engine.queries.values import Filter, ScenarioColumn, resolve_range
 
@@ -54,6 +54,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     """Return the query of a request for rows; it shows at most `cap` rows."""
     domain = resolve_source(asked.source_key, reader)
     limit, notes = resolve_limit(asked.limit, cap)
+    refuse_long_members(asked.filters)
     special = {key: one(key, asked.filters[key]) for key in INSPECTION_KEYS[:2] if key in asked.filters}
     plain = {key: ids for key, ids in asked.filters.items() if key not in INSPECTION_KEYS}
     undated = take_undated(plain, special.get("metric"), reader)
@@ -79,7 +80,8 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         period=period,
         selected=select_periods(period, filters.by_time, calendar) if period else (),
         undated=undated,
-        asked={key: (ids,) if isinstance(ids, str) else ids for key, ids in asked.filters.items()},
+        asked={key: (ids,) if isinstance(ids, str) else ids for key, ids in asked.filters.items()}
+        | {known.dimension.key: known.asked for known in filters.by_member},
         filters=filters.by_member,
         columns=resolve_shown(asked.columns, domain),
         limit=limit,

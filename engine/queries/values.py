@@ -95,12 +95,13 @@ def resolve_range(asked: ReportRequest | RowsRequest, catalogue: Catalogue, doma
         )
     resolved = catalogue.calendar.range(start, end)
     if not any(domain.carries(resolved.grain) for domain in domains):
-        grains = [grain.value for grain in Grain if any(domain.carries(grain) for domain in domains)]
+        carried = [grain for grain in catalogue.calendar.grains if any(domain.carries(grain) for domain in domains)]
         raise GrainUnavailable(
-            f"These figures are not held by {resolved.grain.value}. Ask by {' or '.join(grains)}.",
+            f"These figures are not held by {resolved.grain.value}. Ask by "
+            f"{' or '.join(grain.value for grain in Grain if grain in carried)}.",
             field="period_start",
             got=start,
-            valid=grains,
+            valid=[catalogue.calendar.grains[grain].example for grain in carried],
         )
     return resolved
 

@@ -155,14 +155,18 @@ def decoder(kind: Kind) -> Decode:
 
 
 def either(*kinds: Kind) -> Decode:
-    """Return the decoder of a union, which tells its types apart by whether they are JSON objects."""
-    by_shape = {is_object(kind): decoder(kind) for kind in kinds if kind is not type(None)}
-    return lambda found: None if found is None else by_shape[isinstance(found, dict)](found)
+    """Return the decoder of a union, which tells its types apart as JSON objects, lists and other values."""
+    by_shape = {json_type(kind): decoder(kind) for kind in kinds if kind is not type(None)}
+    return lambda found: None if found is None else by_shape[type(found) if type(found) in CONTAINERS else None](found)
 
 
-def is_object(kind: Kind) -> bool:
-    """Tell whether a type is a JSON object."""
-    return is_dataclass(kind) or SHAPES.get(get_origin(kind)) is by_key
+CONTAINERS = (dict, list)
+
+
+def json_type(kind: Kind) -> type | None:
+    """Return the JSON container that a type is encoded as, None for other values."""
+    shape = SHAPES.get(get_origin(kind))
+    return dict if is_dataclass(kind) or shape is by_key else list if shape is sequence else None
 
 
 def sequence(*kinds: Kind) -> Decode:

@@ -54,7 +54,10 @@ class CallerDatasets:
 
     def admit(self, reference: str) -> Snapshot:
         """Return a kept result that this caller may still see in full; raises ExpiredReference otherwise."""
-        return admit(self._read(reference), self.reader)
+        try:
+            return admit(self._read(reference), self.reader)
+        except ExpiredReference as expired:
+            raise ExpiredReference.of(reference, field="data_ref") from expired
 
     def given(self, references: Sequence[str]) -> list[Kept]:
         """Return kept results as a script receives them; raises ExpiredReference for the first that is missing."""

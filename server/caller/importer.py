@@ -229,7 +229,7 @@ class Importer:
         try:
             place = parse_remote_file(address)
         except ValueError:
-            raise BadArguments(NO_ADDRESS, field=FIELD, example={"download_url": EXAMPLE}) from None
+            raise BadArguments(NO_ADDRESS, field=FIELD, example={"file": {"download_url": EXAMPLE}}) from None
         if place.host not in self._hosts:
             raise self._not_allowed(place.host, f"Nothing is imported from {place.host}.")
         if not self._places.acquire(blocking=False):

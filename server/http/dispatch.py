@@ -285,6 +285,5 @@ def internal_error(error_id: str) -> Json:
     return {
         "error": "Something failed inside the service. Report the error_id to whoever runs it.",
         "error_type": "internal",
-        "retryable": False,
         "error_id": error_id,
     }

@@ -162,8 +162,10 @@ def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
         return BadArguments(
             f"There is no argument {quoted([field])}.{guess}", field=field, got=name, valid=known, did_you_mean=close
         )
+    top = str(path[0]) if path else ""
+    example = {top: EXAMPLES[top]} if top in EXAMPLES and top in schema["properties"] else None
     if error["type"] in {"missing", "missing_argument"}:
-        return BadArguments(f"The argument {quoted([field])} is missing.", field=field, valid=known)
+        return BadArguments(f"The argument {quoted([field])} is missing.", field=field, example=example)
     if error["type"] == "literal_error":
         choices = choices_at(schema, path)
         close = closest(str(error["input"]), choices)
@@ -177,12 +179,11 @@ def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
         )
     alike = [other for other in errors if path_of(other) == path]
     takes = " or ".join(dict.fromkeys(TAKES.get(other["type"], other["msg"]) for other in alike))
-    top = str(path[0]) if path else ""
     return BadArguments(
         f"The argument {quoted([field])} takes {takes}, not {type_words(error['input'])}.",
         field=field,
         got=error["input"],
-        example={top: EXAMPLES[top]} if top in EXAMPLES and top in schema["properties"] else None,
+        example=example,
     )
 
 

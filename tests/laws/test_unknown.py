@@ -32,7 +32,7 @@ from tests.support.watched_store import WatchedStore
 Arguments = Callable[[str], dict[str, Any]]  # of a call that names something
 HIDDEN, NEVER = "wwwww", "zzzzz"  # like no other name; nothing has the second
 KEYS = (HIDDEN, "board", "revenu", "revenue_two", "actua", "x", "k" * 60)  # of scenarios, domains, metrics and so on
-IDS = (HIDDEN, "board", "AB", "A", "ABCD", "Zürich", "Zu\u0308rich", "北京", "L" * 180, "a b c", "%s{0}")  # of members
+IDS = (HIDDEN, "board", "AB", "A", "ABCD", "Zürich", "Zu\u0308rich", "北京", "L" * 180, "a x c", "%s{0}")  # of members
 ASKED = {"scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
 ROWS = {"source_key": "gl", "scenario_id": "actual"}
 NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names something: tool, arguments
@@ -94,6 +94,15 @@ OF_MEMBERS: dict[str, tuple[str, Arguments]] = {
     ),
     "member of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"product": [name]}}),
     "node of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"tree": [f"N{name}"], "metric": "revenue"}}),
+    "member by name": (
+        "run_metric",
+        lambda name: {**ASKED, "metrics": ["revenue"], "filters": {"product": f"ARTICLE {name}"}},
+    ),
+    "member by nearly its name": (
+        "run_statement",
+        lambda name: {**ASKED, "filters": {"product": ["abc", f"Artilce {name}"], "tree": ["TOP", f"node{name}"]}},
+    ),
+    "member of rows by name": ("inspect_rows", lambda name: {**ROWS, "filters": {"product": [f"article{name}"]}}),
     "query": ("search_hierarchy", lambda name: {"query": name}),
     "query in a tree": ("search_hierarchy", lambda name: {"query": f"Node {name}", "dimension": "tree"}),
 }
@@ -172,7 +181,7 @@ def written(folder: Path, keys: Sequence[str], ids: Sequence[str]) -> Path:
         )
 
     members = [f"{id_.replace(' ', '~')} Article B{id_.replace(' ', '~')}" for id_ in ids]
-    nodes = [f"N{id_} - Node~{id_}\n{id_} N{id_} -".replace(" c", "~c").replace("a b", "a~b") for id_ in ids]
+    nodes = [f"N{id_} - Node~{id_}\n{id_} N{id_} -".replace(" c", "~c").replace("a x", "a~x") for id_ in ids]
     actual = {"alias": "Actuals", "kind": "actual", "closed_through": "2021-01"}
     plans = {key: {"alias": key, "kind": "plan", "variants": FEWER} for key in keys}
     return write_instance(

@@ -177,7 +177,6 @@ def test_t57_a_kept_report_opens_for_whoever_may_still_see_all_of_it(
     assert refused.value.as_data() == {
         "error": "This result can no longer be opened as it was kept. Run the report again.",
         "error_type": "expired_reference",
-        "retryable": False,
     }
 
 

@@ -93,7 +93,7 @@ def test_arguments_that_cannot_be_read_are_an_error_that_says_what_to_mend(
     result = answer.json()["result"]
     assert (answer.json()["id"], result["isError"]) == (1, True)
     found = result["structuredContent"]
-    assert (found["error_type"], found["field"], found["retryable"]) == ("bad_arguments", "arguments", False)
+    assert (found["error_type"], found["field"], "retryable" in found) == ("bad_arguments", "arguments", False)
     assert said in found["error"]
     assert json.loads(result["content"][0]["text"]) == found
     assert len(answer.content) < 2000

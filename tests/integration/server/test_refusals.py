@@ -1,6 +1,7 @@
 """Bad input through a real client, each refusal read as a model would: what was wrong, and what to send instead."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -61,7 +62,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         (
             "run_metric",
             {"metrics": ["headcount"], "scenarios": ACTUAL, "period_start": "2021-01-05"},
-            {"error_type": "grain_unavailable", "field": "period_start", "valid": ["month", "quarter", "year"]},
+            {"error_type": "grain_unavailable", "field": "period_start", "valid": ["2025-03", "2025-Q1", "2025"]},
         ),
         (
             "run_metric",
@@ -81,7 +82,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         (
             "run_metric",
             {"metrics": ["revenue"], "scenarios": [], "period_start": "2021"},
-            {"error_type": "bad_arguments", "field": "scenarios", "valid": ["actual", "budget", "forecast"]},
+            {"error_type": "bad_arguments", "field": "scenarios", "got": 0},
         ),
         (
             "run_metric",
@@ -107,7 +108,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         (
             "run_metric",
             {"metrics": ["revenue"], "scenarios": ACTUAL, "period_start": "2021", "scale": 2},
-            {"error_type": "bad_arguments", "field": "scale", "valid": ["0", "3", "6", "9"]},
+            {"error_type": "bad_arguments", "field": "scale", "valid": [0, 3, 6, 9]},
         ),
         (
             "run_metric",
@@ -176,8 +177,73 @@ def test_a_refusal_says_what_to_send_instead(
 ) -> None:
     error = refused(books, tool, **arguments)
     assert {key: error.get(key) for key in expected} == expected
-    assert error["retryable"] is False
+    assert "retryable" not in error
     assert len(json.dumps(error)) < 4000
+
+
+LONG = "x" * 201
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "field"),
+    [
+        (
+            "run_metric",
+            {"metrics": ["revenue"], "scenarios": [{"scenario": "actual", "alias": LONG}]},
+            "scenarios.0.alias",
+        ),
+        ("run_statement", {"filters": {"entity": ["P", LONG]}}, "filters.entity"),
+        ("run_statement_data", {"filters": {"period": LONG}}, "filters.period"),
+        ("inspect_rows", {"source_key": "gl", "scenario_id": "actual", "filters": {"metric": LONG}}, "filters.metric"),
+        ("inspect_rows", {"source_key": "gl", "scenario_id": "actual", "filters": {"entity": LONG}}, "filters.entity"),
+    ],
+)
+def test_aliases_and_filter_values_have_200_characters_at_most(
+    demo: McpBooks, tool: str, arguments: dict[str, Any], field: str
+) -> None:
+    error = refused(demo, tool, **arguments, period_start="2026-01")
+    assert (error["error_type"], error["field"]) == ("bad_arguments", field)
+    assert error["error"] == f"A text of {field} has 201 characters; 200 is the most."
+
+
+REPORT: dict[str, Any] = {"metrics": ["revenue"], "scenarios": ACTUAL, "period_start": "2026-01"}
+ROWS: dict[str, Any] = {"source_key": "gl", "scenario_id": "actual", "period_start": "2026-01"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "repair"),
+    [
+        ("run_metric", {**REPORT, "scale": 2}, lambda valid: {"scale": valid}),
+        ("run_metric", {**REPORT, "scenarios": []}, lambda valid: {"scenarios": [valid]}),
+        ("run_metric", {**REPORT, "metrics": ["revenu"]}, lambda valid: {"metrics": [valid]}),
+        ("run_metric", {**REPORT, "dimensions": ["nothing"]}, lambda valid: {"dimensions": [valid]}),
+        ("run_metric", {**REPORT, "period_start": "20-1"}, lambda valid: {"period_start": valid}),
+        (
+            "run_metric",
+            {**REPORT, "metrics": ["headcount"], "period_start": "2026-01-05"},
+            lambda valid: {"period_start": valid},
+        ),
+        ("inspect_rows", {**ROWS, "filters": {"metric": "pnl.nothing"}}, lambda valid: {"filters": {"metric": valid}}),
+        ("inspect_rows", {**ROWS, "columns": ["nothing"]}, lambda valid: {"columns": [valid]}),
+        ("inspect_rows", {**ROWS, "source_key": "nothing"}, lambda valid: {"source_key": valid}),
+        ("search_hierarchy", {"dimension": "nothing"}, lambda valid: {"dimension": valid}),
+        ("list_load_history", {"status": "nothing"}, lambda valid: {"status": valid}),
+    ],
+)
+def test_what_a_refusal_offers_can_be_copied_back(
+    demo: McpBooks, tool: str, arguments: dict[str, Any], repair: Callable[[Any], dict[str, Any]]
+) -> None:
+    valid = refused(demo, tool, **arguments)["valid"]
+    assert valid
+    for offered in valid:
+        assert not demo.call(tool, **{**arguments, **repair(offered)}).is_error, offered
+
+
+def test_a_result_that_cannot_be_opened_is_named_with_its_field(books: McpBooks) -> None:
+    reference = f"ds_{'a' * 32}"
+    error = refused(books, "export_dataset", data_ref=reference, format="json")
+    assert (error["error_type"], error["field"], error["got"]) == ("expired_reference", "data_ref", reference)
+    assert "retryable" not in error
 
 
 OPTIONAL: dict[str, Any] = {

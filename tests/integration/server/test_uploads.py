@@ -95,7 +95,7 @@ def test_while_they_are_not_enabled_nothing_is_received(books: McpBooks, small_s
     assert not set(RECEIVING) & {tool.name for tool in books.tools()}
     for tool in RECEIVING:
         refused = told(books, tool, **ASKED)
-        assert (refused["error_type"], refused["retryable"]) == ("tool_disabled", False)
+        assert (refused["error_type"], "retryable" in refused) == ("tool_disabled", False)
     origin = small_server.url.removesuffix("/mcp")
     assert httpx2.put(f"{origin}/api/artifacts/{'a' * 32}", content=b"x").status_code == 405
 

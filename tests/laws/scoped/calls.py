@@ -90,6 +90,19 @@ KEYS_OF = {
     "month": ("2020-02", "2021-02", "(unassigned)"),
     AXIS: (*CURRENCIES, "GBP", "(all)"),
 }
+WAYS = (
+    str.lower,
+    str.upper,
+    " {} ".format,
+    "{}x".format,
+    "60{}".format,
+    "article {}".format,
+    "ARTICLE{}".format,
+    "Artilce {}".format,
+    "Node {}".format,
+    "customer {}".format,
+    "Cutsomer {}".format,
+)
 
 
 @st.composite
@@ -101,6 +114,8 @@ def one_filter(draw: st.DrawFn) -> tuple[str, Any]:
     if key == AXIS:
         key = draw(st.sampled_from(("product", "tree", AXIS)))
     ids = draw(st.lists(st.sampled_from(KEYS_OF[key]), min_size=1, max_size=3))
+    ways = st.sampled_from(WAYS)  # of calling a member
+    ids = [draw(ways)(member) for member in ids] if draw(st.integers(0, 3)) == 1 else ids
     return key, ids[0] if len(ids) == 1 and draw(st.booleans()) else ids
 
 

@@ -105,7 +105,6 @@ def test_what_no_script_may_is_told_to_operators_without_the_script(caplog: pyte
         "error": "The script was ended: the script tried to reach files, the network or other processes, which no "
         "script may do.",
         "error_type": "transform_forbidden",
-        "retryable": False,
         "field": "transform_code",
     }
     (line,) = caplog.records

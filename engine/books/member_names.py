@@ -1,0 +1,91 @@
+"""Members by what people call them: id, then code, then name, without regard to case, accents and spaces."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from engine.books.reader import Reader, code_of, label_of
+from engine.books.search import closest_members, index_of, visible_rows
+from engine.books.search_index import fold_whole
+from engine.model.catalogue import Dimension
+from engine.model.errors import BadArguments, echo, quoted
+from engine.model.notes import NAMED, Note
+
+
+@dataclass(frozen=True, slots=True)
+class MemberNames:
+    """The ids that names stand for, in the order asked; a name that nothing has stays as it is."""
+
+    ids: tuple[str, ...]
+    visible: tuple[str, ...]  # the ids that the reader sees
+    notes: tuple[Note, ...]
+
+
+def resolve_member_names(dimension: Dimension, names: Sequence[str], reader: Reader, field: str) -> MemberNames:
+    """Return the ids of some names of members.
+
+    Ids go first. The lookup finds what search_hierarchy returns to this reader, so hidden members are unknown. Notes
+    say which names were read as ids and which are unknown. Raises BadArguments for a name of several members.
+    """
+    others = [name for name in names if not reader.sees(dimension.key, name)]
+    found = {} if dimension.axis_only or not others else find_by_name(dimension.key, others, reader)
+    for name, candidates in found.items():
+        if len(candidates) > 1:
+            raise several_members(dimension.key, name, candidates, reader, field)
+    read = {name: candidates[0] for name, candidates in found.items()}
+    unknown = [name for name in others if name not in read]
+    notes = []
+    if read:
+        words = [f"'{echo(name)}' as '{member}'" for name, member in read.items()]
+        notes.append(Note.of("resolved", dimension=dimension.key, members=listed(words)))
+    if unknown:
+        about: dict[str, str | tuple[str, ...]] = {"dimension": dimension.key, "members": quoted(unknown, NAMED)}
+        close = () if dimension.axis_only else close_to(dimension.key, unknown[:NAMED], reader)
+        notes.append(Note.of("unknown_member", **about, **({"did_you_mean": close} if close else {})))
+    ids = tuple(dict.fromkeys(read.get(name, name) for name in names))
+    hidden = set(unknown)
+    return MemberNames(ids, tuple(member for member in ids if member not in hidden), tuple(notes))
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join the first words and append the number of the others."""
+    more = len(words) - NAMED
+    return ", ".join(words[:NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def find_by_name(dimension: str, names: Iterable[str], reader: Reader) -> Mapping[str, Sequence[str]]:
+    """Return the visible members that each name stands for; names that nothing has are left out.
+
+    Ids win over codes and codes over names. Among several members of the same kind of name, one that is written the
+    same letter for letter wins.
+    """
+    folded = {name: key for name in names if (key := fold_whole(name))}
+    index = index_of(reader)
+    rows = index.named(set(folded.values()), visible_rows(index, dimension, reader))
+    found = {}
+    for name, key in folded.items():
+        members = [index.ids[row] for row in rows.get(key, ())]
+        for called in (str, partial(code_of, dimension, reader=reader), partial(label_of, dimension, reader=reader)):
+            texts = {member: text for member in members if (text := called(member)) and fold_whole(text) == key}
+            exact = [member for member, text in texts.items() if text == name]
+            if texts:
+                found[name] = exact if len(exact) == 1 else list(texts)
+                break
+    return found
+
+
+def close_to(dimension: str, names: Iterable[str], reader: Reader) -> tuple[str, ...]:
+    """Return the visible members whose id, code or name is closest to some names."""
+    return tuple(dict.fromkeys(member for name in names for member in closest_members(name, dimension, reader)))
+
+
+def several_members(dimension: str, name: str, candidates: Sequence[str], reader: Reader, field: str) -> BadArguments:
+    """Refuse a name of several members; list their ids."""
+    shown = ", ".join(f"'{member}' ({label_of(dimension, member, reader)})" for member in candidates[:NAMED])
+    more = f" and {len(candidates) - NAMED} more" if len(candidates) > NAMED else ""
+    return BadArguments(
+        f"{len(candidates)} members of {dimension} are called {quoted([name])}: {shown}{more}. Give the id of one.",
+        field=field,
+        got=name,
+        valid=candidates,
+    )
