@@ -37,6 +37,18 @@ DIFFER = {
 LONG = {"vega_lite"}
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*")
 LEFT_OUT = "…"
+BEYOND = """## Beyond the specification
+
+What the service understands and says beyond its specification. All of it is optional.
+
+- **Names of members.** A filter looks its members up by id, then code, then name, without regard to case, accents and
+  spaces, among the members that `search_hierarchy` returns to this caller. The result shows the id and has the note
+  `resolved`. A name of several members is refused with their ids. An unknown name matches nothing; its note
+  `unknown_member` has `did_you_mean`.
+- **Repairs.** `valid` and `did_you_mean` of a refusal hold values for `field`, in the form in which the call takes
+  them. `retryable` is there only if the same call may succeed later. Aliases and values of filters have at most 200
+  characters.
+"""
 NEXT: Mapping[str, Callable[[Mapping[str, Json]], Json]] = {  # what is made of the answers to earlier calls
     "get_load_status": lambda told: {"load_id": told["list_load_history"]["loads"][0]["load_id"]},
     "eval_chart_transform": lambda told: {
@@ -63,7 +75,7 @@ def page(ask: Ask) -> str:
         called = arguments(tool, told)
         told[tool.name] = ask(tool.name, called)
         parts.append("\n".join(section(tool, called, told[tool.name])))
-    parts.append("\n".join(errors(ask)))
+    parts += ["\n".join(errors(ask)), BEYOND]
     return "\n".join(parts)
 
 

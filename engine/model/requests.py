@@ -52,8 +52,9 @@ class ReportRequest(Request):
     period_end: str | None = None
     """Last period, at the same grain as period_start."""
     filters: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
-    """Dimension key to member id or ids, such as {"organisation": "EUROPE", "account": ["6010", "6020"]}. Keys come
-    from list_kpis or list_dimensions, ids from search_hierarchy. AND across keys, OR inside one."""
+    """Dimension key to member or members, such as {"organisation": "EUROPE", "account": ["6010", "6020"]}. Keys come
+    from list_kpis or list_dimensions, ids from search_hierarchy; a code or name works where only one member has it.
+    AND across keys, OR inside one."""
     dimensions: tuple[str, ...] = ()
     """Dimension keys to break down by, such as ["period"] or ["cost_centre"]."""
     scale: int = 0
@@ -233,7 +234,7 @@ class RowsRequest(Request):
     scenario_id: str
     """A scenario id or scenario/variant from list_scenarios, such as actual or budget/downside."""
     filters: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
-    """Dimension key to member id or ids, as in reporting calls; keys from get_inspection_schema. `metric` (a metric
+    """Dimension key to member or members, as in reporting calls; keys from get_inspection_schema. `metric` (a metric
     key, or statement.line) keeps the rows that make that figure and says what each contributes to it. `scenario` (a
     shifted view or blend that has scenario_id as a part, such as actual@py) reads the days that it reads."""
     columns: tuple[str, ...] | None = None
