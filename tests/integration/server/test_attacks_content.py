@@ -1,6 +1,5 @@
 """Attacks by content: names and texts made to be taken for something else, on their way in and on their way out."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from time import process_time
@@ -188,18 +187,18 @@ def test_a_tool_is_asked_for_by_its_very_name(odd: Fed, payload: str) -> None:
     ("seen", "hidden"),
     [(normalize("NFC", "Café"), normalize("NFD", "Café")), ("Straße", "STRASSE"), ("ﬁne", "fine")],
 )
-def test_a_name_that_folds_onto_a_hidden_one_is_another(odd: Fed, seen: str, hidden: str) -> None:
+def test_a_hidden_name_that_folds_onto_a_seen_one_is_read_as_the_seen_one(odd: Fed, seen: str, hidden: str) -> None:
     def filtered(name: str) -> dict[str, Any]:
         return odd.ask("run_metric", metrics=["revenue"], **{**REPORT, "filters": {"product": name}})
 
     assert filtered(seen)["rows"][0]["key"] == seen
-    assert [row["key"] for row in filtered(hidden)["rows"]] == ["total"]
-    assert [note["code"] for note in filtered(hidden)["notes"]] == ["unknown_member"]
+    for name in (hidden, f" {hidden} "):  # nothing has the second
+        read = filtered(name)
+        assert read["rows"][0]["key"] == seen
+        assert [(note["code"], note["members"]) for note in read["notes"]] == [("resolved", f"'{name}' as '{seen}'")]
     for query in (seen, hidden):
         found = odd.ask("search_hierarchy", query=query)
         assert [hit["id"] for hit in found["records"]] == [seen]
-    unknown = filtered("nobody")
-    assert filtered(hidden)["notes"] == json.loads(json.dumps(unknown["notes"]).replace("nobody", hidden))
 
 
 @pytest.mark.parametrize(

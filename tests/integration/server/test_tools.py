@@ -297,7 +297,8 @@ def test_what_does_not_fit_is_left_out_and_counted_totals_stay(demo: McpBooks) -
 
 
 def test_a_report_too_long_even_in_totals_names_what_to_ask_for(demo: McpBooks) -> None:
-    columns = [{"scenario": f"actual@pp{back}", "alias": f"{back} months before " + "x" * 300} for back in range(2, 99)]
+    alias = "{} months before " + "\N{SNOWMAN}" * 170
+    columns = [{"scenario": f"actual@pp{back}", "alias": alias.format(back)} for back in range(2, 99)]
     called = demo.call("run_statement_data", scenarios=columns, period_start="2026-09")
     assert (called.is_error, called.result["error_type"]) == (True, "bad_arguments")
     assert "Ask for fewer scenarios or a shorter range" in called.result["error"]
