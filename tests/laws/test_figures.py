@@ -32,6 +32,7 @@ from tests.laws.oracle.requests import BREAKDOWNS, Request, cells, line_of, narr
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import STATEMENT, opened
 from tests.support.books import ROOT
+from tests.support.depth import SHORT
 from tests.support.drilling import figure_behind
 from tests.support.inspecting import rows_of
 
@@ -50,9 +51,9 @@ def by_cell(report: Report) -> dict[Where, Told]:
     return {(found.line, found.column, found.place): found for found in figures_of(report)}
 
 
-REQUESTS = (4, 6)  # of each book: loading it is the cost
+REQUESTS = (2, 3) if SHORT else (4, 6)  # of each book
 ACTUAL = Side((Part("actual"),))
-DRILLED = 10  # cells of each report
+DRILLED = 5 if SHORT else 10  # cells of each report
 
 
 @given(data=st.data(), books=random_books())
