@@ -152,22 +152,46 @@ export class View {
   }
 }
 
-/** Show a call in a host until some work is done. */
-export async function shown(asked: Shown, work: (view: View) => Promise<void>): Promise<void> {
-  const tool = tools.get(asked.tool);
-  assert.ok(tool, `there is no tool ${asked.tool}`);
+/** A page of its own context, and what it has complained of. */
+interface Tab {
+  readonly page: Page;
+  readonly size: string;
+  readonly complaints: string[];
+}
+
+const idle: Tab[] = []; // pages that a view was shown in before: a new one costs two processes of the browser
+
+async function tab(width: number, height: number, isFresh: boolean): Promise<Tab> {
+  const size = `${width}x${height}`;
+  const at = isFresh ? -1 : idle.findIndex((one) => one.size === size && !one.page.isClosed());
+  const [found] = at < 0 ? [] : idle.splice(at, 1);
+  if (found) {
+    found.complaints.splice(0);
+    return found;
+  }
   const context = await browser.newContext({
-    viewport: { width: asked.width ?? 1440, height: asked.height ?? 900 },
+    viewport: { width, height },
     permissions: ["clipboard-read"],
     reducedMotion: "reduce",
   });
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  const complaints: string[] = [];
+  page.on("console", (said) => { if (said.type() === "error") complaints.push(said.text()); });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  await page.exposeFunction("callTool", call);
+  return { page, size, complaints };
+}
+
+/** Show a call in a host until some work is done. A view that was not edited may stand in a page that was used before. */
+export async function shown(asked: Shown, work: (view: View) => Promise<void>): Promise<void> {
+  const tool = tools.get(asked.tool);
+  assert.ok(tool, `there is no tool ${asked.tool}`);
+  const isFresh = asked.edited !== undefined || asked.lax === true;
+  const used = await tab(asked.width ?? 1440, asked.height ?? 900, isFresh);
+  const { page, complaints } = used;
+  let isDone = false;
   try {
-    const page = await context.newPage();
-    page.setDefaultTimeout(15_000);
-    const complaints: string[] = [];
-    page.on("console", (said) => { if (said.type() === "error") complaints.push(said.text()); });
-    page.on("pageerror", (error) => complaints.push(String(error)));
-    await page.exposeFunction("callTool", call);
     const result = await call(asked.tool, asked.given);
     const showing: Showing = {
       sandbox: asked.lax ? `${SANDBOX}/lax` : SANDBOX,
@@ -178,8 +202,12 @@ export async function shown(asked: Shown, work: (view: View) => Promise<void>): 
       context: { theme: "light", toolInfo: { tool }, ...asked.context },
     };
     await work(new View(page, await opened(page, showing), result, complaints));
+    isDone = true;
   } finally {
-    await context.close();
+    if (isDone && !isFresh) {
+      await page.emulateMedia({ media: null });
+      idle.push(used);
+    } else await page.context().close();
   }
 }
 
