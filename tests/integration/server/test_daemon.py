@@ -224,7 +224,7 @@ def test_a_daemon_without_its_database_starts_nothing_and_says_why(tmp_path: Pat
     nowhere = f"postgresql://tieout:hidden@/platform?host={tmp_path}"
     with running(instance, tmp_path / "state", "daemon", DATABASE_URL=nowhere) as daemon:
         daemon.wait_for("the load history cannot be read: ")
-        daemon.wait_for("nothing starts until it can")
+        daemon.wait_for("no load starts until it can")
         assert daemon.end() == 0
     assert not daemon.said("starts for")
     assert not daemon.said("hidden")
