@@ -235,6 +235,7 @@ class RollupLine:
     depth: int
     favourable: Favourable
     style: Style
+    reverses: str | None = None  # the metric or measure that it shows with the other sign
 
     def base_of(self, node: str) -> Base:
         """Return the base of one of its nodes."""

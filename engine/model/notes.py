@@ -35,6 +35,13 @@ NOTES: dict[str, Wording] = {
         "No member of {dimension} has the id {members}; it matches nothing. search_hierarchy finds the ids.",
     ),
     "resolved": Wording(Severity.INFO, "Names of {dimension} were read as ids: {members}."),
+    "default_period": Wording(Severity.INFO, "No period was asked for, so this shows {period}."),
+    "default_scenarios": Wording(Severity.INFO, "No scenario was asked for, so this shows {scenarios}."),
+    "sign_reversed": Wording(Severity.INFO, "{lines} shows {metric} with the other sign."),
+    "coarser_postings": Wording(
+        Severity.CAUTION,
+        "{scenario} posts {domain} on one day of each month, so its figures by {grain} lie on these days alone.",
+    ),
     "no_rows": Wording(Severity.INFO, "{scenario} holds no rows of {domain}, so its figures there are blank."),
     "window_replaces_range": Wording(
         Severity.INFO, "{scenario} shows {window} whatever the range: its window depends on the last period only."

@@ -55,6 +55,8 @@ def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain
     columns, notes = resolve_columns(asked.scenarios, reader)
     refuse_endless_blends(columns, domains)
     period = resolve_range(asked, reader.catalogue, domains)
+    if not (asked.period_start or asked.period_end):
+        notes.append(Note.of("default_period", period=period.label))
     filters = resolve_filters(asked.filters, reader, domains)
     breakdown = resolve_breakdown(asked.dimensions, reader, domains)
     selected = select_periods(period, filters.by_time, reader.catalogue.calendar)
@@ -127,7 +129,7 @@ def resolve_columns(
                 field="scenarios",
                 valid=columns_of(reader),
             )
-        return columns, []
+        return columns, [Note.of("default_scenarios", scenarios=", ".join(column.reference.key for column in columns))]
     if not asked or len(asked) > MOST_COLUMNS:
         raise BadArguments(
             f"scenarios names {len(asked)}; name between 1 and {MOST_COLUMNS}.",

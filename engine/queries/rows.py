@@ -68,6 +68,8 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     named = [compared] if isinstance(compared, str) else list(compared)
     notes += [Note.of("unknown_scenario", scenario=key[:100]) for key in named if key not in reader.scenarios]
     period = None if undated else resolve_period(asked, reader, domain)
+    if not (undated or asked.period_start or asked.period_end):
+        notes.append(Note.of("default_period", period=period.label if period else "all periods"))
     calendar = reader.catalogue.calendar
     return RowQuery(
         domain=domain,

@@ -13,6 +13,7 @@ from engine.plans.freshness import freshness
 from engine.plans.notes import currency_notes, currency_reads, notes
 from engine.plans.report_size import refuse_too_many
 from engine.plans.rows import MeasureExpression, Row
+from engine.plans.sum_notes import sum_notes
 from engine.queries.values import ScenarioColumn
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, ReportMember, style_of
 from engine.report.drill import column_drill, line_drill, place_drill, total_drill
@@ -36,7 +37,13 @@ def run(plan: ReportPlan) -> Report:
     shown = [(row, by_column) for row, by_column in zip(planned.rows, by_row, strict=True) if is_shown(row, by_column)]
     catalogue = planned.reader.catalogue
     query = planned.query
-    said = (*query.notes, *notes(planned, figures), *currency_notes(planned, reads, held), *variances.notes)
+    said = (
+        *query.notes,
+        *notes(planned, figures),
+        *sum_notes(planned),
+        *currency_notes(planned, reads, held),
+        *variances.notes,
+    )
     return Report(
         statement=plan.key if isinstance(plan, StatementPlan) else None,
         label=plan.label,

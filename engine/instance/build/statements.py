@@ -157,6 +157,7 @@ class StatementLines:
             depth=part.rollup.depth,
             favourable=Favourable(part.favourable) if part.favourable else favourable,
             style=Style(part.style),
+            reverses=part.rollup.metric or base.measure.key if part.sign == "negate" else None,
         )
 
     def rolled_up(self, document: Document, place: int, part: RollupLinePart) -> tuple[Base, Favourable]:
