@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 from engine.books.books import Books
+from engine.books.reader import Reader
 from engine.model.catalogue import Base, Domain, RollupLine
 from engine.model.errors import Refusal, closest, quoted
 from engine.model.exact import ONE, Exact
@@ -47,6 +48,20 @@ def data_faults(books: Books, feeds: Collection[str]) -> Iterator[str]:
         for cut in metric.body.where
         if cut.dimension not in broken and any(weight != ONE for weight in cut_weights(books, cut))
     )
+
+
+def data_warnings(books: Books) -> Iterator[str]:
+    """Yield every metric that adds up, over several periods, rows that its domain declares as balances."""
+    reader = Reader(books, ())
+    for metric in books.catalogue.metrics.values():
+        if not isinstance(metric.body, Base):
+            continue
+        for group in books.catalogue.summed_balances(metric.body):
+            if any(not (reader.cut_cell(metric.body.where) & reader.cut_cell(cuts)).is_nothing for cuts in group.where):
+                yield (
+                    f"warning: metric {metric.key} adds up balances of {metric.domain} ({group.key}) over several "
+                    "periods: say over_time: closing, or restrict it to other rows"
+                )
 
 
 def fact_faults(books: Books, domain: Domain) -> Iterator[str]:

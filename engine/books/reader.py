@@ -278,11 +278,19 @@ class Reader:
         """Return the codes in visible rows. If members come from the facts, no other members exist."""
         return frozenset().union(
             *(
-                self._store.codes(domain, scenario, leaf, cell)
-                for (scenario, domain), cell in self._cells.items()
-                if leaf in self.catalogue.domains[domain].dimensions and not cell.is_nothing
+                self.codes_with_rows(domain, scenario, leaf)
+                for scenario, domain in self._cells
+                if leaf in self.catalogue.domains[domain].dimensions
             )
         )
+
+    def codes_with_rows(self, domain: str, scenario: str, leaf: str) -> frozenset[int]:
+        """Return the codes of a leaf dimension in the visible rows of a scenario of a domain."""
+        within = self.cell(scenario, domain)
+        if within.is_nothing:
+            return frozenset()
+        key = ("codes with rows", domain, scenario, leaf, within)
+        return self._books.memo(key, lambda: self._store.codes(domain, scenario, leaf, within), len)
 
     def cut_cell(self, cuts: Cuts) -> Cell:
         """Return the cell that restrictions of the catalogue select. Ids that are not loaded select nothing."""

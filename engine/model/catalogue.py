@@ -97,6 +97,7 @@ class StockGroup:
     key: str
     where: tuple[Cuts, ...]  # joined by OR
     grain: Grain
+    declared: bool = True  # False for the default group of a domain that declares none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,6 +285,26 @@ class Catalogue:
     def leaves_of(self, domain: str) -> tuple[str, ...]:
         """Return the leaf dimensions of a domain, without axes."""
         return tuple(leaf for leaf in self.domains[domain].dimensions if not self.dimensions[leaf].axis_only)
+
+    def summed_balances(self, base: Base) -> Iterator[StockGroup]:
+        """Yield the declared stock groups whose balances a base can add up over time.
+
+        Movements add up: a group that a metric reads to date holds movements of that metric's measure.
+        """
+        if not base.over_time.is_flow or base.over_members is not MemberAggregation.SUM:
+            return
+        for group in self.domains[base.domain].stock_groups.values():
+            balances = [
+                metric.body
+                for metric in self.metrics.values()
+                if isinstance(metric.body, Base)
+                and (metric.body.domain, metric.body.stock_group) == (base.domain, group.key)
+                and not metric.body.over_time.is_flow
+            ]
+            alike = [balance for balance in balances if balance.measure == base.measure]
+            moves = any(balance.over_time.rule is TimeRule.TO_DATE for balance in alike)
+            if group.declared and not moves and bool(alike) is bool(balances):
+                yield group
 
     def dimensions_of(self, domain: Domain) -> Iterator[Dimension]:
         """Yield the dimensions that a domain can be filtered or broken down by, in catalogue order."""

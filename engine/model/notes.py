@@ -37,6 +37,17 @@ NOTES: dict[str, Wording] = {
     "resolved": Wording(Severity.INFO, "Names of {dimension} were read as ids: {members}."),
     "default_period": Wording(Severity.INFO, "No period was asked for, so this shows {period}."),
     "default_scenarios": Wording(Severity.INFO, "No scenario was asked for, so this shows {scenarios}."),
+    "header_member": Wording(
+        Severity.CAUTION,
+        "{members} of {dimension} carries no rows but heads a subtree. Filter {hierarchy} by {nodes} for what lies "
+        "below.",
+    ),
+    "balances_summed": Wording(
+        Severity.CAUTION,
+        "{lines} adds up balances of {domain} ({group}) over several periods in {scenario}. Ask for one period, or for "
+        "a metric that closes.",
+    ),
+    "leap_day": Wording(Severity.INFO, "{scenario}: {window} {differs} 29 February beside {period}."),
     "sign_reversed": Wording(Severity.INFO, "{lines} shows {metric} with the other sign."),
     "coarser_postings": Wording(
         Severity.CAUTION,
@@ -48,10 +59,10 @@ NOTES: dict[str, Wording] = {
     ),
     "leap_period": Wording(
         Severity.INFO,
-        "{scenario}: {periods} has no counterpart then. A range moves to periods that exist; one alone is blank.",
+        "{scenario}: {periods} has no counterpart then. The range moves to periods that exist.",
     ),
     "no_window": Wording(
-        Severity.INFO, "{scenario} is blank: its window for {period} lies outside the calendar or does not exist."
+        Severity.INFO, "{scenario} is blank for {period}: its window lies outside the calendar or does not exist."
     ),
     "anchor": Wording(
         Severity.INFO, "Balances of {domain} ({group}) in {scenario} are those at the close of {anchor}."

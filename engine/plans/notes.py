@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from engine.books.reader import FactRead, Reader
-from engine.model.calendar.periods import PeriodRange
+from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Base
 from engine.model.errors import first_of, quoted
 from engine.model.fact_store import SPAN
@@ -67,14 +67,18 @@ def window_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the notes on what a shifted view does to the range, and what is unavailable in its window."""
     side, asked, calendar = column_read.side, plan.query.asked, plan.reader.catalogue.calendar
     window = side.window(calendar, asked)
+    blank = [period.code for period, own in zip(plan.times, column_read.windows, strict=False) if not own.spans]
     if side.shifts and window is None:
-        yield Note.of("no_window", scenario=side.key, period=asked.label)
+        shown = [] if len(blank) == len(plan.times) else blank
+        yield Note.of("no_window", scenario=side.key, period=" and ".join([*shown, asked.label]))
+    elif side.shifts and blank:
+        yield Note.of("no_window", scenario=side.key, period=quoted(blank, NAMED))
     if side.has_window and asked.count > 1 and window is not None:
         yield Note.of("window_replaces_range", scenario=side.key, window=window.label)
-    runs = [asked, *(PeriodRange(period, period) for period in plan.times)]
-    lost = {period.code: None for run in runs for period in side.without_counterpart(calendar, run)}
-    if lost:
-        yield Note.of("leap_period", scenario=side.key, periods=quoted(lost, NAMED))
+    if window is not None and asked.grain is not Grain.DATE:
+        lost = dict.fromkeys(period.code for period in side.without_counterpart(calendar, asked))
+        if lost:
+            yield Note.of("leap_period", scenario=side.key, periods=quoted(lost, NAMED))
     for domain in plan.query.domains:
         grains = {asked.grain, *(period.grain for period in plan.times[:1])}
         if all(map(domain.carries, grains)) and not plan.availability.carries(domain.key, column_read.windows[-1]):

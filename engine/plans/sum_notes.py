@@ -1,22 +1,38 @@
 """Notes on sums and names that mislead."""
 
+from calendar import isleap
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+from functools import reduce
+from operator import and_
 
-from engine.model.calendar.periods import Grain
+from engine.books.reader import Reader
+from engine.model.calendar.periods import Grain, Span
+from engine.model.catalogue import Base, DimensionKind, Domain, StockGroup
 from engine.model.errors import quoted
+from engine.model.members.trees import RaggedNodes
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import ALL_DAYS
+from engine.model.scope import UNASSIGNED, Cell, CodeSet
 from engine.plans.figures import ColumnRead, FigurePlan
+from engine.plans.presence import group_cell
+from engine.queries.values import Filter
 
 FINER = (Grain.DATE, Grain.WEEK)  # grains finer than a month
 
 
 def sum_notes(plan: FigurePlan) -> Iterator[Note]:
     """Yield the notes on sums and names that mislead."""
+    column_reads = list(dict.fromkeys(column_read for column in plan.columns for column_read in column))
+    scenarios = dict.fromkeys(term.scenario.id for known in column_reads for term in known.side.terms)
     yield from sign_notes(plan)
-    for column_read in dict.fromkeys(column_read for column in plan.columns for column_read in column):
+    yield from header_notes(plan.query.filters, plan.query.domains, scenarios, plan.reader)
+    for column_read in column_reads:
         yield from posting_notes(plan, column_read)
+        yield from leap_notes(plan, column_read)
+        yield from balance_notes(plan, column_read)
 
 
 def sign_notes(plan: FigurePlan) -> Iterator[Note]:
@@ -43,3 +59,111 @@ def posting_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
                 domain=domain.key,
                 grain=plan.reader.catalogue.calendar.grains[finest].noun,
             )
+
+
+def leap_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
+    """Yield the note on a range of days that a shift by years makes longer or shorter by 29 February."""
+    side, asked, calendar = column_read.side, plan.query.asked, plan.reader.catalogue.calendar
+    if asked.grain is not Grain.DATE or not any(shift.years for shift in side.shifts):
+        return
+    unmoved = replace(side, shifts=tuple(shift for shift in side.shifts if not shift.years)).window(calendar, asked)
+    window = side.window(calendar, asked)
+    if unmoved is None or window is None or unmoved.span.first == unmoved.span.last:
+        return
+    more = leap_days(window.span) - leap_days(unmoved.span)
+    if not more and ends_february(unmoved.span) and not ends_february(window.span):
+        more = -1
+    if more:
+        yield Note.of(
+            "leap_day",
+            scenario=side.key,
+            window=window.label,
+            differs="gains" if more > 0 else "leaves out",
+            period=unmoved.label,
+        )
+
+
+def leap_days(span: Span) -> int:
+    """Return how many times 29 February lies in a span."""
+    years = (year for year in range(span.first.year, span.last.year + 1) if isleap(year))
+    return sum(span.holds(date(year, 2, 29)) for year in years)
+
+
+def ends_february(span: Span) -> bool:
+    """Tell whether a span ends with February."""
+    return (span.last.month, span.last.day) == (2, 29 if isleap(span.last.year) else 28)
+
+
+def header_notes(
+    filters: Iterable[Filter], domains: Sequence[Domain], scenarios: Iterable[str], reader: Reader
+) -> Iterator[Note]:
+    """Yield the notes on filtered members that carry no rows in any of the scenarios but head a subtree."""
+    scenarios = list(scenarios)
+    for known in filters:
+        leaf, dimensions = known.dimension.key, reader.dimensions
+        trees = [key for key, other in dimensions.items() if other.leaf == leaf and other.kind is DimensionKind.RAGGED]
+        if not trees or known.dimension.kind is not DimensionKind.LEAF:
+            continue
+        having = [domain.key for domain in domains if leaf in domain.dimensions]
+        held = frozenset().union(
+            *(reader.codes_with_rows(domain, scenario, leaf) for domain in having for scenario in scenarios)
+        )
+        codes = {member: code for member in known.members for code in reader.members(leaf).leaves(member)}
+        empty = {code: member for member, code in codes.items() if code not in held and member != UNASSIGNED}
+        for tree in trees if empty else ():
+            heads = {empty[code]: node for code, node in heads_of(tree, reader) if code in empty}
+            if heads:
+                yield Note.of(
+                    "header_member",
+                    dimension=leaf,
+                    members=quoted(heads, NAMED),
+                    hierarchy=tree,
+                    nodes=quoted(heads.values(), NAMED),
+                )
+
+
+def heads_of(tree: str, reader: Reader) -> Iterator[tuple[int, str]]:
+    """Yield the posting leaf and the id of every visible node with visible nodes below it."""
+    nodes, visible = reader.members(tree), reader.visible(tree)
+    for key, node in nodes.nodes.items() if isinstance(nodes, RaggedNodes) else ():
+        if node.posting_leaf is not None and key in visible and any(child in visible for child, _ in node.children):
+            yield node.posting_leaf, key
+
+
+def balance_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
+    """Yield the notes on metrics that add up balances of several periods."""
+    summed: dict[tuple[str, str], set[Base]] = defaultdict(set)
+    for base in plan.bases:
+        for group in plan.reader.catalogue.summed_balances(base):
+            if adds_up_balances(plan, column_read, base, group):
+                summed[base.domain, group.key].add(base)
+    for (domain, balances), bases in summed.items():
+        lines = [row.key for row in plan.rows if row.expression and not bases.isdisjoint(row.expression.bases)]
+        yield Note.of(
+            "balances_summed",
+            lines=quoted(lines, NAMED),
+            domain=domain,
+            group=balances,
+            scenario=column_read.side.key,
+        )
+
+
+def adds_up_balances(plan: FigurePlan, column_read: ColumnRead, base: Base, group: StockGroup) -> bool:
+    """Tell whether the rows of a base in the total are balances of several periods."""
+    reader, calendar = plan.reader, plan.reader.catalogue.calendar
+    key = ("balances of", base.value, group.key)
+    shared: Cell = reader.worked_out(key, lambda: reader.cut_cell(base.where) & group_cell(group, reader))
+    filters = (Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in plan.query.filters)
+    cell = shared if shared.is_nothing else reduce(and_, filters, shared)
+    if cell.is_nothing:
+        return False
+    domain_read = column_read.domain_read(base.domain)
+    periods = {
+        period.ordinal
+        for term_span in domain_read.term_spans
+        for span in column_read.windows[-1].spans
+        if (inside := span.overlap(term_span.days))
+        for day in reader.presence(base.domain, term_span.term.scenario.id, cell, domain_read.shared).days(inside)
+        if (period := calendar.at(day, group.grain))
+    }
+    return len(periods) > 1

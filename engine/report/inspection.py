@@ -18,6 +18,7 @@ from engine.model.stopping import Stop, never
 from engine.plans.contributions import contributions, total_of
 from engine.plans.freshness import Freshness
 from engine.plans.row_plan import RowPlan, plan_rows
+from engine.plans.sum_notes import header_notes
 from engine.queries.rows import RowQuery
 from engine.report.permission import Permission, permission_of
 
@@ -98,6 +99,7 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
         contributed = contributions(plan, rows, total / divisor if isinstance(total, Exact) else total)
         columns = (*columns, contribution_column(plan, contributed))
         found.append(contributed)
+    own = [query.side.terms[query.term_index].scenario.id] if query.side else []
     return Inspection(
         source=query.domain.key,
         source_label=query.domain.label,
@@ -114,7 +116,7 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
         contribution_total=total,
         divisor=divisor,
         quotient=plan is not None and plan.expression is not None and plan.expression.type.quotient,
-        notes=query.notes,
+        notes=(*query.notes, *header_notes(query.filters, [query.domain], own, reader)),
         catalogue_version=reader.catalogue.version,
         data_version=reader.data_version,
         permission=permission_of([query.domain.key], scenarios_of(query), (), reader),

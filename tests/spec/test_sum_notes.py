@@ -3,10 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from engine.books.books import Shelf
+from engine.books.checks import data_warnings
 from engine.door import Door, open_books
+from engine.instance.read import read_instance
 from engine.report.report import Report
 from tests.support.inspecting import rows_of
-from tests.support.small import codes, figures, granting, small_books
+from tests.support.small import LEDGER, codes, figure, figures, granting, small_books
 
 A = {"A": "actual"}
 ROWS = """
@@ -107,3 +112,150 @@ def test_what_was_not_asked_for_and_was_assumed_is_said(tmp_path: Path) -> None:
     assert rows_of(found, source_key="gl", scenario_id="actual", period_start="2020-01")["notes"] == []
     actual = granting(tmp_path, "{actual: {}}").metric("sales")
     assert said(actual, "default_scenarios") == [{"scenarios": "actual"}]
+
+
+@pytest.mark.parametrize(
+    ("period", "differs"),
+    [
+        (("2025-02-01", "2025-02-28"), "leaves out"),  # against 1 to 28 February 2024
+        (("2025-01-01", "2025-12-31"), "gains"),  # against the 366 days of 2024
+        (("2024-02-01", "2024-02-29"), "leaves out"),  # against 1 to 28 February 2023
+        (("2025-03-01", "2025-03-31"), None),
+        (("2025-02-01", "2025-02-27"), None),
+        ("2025-02-28", None),
+        ("2025-02", None),  # the whole of February 2024
+    ],
+)
+def test_a_range_of_days_says_that_it_gains_or_leaves_out_29_february(
+    tmp_path: Path, period: str | tuple[str, str], differs: str | None
+) -> None:
+    days = ("2023-02-28", "2024-02-28", "2024-02-29", "2025-02-28")
+    found = small_books(
+        tmp_path,
+        facts={"gl": "date scenario amount\n" + "\n".join(f"{day} actual 1" for day in days)},
+        domains={"gl": LEDGER},
+    )
+    report = found.metric("revenue", scenarios={"PY": "actual@py"}, period=period)
+    assert [about["differs"] for about in said(report, "leap_day")] == ([differs] if differs else [])
+    plain = found.metric("revenue", scenarios=A, period=period)
+    assert "leap_day" not in codes(plain)
+
+
+def test_29_february_alone_has_no_window_a_year_before(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"scenarios": {"PY": "actual@py"}, "period": ("2020-02-28", "2020-02-29")}
+    report = books(tmp_path).metric("sales", dimensions=["date"], **asked)
+    assert said(report, "no_window") == [{"scenario": "actual@py", "period": "'2020-02-29'"}]
+
+
+TREE = "node parent weight\nAll - 1\n1000 All 1\n1010 1000 1\n1020 1000 1\n2000 All 1"
+HEADED = """
+    date       scenario account amount
+    2020-01-31 actual   1010    100
+    2020-01-31 actual   1020    20
+    2020-01-31 actual   2000    7
+    2020-01-31 budget   1000    9
+"""
+
+
+def headed_books(folder: Path) -> Door:
+    """A chart of accounts whose account 1000 heads two others; the budget alone posts on it."""
+    return small_books(
+        folder,
+        facts={"gl": HEADED},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {account: account}
+            measures: {amount: {places: 0}}
+            inspect_enabled: true
+            metrics: {amount: {measure: amount}}
+            """
+        },
+        dimensions="""
+            account: {kind: leaf, members: live.account}
+            chart: {kind: ragged, leaf_dimension: account, nodes: live.chart}
+        """,
+        tables={"chart": TREE, "account": "id name\n1000 Cash\n1010 Till\n1020 Bank\n2000 Debts\n3000 Unused"},
+    )
+
+
+def test_a_filter_by_an_account_that_heads_others_offers_its_node(tmp_path: Path) -> None:
+    everyone = headed_books(tmp_path)
+    offer = {"dimension": "account", "members": "'1000'", "hierarchy": "chart", "nodes": "'1000'"}
+
+    def noted(found: Door, scenario: str, *accounts: str) -> list[dict[str, str]]:
+        asked = {"scenarios": {"X": scenario}, "period": "2020-01"}
+        return said(found.metric("amount", filters={"account": list(accounts)}, **asked), "header_member")
+
+    assert figure(everyone.metric("amount", scenarios=A, period="2020-01", filters={"chart": "1000"})) == 120
+    assert noted(everyone, "actual", "1000", "2000") == [offer]
+    assert noted(everyone, "actual", "1010", "3000") == []  # they head nothing
+    assert noted(everyone, "budget", "1000") == []  # it posts on it
+    rows = rows_of(everyone, source_key="gl", scenario_id="actual", period_start="2020-01", filters={"account": "1000"})
+    assert [note["code"] for note in rows["notes"]] == ["header_member"]
+    alone = granting(tmp_path, "{actual: {dimensions: {account: {allow: ['1000', '2000']}}}}")
+    assert noted(alone, "actual", "1000") == []  # nothing that this caller sees lies below
+
+
+STOCK = """
+    date       scenario account amount heads hires
+    2020-01-31 actual   cash    100    0     0
+    2020-02-29 actual   cash    110    0     0
+    2020-02-29 actual   sales   40     0     0
+    2020-01-31 actual   staff   0      5     1
+    2020-02-29 actual   staff   0      6     2
+    2020-02-29 budget   cash    90     0     0
+"""
+
+
+def stock_books(folder: Path) -> Door:
+    """Cash that is declared a balance, and metrics that add it up."""
+    return small_books(
+        folder,
+        facts={"gl": STOCK},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {account: account}
+            measures: {amount: {places: 0}, heads: {type: number, places: 0}, hires: {type: number, places: 0}}
+            balances: {bank: {where: {account: cash}}, people: {where: {account: staff}}}
+            metrics:
+              sales: {measure: amount, where: {account: sales}}
+              all: {measure: amount}
+              twice: {formula: all * 2}
+              cash: {measure: amount, where: {account: cash}, over_time: closing, balance: bank}
+              staff: {measure: heads, over_time: closing, balance: people, where: {account: staff}}
+              hired: {measure: hires, where: {account: staff}}
+              held: {measure: heads, where: {account: staff}}
+            """
+        },
+        dimensions="account: {kind: leaf}",
+    )
+
+
+def test_balances_added_up_over_periods_say_so(tmp_path: Path) -> None:
+    found = stock_books(tmp_path)
+    metrics = ("sales", "all", "twice", "cash", "staff", "hired", "held")
+    report = found.metric(*metrics, scenarios=A, period=("2020-01", "2020-02"))
+    assert list(figures(report, "metric").values()) == [40, 250, 500, 110, 6, 3, 11]
+    assert said(report, "balances_summed") == [
+        {"lines": "'all' or 'twice'", "domain": "gl", "group": "bank", "scenario": "actual"},
+        {"lines": "'held'", "domain": "gl", "group": "people", "scenario": "actual"},
+    ]
+    assert "balances_summed" not in codes(found.metric(*metrics, scenarios=A, period="2020-02"))
+    sales = found.metric("all", scenarios=A, period=("2020-01", "2020-02"), filters={"account": "sales"})
+    assert "balances_summed" not in codes(sales)
+    budget = found.metric("all", scenarios={"B": "budget"}, period=("2020-01", "2020-02"))
+    assert "balances_summed" not in codes(budget)  # one month alone
+    unseen = granting(tmp_path, "{actual: {dimensions: {account: {deny: [cash]}}}}")
+    assert "balances_summed" not in codes(unseen.metric("all", scenarios=A, period=("2020-01", "2020-02")))
+
+
+def test_check_warns_of_balances_that_a_metric_adds_up(tmp_path: Path) -> None:
+    stock_books(tmp_path)
+    instance = read_instance(tmp_path / "small")
+    warnings = list(data_warnings(Shelf(instance.catalogue, tmp_path / "state" / "store").current()))
+    assert [warning.partition(":")[2].partition(" over")[0] for warning in warnings] == [
+        " metric all adds up balances of gl (bank)",
+        " metric held adds up balances of gl (people)",
+    ]

@@ -263,7 +263,7 @@ def build_stock_groups(
             cuts_of(document, file, dimensions, part, ["metrics", key, "where"]) for key, part in balances.items()
         )
         month = Grain.MONTH if grain.fineness <= Grain.MONTH.fineness else grain
-        return {SUMMED: StockGroup(key=SUMMED, where=where, grain=month)} if balances else {}
+        return {SUMMED: StockGroup(key=SUMMED, where=where, grain=month, declared=False)} if balances else {}
     groups = {}
     for key, part in file.balances.items():
         closes = grain_of(part.grain)

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from engine.books.books import Books
-from engine.books.checks import data_faults
+from engine.books.checks import data_faults, data_warnings
 from engine.instance.read import Instance
 
 DONE, FAULTY, INTERRUPTED, TERMINATED = 0, 1, 130, 143
@@ -27,8 +27,8 @@ def whole_number(text: str) -> int:
 
 
 def tell_data_faults(books: Books, instance: Instance) -> bool:
-    """Print what the catalogue speaks of and the books do not hold; tell whether there is any."""
+    """Print what the catalogue speaks of and the books do not hold, and warnings; tell whether there are faults."""
     faults = list(data_faults(books, instance.bindings))
-    for fault in faults:
+    for fault in (*faults, *(() if faults else data_warnings(books))):
         err.print(fault, markup=False)
     return bool(faults)
