@@ -155,7 +155,7 @@ def test_provision_tells_what_the_books_hold_and_what_they_lack(monthly: Path) -
     told = done.stdout.splitlines()
     assert told[0].startswith("gl: 3 rows, 3 months from 2021-01 to 2021-03, 1 loads, 1 members, 0.0 MB")
     assert told[1] == "interrupted loads settled: 0; rollups built: 0; unused files deleted: 0"
-    assert told[2].endswith("A server that runs takes changed files at SIGHUP or a restart.")
+    assert told[2].endswith("A running server takes changed files at SIGHUP or a restart.")
 
 
 def test_provision_names_damaged_files_and_the_feed_that_brings_them_again(monthly: Path) -> None:
