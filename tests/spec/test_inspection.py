@@ -114,7 +114,7 @@ def test_a_scenario_to_compare_with_that_is_not_there_is_noted(books: Door) -> N
         ({"filters": {"scenario": "budget@py"}}, BadArguments, "is no view of actual"),
         ({"filters": {"metric": ("total", "half")}}, BadArguments, "takes one value"),
         ({"filters": {"metric": "profit"}}, UnknownName, "a metric key of list_kpis, or statement.line"),
-        ({"filters": {"metric": "pnl.profit"}}, UnknownName, "run_statement shows its lines"),
+        ({"filters": {"metric": "pnl.profit"}}, UnknownName, "run_statement shows the lines"),
         ({"filters": {"metric": "share"}}, BadArguments, "Inspect each of them in a call of its own: negated, net"),
         ({"filters": {"metric": "headcount"}}, BadArguments, "made of rows of people, not of gl"),
         ({"filters": {"metric": "accounts", "tree": "Net"}}, DimensionUnavailable, "cannot be weighed"),
