@@ -298,7 +298,9 @@ def new_database(uri: str) -> None:
                 server.execute(SQL("create database {}").format(Identifier(name)))
         except psycopg.Error as fault:
             cause = fault.diag.message_primary or "the connection was lost"
-            raise StoreDown(f"the new database cannot be created ({cause}); create it yourself, empty") from None
+            raise StoreDown(
+                f"the new database cannot be created ({cause}); create it yourself, empty, and restore into it"
+            ) from None
     with closing(connect(uri)) as database:
         if database.execute(TABLES).fetchone() != (0,):
             raise DatabaseNotEmpty(

@@ -140,7 +140,7 @@ def test_a_drill_on_a_separate_server(instance: Path, tmp_path: Path, database_s
         connection.execute(f"create role reader_{new} login password 'reads-only'".encode())
         reading = database_server.uri(new, "reads-only").replace("platform:", f"reader_{new}:")
         with pytest.raises(
-            StoreDown, match=r"cannot be created \(permission denied .*create it yourself, empty"
+            StoreDown, match=r"cannot be created \(permission denied .*create it yourself, empty, and restore"
         ):
             restore(Settings(database_url=reading), bundle, tmp_path / "new")
         shutil.rmtree(state)
