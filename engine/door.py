@@ -15,7 +15,7 @@ from engine.books.reader import Reader
 from engine.instance.read import read_instance
 from engine.model.errors import UnknownName
 from engine.model.profiles import EVERYONE, Profile
-from engine.model.requests import ColumnRequest, MetricRequest, RowsRequest, StatementRequest
+from engine.model.requests import ColumnRequest, Exclusion, MetricRequest, RowsRequest, Selection, StatementRequest
 from engine.plans.figures import plan_metrics, plan_statement
 from engine.queries.reports import metric_query, statement_query
 from engine.queries.rows import row_query
@@ -29,6 +29,9 @@ STORE = "store"
 MOST_ROWS = 1_000_000_000  # no practical limit for a Python user
 
 
+Ids = str | Sequence[str] | Mapping[str, Sequence[str]]
+
+
 class Asked(TypedDict, total=False):
     """The optional arguments of a request, except the statement or metrics."""
 
@@ -36,8 +39,8 @@ class Asked(TypedDict, total=False):
     """Heading to scenario reference; left out, the default report's."""
     period: str | tuple[str, str]
     """A period code, or the first and last of a range; left out, the default report's."""
-    filters: Mapping[str, str | Sequence[str]]
-    """Dimension key to member id or ids."""
+    filters: Mapping[str, Ids]
+    """Dimension key to member id or ids, or to {"exclude": ids}."""
     dimensions: Sequence[str]
     """Dimension keys to break down by."""
     scale: int
@@ -46,13 +49,24 @@ class Asked(TypedDict, total=False):
     """Decimal places of what is shown."""
 
 
+class MetricAsked(Asked, total=False):
+    """The optional arguments of a request for metrics, except the metrics."""
+
+    order_by: str
+    """What ranks the members of the first dimension: a metric, a heading, or metric@heading."""
+    asc: bool
+    """Whether the smallest is first."""
+    top: int
+    """How many members to show; one row holds the others."""
+
+
 class Fields(TypedDict):
     """The same arguments as the fields of a request."""
 
     scenarios: tuple[ColumnRequest, ...] | None
     period_start: str | None
     period_end: str | None
-    filters: dict[str, str | tuple[str, ...]]
+    filters: dict[str, str | Selection]
     dimensions: tuple[str, ...]
     scale: int
     decimals: int | None
@@ -76,10 +90,16 @@ class Door:
         request = StatementRequest(statement=statement, **fields(asked))
         return run(plan_statement(statement_query(request, reader), reader))
 
-    def metric(self, *metrics: str, **asked: Unpack[Asked]) -> Report:
+    def metric(self, *metrics: str, **asked: Unpack[MetricAsked]) -> Report:
         """Return metrics of one domain by dimension members. Raises a Refusal if the request has no answer."""
         reader = self.reader
-        request = MetricRequest(metrics=metrics, **fields(asked))
+        request = MetricRequest(
+            metrics=metrics,
+            **fields(asked),
+            order_by=asked.get("order_by"),
+            asc=asked.get("asc", False),
+            top=asked.get("top"),
+        )
         return run(plan_metrics(metric_query(request, reader), reader))
 
     def rows(
@@ -88,7 +108,7 @@ class Door:
         *,
         scenario: str,
         period: str | tuple[str, str] | None = None,
-        filters: Mapping[str, str | Sequence[str]] | None = None,
+        filters: Mapping[str, Ids] | None = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> Inspection:
@@ -151,6 +171,13 @@ def bounds(period: str | tuple[str, str] | None) -> tuple[str | None, str | None
     return period if isinstance(period, tuple) else (period, period)
 
 
-def listed(filters: Mapping[str, str | Sequence[str]] | None) -> dict[str, str | tuple[str, ...]]:
+def listed(filters: Mapping[str, Ids] | None) -> dict[str, str | Selection]:
     """Return filters as a request takes them."""
-    return {key: ids if isinstance(ids, str) else tuple(ids) for key, ids in (filters or {}).items()}
+    return {key: selection(ids) for key, ids in (filters or {}).items()}
+
+
+def selection(ids: Ids) -> str | Selection:
+    """Return the ids of one filter as a request takes them."""
+    if isinstance(ids, Mapping):
+        return Exclusion(**{name: tuple(listed) for name, listed in ids.items()})
+    return ids if isinstance(ids, str) else tuple(ids)

@@ -135,6 +135,16 @@ NOTES: dict[str, Wording] = {
         Severity.CAUTION,
         "The file was said to be {said} and came as {sent}: a page that asks for a login may have come in its place.",
     ),
+    "top_reduced": Wording(Severity.INFO, "top {got} is above the maximum; {maximum} was used."),
+    "largest_kept": Wording(
+        Severity.CAUTION,
+        "{left} members are left out: those kept are the largest by amount of {line} in {scenario}, in the order of "
+        "their ids. {rest}",
+    ),
+    "first_kept": Wording(
+        Severity.CAUTION, "{left} members are left out: those kept are the first by id, not the largest. {rest}"
+    ),
+    "latest_kept": Wording(Severity.INFO, "{left} members are left out: the oldest periods. {rest}"),
     "limit_reduced": Wording(Severity.INFO, "limit {got} is above the maximum; {maximum} was used."),
 }
 

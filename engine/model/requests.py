@@ -41,6 +41,17 @@ class ColumnRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusion(Request):
+    """A filter that leaves members out of a dimension, or out of some of its members."""
+
+    exclude: tuple[str, ...]
+    include: tuple[str, ...] = ()
+
+
+Selection = tuple[str, ...] | Exclusion  # the ids that a filter keeps, or those that it leaves out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportRequest(Request):
     """What statements and metrics have in common."""
 
@@ -51,10 +62,10 @@ class ReportRequest(Request):
     says what they mean here. One bound alone means that one period."""
     period_end: str | None = None
     """Last period, at the same grain as period_start."""
-    filters: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
+    filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)
     """Dimension key to member or members, such as {"organisation": "EUROPE", "account": ["6010", "6020"]}. Keys come
     from list_kpis or list_dimensions, ids from search_hierarchy; a code or name works where only one member has it.
-    AND across keys, OR inside one."""
+    AND across keys, OR inside one. {"exclude": [members]} keeps the others; with "include", the others of those."""
     dimensions: tuple[str, ...] = ()
     """Dimension keys to break down by, such as ["period"] or ["cost_centre"]."""
     scale: int = 0
@@ -202,6 +213,12 @@ class MetricRequest(ReportRequest):
 
     metrics: tuple[str, ...]
     """Metric keys from list_kpis, all of one domain."""
+    order_by: str | None = None
+    """Rank the first dimension's members by a metric, an alias or metric@alias."""
+    asc: bool = False
+    """Smallest first."""
+    top: int | None = None
+    """Show so many, 1 to 200; one row (others) has the rest. Without order_by, by the first column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +250,7 @@ class RowsRequest(Request):
     """A source key from list_inspection_sources."""
     scenario_id: str
     """A scenario id or scenario/variant from list_scenarios, such as actual or budget/downside."""
-    filters: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
+    filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)
     """Dimension key to member or members, as in reporting calls; keys from get_inspection_schema. `metric` (a metric
     key, or statement.line) keeps the rows that make that figure and says what each contributes to it. `scenario` (a
     shifted view or blend that has scenario_id as a part, such as actual@py) reads the days that it reads."""

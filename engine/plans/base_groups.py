@@ -170,7 +170,7 @@ def base_groups(
         tuple(base.value for base in bases),
         tuple((axis.key, axis.ids) for axis in axes),
         places,
-        tuple((known.dimension.key, known.members) for known in filters),
+        tuple((known.dimension.key, known.members, known.excluded) for known in filters),
         tuple(variants),
     )
     named = sum(len(axis.ids) for axis in axes) + sum(len(known.members) + len(known.leaves) for known in filters)

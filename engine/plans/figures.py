@@ -24,7 +24,7 @@ from engine.plans.presence import Presences, WindowResolver, ask_presence, compa
 from engine.plans.rows import Expression, FormulaExpression, MeasureExpression, Row, metric_row, statement_rows
 from engine.plans.weights import Axis, Members, axis_of
 from engine.plans.windows import DateWindow, DomainRead, time_columns, windows_of
-from engine.queries.values import MetricQuery, Query, StatementQuery
+from engine.queries.values import MetricQuery, Query, Ranking, StatementQuery
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,6 +305,7 @@ class MetricPlan:
     keys: tuple[str, ...]
     label: str
     figures: FigurePlan
+    ranking: Ranking | None = None
 
 
 ReportPlan = StatementPlan | MetricPlan
@@ -321,7 +322,8 @@ def plan_metrics(asked: MetricQuery, reader: Reader, stop: Stop = never) -> Metr
     """Return the plan of some metrics; running it looks at `stop`."""
     rows = tuple(metric_row(metric, reader, key=metric.key, label=metric.label) for metric in asked.metrics)
     label = ", ".join(metric.label for metric in asked.metrics)
-    return MetricPlan(tuple(row.key for row in rows), label, FigurePlan(rows, asked.query, reader, stop))
+    figures = FigurePlan(rows, asked.query, reader, stop)
+    return MetricPlan(tuple(row.key for row in rows), label, figures, asked.ranking)
 
 
 @dataclass(frozen=True, eq=False)

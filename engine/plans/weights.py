@@ -57,7 +57,7 @@ def common_denominator(weighed: Sequence[Leaves]) -> int:
 def axis_of(place: int, key: str, reader: Reader, filters: Sequence[Filter]) -> Axis:
     """Return the axis of a breakdown, one level below a filter by the same dimension. The reader memoises it."""
     same = next((known for known in filters if known.dimension.key == key), None)
-    asked = None if same is None else same.members
+    asked = None if same is None else (same.members, same.excluded)
     size = 2 * reader.leaf_count(reader.members(key).leaf)
     return reader.worked_out_as_seen(("axis", place, key, asked), lambda: make_axis(place, key, reader, same), size)
 
@@ -65,7 +65,7 @@ def axis_of(place: int, key: str, reader: Reader, filters: Sequence[Filter]) -> 
 def make_axis(place: int, key: str, reader: Reader, same: Filter | None) -> Axis:
     """Return a new axis."""
     members = reader.members(key)
-    nowhere = same is not None and not same.members
+    nowhere = same is not None and not same.leaves
     visible = reader.visible(key)
     ids = () if nowhere else tuple(members.shown(same.members if same else (), visible.__contains__))
     return Axis(
@@ -142,7 +142,8 @@ def base_weights(
         if known.dimension.key in hierarchies or known.dimension.key in broken_down:
             multiply(weights, known.dimension.leaf, dict.fromkeys(known.leaves, ONE))
         else:
-            multiply(weights, known.dimension.leaf, known.leaves)
+            weighed = {code: weight for code, weight in known.leaves.items() if weight}
+            multiply(weights, known.dimension.leaf, weighed)
     touching = tuple(factor for factor, measures in factors.items() if base.measure.key in measures)
     return BaseWeights(weights, hierarchies, touching)
 

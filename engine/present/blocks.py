@@ -50,7 +50,7 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
             for row in down[:most]
         ],
         "left_out": {**kept.left_out, **cut},
-        "notes": data_ref.notes(report.notes),
+        "notes": data_ref.notes(kept.notes),
         "freshness": freshness_json(report.freshness),
         **data_ref.as_data(),
     }

@@ -1,6 +1,6 @@
 """Filters of a request, resolved: members to leaves, periods to parts of the range."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.books.member_names import resolve_member_names
@@ -9,8 +9,10 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Period, PeriodRange
 from engine.model.catalogue import Dimension, DimensionKind, Domain
 from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
-from engine.model.members.member_sets import joined_leaves
+from engine.model.exact import ONE, ZERO
+from engine.model.members.member_sets import Leaves, joined_leaves
 from engine.model.notes import Note
+from engine.model.requests import Exclusion, Selection
 from engine.model.scope import ALL
 from engine.queries.values import Filter
 
@@ -22,12 +24,12 @@ class Filters:
     """The resolved filters of a request, and notes on unknown members."""
 
     by_member: tuple[Filter, ...]
-    by_time: Mapping[str, tuple[str, ...]]  # time dimension -> period codes
+    by_time: Mapping[str, Selection]  # time dimension -> period codes
     notes: tuple[Note, ...]
 
 
 def resolve_filters(
-    asked: Mapping[str, str | tuple[str, ...]], reader: Reader, domains: Sequence[Domain], *, inspecting: bool = False
+    asked: Mapping[str, str | Selection], reader: Reader, domains: Sequence[Domain], *, inspecting: bool = False
 ) -> Filters:
     """Return the filters of a request. Unknown members match nothing and become notes.
 
@@ -36,32 +38,25 @@ def resolve_filters(
     by_member, by_time = [], {}
     notes: list[Note] = []
     for key, ids in asked.items():
-        members = tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
-        if not members:
-            raise BadArguments(
-                f"filters.{key} names no member. Leave the key out, or name members that search_hierarchy finds.",
-                field=f"filters.{key}",
-                got=[],
-            )
+        members = selection_of(key, ids)
         if inspecting and members == (ALL,) and key in reader.dimensions and not usable(key, reader, domains):
             continue
         dimension = usable_dimension(key, reader, domains, field=f"filters.{key}", breaking_down=inspecting)
         if dimension.grain:
             by_time[key] = members
             continue
-        if ALL in members and dimension.kind is not DimensionKind.RAGGED:
+        if not isinstance(members, Exclusion) and ALL in members and dimension.kind is not DimensionKind.RAGGED:
             continue
-        named = resolve_member_names(dimension, members, reader, f"filters.{key}")
-        notes += named.notes
-        leaves = joined_leaves(reader.members(key), named.visible, reader.sees_leaf(key))
-        by_member.append(Filter(dimension=dimension, asked=named.ids, members=named.visible, leaves=leaves))
+        known, said = named_filter(dimension, members, reader)
+        notes += said
+        by_member.append(known)
     return Filters(tuple(by_member), by_time, tuple(notes))
 
 
-def refuse_long_members(asked: Mapping[str, str | tuple[str, ...]]) -> None:
+def refuse_long_members(asked: Mapping[str, str | Selection]) -> None:
     """Raise BadArguments for a filter value that is longer than any id, code or name."""
     for key, ids in asked.items():
-        for member in (ids,) if isinstance(ids, str) else ids:
+        for member in (ids,) if isinstance(ids, str) else named_by(ids):
             refuse_long(member, f"filters.{key}", LONGEST_MEMBER)
 
 
@@ -71,6 +66,65 @@ def refuse_long(text: str, field: str, most: int) -> None:
         raise BadArguments(
             f"A text of {field} has {len(text):,} characters; {most} is the most.", field=field, got=text
         )
+
+
+def named_by(ids: Selection) -> tuple[str, ...]:
+    """Return the ids that a filter names."""
+    return ids.include + ids.exclude if isinstance(ids, Exclusion) else ids
+
+
+def selection_of(key: str, ids: str | Selection) -> Selection:
+    """Return the ids of a filter, each once; BadArguments for none."""
+    chosen = ids.exclude if isinstance(ids, Exclusion) else ids
+    if not chosen:
+        raise BadArguments(
+            f"filters.{key} names no member. Leave the key out, or name members that search_hierarchy finds.",
+            field=f"filters.{key}",
+            got=[],
+        )
+    if isinstance(ids, Exclusion):
+        return Exclusion(exclude=tuple(dict.fromkeys(ids.exclude)), include=tuple(dict.fromkeys(ids.include)))
+    return tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
+
+
+def named_filter(dimension: Dimension, asked: Selection, reader: Reader) -> tuple[Filter, Sequence[Note]]:
+    """Return a filter by members as people name them, and the notes on the names."""
+    field = f"filters.{dimension.key}"
+    if not isinstance(asked, Exclusion):
+        named = resolve_member_names(dimension, asked, reader, field)
+        return filter_of(dimension, named.ids, reader), named.notes
+    without = resolve_member_names(dimension, asked.exclude, reader, field)
+    among = resolve_member_names(dimension, asked.include, reader, field)
+    return filter_of(dimension, Exclusion(exclude=without.ids, include=among.ids), reader), among.notes + without.notes
+
+
+def filter_of(dimension: Dimension, asked: Selection, reader: Reader) -> Filter:
+    """Return a filter by the visible ids of a selection; the others match nothing.
+
+    An exclusion keeps what `(all)` holds, without the leaves of its members.
+    """
+    key = dimension.key
+    members, sees_leaf = reader.members(key), reader.sees_leaf(key)
+    if not isinstance(asked, Exclusion):
+        seen = visible_of(asked, key, reader)
+        return Filter(dimension=dimension, asked=asked, members=seen, leaves=joined_leaves(members, seen, sees_leaf))
+    seen, excluded = visible_of(asked.include, key, reader), visible_of(asked.exclude, key, reader)
+    whole = joined_leaves(members, seen, sees_leaf) if asked.include else every_leaf_of(key, reader)
+    left_out = frozenset().union(*(members.leaves(member).keys() for member in excluded))
+    leaves = {code: weight for code, weight in whole.items() if code not in left_out}
+    return Filter(dimension=dimension, asked=asked, members=seen, leaves=leaves, excluded=excluded)
+
+
+def visible_of(ids: Iterable[str], dimension: str, reader: Reader) -> tuple[str, ...]:
+    """Return those ids of a dimension that the reader sees."""
+    return tuple(member for member in ids if reader.sees(dimension, member))
+
+
+def every_leaf_of(dimension: str, reader: Reader) -> Leaves:
+    """Return every leaf code below a dimension with its weight in the total of a breakdown, 0 where it is outside."""
+    members = reader.members(dimension)
+    top, codes = members.top(), range(reader.leaf_count(members.leaf))
+    return dict.fromkeys(codes, ONE) if top is None else {code: top.get(code, ZERO) for code in codes}
 
 
 def usable_dimension(
@@ -115,19 +169,12 @@ def keys_of(reader: Reader, domains: Iterable[Domain], *, breaking_down: bool) -
     return list(keys)
 
 
-def select_periods(
-    asked: PeriodRange, by_time: Mapping[str, tuple[str, ...]], calendar: Calendar
-) -> tuple[PeriodRange, ...]:
+def select_periods(asked: PeriodRange, by_time: Mapping[str, Selection], calendar: Calendar) -> tuple[PeriodRange, ...]:
     """Return the parts of a range that lie inside every filter on time, as ranges of adjacent periods."""
     if not by_time:
         return (asked,)
-    kept = [
-        period
-        for period in calendar.periods(asked)
-        if all(
-            any(inside(period, named) for named in named_periods(by_time[key], key, asked, calendar)) for key in by_time
-        )
-    ]
+    tests = [period_test(ids, key, asked, calendar) for key, ids in by_time.items()]
+    kept = [period for period in calendar.periods(asked) if all(keeps(period) for keeps in tests)]
     runs: list[PeriodRange] = []
     for period in kept:
         if runs and runs[-1].end.ordinal + 1 == period.ordinal:
@@ -137,9 +184,18 @@ def select_periods(
     return tuple(runs)
 
 
-def inside(period: Period, other: Period) -> bool:
-    """Tell whether a period lies inside another."""
-    return other.first <= period.first and period.last <= other.last
+def period_test(ids: Selection, key: str, asked: PeriodRange, calendar: Calendar) -> Callable[[Period], bool]:
+    """Return the test whether a filter on time keeps a period."""
+    if not isinstance(ids, Exclusion):
+        named = named_periods(ids, key, asked, calendar)
+        return lambda period: inside_any(period, named)
+    without, among = (named_periods(codes, key, asked, calendar) for codes in (ids.exclude, ids.include))
+    return lambda period: not inside_any(period, without) and (not among or inside_any(period, among))
+
+
+def inside_any(period: Period, others: Sequence[Period]) -> bool:
+    """Tell whether a period lies inside one of some others."""
+    return any(other.first <= period.first and period.last <= other.last for other in others)
 
 
 def named_periods(codes: Iterable[str], key: str, asked: PeriodRange, calendar: Calendar) -> list[Period]:

@@ -14,6 +14,7 @@ from engine.model.notes import Note
 from engine.model.requests import ColumnRequest, MetricRequest, ReportRequest, StatementRequest
 from engine.model.scenarios import resolve
 from engine.queries.filters import refuse_long, refuse_long_members, resolve_filters, select_periods, usable_dimension
+from engine.queries.ranking import resolve_ranking
 from engine.queries.values import MetricQuery, Query, ScenarioColumn, StatementQuery, resolve_range, resolve_time_axis
 
 SCALES = (0, 3, 6, 9)
@@ -35,7 +36,8 @@ def metric_query(asked: MetricRequest, reader: Reader) -> MetricQuery:
     """Return the query of a metric request."""
     metrics = resolve_metrics(asked.metrics, reader)
     domain = reader.domains[metrics[0].domain]
-    return MetricQuery(metrics, resolve_query(asked, reader, [domain]))
+    query, ranking = resolve_ranking(asked, [metric.key for metric in metrics], resolve_query(asked, reader, [domain]))
+    return MetricQuery(metrics, query, ranking)
 
 
 def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain]) -> Query:

@@ -8,7 +8,7 @@ from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import INSPECTION_KEYS, Domain, Metric, Statement
 from engine.model.errors import BadArguments, ColumnUnavailable, UnknownName, echo, quoted
 from engine.model.notes import Note
-from engine.model.requests import RowsRequest
+from engine.model.requests import Exclusion, RowsRequest, Selection
 from engine.model.scenarios import Side, resolve, resolve_side
 from engine.model.scope import UNASSIGNED
 from engine.queries.filters import refuse_long_members, resolve_filters, select_periods
@@ -43,7 +43,7 @@ class RowQuery:
     period: PeriodRange | None
     selected: tuple[PeriodRange, ...]
     undated: bool  # only rows without a date
-    asked: Mapping[str, tuple[str, ...]]  # the filters as they were asked
+    asked: Mapping[str, Selection]  # the filters as they were asked
     filters: tuple[Filter, ...]
     columns: tuple[str, ...]
     limit: int
@@ -64,8 +64,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         notes.append(Note.of("unknown_scenario", scenario=asked.scenario_id[:100]))
     elif len(side.terms) > 1:
         refuse_endless_blends([ScenarioColumn(side, side.key)], [domain])
-    compared = asked.filters.get("compared_with", ())
-    named = [compared] if isinstance(compared, str) else list(compared)
+    named = listed("compared_with", asked.filters.get("compared_with", ()))
     notes += [Note.of("unknown_scenario", scenario=key[:100]) for key in named if key not in reader.scenarios]
     period = None if undated else resolve_period(asked, reader, domain)
     if not (undated or asked.period_start or asked.period_end):
@@ -91,7 +90,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     )
 
 
-def take_undated(filters: dict[str, str | tuple[str, ...]], figure: str | None, reader: Reader) -> bool:
+def take_undated(filters: dict[str, str | Selection], figure: str | None, reader: Reader) -> bool:
     """Remove the filter for undated rows from `filters`; tell whether it was there."""
     of_time = [key for key, dimension in reader.dimensions.items() if dimension.grain]
     undated = [key for key in of_time if filters.get(key) in (UNASSIGNED, (UNASSIGNED,))]
@@ -129,9 +128,18 @@ def resolve_limit(asked: int | None, cap: int) -> tuple[int, list[Note]]:
     return asked or cap, []
 
 
-def one(key: str, ids: str | Sequence[str]) -> str:
+def listed(key: str, ids: str | Selection) -> list[str]:
+    """Return the values of a filter that is no dimension; BadArguments for an exclusion."""
+    if isinstance(ids, Exclusion):
+        raise BadArguments(
+            f"filters.{key} takes values to keep, none to exclude.", field=f"filters.{key}", got=list(ids.exclude)
+        )
+    return [ids] if isinstance(ids, str) else list(ids)
+
+
+def one(key: str, ids: str | Selection) -> str:
     """Return the value of a filter that takes exactly one; BadArguments otherwise."""
-    values = [ids] if isinstance(ids, str) else list(ids)
+    values = listed(key, ids)
     if len(values) != 1:
         raise BadArguments(
             f"filters.{key} takes one value; ask for each in a call of its own.", field=f"filters.{key}", got=values

@@ -8,7 +8,7 @@ from engine.model.catalogue import PERIOD, Catalogue, Dimension, Domain, Metric,
 from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, GrainUnavailable
 from engine.model.exact import Exact
 from engine.model.notes import Note
-from engine.model.requests import ReportRequest, RowsRequest
+from engine.model.requests import ReportRequest, RowsRequest, Selection
 from engine.model.scenarios import Reference
 
 
@@ -22,12 +22,16 @@ class ScenarioColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """A filter by members of one dimension, with the weights of their leaves."""
+    """A filter by members of one dimension, with the weights of their leaves.
+
+    A leaf of weight 0 lies outside the total of its hierarchy: it counts only where another restriction weighs it.
+    """
 
     dimension: Dimension
-    asked: tuple[str, ...]
+    asked: Selection
     members: tuple[str, ...]  # the visible ones of those asked for
     leaves: Mapping[int, Exact]
+    excluded: tuple[str, ...] | None = None  # the visible ones of those to leave out; None: the filter names none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +47,7 @@ class Query:
     """The part of a query that statements and metrics share.
 
     `selected` holds the ranges to read: the requested range, or the parts of it that filters on time keep. `by_time`
-    holds these filters as sent, time dimension to period codes. `breakdown` holds the dimensions in the order asked;
+    holds these filters as sent, by time dimension. `breakdown` holds the dimensions in the order asked;
     `time` is the one that breaks down by periods.
     """
 
@@ -52,7 +56,7 @@ class Query:
     asked: PeriodRange
     selected: tuple[PeriodRange, ...]
     filters: tuple[Filter, ...]
-    by_time: Mapping[str, tuple[str, ...]]
+    by_time: Mapping[str, Selection]
     breakdown: tuple[Dimension, ...]
     time: TimeAxis | None
     scale: int
@@ -68,12 +72,23 @@ class StatementQuery:
     query: Query
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """The order of the members of the first dimension: by the figures of a line in a column; `top` None shows all."""
+
+    line: int
+    column: int
+    asc: bool
+    top: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class MetricQuery:
     """Metrics of one domain."""
 
     metrics: tuple[Metric, ...]
     query: Query
+    ranking: Ranking | None = None
 
 
 MOST_PERIODS = 4000

@@ -10,6 +10,7 @@ from engine.model.catalogue import Favourable, Format, Style
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, FigureKind, FigureType
 from engine.model.notes import Note
+from engine.model.requests import Selection
 from engine.model.scenarios import Reference, Side
 from engine.plans.freshness import Freshness
 from engine.report.permission import Permission
@@ -59,6 +60,9 @@ def style_of_side(side: Side) -> ScenarioStyle:
 
 EACH = " each"  # unit of a price
 SCALED = {0: "", 3: " thousands", 6: " millions", 9: " billions"}
+
+
+OTHERS = "(others)"  # id of the member that stands for those that a ranking does not show
 
 
 Drill = Mapping[str, Any]  # part of the inspect_rows calls behind a figure; see engine.report.drill
@@ -117,6 +121,7 @@ class MemberTuple:
     members: tuple[ReportMember, ...]
     is_total: bool
     drill: Drill
+    holds: int | None = None  # members of the first dimension behind a row of others; None for every other row
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,7 +131,7 @@ class ReportData:
     statement: str | None  # None for a report of metrics
     label: str
     period: PeriodRange
-    filters: Mapping[str, tuple[str, ...]]  # as requested
+    filters: Mapping[str, Selection]  # as requested
     currency: str
     scale: int
     decimals: int | None
@@ -134,6 +139,8 @@ class ReportData:
     lines: tuple[ReportLine, ...]
     columns: tuple[ReportColumn, ...]
     places: tuple[MemberTuple, ...]
+    ranked: bool = False  # whether the request orders the members
+    time: str | None = None  # the dimension of the breakdown whose members are periods
     figures: Sequence[Sequence[Sequence[Figure]]]  # by line, column and place
     notes: tuple[Note, ...]
     freshness: Mapping[str, Mapping[str, Freshness]]

@@ -6,12 +6,16 @@ side, operand, or pair of them.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+from engine.model.catalogue import DimensionKind
+from engine.model.requests import Exclusion, Selection
 from engine.model.scenarios import Reference, Side
 from engine.model.scope import ALL
 from engine.plans.figures import ColumnRead, FigurePlan
 from engine.plans.row_plan import operands_of, terms_of
 from engine.plans.rows import Expression, Row
+from engine.queries.filters import named_by
 from engine.report.data import Drill, ReportMember
 
 MOST_REPEATED = 5  # a longer filter is not repeated in every column
@@ -73,22 +77,38 @@ def period_drill(readings: Sequence[ColumnRead], plan: FigurePlan) -> Drill:
 def common_filters(plan: FigurePlan) -> Drill:
     """Return the filters of the request. Long filters are named only; the caller adds their members."""
     asked = {known.dimension.key: known.asked for known in plan.query.filters} | dict(plan.query.by_time)
-    short = {key: ids[0] if len(ids) == 1 else list(ids) for key, ids in asked.items() if len(ids) <= MOST_REPEATED}
+    short = {key: filter_json(ids) for key, ids in asked.items() if len(named_by(ids)) <= MOST_REPEATED}
     long = [key for key in asked if key not in short]
     return {"filters": short, **({"add_filters_of_this_call": long} if long else {})}
 
 
+def filter_json(ids: Selection) -> str | list[str] | dict[str, list[str]]:
+    """Return a filter as a call has it."""
+    if isinstance(ids, Exclusion):
+        kept = {"include": list(ids.include)} if ids.include else {}
+        return {**kept, "exclude": list(ids.exclude)}
+    return ids[0] if len(ids) == 1 else list(ids)
+
+
 def place_drill(members: Sequence[ReportMember], plan: FigurePlan) -> Drill:
     """Return the part of a combination of members. A period member replaces the filters on time."""
-    filters: dict[str, str] = {}
+    filters: dict[str, Any] = {}
     period: dict[str, str] = {}
     for member in members:
         if plan.query.time and member.dimension == plan.query.time.dimension.key:
             period = {"period_start": member.id, "period_end": member.id}
             filters |= dict.fromkeys(plan.query.by_time, member.id)
         else:
-            filters[member.dimension] = member.id
+            filters[member.dimension] = filter_json(selection_of_member(member, plan))
     return joined(period, {"filters": filters})
+
+
+def selection_of_member(member: ReportMember, plan: FigurePlan) -> Selection:
+    """Return the filter that keeps a member; a node keeps what the filter of the request leaves of it."""
+    same = next((known.asked for known in plan.query.filters if known.dimension.key == member.dimension), None)
+    if isinstance(same, Exclusion) and plan.reader.catalogue.dimensions[member.dimension].kind is DimensionKind.RAGGED:
+        return Exclusion(exclude=same.exclude, include=(member.id,))
+    return (member.id,)
 
 
 def total_drill(plan: FigurePlan) -> Drill:

@@ -14,6 +14,7 @@ from engine.model.fact_store import DATE
 from engine.model.formulas import Figure, FigureKind, Nothing
 from engine.model.members.member_sets import LeafMembers
 from engine.model.notes import Note
+from engine.model.requests import Selection
 from engine.model.stopping import Stop, never
 from engine.plans.contributions import contributions, total_of
 from engine.plans.freshness import Freshness
@@ -49,7 +50,7 @@ class Inspection:
     source_label: str
     scenario: str
     period: PeriodRange | None
-    filters: Mapping[str, tuple[str, ...]]  # as requested
+    filters: Mapping[str, Selection]  # as requested
     read: tuple[Span, ...]
     columns: tuple[RowColumn, ...]
     rows: Sequence[Sequence[RowValue]]

@@ -2,22 +2,21 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from engine.books.reader import label_of
-from engine.model.calendar.periods import Period, PeriodRange
+from engine.model.calendar.periods import PeriodRange
 from engine.model.formulas import Figure, Nothing
-from engine.model.scenarios import Reference, Side, Variance
+from engine.model.scenarios import Side
 from engine.model.scope import Cuts
-from engine.model.stopping import watched
-from engine.plans.figures import ColumnRead, Coordinates, FigurePlan, Figures, ReportPlan, StatementPlan, Variances
+from engine.plans.figures import ColumnRead, FigurePlan, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import freshness
 from engine.plans.notes import currency_notes, currency_reads, notes
 from engine.plans.report_size import refuse_too_many
 from engine.plans.rows import MeasureExpression, Row
 from engine.plans.sum_notes import sum_notes
 from engine.queries.values import ScenarioColumn
-from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, ReportMember, style_of
-from engine.report.drill import column_drill, line_drill, place_drill, total_drill
+from engine.report.data import Comparison, ReportColumn, ReportLine, style_of
+from engine.report.drill import column_drill, line_drill
 from engine.report.permission import permission_of
+from engine.report.ranking import figure_table
 from engine.report.report import Report
 
 NODES = ("node", "own", "memo")  # kinds of row
@@ -31,10 +30,10 @@ def run(plan: ReportPlan) -> Report:
     frames = planned.reader.collect_each([*(batch.reads for batch in batches), *(read.reads for read in reads)], stop)
     sums, held = frames[: len(batches)], frames[len(batches) :]
     figures = planned.finish(sums)
-    variances = Variances(figures)
-    columns = list(zip((column.reference for column in planned.query.columns), planned.columns, strict=True))
-    by_row = [[line_figures(row, *column, figures, variances) for column in columns] for row in planned.rows]
-    shown = [(row, by_column) for row, by_column in zip(planned.rows, by_row, strict=True) if is_shown(row, by_column)]
+    ranking = plan.ranking if isinstance(plan, MetricPlan) else None
+    table = figure_table(planned, figures, ranking)
+    rows = zip(planned.rows, table.by_row, strict=True)
+    shown = [(row, by_column) for row, by_column in rows if is_shown(row, by_column)]
     catalogue = planned.reader.catalogue
     query = planned.query
     said = (
@@ -42,7 +41,7 @@ def run(plan: ReportPlan) -> Report:
         *notes(planned, figures),
         *sum_notes(planned),
         *currency_notes(planned, reads, held),
-        *variances.notes,
+        *table.notes,
     )
     return Report(
         statement=plan.key if isinstance(plan, StatementPlan) else None,
@@ -58,7 +57,9 @@ def run(plan: ReportPlan) -> Report:
             column_of(column, readings, planned)
             for column, readings in zip(query.columns, planned.columns, strict=True)
         ),
-        places=tuple(place_of(place, planned) for place in watched(figures.places, stop)),
+        places=table.places,
+        ranked=ranking is not None,
+        time=query.time.dimension.key if query.time else None,
         figures=[by_column for _, by_column in shown],
         notes=tuple(dict.fromkeys(said)),
         freshness=freshness(planned),
@@ -83,17 +84,6 @@ def nodes_of(rows: Iterable[Row]) -> Cuts:
     """Return the nodes that rows show: the last cut of each node row."""
     shown = (row.expression for row in rows if row.kind in NODES)
     return tuple(node.base.where[-1] for node in shown if isinstance(node, MeasureExpression))
-
-
-def line_figures(
-    row: Row, reference: Reference, readings: tuple[ColumnRead, ...], figures: Figures, variances: Variances
-) -> Sequence[Figure]:
-    """Return the figures of a row in one column, by place."""
-    if row.expression is None:
-        return [Nothing.MISSING] * len(figures.places)
-    if isinstance(reference, Variance):
-        return variances.of(reference, row.expression, *readings)
-    return figures.of(row.expression, readings[0])
 
 
 def is_shown(row: Row, by_column: Sequence[Sequence[Figure]]) -> bool:
@@ -136,19 +126,3 @@ def column_of(column: ScenarioColumn, readings: tuple[ColumnRead, ...], plan: Fi
         window=window,
         drill=column_drill(reference, readings, plan),
     )
-
-
-def place_of(place: Coordinates, plan: FigurePlan) -> MemberTuple:
-    """Return the report's place for coordinates, with member labels."""
-    if place.is_total:
-        return MemberTuple((), is_total=True, drill=total_drill(plan))
-    by_axis = dict(zip((axis.key for axis in plan.axes), place.members, strict=True))
-    members = []
-    for dimension in plan.query.breakdown:
-        if dimension.grain:
-            period: Period = plan.times[place.time]
-            members.append(ReportMember(dimension.key, period.code, period.label))
-        else:
-            member = str(by_axis[dimension.key])
-            members.append(ReportMember(dimension.key, member, label_of(dimension.key, member, plan.reader)))
-    return MemberTuple(tuple(members), is_total=False, drill=place_drill(members, plan))

@@ -189,7 +189,7 @@ def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
 
 def path_of(error: ErrorDetails) -> list[Any]:
     """Return the path to a wrong argument, without the steps that name alternative types."""
-    return [part for part in error["loc"] if part not in {"str", "tuple[str, ...]"}]
+    return [part for part in error["loc"] if part not in {"str", "tuple[str, ...]", "Exclusion"}]
 
 
 def known_fields(schema: Json, path: Sequence[Any]) -> list[str]:

@@ -56,6 +56,10 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
     "compared_with": ("inspect_rows", lambda name: {**ROWS, "filters": {"compared_with": ["actual", name]}}),
     "statement": ("run_statement", lambda name: {**ASKED, "statement": name}),
     "metric": ("run_metric", lambda name: {**ASKED, "metrics": ["revenue", name]}),
+    "order": (
+        "run_metric",
+        lambda name: {**ASKED, "metrics": ["revenue"], "dimensions": ["product"], "order_by": f"of_{name}", "top": 1},
+    ),
     "metric of a domain": ("run_metric", lambda name: {**ASKED, "metrics": [f"{name}.of_{name}"]}),
     "metric of a visible domain": ("run_metric", lambda name: {**ASKED, "metrics": [f"gl.of_{name}"]}),
     "dimension": ("run_metric", lambda name: {**ASKED, "metrics": ["revenue"], "dimensions": [f"of_{name}"]}),
@@ -81,6 +85,18 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
 }
 OF_MEMBERS: dict[str, tuple[str, Arguments]] = {
     "member": ("run_metric", lambda name: {**ASKED, "metrics": ["revenue"], "filters": {"product": ["ABC", name]}}),
+    "member left out": (
+        "run_metric",
+        lambda name: {**ASKED, "metrics": ["revenue"], "filters": {"product": {"exclude": ["D", name]}}},
+    ),
+    "member among others left out": (
+        "run_statement",
+        lambda name: {**ASKED, "filters": {"tree": {"include": ["Top", name], "exclude": [f"N{name}"]}}},
+    ),
+    "member of rows left out": (
+        "inspect_rows",
+        lambda name: {**ROWS, "filters": {"product": {"exclude": [name]}, "metric": "revenue"}},
+    ),
     "only member": ("run_statement", lambda name: {**ASKED, "filters": {"product": name}}),
     "member to break down": (
         "run_metric",
@@ -264,7 +280,7 @@ def test_a_hidden_name_costs_the_questions_that_an_unknown_one_does(holding: Tol
 def test_every_parameter_that_names_something_is_asked_about() -> None:
     calls = {**NAMING, **OF_MEMBERS}.values()
     named = {(tool.removesuffix("_data"), key) for tool, arguments in calls for key in arguments("board")}
-    free = {"period_start", "period_end", "scale", "decimals", "limit", "period", "status", "format"}
+    free = {"period_start", "period_end", "scale", "decimals", "limit", "period", "status", "format", "asc", "top"}
     # drawn at random, and of their owner alone: test_downloads, test_uploads, test_charts
     free |= {"data_ref", "data_refs", "file_id", "upload_id"}
     free |= {"filename", "mime_type", "size_bytes", "file"}  # of what callers bring

@@ -1,11 +1,13 @@
 """Filters: by periods as well as members, and never more figures than anybody reads."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.door import Door
 from engine.model.errors import BadArguments, BadPeriod
+from engine.model.exact import Exact
 from tests.support.small import figure, figures, small_books
 
 A = {"A": "actual"}
@@ -83,3 +85,67 @@ def test_more_figures_than_anybody_reads_are_refused_with_what_to_do(tmp_path: P
     with pytest.raises(BadArguments, match=r"more than 1,000,000 figures.*filter product; or leave") as refused:
         books.metric("revenue", scenarios=A, period=years, dimensions=["product", "date"])
     assert refused.value.field == "dimensions"
+
+
+@pytest.fixture
+def sold(tmp_path: Path) -> Door:
+    """Sales of products, two of them in one group, and one row without a product."""
+    return small_books(
+        tmp_path,
+        facts={
+            "gl": "date scenario product amount\n2021-01-05 actual A 1\n2021-01-05 actual B 20\n"
+            "2021-01-05 actual C 300\n2021-02-05 actual - 4000"
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {product: product}
+            measures: {amount: {places: 2}}
+            inspect_enabled: true
+            metrics: {revenue: {measure: amount}}
+            """
+        },
+        dimensions="""
+            product: {kind: leaf, members: live.product}
+            tree: {kind: ragged, leaf_dimension: product, nodes: live.tree}
+        """,
+        tables={"product": "id\nA\nB\nC", "tree": "node parent\nG -\nA G\nB G\nH -\nC H"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("filters", "revenue"),
+    [
+        ({"product": {"exclude": ["A"]}}, 4320),
+        ({"product": {"exclude": ["A", "(unassigned)"]}}, 320),
+        ({"product": {"exclude": ["nothing"]}}, 4321),
+        ({"tree": {"exclude": ["G"]}}, 4300),
+        ({"tree": {"include": ["G", "H"], "exclude": ["A"]}}, 320),
+        ({"tree": "G", "product": {"exclude": ["B"]}}, 1),
+        ({"period": {"exclude": ["2021-02"]}}, 321),
+        ({"period": {"include": ["2021-01", "2021-02"], "exclude": ["2021-01"]}}, 4000),
+    ],
+)
+def test_an_exclusion_keeps_the_others(sold: Door, filters: dict[str, Any], revenue: int) -> None:
+    assert figure(sold.metric("revenue", scenarios=A, period=YEAR, filters=filters)) == revenue
+
+
+def test_a_breakdown_under_an_exclusion_shows_what_is_left_of_each_node(sold: Door) -> None:
+    report = sold.metric(
+        "revenue", scenarios=A, period=YEAR, filters={"tree": {"exclude": ["A", "C"]}}, dimensions=["tree"]
+    )
+    assert figures(report, "tree") == {"G": 20, "(unassigned)": 4000, None: 4020}
+    drill = {place.members[0].id: place.drill for place in report.places if place.members}
+    assert drill["G"]["filters"] == {"tree": {"include": ["G"], "exclude": ["A", "C"]}}
+    rows = sold.rows("gl", scenario="actual", period=YEAR, filters={**drill["G"]["filters"], "metric": "revenue"})
+    assert [row[-1] for row in rows.rows] == [Exact(20)]
+
+
+def test_an_exclusion_of_nothing_is_refused(sold: Door) -> None:
+    with pytest.raises(BadArguments, match="names no member"):
+        sold.metric("revenue", scenarios=A, period=YEAR, filters={"product": {"exclude": []}})
+
+
+def test_an_exclusion_of_a_figure_is_refused(sold: Door) -> None:
+    with pytest.raises(BadArguments, match="takes values to keep, none to exclude"):
+        sold.rows("gl", scenario="actual", filters={"metric": {"exclude": ["revenue"]}})

@@ -1,8 +1,8 @@
 """Answers: a report as a result object within a token budget.
 
 Rows are arrays aligned with the columns. A figure is a JSON number if the shortest text of its double is exact.
-Otherwise it is digits as text, and its column says so. A long answer drops the deepest lines first, then breakdown
-members from the end (never totals), then rows of metrics from the end. The answer counts what it drops.
+Otherwise it is digits as text, and its column says so. A long answer drops the deepest lines first, then the smallest
+breakdown members (never totals), then rows of metrics from the end. The answer counts what it drops.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,6 +14,7 @@ import polars as pl
 from engine.model.catalogue import Favourable
 from engine.model.errors import BadArguments, quoted
 from engine.model.exact import Exact
+from engine.model.notes import Note
 from engine.model.stopping import Stop, never
 from engine.plans.freshness import Freshness
 from engine.present.answers.budget import (
@@ -26,6 +27,7 @@ from engine.present.answers.budget import (
     fitted,
     period_json,
 )
+from engine.present.answers.places import PlaceCut
 from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ScenarioStyle
 from engine.report.drill import joined
 from engine.report.layout import Layout, LayoutColumn, LayoutRow, TableCell, layout
@@ -40,10 +42,11 @@ TOKENS_PER_PLACE = 8  # least tokens of a member's column or row
 def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT, stop: Stop = never) -> Json:
     """Return the result object of a report, at most about `budget` tokens long as JSON text."""
     axes = axes_of_report(report)
+    cut = PlaceCut(report)
 
     def build(left: LeftOut) -> Json:
         deepest, places = axes["levels"] - left["levels"], axes["members"] - left["members"]
-        return visible_part(report, data_ref, deepest, places).result()
+        return visible_part(report, data_ref, deepest, places, cut).result()
 
     result = fitted(build, axes, budget, stop, least_left_out(report, budget))
     if result is None:
@@ -97,6 +100,7 @@ class VisiblePart:
     sheet: Layout
     data_ref: DataRef
     left_out: LeftOut
+    notes: Sequence[Note]
 
     def result(self) -> Json:
         """Return the result object."""
@@ -125,7 +129,7 @@ class VisiblePart:
                 for at, column in enumerate(self.sheet.across)
             ],
             "rows": rows,
-            "notes": self.data_ref.notes(report.notes),
+            "notes": self.data_ref.notes(self.notes),
             "freshness": freshness_json(report.freshness),
             "catalogue_version": report.catalogue_version,
             "data_version": report.data_version,
@@ -136,15 +140,20 @@ class VisiblePart:
 
 
 def visible_part(
-    report: ReportData, data_ref: DataRef = NOT_KEPT, deepest: int | None = None, places: int | None = None
+    report: ReportData,
+    data_ref: DataRef = NOT_KEPT,
+    deepest: int | None = None,
+    places: int | None = None,
+    cut: PlaceCut | None = None,
 ) -> VisiblePart:
-    """Return a part of a report: lines down to a level, and the first places beside the total, which is the last."""
-    total = len(report.places) - 1
+    """Return a part of a report: lines down to a level, and some places beside the total, which is the last."""
+    cut = cut or PlaceCut(report)
     lines = [at for at, line in enumerate(report.lines) if deepest is None or line.level <= deepest]
-    shown = range(total + 1) if places is None else [*range(min(places, total)), total]
+    shown = cut.kept(len(report.places) if places is None else places)
     left = {"lines": len(report.lines) - len(lines), "members": len(report.places) - len(shown)}
     sheet = layout(report, lines, shown)
-    return VisiblePart(report, sheet, data_ref, {axis: entries for axis, entries in left.items() if entries})
+    left_out = {axis: entries for axis, entries in left.items() if entries}
+    return VisiblePart(report, sheet, data_ref, left_out, (*report.notes, *cut.notes(left["members"])))
 
 
 def figure_json(report: ReportData, cell: TableCell) -> int | float | str | None:
@@ -164,11 +173,12 @@ def row_json(report: ReportData, down: LayoutRow) -> Json:
             "key": place_key(place),
             "label": "Total" if place.is_total else " · ".join(member.label for member in place.members),
             "level": 0,
-            "kind": "total" if place.is_total else "member",
+            "kind": "total" if place.is_total else "member" if place.holds is None else "others",
             "style": "total" if place.is_total else "plain",
             "favourable": Favourable.NONE.value,
             "unit": None,
             "format": None,
+            **({"holds": place.holds} if place.holds is not None else {}),
             **members_json(place),
             **(labels_json(place) if len(place.members) > 1 else {}),  # a single member's label is the row's label
             **drill_json(place.drill),

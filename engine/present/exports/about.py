@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from engine.model.calendar.periods import PeriodRange
+from engine.model.requests import Exclusion, Selection
 from engine.report.data import SCALED
 from engine.report.inspection import Inspection
 from engine.report.report import Report
@@ -67,10 +68,14 @@ def asked_transform(transform: Transform) -> Iterator[Row]:
     yield "By the script", transform.code
 
 
-def filter_rows(filters: Mapping[str, Sequence[str]]) -> Iterator[Row]:
+def filter_rows(filters: Mapping[str, Selection]) -> Iterator[Row]:
     """Yield the filters of a request."""
     for dimension, ids in filters.items():
-        yield f"Filter: {dimension}", ", ".join(ids)
+        if isinstance(ids, Exclusion):
+            among = [", ".join(ids.include)] if ids.include else []
+            yield f"Filter: {dimension}", " ".join([*among, "without", ", ".join(ids.exclude)])
+        else:
+            yield f"Filter: {dimension}", ", ".join(ids)
 
 
 def period_rows(period: PeriodRange) -> Sequence[Row]:

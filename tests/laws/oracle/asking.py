@@ -38,8 +38,8 @@ class Told:
     repeats: bool
 
 
-def ask(door: Door, books: Books, request: Request) -> Report:
-    """Ask a request."""
+def ask(door: Door, books: Books, request: Request, **ranking: Any) -> Report:
+    """Ask a request, perhaps with a ranking of its members."""
     scenarios = {column.text: column.text for column in request.columns}
     period = (request.asked.start.code(books.fiscal), request.asked.end.code(books.fiscal))
     if request.metrics:
@@ -47,11 +47,12 @@ def ask(door: Door, books: Books, request: Request) -> Report:
             *request.metrics,
             scenarios=scenarios,
             period=period,
-            filters=request.filters,
+            filters=request.as_filters,
             dimensions=request.dimensions,
+            **ranking,
         )
     return door.statement(
-        STATEMENT, scenarios=scenarios, period=period, filters=request.filters, dimensions=request.dimensions
+        STATEMENT, scenarios=scenarios, period=period, filters=request.as_filters, dimensions=request.dimensions
     )
 
 

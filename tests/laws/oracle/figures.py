@@ -13,7 +13,7 @@ from fractions import Fraction
 from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, TREES, Base, Books, Formula
 from tests.laws.oracle.calendar import DATE, WEEK
 from tests.laws.oracle.expressions import divides, evaluate, is_additive, names
-from tests.laws.oracle.members import TOP, Weights, joined, placed, top_weights, weights
+from tests.laws.oracle.members import TOP, Weights, joined, placed, top_weights, weights, weights_without
 from tests.laws.oracle.reading import Held, Scope, is_known, read, selects
 from tests.laws.oracle.references import Cell, Reference, Side, Variance, window_of
 
@@ -120,7 +120,7 @@ def plain(books: Books, line: Line, side: Side, cell: Cell, scope: Scope) -> Fig
 
 def can_answer(domain: str, cell: Cell) -> bool:
     """Tell whether a domain has what is filtered, and the grain that is asked for."""
-    has = all(LEAF_OF[key] in LEAVES[domain] for key in cell.filters)
+    has = all(LEAF_OF[key] in LEAVES[domain] for key in (*cell.filters, *cell.excluded))
     finer = cell.time in (DATE, WEEK) and cell.place is not None  # the total of its periods can be told
     return has and (domain == GL or not (finer or cell.asked.grain in (DATE, WEEK)))
 
@@ -129,7 +129,12 @@ def is_weighed(books: Books, base: Base, cell: Cell) -> bool:
     """Tell whether a hierarchy would weigh what cannot be weighed."""
     if base.is_additive:
         return False
-    filters = (joined(books, key, ids) for key, ids in cell.filters.items() if key not in base.where)
+    filters = [joined_without(books, key, cell) for key in cell.filters if key not in base.where]
+    filters += [
+        weights_without(books, key, ids)
+        for key, ids in cell.excluded.items()
+        if key not in base.where and key not in cell.filters
+    ]
     trees = [key for key in cell.breakdown if key in TREES and key not in base.where]
     nodes = (weights(books, key, node) for key in trees for node in (TOP, *placed(books.trees[key])))
     return any(weight != 1 for found in (*filters, *nodes) for weight in found.values())
@@ -211,6 +216,20 @@ def restrictions(books: Books, line: Line, base: Base, cell: Cell) -> Iterator[C
             weighed.add(key)
     for key, ids in cell.filters.items():
         yield LEAF_OF[key], joined(books, key, ids), key not in weighed
+        weighed.add(key)
+    for key, ids in cell.excluded.items():
+        kept = weights_without(books, key, ids)
+        weighs = key not in weighed
+        yield LEAF_OF[key], {leaf: weight for leaf, weight in kept.items() if weight or not weighs}, weighs
+
+
+def joined_without(books: Books, key: str, cell: Cell) -> Weights:
+    """Return what the leaves of a filter count for, without those that it leaves out."""
+    found = joined(books, key, cell.filters[key])
+    if key not in cell.excluded:
+        return found
+    kept = weights_without(books, key, cell.excluded[key])
+    return {leaf: weight for leaf, weight in found.items() if leaf in kept}
 
 
 def factor(books: Books, base: Base, known: Held) -> Fraction:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 
-from tests.laws.oracle.books import OWN, TREES, UNASSIGNED, Books, Edge
+from tests.laws.oracle.books import LEAF_OF, OWN, TREES, UNASSIGNED, Books, Edge
 
 TOP = ""
 Weights = Mapping[str, Fraction]
@@ -60,6 +60,16 @@ def joined(books: Books, dimension: str, members: tuple[str, ...]) -> Weights:
             if found.setdefault(leaf, weight) != weight:
                 raise TwoWeights(leaf)
     return found
+
+
+def weights_without(books: Books, dimension: str, members: tuple[str, ...]) -> Weights:
+    """Return what each leaf outside of some members counts for in a total; 0: its hierarchy keeps it outside."""
+    left_out = {leaf for member in members for leaf in weights(books, dimension, member)}
+    leaf = LEAF_OF[dimension]
+    known = products(books) if leaf == "product" else {row.members.get(leaf, "") for row in books.rows}
+    whole = top_weights(books, dimension)
+    found = {*known, ""} - left_out
+    return {leaf: Fraction(1) if whole is None else whole.get(leaf, Fraction(0)) for leaf in found}
 
 
 def top_weights(books: Books, dimension: str) -> Weights | None:

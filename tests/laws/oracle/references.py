@@ -1,7 +1,7 @@
 """Scenario references as values: parts, blends, shifted sides, variances, and the cells they are asked in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.laws.oracle.books import Books, Cuts
 from tests.laws.oracle.calendar import WINDOWS, Period, Range, period_of, shifted
@@ -73,6 +73,7 @@ class Cell:
     place: Mapping[str, str] | None
     time: str | None = None  # grain of a breakdown by periods
     column: Period | None = None  # the one of them
+    excluded: Cuts = field(default_factory=dict)  # members that its filters leave out
 
 
 def window_of(books: Books, side: Side, cell: Cell) -> Range | None:

@@ -1,9 +1,10 @@
 """Random requests, how they are asked, and the cells that answer them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import product
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -68,6 +69,16 @@ class Request:
     asked: Range
     filters: Cuts
     dimensions: tuple[str, ...]
+    excluded: Cuts = field(default_factory=dict)  # what the filters leave out
+
+    @property
+    def as_filters(self) -> dict[str, Any]:
+        """The filters as a call has them."""
+        without: dict[str, Any] = {
+            key: {"exclude": ids} | ({"include": self.filters[key]} if key in self.filters else {})
+            for key, ids in self.excluded.items()
+        }
+        return {**self.filters, **without}
 
     @property
     def time(self) -> str | None:
@@ -101,6 +112,7 @@ def cell(request: Request, place: Mapping[str, str] | None, column: Period | Non
         place=place,
         time=request.time,
         column=column,
+        excluded=request.excluded,
     )
 
 
@@ -180,4 +192,5 @@ def requests(draw: st.DrawFn, books: Books, breakdowns: Sequence[tuple[str, ...]
         asked=asked,
         filters=draw(cuts_of(books, domain or GL, 2)) if draw(st.booleans()) else {},
         dimensions=draw(st.sampled_from(usable)),
+        excluded=draw(cuts_of(books, domain or GL, 1)) if draw(st.integers(0, 3)) == 1 else {},
     )

@@ -116,6 +116,9 @@ def one_filter(draw: st.DrawFn) -> tuple[str, Any]:
     ids = draw(st.lists(st.sampled_from(KEYS_OF[key]), min_size=1, max_size=3))
     ways = st.sampled_from(WAYS)  # of calling a member
     ids = [draw(ways)(member) for member in ids] if draw(st.integers(0, 3)) == 1 else ids
+    if draw(st.integers(0, 4)) == 1:
+        among = draw(st.lists(st.sampled_from(KEYS_OF[key]), max_size=1))
+        return key, {"exclude": ids, **({"include": among} if among else {})}
     return key, ids[0] if len(ids) == 1 and draw(st.booleans()) else ids
 
 
@@ -170,7 +173,17 @@ def metric(draw: st.DrawFn, columns: st.SearchStrategy[str] = sides) -> dict[str
     alike = st.lists(st.sampled_from(sorted(METRICS[draw(domains)])), min_size=1, max_size=4, unique=True)
     one = st.lists(metrics, min_size=1, max_size=1)
     named = draw(st.one_of(alike, alike, alike, one, one, st.lists(metrics, min_size=1, max_size=2, unique=True)))
-    return {**draw(report(columns)), "metrics": named}
+    return {**draw(report(columns)), "metrics": named, **draw(ranking(named))}
+
+
+@st.composite
+def ranking(draw: st.DrawFn, named: Sequence[str]) -> dict[str, Any]:
+    """Draw how the members are ranked, mostly not at all."""
+    if draw(st.integers(0, 2)) != 1:
+        return {}
+    order = st.one_of(st.sampled_from(named), scenarios, st.builds("{}@{}".format, st.sampled_from(named), scenarios))
+    optional = {"order_by": order, "asc": st.booleans(), "top": st.sampled_from((1, 1, 2, 2, 3, 5, 0, 300))}
+    return draw(st.fixed_dictionaries({}, optional=optional))
 
 
 @st.composite

@@ -1,0 +1,210 @@
+"""Ranked reports: the top members of the first dimension, one row for the others, and the total."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engine.books.reader import Reader, label_of
+from engine.model.calendar.periods import Period
+from engine.model.errors import BadArguments, quoted
+from engine.model.exact import Exact
+from engine.model.formulas import Figure, Nothing
+from engine.model.notes import Note
+from engine.model.requests import Exclusion
+from engine.model.scenarios import Reference, Variance
+from engine.model.stopping import watched
+from engine.plans.figures import ColumnRead, Coordinates, FigurePlan, Figures, Variances
+from engine.plans.rows import Row
+from engine.plans.weights import Axis
+from engine.queries.filters import filter_of
+from engine.queries.values import Filter, Ranking
+from engine.report.data import OTHERS, MemberTuple, ReportMember
+from engine.report.drill import filter_json, joined, place_drill, total_drill
+
+OTHERS_LABEL = "Others"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTable:
+    """Figures by row, column and place; the total is the last place."""
+
+    places: tuple[MemberTuple, ...]
+    by_row: Sequence[Sequence[Sequence[Figure]]]
+    notes: tuple[Note, ...]
+
+
+def figure_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) -> FigureTable:
+    """Return the figures of a plan at all its places, or those that a ranking shows."""
+    variances = Variances(figures)
+    by_row = figures_by_row(plan, figures, variances)
+    if ranking is not None and len(figures.places) > 1:
+        return ranked(plan, figures, FigureTable((), by_row, tuple(variances.notes)), ranking)
+    places = tuple(place_of(place, plan) for place in watched(figures.places, plan.stop))
+    return FigureTable(places, by_row, tuple(variances.notes))
+
+
+def figures_by_row(plan: FigurePlan, figures: Figures, variances: Variances) -> list[list[Sequence[Figure]]]:
+    """Return the figures of each row and column of a plan, by place."""
+    columns = list(zip((column.reference for column in plan.query.columns), plan.columns, strict=True))
+    return [[line_figures(row, *column, figures, variances) for column in columns] for row in plan.rows]
+
+
+def line_figures(
+    row: Row, reference: Reference, readings: tuple[ColumnRead, ...], figures: Figures, variances: Variances
+) -> Sequence[Figure]:
+    """Return the figures of a row in one column, by place."""
+    if row.expression is None:
+        return [Nothing.MISSING] * len(figures.places)
+    if isinstance(reference, Variance):
+        return variances.of(reference, row.expression, *readings)
+    return figures.of(row.expression, readings[0])
+
+
+def place_of(place: Coordinates, plan: FigurePlan) -> MemberTuple:
+    """Return the report's place for coordinates, with member labels."""
+    if place.is_total:
+        return MemberTuple((), is_total=True, drill=total_drill(plan))
+    members = members_of(place, plan)
+    return MemberTuple(members, is_total=False, drill=place_drill(members, plan))
+
+
+def members_of(place: Coordinates, plan: FigurePlan) -> tuple[ReportMember, ...]:
+    """Return the members of coordinates in the order of the breakdown, none for the total."""
+    if place.is_total:
+        return ()
+    by_axis = dict(zip((axis.key for axis in plan.axes), place.members, strict=True))
+    members = []
+    for dimension in plan.query.breakdown:
+        if dimension.grain:
+            period: Period = plan.times[place.time]
+            members.append(ReportMember(dimension.key, period.code, period.label))
+        else:
+            member = str(by_axis[dimension.key])
+            members.append(ReportMember(dimension.key, member, label_of(dimension.key, member, plan.reader)))
+    return tuple(members)
+
+
+# Ranking: the first dimension of the breakdown is one of members, and thus the first axis of the plan. `(others)` is
+# the figure of the same query without the first dimension, filtered to what the members shown leave of it.
+
+
+def ranked(plan: FigurePlan, figures: Figures, whole: FigureTable, ranking: Ranking) -> FigureTable:
+    """Return the figures of the top members in their order, of the others, and of the total."""
+    positions: dict[str, list[int]] = {}
+    for at, place in watched(enumerate(figures.places[:-1]), plan.stop):
+        positions.setdefault(str(place.members[0]), []).append(at)
+    by_member = ranking_figures(plan, figures.places, whole.by_row, ranking)
+    ordered = in_order(positions, by_member, asc=ranking.asc)
+    shown = ordered[: ranking.top]
+    kept = [at for member in shown for at in positions[member]]
+    others = others_table(plan, shown, len(ordered) - len(shown)) if len(shown) < len(ordered) else NO_OTHERS
+    total = len(figures.places) - 1
+    return FigureTable(
+        (*(place_of(figures.places[at], plan) for at in kept), *others.places, place_of(figures.places[-1], plan)),
+        [
+            [
+                [*(column[at] for at in kept), *(others.by_row[row][position] if others.places else ()), column[total]]
+                for position, column in enumerate(columns)
+            ]
+            for row, columns in enumerate(whole.by_row)
+        ],
+        (*whole.notes, *others.notes),
+    )
+
+
+NO_OTHERS = FigureTable((), (), ())
+
+
+def ranking_figures(
+    plan: FigurePlan,
+    places: Sequence[Coordinates],
+    by_row: Sequence[Sequence[Sequence[Figure]]],
+    ranking: Ranking,
+) -> Mapping[str, Figure]:
+    """Return the figure that orders each member of the first dimension."""
+    figures = by_row[ranking.line][ranking.column]
+    if len(plan.query.breakdown) > 1:
+        columns = plan.query.columns[ranking.column : ranking.column + 1]
+        query = replace(plan.query, breakdown=plan.query.breakdown[:1], time=None, columns=columns)
+        alone = replace(plan, rows=plan.rows[ranking.line : ranking.line + 1], query=query)
+        found = collected(alone)
+        ((figures,),) = figures_by_row(alone, found, Variances(found))
+        places = found.places
+    return {str(place.members[0]): figure for place, figure in zip(places[:-1], figures, strict=False)}
+
+
+def collected(plan: FigurePlan) -> Figures:
+    """Collect the frames of a plan and return its figures."""
+    return plan.finish(plan.reader.collect_each([batch.reads for batch in plan.batches], plan.stop))
+
+
+def in_order(members: Iterable[str], figures: Mapping[str, Figure], *, asc: bool) -> list[str]:
+    """Return members by their figures, those without one last; equal figures stand in the order of their ids."""
+    by_id = sorted(members)
+    known = {member: figure for member in by_id if isinstance(figure := figures.get(member), Exact)}
+    return [
+        *sorted(known, key=lambda member: known[member], reverse=not asc),
+        *(member for member in by_id if member not in known),
+    ]
+
+
+def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTable:
+    """Return the figures of the members that a ranking does not show, without their total.
+
+    Raises BadArguments if members share leaves: what such members leave is no figure of the others.
+    """
+    axis, first = plan.axes[0], plan.query.breakdown[0]
+    refuse_shared_leaves(axis, plan.reader)
+    left = filter_without(plan, shown)
+    filters = (*(known for known in plan.query.filters if known.dimension.key != first.key), left)
+    other = replace(plan, query=replace(plan.query, filters=filters, breakdown=plan.query.breakdown[1:]))
+    figures = collected(other)
+    variances = Variances(figures)
+    by_row = figures_by_row(other, figures, variances)
+    within = figures.places[:-1] if other.query.breakdown else figures.places
+    places = []
+    for place in watched(within, plan.stop):
+        members = members_of(place, other)
+        drill = joined(place_drill(members, other), {"filters": {first.key: filter_json(left.asked)}})
+        member = ReportMember(first.key, OTHERS, OTHERS_LABEL)
+        places.append(MemberTuple((member, *members), is_total=False, drill=drill, holds=holds))
+    return FigureTable(
+        tuple(places),
+        [
+            [
+                list(column[: len(within)]) if is_available(row, plan) else [Nothing.UNAVAILABLE] * len(within)
+                for column in columns
+            ]
+            for row, columns in zip(plan.rows, by_row, strict=True)
+        ],
+        tuple(variances.notes),
+    )
+
+
+def is_available(row: Row, plan: FigurePlan) -> bool:
+    """Tell whether a plan can show figures of a row."""
+    return row.expression is not None and plan.availability.why_not(row.expression) is None
+
+
+def filter_without(plan: FigurePlan, shown: Sequence[str]) -> Filter:
+    """Return the filter by the first dimension that leaves out the members shown, beside what the request filters."""
+    first = plan.query.breakdown[0]
+    asked = next((known.asked for known in plan.query.filters if known.dimension.key == first.key), ())
+    if isinstance(asked, Exclusion):
+        asked = Exclusion(exclude=(*asked.exclude, *shown), include=asked.include)
+    else:
+        asked = Exclusion(exclude=tuple(shown), include=asked)
+    return filter_of(first, asked, plan.reader)
+
+
+def refuse_shared_leaves(axis: Axis, reader: Reader) -> None:
+    """Raise BadArguments if two members of an axis have a visible leaf in common."""
+    sees = reader.sees_leaf(axis.key)
+    owners: dict[int, str] = {}
+    for member in axis.ids if reader.members(axis.key).top() is not None else ():
+        for code in axis.members[member]:
+            if (axis.kept is None or code in axis.kept) and sees(code) and owners.setdefault(code, member) != member:
+                raise BadArguments(
+                    f"{quoted([owners[code], member])} of {axis.key} share members below them, so that no figure of "
+                    f"the others can be told. Leave top out, or filter {axis.key} by nodes that share none.",
+                    field="top",
+                )

@@ -1,0 +1,156 @@
+"""The law of rankings: members stand by the oracle's figures, and the oracle computes what the others come to.
+
+`(others)` is what the oracle says of the same request without the first dimension, with the members shown left out.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.door import Door
+from engine.model.errors import BadArguments
+from engine.report.data import OTHERS
+from tests.laws.oracle.asking import Place, ask, behind, figures_of
+from tests.laws.oracle.books import LEAF_OF, TREES, Books
+from tests.laws.oracle.calendar import Period, periods
+from tests.laws.oracle.figures import UNAVAILABLE, Figure, figure
+from tests.laws.oracle.members import joined, shown, weights
+from tests.laws.oracle.references import Cell, Reference
+from tests.laws.oracle.requests import BREAKDOWNS, Request, line_of, requests
+from tests.laws.oracle.strategies import random_books
+from tests.laws.oracle.writing import opened
+from tests.laws.test_figures import drill
+
+RANKABLE = tuple(keys for keys in BREAKDOWNS if keys and keys[0] in LEAF_OF)
+DRILLED = 3  # cells of the others of each report
+
+
+@given(data=st.data(), books=random_books())
+def test_a_ranking_is_by_the_oracles_figures_and_its_others_are_what_it_says(data: st.DataObject, books: Books) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        door = opened(books, Path(folder))
+        for _ in range(3):
+            request = data.draw(requests(books, breakdowns=RANKABLE).filter(lambda drawn: bool(drawn.metrics)))
+            metric, column = data.draw(st.sampled_from(request.metrics)), data.draw(st.sampled_from(request.columns))
+            asc, top = data.draw(st.booleans()), data.draw(st.integers(1, 3))
+            first = request.dimensions[0]
+            members = dict.fromkeys(
+                dict(told.place)[first] for told in figures_of(ask(door, books, request)) if told.place
+            )
+            figures = {member: of_member(books, request, metric, column, member) for member in members}
+            ordered = in_order(figures, asc=asc)
+            ranking = {"order_by": f"{metric}@{column.text}", "asc": asc, "top": top}
+            if len(ordered) > top and shares(books, request):
+                refused(door, books, request, ranking)
+                continue
+            report = ask(door, books, request, **ranking)
+            of_places = [place.members[0].id for place in report.places[:-1]]
+            expected = [*ordered[:top], *([OTHERS] if len(ordered) > top else [])]
+            assert list(dict.fromkeys(of_places)) == expected, (request, ranking)
+            held = {place.holds for place in report.places if place.members and place.members[0].id == OTHERS}
+            assert held <= {len(ordered) - top}, (request, ranking)
+            cells = others_cells(books, request, ordered[:top])
+            for told in figures_of(report):
+                if told.place and dict(told.place)[first] == OTHERS:
+                    reference = next(known for known in request.columns if known.text == told.column)
+                    found = of_others(books, request, told.line, reference, cells[told.place])
+                    assert told.figure == found, (request, ranking, told)
+            known = [
+                cell
+                for cell in behind(report)
+                if cell.figure is not UNAVAILABLE and cell.where[2] and dict(cell.where[2])[first] == OTHERS
+            ]
+            for cell in data.draw(st.randoms()).sample(known, min(len(known), DRILLED)):
+                reference = next(column for column in request.columns if column.text == cell.where[1])
+                drill(books, door, cell, reference, cells[cell.where[2]])
+
+
+def refused(door: Door, books: Books, request: Request, ranking: Mapping[str, object]) -> None:
+    """Hold a ranking of members that share leaves to its refusal."""
+    with pytest.raises(BadArguments) as refusal:
+        ask(door, books, request, **ranking)
+    assert refusal.value.as_data()["field"] == "top"
+
+
+def of_member(books: Books, request: Request, metric: str, column: Reference, member: str) -> Figure:
+    """Return the figure that ranks a member of the first dimension."""
+    first = request.dimensions[0]
+    cell = Cell(
+        asked=request.asked,
+        filters=request.filters,
+        excluded=request.excluded,
+        breakdown=(first,),
+        place={first: member},
+    )
+    return figure(books, line_of(books, metric), column, cell)
+
+
+def in_order(figures: Mapping[str, Figure], *, asc: bool) -> list[str]:
+    """Return members by their figures: equal ones by id, those without one last."""
+    sign = 1 if asc else -1
+
+    def key(member: str) -> tuple[bool, Fraction, str]:
+        found = figures[member]
+        return (False, sign * found, member) if isinstance(found, Fraction) else (True, Fraction(0), member)
+
+    return sorted(figures, key=key)
+
+
+def shares(books: Books, request: Request) -> bool:
+    """Tell whether two members of the first dimension have a leaf in common that the filters keep."""
+    first = request.dimensions[0]
+    if first not in TREES:
+        return False
+    kept = set(joined(books, first, request.filters[first])) if first in request.filters else None
+    without = {leaf for member in request.excluded.get(first, ()) for leaf in weights(books, first, member)}
+    seen: set[str] = set()
+    for member in shown(books, first, request.filters.get(first, ())):
+        leaves = {leaf for leaf in weights(books, first, member) if kept is None or leaf in kept} - without
+        if seen & leaves:
+            return True
+        seen |= leaves
+    return False
+
+
+def others_cells(books: Books, request: Request, top: list[str]) -> dict[Place, Cell]:
+    """Return the cell of the others by where it stands in the report."""
+    first, *rest = request.by_member
+    left = {**request.excluded, first: (*request.excluded.get(first, ()), *top)}
+    columns: list[Period | None] = [None]
+    if request.time:
+        columns = list(periods(request.asked, request.time, books.fiscal))
+    members = [shown(books, key, request.filters.get(key, ())) for key in rest]
+    time = next((key for key in request.dimensions if key not in request.by_member), "")
+    found = {}
+    for combination, column in product(product(*members), columns):
+        place = dict(zip(rest, combination, strict=True))
+        codes = {time: column.code(books.fiscal)} if column else {}
+        cell = Cell(
+            asked=request.asked,
+            filters=request.filters,
+            excluded=left,
+            breakdown=tuple(rest),
+            place=place if rest or column else None,
+            time=request.time,
+            column=column,
+        )
+        found[tuple(sorted({first: OTHERS, **place, **codes}.items()))] = cell
+    return found
+
+
+def of_others(books: Books, request: Request, key: str, column: Reference, cell: Cell) -> Figure:
+    """Return the figure of the others; what cannot be told of any member cannot be told of them."""
+    line, first = line_of(books, key), request.dimensions[0]
+    whole = replace(cell, excluded=request.excluded, breakdown=(first, *cell.breakdown))
+    member = shown(books, first, request.filters.get(first, ()))[0]
+    anyone = replace(whole, place={**(cell.place or {}), first: member})
+    if figure(books, line, column, anyone) is UNAVAILABLE:
+        return UNAVAILABLE
+    return figure(books, line, column, cell)
