@@ -45,6 +45,13 @@ What the service understands and says beyond its specification. All of it is opt
   spaces, among the members that `search_hierarchy` returns to this caller. The result shows the id and has the note
   `resolved`. A name of several members is refused with their ids. An unknown name matches nothing; its note
   `unknown_member` has `did_you_mean`.
+- **Exclusions.** A filter takes `{"exclude": [members]}` and keeps the others; `(unassigned)` stays unless it is named.
+  With `"include": [members]` it keeps the others of those. A hierarchy weighs what is left as it does in a total.
+- **Rankings.** `order_by`, `asc` and `top` of `run_metric` rank the members of the first dimension. Members without a
+  figure come last, equal ones in the order of their ids. One row `(others)` holds the members that `top` leaves out,
+  computed as a total is: a ratio is the ratio of the remaining sums, a distinct count counts what remains. Its `holds`
+  says how many members with rows it stands for. Members that share leaves have no `(others)`: `top` is refused. An
+  answer that is cut keeps the largest members, and a note says by what.
 - **Repairs.** `valid` and `did_you_mean` of a refusal hold values for `field`, in the form in which the call takes
   them. `retryable` is there only if the same call may succeed later. Aliases and values of filters have at most 200
   characters.
