@@ -48,6 +48,7 @@ NOTES: dict[str, Wording] = {
         "a metric that closes.",
     ),
     "leap_day": Wording(Severity.INFO, "{scenario}: {window} {differs} 29 February beside {period}."),
+    "weighted_rows": Wording(Severity.CAUTION, "{dimensions} weighs: {says}."),
     "sign_reversed": Wording(Severity.INFO, "{lines} shows {metric} with the other sign."),
     "coarser_postings": Wording(
         Severity.CAUTION,

@@ -17,9 +17,10 @@ import polars as pl
 from engine.books.reader import Reader
 from engine.model.catalogue import Base, Domain
 from engine.model.exact import ONE, ZERO, Exact
-from engine.model.members.member_sets import Leaves, joined_leaves
+from engine.model.members.member_sets import Leaves, MemberSet, joined_leaves
+from engine.model.members.trees import RaggedNodes
 from engine.model.scenarios import Variant
-from engine.model.scope import ALL
+from engine.model.scope import ALL, OWN
 from engine.queries.values import Filter
 
 Members = tuple[str | None, ...]  # a member of each breakdown dimension; None is the total
@@ -36,6 +37,7 @@ class Axis:
     ids: tuple[str, ...]
     members: Mapping[str, Leaves]
     total: Leaves | None  # None: every leaf weighs 1
+    into_total: Mapping[str, Exact]  # weight of each member in the total, if it is not 1
     kept: frozenset[int] | None  # leaves of a filter by the same dimension; None without one, or by all members
 
     @cached_property
@@ -75,8 +77,25 @@ def make_axis(place: int, key: str, reader: Reader, same: Filter | None) -> Axis
         ids=ids,
         members={member: members.leaves(member) for member in ids},
         total=same.leaves if same else members.top(),
-        kept=frozenset(same.leaves) if same and ALL not in same.members else None,
+        into_total=into_total(members, same.members if same else (), ids, visible),
+        kept=frozenset(same.leaves) if same and (same.excluded or ALL not in same.members) else None,
     )
+
+
+def into_total(
+    members: MemberSet, filtered: Sequence[str], shown: Sequence[str], visible: frozenset[str]
+) -> Mapping[str, Exact]:
+    """Return what each shown member of a tree counts for in the total, if that is not 1: the edges above it."""
+    if not isinstance(members, RaggedNodes):
+        return {}
+    under = [member for member in dict.fromkeys(filtered) if member != ALL]
+    roots = {} if under else {node: weight for node, weight in members.roots if node in visible}
+    top = under or list(roots)
+    edges = dict(roots)
+    if len(top) == 1 and top[0] in members.nodes and top[0] not in shown:
+        root = roots.get(top[0], ONE)
+        edges = {child: edge * root for child, edge in members.nodes[top[0]].children} | {top[0] + OWN: root}
+    return {member: edges[member] for member in shown if edges.get(member, ONE) != ONE}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +156,7 @@ def base_weights(
     hierarchies = frozenset(last_cuts)
     broken_down = {axis.key for axis in axes}
     for known in filters:
-        if known.dimension.key in hierarchies and ALL in known.members:
+        if known.dimension.key in hierarchies and ALL in known.members and not known.excluded:
             continue  # the nodes of the restriction are the top: no edge above them takes a leaf away
         if known.dimension.key in hierarchies or known.dimension.key in broken_down:
             multiply(weights, known.dimension.leaf, dict.fromkeys(known.leaves, ONE))

@@ -121,6 +121,7 @@ class MemberTuple:
     members: tuple[ReportMember, ...]
     is_total: bool
     drill: Drill
+    into_parent: Exact | None = None  # its weight in the total, if a tree gives it one other than 1
     holds: int | None = None  # members of the first dimension behind a row of others; None for every other row
 
 

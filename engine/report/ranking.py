@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from engine.books.reader import Reader, label_of
 from engine.model.calendar.periods import Period
 from engine.model.errors import BadArguments, quoted
-from engine.model.exact import Exact
+from engine.model.exact import ONE, Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.notes import Note
 from engine.model.requests import Exclusion
@@ -14,6 +14,7 @@ from engine.model.scenarios import Reference, Variance
 from engine.model.stopping import watched
 from engine.plans.figures import ColumnRead, Coordinates, FigurePlan, Figures, Variances
 from engine.plans.rows import Row
+from engine.plans.weight_notes import is_weighed
 from engine.plans.weights import Axis
 from engine.queries.filters import filter_of
 from engine.queries.values import Filter, Ranking
@@ -63,8 +64,18 @@ def place_of(place: Coordinates, plan: FigurePlan) -> MemberTuple:
     """Return the report's place for coordinates, with member labels."""
     if place.is_total:
         return MemberTuple((), is_total=True, drill=total_drill(plan))
-    members = members_of(place, plan)
-    return MemberTuple(members, is_total=False, drill=place_drill(members, plan))
+    members, weight = members_of(place, plan), into_total(place, plan)
+    drill = place_drill(members, plan)
+    return MemberTuple(members, is_total=False, drill=drill, into_parent=None if weight == ONE else weight)
+
+
+def into_total(place: Coordinates, plan: FigurePlan) -> Exact:
+    """Return what the figures of a place count for in the total, by the trees that weigh a figure of the plan."""
+    weight = ONE
+    for axis, member in zip(plan.axes, place.members, strict=True):
+        if axis.into_total and any(is_weighed(base, axis, plan) for base in plan.bases):
+            weight = weight * axis.into_total.get(str(member), ONE)
+    return weight
 
 
 def members_of(place: Coordinates, plan: FigurePlan) -> tuple[ReportMember, ...]:

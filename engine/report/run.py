@@ -12,6 +12,7 @@ from engine.plans.notes import currency_notes, currency_reads, notes
 from engine.plans.report_size import refuse_too_many
 from engine.plans.rows import MeasureExpression, Row
 from engine.plans.sum_notes import sum_notes
+from engine.plans.weight_notes import weight_notes
 from engine.queries.values import ScenarioColumn
 from engine.report.data import Comparison, ReportColumn, ReportLine, style_of
 from engine.report.drill import column_drill, line_drill
@@ -40,6 +41,7 @@ def run(plan: ReportPlan) -> Report:
         *query.notes,
         *notes(planned, figures),
         *sum_notes(planned),
+        *weight_notes(planned, figures),
         *currency_notes(planned, reads, held),
         *table.notes,
     )

@@ -9,7 +9,9 @@ import pytest
 from engine.door import Door
 from engine.model.errors import AmbiguousWeight
 from engine.model.exact import Exact
+from engine.plans.weight_notes import ROWS, TOTAL
 from engine.present.answers.reports import answer
+from engine.report.report import Report
 from tests.support.drilling import calls, figure_behind
 from tests.support.inspecting import rows_of
 from tests.support.small import codes, figure, figures, small_books
@@ -345,6 +347,7 @@ def test_the_nodes_of_a_metric_are_the_top_of_a_breakdown(tmp_path: Path) -> Non
     assert totals_and_rows(books, "assets") == (115, 115, [60, 15, 40])
     assert totals_and_rows(books, "assets", filters={"tree": "Sheet"}) == (115, 115, [60, 15, 40])
     assert totals_and_rows(books, "assets", filters={"tree": "(all)"}) == (115, 115, [60, 15, 40])
+    assert totals_and_rows(books, "assets", filters={"tree": {"exclude": ["Loans"]}}) == (100, 100, [60, 40])
 
 
 def test_the_nodes_of_a_filter_are_the_top_of_a_breakdown(tmp_path: Path) -> None:
@@ -364,6 +367,39 @@ def test_weights_never_scale_a_count(tmp_path: Path) -> None:
         assert figures(by_tree, "tree") == {"Assets": 3, "Debts": 1, None: 4}
         assert totals_and_rows(books, metric, filters={"tree": "Sheet"}) == (4, 4, [1, 1, 1, 1])
     assert figures(books.metric("postings", scenarios=A, period=JAN, dimensions=["tree"]), "tree")[None] is None
+
+
+def weighted(report: Report) -> list[dict[str, str]]:
+    """Return the names in the notes on weighted rows."""
+    return [dict(note.about) for note in report.notes if note.code == "weighted_rows"]
+
+
+def into_parent(report: Report) -> dict[str, Any]:
+    """Return what each row of an answer counts for in the total, where it says so."""
+    return {row["key"]: row["into_parent"] for row in answer(report, 10**9)["rows"] if "into_parent" in row}
+
+
+def test_rows_of_a_weighted_tree_say_what_they_count_for_in_the_total(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"scenarios": A, "period": JAN, "dimensions": ["tree"]}
+    books = sheet_books(tmp_path)
+    under = books.metric("amount", filters={"tree": "Sheet"}, **asked)
+    assert figures(under, "tree") == {"Assets": 115, "Debts": 80, None: 115 - 80}
+    assert into_parent(under) == {"Debts": -1}
+    assert weighted(under) == [{"dimensions": "tree", "says": ROWS}]
+    whole = books.metric("amount", "postings", **asked)
+    assert into_parent(whole) == {"Assets": 0, "Debts": 0}
+    both = "amount of A: blank against 210, postings of A: blank against 4"
+    assert weighted(whole) == [
+        {"dimensions": "tree", "says": ROWS},
+        {"dimensions": "tree", "says": f"{TOTAL} ({both})"},
+    ]
+    assets = books.metric("assets", **asked)
+    assert (into_parent(assets), weighted(assets)) == ({}, [])  # its own node is the top
+    below = books.metric("amount", filters={"tree": "Assets"}, **asked)
+    assert figures(below, "tree") == {"Cash": 100, "Loans": 30, None: 115}
+    assert into_parent(below) == {"Loans": 0.5}
+    branches = books.metric("amount", scenarios=A, period=JAN, dimensions=["branch"])
+    assert (into_parent(branches), weighted(branches)) == ({}, [])
 
 
 def test_weights_of_two_hierarchies_multiply(tmp_path: Path) -> None:

@@ -181,6 +181,7 @@ def row_json(report: ReportData, down: LayoutRow) -> Json:
             **({"holds": place.holds} if place.holds is not None else {}),
             **members_json(place),
             **(labels_json(place) if len(place.members) > 1 else {}),  # a single member's label is the row's label
+            **into_parent_json(place),
             **drill_json(place.drill),
         }
     line = report.lines[down.line]
@@ -218,6 +219,11 @@ def labels_json(place: MemberTuple) -> Json:
     return {"labels": labels} if labels else {}
 
 
+def into_parent_json(place: MemberTuple) -> Json:
+    """Return what a place counts for in the total, if that is not 1."""
+    return {} if place.into_parent is None else {"into_parent": place.into_parent.as_json()}
+
+
 def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
     """Return the description of a column: its scenario, and a place of a statement or a metric."""
     column = report.columns[across.column]
@@ -244,6 +250,7 @@ def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
         **shown,
         **members_json(place),
         **labels_json(place),
+        **into_parent_json(place),
         **({"is_total": True} if report.breakdown and place.is_total else {}),
         "unit": "fraction" if is_share else None,
         "format": "percent" if is_share else None,

@@ -1,0 +1,87 @@
+"""Notes on the rows and the total of a breakdown by a weighted tree."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engine.model.catalogue import Base
+from engine.model.errors import first_of
+from engine.model.exact import Exact
+from engine.model.formulas import Figure, FigureKind, Nothing
+from engine.model.notes import NAMED, Note
+from engine.model.scenarios import Side
+from engine.plans.figures import FigurePlan, Figures
+from engine.plans.rows import Row
+from engine.plans.weights import Axis
+
+ROWS = "its rows do not add up to the total as they stand; each counts times its into_parent"
+TOTAL = "the total is not the figure without the breakdown"
+
+
+def is_topped(base: Base, axis: Axis, plan: FigurePlan) -> bool:
+    """Tell whether an axis is the top of a base: its domain has the dimension, and its `where` names no node."""
+    across = plan.availability.across[base.domain][axis.place]
+    return across and all(cut.dimension != axis.key for cut in base.where)
+
+
+def is_weighed(base: Base, axis: Axis, plan: FigurePlan) -> bool:
+    """Tell whether an axis weighs the rows of a base; it never weighs a count."""
+    return is_topped(base, axis, plan) and not base.over_members.counts
+
+
+def weight_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
+    """Yield the note on weighted rows: that they do not add up as they stand, or that their total is another figure."""
+    uneven = [
+        axis.key
+        for axis in plan.axes
+        if any(is_weighed(base, axis, plan) for base in plan.bases)
+        and any(members[axis.place] in axis.into_total for members in figures.members)
+    ]
+    if uneven:
+        yield Note.of("weighted_rows", dimensions=" and ".join(uneven), says=ROWS)
+    filtered = {known.dimension.key for known in plan.query.filters}
+    topped = [
+        axis.key
+        for axis in plan.axes
+        if any(is_topped(base, axis, plan) for base in plan.bases)
+        and axis.total is not None
+        and axis.key not in filtered
+        and not plan.reader.counts_all(axis.key, axis.total)
+    ]
+    alone = unbroken(figures) if topped else figures
+    differing = [said for row in plan.rows for said in differences(row, figures, alone)] if topped else []
+    if differing:
+        says = f"{TOTAL} ({first_of(differing, NAMED)})"
+        yield Note.of("weighted_rows", dimensions=" and ".join(topped), says=says)
+
+
+def unbroken(figures: Figures) -> Figures:
+    """Return the figures of a plan without its breakdown by members."""
+    query = figures.plan.query
+    plan = replace(
+        figures.plan,
+        query=replace(query, breakdown=tuple(dimension for dimension in query.breakdown if dimension.grain)),
+    )
+    return plan.finish(plan.reader.collect_each([batch.reads for batch in plan.batches], plan.stop))
+
+
+def differences(row: Row, figures: Figures, alone: Figures) -> Iterator[str]:
+    """Yield each column in which the total of a row is not the figure without the breakdown, with both."""
+    if row.expression is None:
+        return
+    columns = zip(figures.plan.query.columns, figures.plan.columns, alone.plan.columns, strict=True)
+    for column, broken_down, plain in columns:
+        if not isinstance(column.reference, Side):
+            continue
+        total = figures.of(row.expression, broken_down[0])[-1]
+        figure = alone.of(row.expression, plain[0])[-1]
+        if total != figure and Nothing.UNAVAILABLE not in (total, figure):
+            both = [written(found, row, figures.plan.query.scale) for found in (total, figure)]
+            yield f"{row.key} of {column.heading}: {' against '.join(both)}"
+
+
+def written(figure: Figure, row: Row, scale: int) -> str:
+    """Return a figure as digits at the scale of the report."""
+    if not isinstance(figure, Exact) or row.type is None:
+        return "blank"
+    scaled = figure.scaled(scale) if row.type.kind is FigureKind.MONEY and row.type.additive else figure
+    return scaled.digits(quotient=row.type.quotient)
