@@ -52,6 +52,10 @@ What the service understands and says beyond its specification. All of it is opt
   computed as a total is: a ratio is the ratio of the remaining sums, a distinct count counts what remains. Its `holds`
   says how many members with rows it stands for. Members that share leaves have no `(others)`: `top` is refused. An
   answer that is cut keeps the largest members, and a note says by what.
+- **Periods.** `2026-9`, `Sep 2026`, `Q3 2026`, `FY2026`, `5 Sep 2026` and the like stand for the code that the result
+  shows. A spelling that can mean two periods is refused with both: `Q3 2026` where the fiscal year is not the calendar
+  year. `last_closed` is the last closed period of the first scenario of the call that has one, the earliest of the
+  domains that the call reads; `last_closed-1` is the one before. Its grain is that of the other bound, else the month.
 - **Repairs.** `valid` and `did_you_mean` of a refusal hold values for `field`, in the form in which the call takes
   them. `retryable` is there only if the same call may succeed later. Aliases and values of filters have at most 200
   characters.

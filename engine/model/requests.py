@@ -58,8 +58,8 @@ class ReportRequest(Request):
     scenarios: tuple[ColumnRequest, ...] | None = None
     """The columns, in order. Left out: the deployment's default."""
     period_start: str | None = None
-    """First period: YYYY-MM, YYYY-Qn (fiscal), YYYY (fiscal year), YYYY-Wnn (week) or YYYY-MM-DD; svc_orientation
-    says what they mean here. One bound alone means that one period."""
+    """First period: YYYY-MM, YYYY-Qn (fiscal), YYYY (fiscal year), YYYY-Wnn (week), YYYY-MM-DD, last_closed or
+    last_closed-1; svc_orientation says what they mean here. One bound alone means that one period."""
     period_end: str | None = None
     """Last period, at the same grain as period_start."""
     filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)

@@ -43,7 +43,8 @@ def resolve_filters(
             continue
         dimension = usable_dimension(key, reader, domains, field=f"filters.{key}", breaking_down=inspecting)
         if dimension.grain:
-            by_time[key] = members
+            calendar = reader.catalogue.calendar
+            by_time[key] = tuple(dict.fromkeys(calendar.read(code, f"filters.{key}").code for code in members))
             continue
         if not isinstance(members, Exclusion) and ALL in members and dimension.kind is not DimensionKind.RAGGED:
             continue

@@ -56,7 +56,8 @@ def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain
     refuse_long_members(asked.filters)
     columns, notes = resolve_columns(asked.scenarios, reader)
     refuse_endless_blends(columns, domains)
-    period = resolve_range(asked, reader.catalogue, domains)
+    terms = [term for column in columns for side in column.reference.sides for term in side.terms]
+    period = resolve_range(asked, reader.catalogue, domains, [term.scenario for term in terms])
     if not (asked.period_start or asked.period_end):
         notes.append(Note.of("default_period", period=period.label))
     filters = resolve_filters(asked.filters, reader, domains)

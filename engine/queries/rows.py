@@ -9,7 +9,7 @@ from engine.model.catalogue import INSPECTION_KEYS, Domain, Metric, Statement
 from engine.model.errors import BadArguments, ColumnUnavailable, UnknownName, echo, quoted
 from engine.model.notes import Note
 from engine.model.requests import Exclusion, RowsRequest, Selection
-from engine.model.scenarios import Side, resolve, resolve_side
+from engine.model.scenarios import ScenarioTerm, Side, resolve, resolve_side
 from engine.model.scope import UNASSIGNED
 from engine.queries.filters import refuse_long_members, resolve_filters, select_periods
 from engine.queries.reports import refuse_endless_blends
@@ -66,7 +66,8 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         refuse_endless_blends([ScenarioColumn(side, side.key)], [domain])
     named = listed("compared_with", asked.filters.get("compared_with", ()))
     notes += [Note.of("unknown_scenario", scenario=key[:100]) for key in named if key not in reader.scenarios]
-    period = None if undated else resolve_period(asked, reader, domain)
+    terms = side.terms[term_index : term_index + 1] if side else ()
+    period = None if undated else resolve_period(asked, reader, domain, terms)
     if not (undated or asked.period_start or asked.period_end):
         notes.append(Note.of("default_period", period=period.label if period else "all periods"))
     calendar = reader.catalogue.calendar
@@ -82,7 +83,8 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         selected=select_periods(period, filters.by_time, calendar) if period else (),
         undated=undated,
         asked={key: (ids,) if isinstance(ids, str) else ids for key, ids in asked.filters.items()}
-        | {known.dimension.key: known.asked for known in filters.by_member},
+        | {known.dimension.key: known.asked for known in filters.by_member}
+        | dict(filters.by_time),
         filters=filters.by_member,
         columns=resolve_shown(asked.columns, domain),
         limit=limit,
@@ -183,11 +185,13 @@ def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side 
     return side, side.terms.index(asked.terms[0])
 
 
-def resolve_period(asked: RowsRequest, reader: Reader, domain: Domain) -> PeriodRange | None:
+def resolve_period(
+    asked: RowsRequest, reader: Reader, domain: Domain, terms: Sequence[ScenarioTerm]
+) -> PeriodRange | None:
     """Return the requested or default range, or None if there is neither."""
     default = reader.catalogue.default
     if asked.period_start or asked.period_end or default.period_start:
-        return resolve_range(asked, reader.catalogue, [domain])
+        return resolve_range(asked, reader.catalogue, [domain], [term.scenario for term in terms])
     return None
 
 

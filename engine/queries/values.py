@@ -1,15 +1,18 @@
 """Queries as values, and the ranges and breakdowns by time that they hold."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
-from engine.model.calendar.periods import Grain, PeriodRange
+from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.periods import Grain, Period, PeriodRange
 from engine.model.catalogue import PERIOD, Catalogue, Dimension, Domain, Metric, Statement
-from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, GrainUnavailable
+from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, GrainUnavailable, quoted
 from engine.model.exact import Exact
 from engine.model.notes import Note
 from engine.model.requests import ReportRequest, RowsRequest, Selection
-from engine.model.scenarios import Reference
+from engine.model.scenarios import Reference, Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +97,16 @@ class MetricQuery:
 MOST_PERIODS = 4000
 
 
-def resolve_range(asked: ReportRequest | RowsRequest, catalogue: Catalogue, domains: Sequence[Domain]) -> PeriodRange:
+LAST_CLOSED = re.compile(r"last_closed(?:-(\d{1,3}))?", re.ASCII | re.IGNORECASE)
+
+
+def resolve_range(
+    asked: ReportRequest | RowsRequest, catalogue: Catalogue, domains: Sequence[Domain], scenarios: Iterable[Scenario]
+) -> PeriodRange:
     """Return the requested range; one bound alone means that one period, no bound the default of the instance.
 
-    Raises BadPeriod if there is no default, GrainUnavailable if no domain can answer at the grain.
+    `last_closed` is that of the first of the scenarios that has one. Raises BadPeriod if there is no default or no last
+    closed period, GrainUnavailable if no domain can answer at the grain.
     """
     start, end = asked.period_start or asked.period_end, asked.period_end or asked.period_start
     if start is None or end is None:
@@ -108,7 +117,7 @@ def resolve_range(asked: ReportRequest | RowsRequest, catalogue: Catalogue, doma
             field="period_start",
             example={"period_start": "2025-01", "period_end": "2025-12"},
         )
-    resolved = catalogue.calendar.range(start, end)
+    resolved = read_range(start, end, LastClosed(catalogue.calendar, domains, scenarios))
     if not any(domain.carries(resolved.grain) for domain in domains):
         carried = [grain for grain in catalogue.calendar.grains if any(domain.carries(grain) for domain in domains)]
         raise GrainUnavailable(
@@ -119,6 +128,60 @@ def resolve_range(asked: ReportRequest | RowsRequest, catalogue: Catalogue, doma
             valid=[catalogue.calendar.grains[grain].example for grain in carried],
         )
     return resolved
+
+
+@dataclass(frozen=True, slots=True)
+class LastClosed:
+    """What `last_closed` refers to: scenarios, and the domains that the request reads."""
+
+    calendar: Calendar
+    domains: Sequence[Domain]
+    scenarios: Iterable[Scenario]
+
+    def day(self) -> date | None:
+        """Return the earliest last closed day among the domains, of the first scenario that has one."""
+        for scenario in self.scenarios:
+            days = [day for domain in self.domains if (day := scenario.open_after(domain.key))]
+            if days:
+                return min(days)
+        return None
+
+    def grain(self) -> Grain:
+        """Return the month, or the next longer grain that some domain carries."""
+        grains = (Grain.MONTH, Grain.QUARTER, Grain.YEAR)
+        return next((grain for grain in grains if any(domain.carries(grain) for domain in self.domains)), Grain.MONTH)
+
+    def period(self, text: str, back: int, grain: Grain, field: str) -> Period:
+        """Return the last period of a grain that is wholly closed, or one `back` periods earlier; else BadPeriod."""
+        day = self.day()
+        latest = None if day is None else self.calendar.at(day, grain)
+        if day is None or latest is None:
+            raise BadPeriod(
+                f"{field} {quoted([text])}: no scenario of this call has a last closed period. Give a period code.",
+                field=field,
+                got=text,
+                example=self.calendar.example,
+            )
+        ordinal = latest.ordinal - (latest.last > day) - back
+        if ordinal not in self.calendar.ordinals[grain]:
+            raise BadPeriod(
+                f"{field} {quoted([text])} lies before the calendar begins.",
+                field=field,
+                got=text,
+                valid=["last_closed"],
+            )
+        return self.calendar.period(grain, ordinal)
+
+
+def read_range(start: str, end: str, last_closed: LastClosed) -> PeriodRange:
+    """Return the range between two bounds; a last closed period takes the grain of the other bound."""
+    asked = {"period_start": start, "period_end": end}
+    relative = {field: match for field, text in asked.items() if (match := LAST_CLOSED.fullmatch(text.strip()))}
+    read = {field: last_closed.calendar.read(text, field) for field, text in asked.items() if field not in relative}
+    grain = next((period.grain for period in read.values()), None) or last_closed.grain()
+    for field, match in relative.items():
+        read[field] = last_closed.period(asked[field], int(match[1] or 0), grain, field)
+    return last_closed.calendar.between(read["period_start"], read["period_end"])
 
 
 def resolve_time_axis(

@@ -38,7 +38,7 @@ def list_load_history(caller: Caller, asked: LoadHistoryRequest) -> Answer:
     """List attempts to load, the most recent first."""
     feeds = asked_feeds(caller, binding_id=asked.binding_id, dataset_id=asked.dataset_id)
     calendar = caller.reader.catalogue.calendar
-    span = None if asked.period is None else calendar.parse(asked.period, "period").span
+    span = None if asked.period is None else calendar.read(asked.period, "period").span
     limit, notes = limit_of(asked.limit)
     found = caller.feeds.find(list(feeds), span=span, statuses=statuses_of(asked.status), limit=limit + 1)
     notes += withheld(feeds[attempt.binding] for attempt in found[:limit])

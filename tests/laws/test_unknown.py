@@ -41,6 +41,18 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
         lambda name: {**ASKED, "metrics": ["revenue"], "scenarios": [{"scenario": "actual"}, {"scenario": name}]},
     ),
     "only scenario": ("run_statement", lambda name: {**ASKED, "scenarios": [{"scenario": name}]}),
+    "scenario of last_closed": (
+        "run_metric",
+        lambda name: {
+            "metrics": ["revenue"],
+            "scenarios": [{"scenario": name}, {"scenario": "actual"}],
+            "period_start": "last_closed",
+        },
+    ),
+    "only scenario of last_closed": (
+        "inspect_rows",
+        lambda name: {"source_key": "gl", "scenario_id": name, "period_start": "last_closed"},
+    ),
     "side of a variance": (
         "run_metric_data",
         lambda name: {**ASKED, "metrics": ["revenue"], "scenarios": [{"scenario": f"var(actual,{name})"}]},
@@ -199,7 +211,7 @@ def written(folder: Path, keys: Sequence[str], ids: Sequence[str]) -> Path:
     members = [f"{id_.replace(' ', '~')} Article B{id_.replace(' ', '~')}" for id_ in ids]
     nodes = [f"N{id_} - Node~{id_}\n{id_} N{id_} -".replace(" c", "~c").replace("a x", "a~x") for id_ in ids]
     actual = {"alias": "Actuals", "kind": "actual", "closed_through": "2021-01"}
-    plans = {key: {"alias": key, "kind": "plan", "variants": FEWER} for key in keys}
+    plans = {key: {"alias": key, "kind": "plan", "closed_through": "2020-12", "variants": FEWER} for key in keys}
     return write_instance(
         folder / "books",
         facts={

@@ -6,6 +6,7 @@ from datetime import date
 from functools import cached_property
 
 from engine.model.calendar.periods import GRAINS, STEPS, Grain, GrainRules, Period, PeriodBounds, PeriodRange, Span
+from engine.model.calendar.spellings import spellings
 from engine.model.errors import BadPeriod, MixedGrains, quoted
 
 COARSEST_FIRST = tuple(grain for grain in reversed(Grain) if grain is not Grain.WEEK)
@@ -65,9 +66,40 @@ class Calendar:
             example=self.example if field in self.example else self.example["period_start"],
         )
 
+    def read(self, text: str, field: str = "period_start") -> Period:
+        """Return the period of a code, or of words that can mean one period only. Raises BadPeriod otherwise."""
+        if any(GRAINS[grain].fits(text) for grain in self.grains):
+            return self.parse(text, field)
+        found = spellings(text)
+        if not found:
+            return self.parse(text, field)
+        periods = {spelling.code: self.parse(spelling.code, field) for spelling in found}
+        others = [spelling.days for spelling in found if spelling.days and spelling.days != periods[spelling.code].span]
+        if len(periods) + len(others) == 1:
+            return periods[found[0].code]
+        said = [f"{code} ({period.label})" for code, period in periods.items()]
+        runs = [run for days in others if (run := self.spanning(days))]
+        said += [f"{run.start.code} to {run.end.code} ({run.span.first} to {run.span.last})" for run in runs]
+        raise BadPeriod(
+            f"{field} {quoted([text])} can mean {' or '.join(said)}. Give the code of what you mean.",
+            field=field,
+            got=text,
+            valid=periods,
+            example={"period_start": runs[0].start.code, "period_end": runs[0].end.code} if runs else None,
+        )
+
+    def spanning(self, days: Span) -> PeriodRange | None:
+        """Return the range of months with exactly these days, else of days; None outside the calendar."""
+        runs = (self.touching(days, grain) for grain in (Grain.MONTH, Grain.DATE))
+        return next((run for run in runs if run and run.span == days), None)
+
     def range(self, start: str, end: str) -> PeriodRange:
         """Return the range between two codes. Raises MixedGrains, or BadPeriod if the bounds are reversed."""
-        first, last = self.parse(start, "period_start"), self.parse(end, "period_end")
+        return self.between(self.parse(start, "period_start"), self.parse(end, "period_end"))
+
+    def between(self, first: Period, last: Period) -> PeriodRange:
+        """Return the range between two periods. Raises MixedGrains, or BadPeriod if they are reversed."""
+        start, end = first.code, last.code
         if first.grain is not last.grain:
             raise MixedGrains(
                 f"period_start '{start}' is a {self.grains[first.grain].noun} and period_end '{end}' a "

@@ -5,7 +5,6 @@ from datetime import date
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import (
-    DAY,
     DAYS,
     GRAINS,
     ISO_WEEKS,
@@ -14,6 +13,7 @@ from engine.model.calendar.periods import (
     GrainRules,
     LabelDetail,
     Span,
+    month_span,
     month_words,
 )
 
@@ -49,15 +49,6 @@ class FiscalYear:
     def quarter_months(self, quarter: int) -> int:
         """Return the first month of a fiscal quarter."""
         return self.first_month(quarter // 4) + quarter % 4 * 3
-
-
-def month_span(first_month: int, months: int) -> Span:
-    """Return the days of consecutive months. The first month is counted since year 0."""
-    after = first_month + months
-    return Span(
-        date(first_month // 12, first_month % 12 + 1, 1),
-        date(after // 12, after % 12 + 1, 1) - DAY,
-    )
 
 
 def month_of(day: date) -> int:

@@ -211,6 +211,15 @@ def day_years_earlier(ordinal: int, years: int) -> Counterpart:
     return Counterpart(found, found)
 
 
+def month_span(first_month: int, months: int) -> Span:
+    """Return the days of consecutive months. The first month is counted since year 0."""
+    after = first_month + months
+    return Span(
+        date(first_month // 12, first_month % 12 + 1, 1),
+        date(after // 12, after % 12 + 1, 1) - DAY,
+    )
+
+
 MONDAY = date(1, 1, 1).toordinal()
 
 

@@ -77,7 +77,10 @@ metrics = seldom(
 )
 statements = seldom((*STATEMENTS, "pnl"), ("ghost",))
 periods = st.sampled_from(
-    ("2020", "2021", "2019", "2020-Q1", "2020-01", "2020-02", "2020-06", "2021-02", "2020-02-29", "2020-W09", "20-1")
+    (
+        *("2020", "2021", "2019", "2020-Q1", "2020-01", "2020-02", "2020-06", "2021-02", "2020-02-29", "2020-W09"),
+        *("20-1", "Q1 2020", "Feb 2020", "last_closed", "last_closed-1"),
+    )
 )
 QUERIES = ("", "article", "node", "customer", "60", "eu", "Artikel P3", "P", "G", "n", "unassigned", "costumer x")
 queries = misspelt((*QUERIES, *PRODUCTS, *REGIONS, *CUSTOMERS, STRANGER, *(f"60{key}" for key in PRODUCTS)))
@@ -137,7 +140,9 @@ def times(draw: st.DrawFn) -> dict[str, str]:
             st.just(usual),
             st.just(usual),
             st.just({"period_start": "2020", "period_end": "2021"}),
-            st.sampled_from(("2020", "2020-02", "2020-Q1", "2021-02")).map(lambda code: {"period_start": code}),
+            st.sampled_from(("2020", "2020-02", "2020-Q1", "2021-02", "last_closed")).map(
+                lambda code: {"period_start": code}
+            ),
             st.fixed_dictionaries({}, optional={"period_start": periods, "period_end": periods}),
         )
     )
