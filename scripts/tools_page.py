@@ -56,6 +56,8 @@ What the service understands and says beyond its specification. All of it is opt
   shows. A spelling that can mean two periods is refused with both: `Q3 2026` where the fiscal year is not the calendar
   year. `last_closed` is the last closed period of the first scenario of the call that has one, the earliest of the
   domains that the call reads; `last_closed-1` is the one before. Its grain is that of the other bound, else the month.
+- **Search.** `search_hierarchy` passes over `offset` hits of each section; `next_offset` is that of the next page. A
+  query without `dimension` also finds metrics and statements.
 - **Repairs.** `valid` and `did_you_mean` of a refusal hold values for `field`, in the form in which the call takes
   them. `retryable` is there only if the same call may succeed later. Aliases and values of filters have at most 200
   characters.

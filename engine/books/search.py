@@ -1,10 +1,11 @@
-"""Search over the members that a reader may see: by name or code, or a whole dimension.
+"""Search over what a reader may see: members by name or code or a whole dimension, metrics and statements.
 
 Search ignores case, accents and width. It ranks exact codes and names first, then prefixes, prefixes of words, and
 other substrings. It tries close spellings only if nothing else matches. It applies scope before the limit.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,18 +13,22 @@ import polars as pl
 
 from engine.books.reader import Reader, code_of, label_of, path_of, sees_lender
 from engine.books.search_index import SPELLED, Best, Index, fold
-from engine.model.catalogue import PERIOD, Dimension, DimensionKind
+from engine.model.catalogue import PERIOD, Dimension, DimensionKind, Metric, Statement
 from engine.model.errors import BadArguments, DimensionUnavailable, Unavailable, UnknownName
-from engine.model.members.member_sets import MemberSet
+from engine.model.members.member_sets import FlatMembers, Leaves, MemberSet
 from engine.model.notes import Note
 from engine.model.requests import SearchRequest
+from engine.model.scope import UNASSIGNED
 
 MOST_LISTED = (200, 100)  # records and nodes of a call without a query
 MOST_FOUND = (50, 20)
 MOST = 10_000
 LONGEST_QUERY = 200
 MOST_CLOSE = 3  # suggestions for an unknown member
-WHY = ("listed", "exact", "beginning", "beginning of a word", "part", "close spelling")  # by rank
+MOST_HITS = 2**31  # more than any index has
+CLOSE_SPELLING = "close spelling"
+WHY = ("listed", "exact", "beginning", "beginning of a word", "part", CLOSE_SPELLING)  # by rank
+Rows = Sequence[tuple[int, int]]  # rank and row
 ROWS_HELD = 50  # row flags that take as much memory as one member
 
 
@@ -38,11 +43,6 @@ class Hit:
     path: tuple[str, ...]
     why: str
 
-    @property
-    def filters(self) -> dict[str, str]:
-        """The entry to copy into `filters`."""
-        return {self.dimension: self.id}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
@@ -50,32 +50,61 @@ class SearchResult:
 
     records: tuple[Hit, ...]
     hierarchy_nodes: tuple[Hit, ...]
-    more_records: bool
-    more_nodes: bool
+    metrics: tuple[Metric, ...]
+    statements: tuple[Statement, ...]
+    more: frozenset[str]  # the names of the sections above that have more
+    offset: int
     notes: tuple[Note, ...]
+
+    @property
+    def more_records(self) -> bool:
+        """Whether there are more records."""
+        return "records" in self.more
+
+    @property
+    def more_nodes(self) -> bool:
+        """Whether there are more nodes."""
+        return "hierarchy_nodes" in self.more
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The maximum numbers of records and nodes, and the notes about them."""
+    """The page of each section: its first hit, the maximum numbers of records and nodes, and notes about them."""
 
     records: int
     nodes: int
     notes: tuple[Note, ...] = ()
+    offset: int = 0
+
+    def page(self, best: Best, names: tuple[str, str], more: set[str]) -> tuple[Rows, Rows]:
+        """Return the hits of the page, both kinds; adds the names of those with further hits to `more`."""
+        shown = []
+        for name, found, most in zip(names, (best.records, best.nodes), (self.records, self.nodes), strict=True):
+            shown.append(found[self.offset : self.offset + most])
+            if len(found) > self.offset + most:
+                more.add(name)
+        return shown[0], shown[1]
 
 
 def search(asked: SearchRequest, reader: Reader) -> SearchResult:
-    """Return the matching members and nodes, each kind up to its limit."""
+    """Return the matching members and nodes, and metrics and statements of a query without dimension, in pages."""
     dimensions = searched(asked.dimension, reader)
     query = folded(asked.query)
-    limits = limits_of(asked.limit, listing=not query)
+    limits = limits_of(asked.limit, offset_of(asked.offset), listing=not query)
     index = index_of(reader)
+    more: set[str] = set()
     best = matching(query, index, limits, asked.dimension, reader)
+    records, nodes = limits.page(best, ("records", "hierarchy_nodes"), more)
+    reports = report_index(reader)
+    named = matching_reports(query, reports, limits) if query and asked.dimension is None else Best((), ())
+    metrics, statements = limits.page(named, ("metrics", "statements"), more)
     return SearchResult(
-        records=tuple(hit(row, rank, index, reader) for rank, row in best.records[: limits.records]),
-        hierarchy_nodes=tuple(hit(row, rank, index, reader) for rank, row in best.nodes[: limits.nodes]),
-        more_records=len(best.records) > limits.records,
-        more_nodes=len(best.nodes) > limits.nodes,
+        records=tuple(hit(row, rank, index, reader) for rank, row in records),
+        hierarchy_nodes=tuple(hit(row, rank, index, reader) for rank, row in nodes),
+        metrics=tuple(reader.metrics[reports.ids[row]] for _, row in metrics),
+        statements=tuple(reader.statements[reports.ids[row]] for _, row in statements),
+        more=frozenset(more),
+        offset=limits.offset,
         notes=(*limits.notes, *not_loaded(dimensions, index, reader)),
     )
 
@@ -116,15 +145,24 @@ def folded(query: str | None) -> str:
     return fold(query or "")
 
 
-def limits_of(limit: int | None, *, listing: bool) -> Limits:
-    """Return the maximum numbers of records and nodes."""
+def offset_of(offset: int) -> int:
+    """Return the number of hits to pass over. Refuses a negative one."""
+    if offset < 0:
+        raise BadArguments(
+            f"offset {offset} is below 0. Leave it out to begin with the first.", field="offset", got=offset
+        )
+    return min(offset, MOST_HITS)
+
+
+def limits_of(limit: int | None, offset: int, *, listing: bool) -> Limits:
+    """Return the page of each section."""
     if limit is None:
-        return Limits(*(MOST_LISTED if listing else MOST_FOUND))
+        return Limits(*(MOST_LISTED if listing else MOST_FOUND), offset=offset)
     if limit < 1:
         raise BadArguments(f"limit {limit} is below 1. Leave it out, or give 1 to {MOST}.", field="limit", got=limit)
     if limit > MOST:
-        return Limits(MOST, MOST, (Note.of("limit_reduced", got=str(limit), maximum=str(MOST)),))
-    return Limits(limit, limit)
+        return Limits(MOST, MOST, (Note.of("limit_reduced", got=str(limit), maximum=str(MOST)),), offset)
+    return Limits(limit, limit, offset=offset)
 
 
 def index_of(reader: Reader) -> Index:
@@ -157,17 +195,76 @@ def not_loaded(dimensions: Sequence[str], index: Index, reader: Reader) -> Itera
 
 
 def matching(query: str, index: Index, limits: Limits, dimension: str | None, reader: Reader) -> Best:
-    """Return the best matches, else close spellings, and one row beyond each limit if there are more."""
+    """Return the best matches, else close spellings, up to the page's end and one row beyond if there are more."""
     visible = visible_rows(index, dimension, reader)
-    found = index.matches(query, visible) if query else index.listing(visible)
-    best = Best.of(found, index.first_node, limits.records + 1, limits.nodes + 1)
+
+    def words() -> pl.Series:
+        return reader.worked_out_as_seen(
+            ("search words", dimension), lambda: index.visible_words(visible), len(visible) // ROWS_HELD
+        )
+
+    return best_rows(query, index, visible, words, limits)
+
+
+def best_rows(query: str, index: Index, visible: pl.Series, words: Callable[[], pl.Series], limits: Limits) -> Best:
+    """Return the best matches among visible rows, as `matching` does; `words` are those that may be spelled."""
+    ends = (limits.offset + limits.records + 1, limits.offset + limits.nodes + 1)
+    best = Best.of(index.matches(query, visible) if query else index.listing(visible), index.first_node, *ends)
     if not query or best.records or best.nodes:
         return best
-    words = reader.worked_out_as_seen(
-        ("search words", dimension), lambda: index.visible_words(visible), len(visible) // ROWS_HELD
-    )
-    spelled = index.spellings(query, visible, words)
-    return Best.of(spelled, index.first_node, limits.records + 1, limits.nodes + 1)
+    return Best.of(index.spellings(query, visible, words()), index.first_node, *ends)
+
+
+@dataclass(frozen=True)
+class NamedReports(FlatMembers):
+    """The metrics or statements of a reader as a list of names: key and label."""
+
+    dimension: str
+    labels: Mapping[str, str]
+
+    @property
+    def leaf(self) -> str:
+        """None of the dimensions."""
+        return self.dimension
+
+    def ids(self) -> Iterator[str]:
+        """Yield the keys in display order."""
+        return iter(self.labels)
+
+    def has(self, member: str) -> bool:
+        """Tell whether there is such a key."""
+        return member in self.labels
+
+    def label(self, member: str) -> str:
+        """Return the label of a key."""
+        return self.labels.get(member, member)
+
+    def leaves(self, member: str) -> Leaves:  # noqa: ARG002 - a name has no facts
+        """No leaf."""
+        return {}
+
+    def among(self, codes: AbstractSet[int]) -> Iterator[str]:  # noqa: ARG002 - a name has no facts
+        """No id."""
+        return iter(())
+
+
+def report_index(reader: Reader) -> Index:
+    """Return the index of the visible metrics, then statements."""
+    size = len(reader.metrics) + len(reader.statements)
+    return reader.worked_out_as_seen("report index", lambda: make_report_index(reader), size)
+
+
+def make_report_index(reader: Reader) -> Index:
+    """Index the visible metrics and statements."""
+    metrics = NamedReports("metrics", {key: metric.label for key, metric in reader.metrics.items()})
+    statements = NamedReports("statements", {key: known.label for key, known in reader.statements.items()})
+    return Index.of([metrics], [statements])
+
+
+def matching_reports(query: str, index: Index, limits: Limits) -> Best:
+    """Return the best matches among metrics, then statements, as `matching` does."""
+    visible = pl.Series([member != UNASSIGNED for member in index.ids], dtype=pl.Boolean)
+    return best_rows(query, index, visible, lambda: index.visible_words(visible), limits)
 
 
 def closest_members(name: str, dimension: str, reader: Reader) -> Sequence[str]:

@@ -226,12 +226,14 @@ class SearchRequest(Request):
     """Members and nodes by name or code, or a whole dimension."""
 
     query: str | None = None
-    """Words or codes to look for; left out, the dimension is listed."""
+    """Words or codes to look for, in any case and order; left out, the dimension is listed."""
     dimension: str | None = None
     """A dimension key to stay inside."""
     limit: int | None = None
     """At most so many records and so many nodes, 10,000 at most; left out, 200 and 100 of a listing, 50 and 20 of a
     search."""
+    offset: int = 0
+    """Passes over so many of each section, to read on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

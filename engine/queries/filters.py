@@ -43,8 +43,7 @@ def resolve_filters(
             continue
         dimension = usable_dimension(key, reader, domains, field=f"filters.{key}", breaking_down=inspecting)
         if dimension.grain:
-            calendar = reader.catalogue.calendar
-            by_time[key] = tuple(dict.fromkeys(calendar.read(code, f"filters.{key}").code for code in members))
+            by_time[key] = period_codes(members, f"filters.{key}", reader.catalogue.calendar)
             continue
         if not isinstance(members, Exclusion) and ALL in members and dimension.kind is not DimensionKind.RAGGED:
             continue
@@ -86,6 +85,14 @@ def selection_of(key: str, ids: str | Selection) -> Selection:
     if isinstance(ids, Exclusion):
         return Exclusion(exclude=tuple(dict.fromkeys(ids.exclude)), include=tuple(dict.fromkeys(ids.include)))
     return tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
+
+
+def period_codes(asked: Selection, field: str, calendar: Calendar) -> Selection:
+    """Return the codes of a filter on time; BadPeriod for what can mean no period, or several."""
+    if isinstance(asked, Exclusion):
+        without, among = ([calendar.read(text, field).code for text in part] for part in (asked.exclude, asked.include))
+        return Exclusion(exclude=tuple(dict.fromkeys(without)), include=tuple(dict.fromkeys(among)))
+    return tuple(dict.fromkeys(calendar.read(text, field).code for text in asked))
 
 
 def named_filter(dimension: Dimension, asked: Selection, reader: Reader) -> tuple[Filter, Sequence[Note]]:

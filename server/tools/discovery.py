@@ -86,8 +86,9 @@ DISCOVERY = (
         name="search_hierarchy",
         title="Search members",
         description=(
-            "Find member and node ids by name or code, or list a dimension. Each hit has the exact `filters` "
-            "entry to copy into a reporting call. Call it before filtering by anything a user named in words."
+            "Find members and nodes by name or code, or list a dimension; a query without dimension also finds metrics "
+            "and statements. `dimension` of a hit is the key for filters, `id` its value. Call it before filtering by "
+            "anything a user named in words."
         ),
         request=SearchRequest,
         run=search_hierarchy,

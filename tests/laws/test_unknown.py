@@ -81,6 +81,8 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
         lambda name: {**ASKED, "filters": {"product": "ABC", f"of_{name}": "X"}},
     ),
     "dimension to search": ("search_hierarchy", lambda name: {"dimension": f"of_{name}"}),
+    "query of a metric": ("search_hierarchy", lambda name: {"query": f"of_{name}"}),
+    "query of a statement": ("search_hierarchy", lambda name: {"query": name}),
     "dimension of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {f"of_{name}": "X"}}),
     "figure of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"metric": f"of_{name}"}}),
     "line of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"metric": f"pnl.of_{name}"}}),
@@ -132,6 +134,7 @@ OF_MEMBERS: dict[str, tuple[str, Arguments]] = {
     ),
     "member of rows by name": ("inspect_rows", lambda name: {**ROWS, "filters": {"product": [f"article{name}"]}}),
     "query": ("search_hierarchy", lambda name: {"query": name}),
+    "query on the next page": ("search_hierarchy", lambda name: {"query": name, "offset": 1, "limit": 1}),
     "query in a tree": ("search_hierarchy", lambda name: {"query": f"Node {name}", "dimension": "tree"}),
 }
 PROFILE = "{domains: {allow: [gl]}, dimensions: {product: {allow: [ABC, D]}}}"
@@ -293,6 +296,7 @@ def test_every_parameter_that_names_something_is_asked_about() -> None:
     calls = {**NAMING, **OF_MEMBERS}.values()
     named = {(tool.removesuffix("_data"), key) for tool, arguments in calls for key in arguments("board")}
     free = {"period_start", "period_end", "scale", "decimals", "limit", "period", "status", "format", "asc", "top"}
+    free.add("offset")
     # drawn at random, and of their owner alone: test_downloads, test_uploads, test_charts
     free |= {"data_ref", "data_refs", "file_id", "upload_id"}
     free |= {"filename", "mime_type", "size_bytes", "file"}  # of what callers bring

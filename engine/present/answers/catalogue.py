@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from engine.books.reader import Reader
-from engine.books.search import Hit, SearchResult
+from engine.books.search import CLOSE_SPELLING, MOST_HITS, Hit, SearchResult
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Base, Catalogue, Dimension, Domain, Metric
 from engine.model.errors import echo
@@ -183,7 +183,7 @@ OTHER_DIMENSIONS = (
     "A dimension works by its key alone; search_hierarchy lists its members. list_kpis names those of each domain, "
     "get_inspection_schema those of each source."
 )
-OTHER_MEMBERS = "Search inside one dimension, with a query or with more of the name or code."
+OTHER_MEMBERS = "Read on with offset, or search inside one dimension, with more of the name or code."
 OTHER_VARIANTS = "A variant works by its key, scenario/variant, alone."
 
 
@@ -269,25 +269,33 @@ def variants_answer(scenario_id: str, reader: Reader, budget: int, stop: Stop) -
 
 
 def members_answer(found: SearchResult, budget: int, stop: Stop) -> Json:
-    """Return the members and nodes that a search found."""
-    result = {
+    """Return the members and nodes that a search found, and the metrics and statements, if any.
+
+    `next_offset` is that of the next page; it repeats hits of a section that is shown further than another.
+    """
+    metrics = [{"key": metric.key, "label": metric.label, "domain": metric.domain} for metric in found.metrics]
+    statements = [{"key": statement.key, "label": statement.label} for statement in found.statements]
+    sections = {
         "records": [hit_json(hit) for hit in found.records],
         "hierarchy_nodes": [hit_json(hit) for hit in found.hierarchy_nodes],
-        "more_records": found.more_records,
-        "more_hierarchy_nodes": found.more_nodes,
-        "notes": [note.as_data() for note in found.notes],
+        **({"metrics": metrics} if metrics else {}),
+        **({"statements": statements} if statements else {}),
     }
-    return cut_lists(result, ("records", "hierarchy_nodes"), OTHER_MEMBERS, budget, stop)
+    more = {f"more_{name}": name in found.more for name in sections}
+    result = {**sections, **more, "next_offset": MOST_HITS, "notes": [note.as_data() for note in found.notes]}
+    shown = cut_lists(result, tuple(sections), OTHER_MEMBERS, budget, stop)
+    ends = [len(shown[name]) for name in sections if shown[f"more_{name}"] and shown[name]]
+    del shown["next_offset"]
+    return {**shown, **({"next_offset": found.offset + min(ends)} if ends else {})}
 
 
 def hit_json(hit: Hit) -> Json:
-    """Return one member or node with the filter entry that selects it."""
+    """Return one member or node: its dimension is the key of a filter that selects it, its id the value."""
     return {
         "dimension": hit.dimension,
         "id": hit.id,
         "name": hit.name,
         **({"code": hit.code} if hit.code is not None else {}),
         **({"path": list(hit.path)} if hit.path else {}),
-        "why": hit.why,
-        "filters": hit.filters,
+        **({"why": hit.why} if hit.why == CLOSE_SPELLING else {}),
     }

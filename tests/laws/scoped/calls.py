@@ -82,7 +82,25 @@ periods = st.sampled_from(
         *("20-1", "Q1 2020", "Feb 2020", "last_closed", "last_closed-1"),
     )
 )
-QUERIES = ("", "article", "node", "customer", "60", "eu", "Artikel P3", "P", "G", "n", "unassigned", "costumer x")
+QUERIES = (
+    "revenue",
+    "turnover",
+    "heads",
+    "revnue",
+    "pnl",
+    "",
+    "article",
+    "node",
+    "customer",
+    "60",
+    "eu",
+    "Artikel P3",
+    "P",
+    "G",
+    "n",
+    "unassigned",
+    "costumer x",
+)
 queries = misspelt((*QUERIES, *PRODUCTS, *REGIONS, *CUSTOMERS, STRANGER, *(f"60{key}" for key in PRODUCTS)))
 KEYS_OF = {
     "product": (*PRODUCTS, STRANGER, "nobody", "(unassigned)"),
@@ -222,7 +240,13 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "list_inspection_sources": st.just({}),
     "list_variants": st.fixed_dictionaries({"scenario_id": scenarios}),
     "search_hierarchy": st.fixed_dictionaries(
-        {}, optional={"query": queries, "dimension": dimensions, "limit": st.sampled_from((0, 1, 3, 20_000))}
+        {},
+        optional={
+            "query": queries,
+            "dimension": dimensions,
+            "limit": st.sampled_from((0, 1, 3, 20_000)),
+            "offset": st.sampled_from((0, 1, 2, 5, -1)),
+        },
     ),
     "run_statement": statement(),
     "run_statement_data": statement(),

@@ -85,9 +85,11 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Door:
     return books_of(tmp_path_factory.mktemp("search"))
 
 
-def find(books: Door, query: str | None = None, dimension: str | None = None, limit: int | None = None) -> SearchResult:
+def find(
+    books: Door, query: str | None = None, dimension: str | None = None, limit: int | None = None, offset: int = 0
+) -> SearchResult:
     """Search some books."""
-    return search(SearchRequest(query=query, dimension=dimension, limit=limit), books.reader)
+    return search(SearchRequest(query=query, dimension=dimension, limit=limit, offset=offset), books.reader)
 
 
 def ids(found: SearchResult) -> list[str]:
@@ -161,16 +163,11 @@ def test_an_empty_query_lists(books: Door, query: str) -> None:
 def test_a_record_has_all_that_it_takes_to_filter(books: Door) -> None:
     (record,) = find(books, "müller", "customer").records
     assert (record.dimension, record.id, record.name, record.code) == ("customer", "K1", "Müller Söhne", "A-100")
-    assert (record.path, record.filters) == ((), {"customer": "K1"})
+    assert record.path == ()
     (value,) = find(books, "whole", "segment").records
-    assert (value.id, value.name, value.code, value.filters) == (
-        "Wholesale",
-        "Wholesale",
-        None,
-        {"segment": "Wholesale"},
-    )
+    assert (value.dimension, value.id, value.name, value.code) == ("segment", "Wholesale", "Wholesale", None)
     (node,) = find(books, "müller", "territory").hierarchy_nodes
-    assert (node.id, node.name, node.code, node.filters) == ("K1", "Müller Söhne", "A-100", {"territory": "K1"})
+    assert (node.dimension, node.id, node.name, node.code) == ("territory", "K1", "Müller Söhne", "A-100")
     assert node.path == ("World", "Europe")
 
 
@@ -229,10 +226,9 @@ def test_postings_of_a_node_and_unassigned_ones_are_found_by_their_words(books: 
     assert (own.id, own.why, own.path) == ("World/(own)", "beginning of a word", ("World",))
     assert ids(find(books, "world")) == ["World", "World/(own)"]
     found = find(books, "unassigned")
-    assert [hit.filters for hit in found.records] == [
-        {key: "(unassigned)"} for key in ("customer", "region", "segment")
-    ]
-    assert [hit.filters for hit in found.hierarchy_nodes] == [{key: "(unassigned)"} for key in ("territory", "channel")]
+    assert {hit.id for hit in (*found.records, *found.hierarchy_nodes)} == {"(unassigned)"}
+    assert [hit.dimension for hit in found.records] == ["customer", "region", "segment"]
+    assert [hit.dimension for hit in found.hierarchy_nodes] == ["territory", "channel"]
 
 
 AMOUNTS = {
@@ -245,11 +241,12 @@ AMOUNTS = {
 
 
 @pytest.mark.parametrize("dimension", AMOUNTS)
-def test_the_filter_entry_of_every_hit_selects_it(books: Door, dimension: str) -> None:
+def test_a_filter_by_the_dimension_and_id_of_a_hit_selects_it(books: Door, dimension: str) -> None:
     found = find(books, dimension=dimension)
     amounts = {}
     for hit in (*found.records, *found.hierarchy_nodes):
-        report = books.metric("revenue", scenarios={"A": "actual"}, period="2026-01", filters=hit.filters)
+        chosen = {hit.dimension: hit.id}
+        report = books.metric("revenue", scenarios={"A": "actual"}, period="2026-01", filters=chosen)
         assert "unknown_member" not in {note.code for note in report.notes}
         amounts[hit.id] = figure(report)
     assert amounts == AMOUNTS[dimension]
@@ -493,3 +490,69 @@ def test_a_very_deep_tree_is_searched(tmp_path: Path) -> None:
     assert (len(node.path), node.path[-1]) == (3_000, "N2999")
     report = books.metric("revenue", scenarios={"A": "actual"}, period="2026-01", filters={"territory": "N0"})
     assert figure(report) == 1
+
+
+def test_a_search_is_read_in_pages_of_each_section(books: Door) -> None:
+    whole = find(books, "k")
+    pages = [find(books, "k", limit=2, offset=offset) for offset in (0, 2, 4, 6)]
+    assert [hit.id for page in pages for hit in page.records] == [hit.id for hit in whole.records]
+    assert [hit.id for page in pages for hit in page.hierarchy_nodes] == [hit.id for hit in whole.hierarchy_nodes]
+    assert [page.more_nodes for page in pages] == [True, True, False, False]
+    assert listed(books, "customer")[2:4] == ids(find(books, dimension="customer", limit=2, offset=2))
+    for beyond in (6, 10**30):
+        nothing = find(books, dimension="customer", offset=beyond)
+        assert (ids(nothing), nothing.more) == ([], frozenset())
+    with pytest.raises(BadArguments, match="offset -1 is below 0"):
+        find(books, offset=-1)
+
+
+STATEMENTS = {"statements": {"pnl": "- {metric: gross_margin}", "secret": "- {metric: bonus}"}}
+
+
+def reports_of(folder: Path, profile: str | None = None) -> Door:
+    """Return books with metrics of two domains and statements of each."""
+    return books_of(
+        folder,
+        facts={"sales": FACTS, "pay": "date scenario amount\n2026-01-05 actual 1"},
+        domains={
+            "sales": DOMAIN + "  gross_margin: {label: Gross margin, formula: revenue / revenue}\n",
+            "pay": "time: {column: date}\ndimensions: {}\nmeasures: {amount: {places: 2}}\nmetrics:\n"
+            "  bonus: {label: Gross bonus, measure: amount}\n",
+        },
+        profiles="seller: {scenarios: {actual: {domains: {allow: [sales]}}}}",
+        profile=profile,
+        **STATEMENTS,
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "metrics", "statements"),
+    [
+        ("gross margin", ["gross_margin"], []),
+        ("GROSS_MARGIN", ["gross_margin"], []),
+        ("gross", ["bonus", "gross_margin"], []),
+        ("grss margin", ["gross_margin"], []),
+        ("pnl", [], ["pnl"]),
+        ("Secret", [], ["secret"]),
+        ("unassigned", [], []),
+    ],
+)
+def test_metrics_and_statements_are_found_by_key_and_label(
+    tmp_path: Path, query: str, metrics: list[str], statements: list[str]
+) -> None:
+    found = find(reports_of(tmp_path), query)
+    assert [metric.key for metric in found.metrics] == metrics
+    assert [statement.key for statement in found.statements] == statements
+
+
+def test_metrics_and_statements_are_found_among_the_visible_ones_and_outside_dimensions(tmp_path: Path) -> None:
+    books = reports_of(tmp_path, "seller")
+    assert [metric.key for metric in find(books, "gross").metrics] == ["gross_margin"]
+    for query in ("bonus", "gross bonus", "secret", "bonsu"):
+        found = find(books, query)
+        assert (found.metrics, found.statements) == ((), ())
+    inside = find(books, "gross", "customer")
+    assert (inside.metrics, inside.statements) == ((), ())
+    listing = find(books)
+    assert (listing.metrics, listing.statements) == ((), ())
+    assert find(books, "gross", limit=1, offset=1).metrics == ()
