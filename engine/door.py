@@ -52,6 +52,8 @@ class Asked(TypedDict, total=False):
 class MetricAsked(Asked, total=False):
     """The optional arguments of a request for metrics, except the metrics."""
 
+    formulas: Mapping[str, str]
+    """Heading to a formula of metrics, such as revenue / headcount."""
     order_by: str
     """What ranks the members of the first dimension: a metric, a heading, or metric@heading."""
     asc: bool
@@ -96,6 +98,7 @@ class Door:
         request = MetricRequest(
             metrics=metrics,
             **fields(asked),
+            formulas=dict(asked.get("formulas", {})),
             order_by=asked.get("order_by"),
             asc=asked.get("asc", False),
             top=asked.get("top"),

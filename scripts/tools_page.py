@@ -58,6 +58,11 @@ What the service understands and says beyond its specification. All of it is opt
   domains that the call reads; `last_closed-1` is the one before. Its grain is that of the other bound, else the month.
 - **Search.** `search_hierarchy` passes over `offset` hits of each section; `next_offset` is that of the next page. A
   query without `dimension` also finds metrics and statements.
+- **Formulas.** `formulas` of `run_metric` adds columns: names of metrics of the same domain, decimal numbers, `+ - * /`
+  and parentheses. They follow the rules of the catalogue's own formulas: exact figures, one division, blanks and
+  units. At most 10, each of 500 characters and 20 levels; a constant has at most 30 digits and no exponent.
+- **Months and days.** `month` breaks a range of any grain down by months, or by the periods of the calendar table;
+  `period` keeps the grain of the range. `day` is understood as `date`.
 - **Repairs.** `valid` and `did_you_mean` of a refusal hold values for `field`, in the form in which the call takes
   them. `retryable` is there only if the same call may succeed later. Aliases and values of filters have at most 200
   characters.

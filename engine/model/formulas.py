@@ -42,7 +42,14 @@ class FigureType:
 
 
 class FormulaFault(ValueError):
-    """A formula has a syntax error or combines incompatible types. The message addresses the formula's author."""
+    """A formula has a syntax error or combines incompatible types. The message addresses the formula's author.
+
+    `position` counts the characters of the text before the fault, plus one; None if no place in the text is at fault.
+    """
+
+    def __init__(self, message: str, position: int | None = None) -> None:
+        super().__init__(message)
+        self.position = position
 
 
 PRODUCTS: dict[tuple[FigureKind, FigureKind], FigureKind] = {
@@ -298,7 +305,8 @@ def parse(text: str, resolve: Callable[[str], str] = str) -> Formula:
     try:
         tree = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as fault:
-        raise FormulaFault(f"'{text}' is no formula: {VALID}") from fault
+        position = (fault.offset or len(source) + 1) if isinstance(fault, SyntaxError) else None
+        raise FormulaFault(f"'{text}' is no formula: {VALID}", position) from fault
     return read(tree, source, resolve)
 
 
@@ -321,7 +329,8 @@ def read(node: ast.expr, source: str, resolve: Callable[[str], str]) -> Formula:
             return Product(read(left, source, resolve), read(right, source, resolve))
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             return Quotient(read(left, source, resolve), read(right, source, resolve))
-    raise FormulaFault(f"'{ast.get_source_segment(source, node)}' cannot stand in a formula: {VALID}")
+    position = len(source.encode()[: node.col_offset].decode(errors="ignore")) + 1
+    raise FormulaFault(f"'{ast.get_source_segment(source, node)}' cannot stand in a formula: {VALID}", position)
 
 
 def number(text: str) -> Exact:

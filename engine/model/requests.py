@@ -213,6 +213,8 @@ class MetricRequest(ReportRequest):
 
     metrics: tuple[str, ...]
     """Metric keys from list_kpis, all of one domain."""
+    formulas: dict[str, str] = field(default_factory=dict)
+    """More columns: alias to a formula of metrics of that domain, such as {"per_head": "revenue / headcount"}."""
     order_by: str | None = None
     """Rank the first dimension's members by a metric, an alias or metric@alias."""
     asc: bool = False

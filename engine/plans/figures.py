@@ -21,7 +21,15 @@ from engine.plans.accumulators import Amounts
 from engine.plans.availability import Availability
 from engine.plans.measure import Batch, batches
 from engine.plans.presence import Presences, WindowResolver, ask_presence, compared_with
-from engine.plans.rows import Expression, FormulaExpression, MeasureExpression, Row, metric_row, statement_rows
+from engine.plans.rows import (
+    Expression,
+    FormulaExpression,
+    MeasureExpression,
+    Row,
+    formula_row,
+    metric_row,
+    statement_rows,
+)
 from engine.plans.weights import Axis, Members, axis_of
 from engine.plans.windows import DateWindow, DomainRead, time_columns, windows_of
 from engine.queries.values import MetricQuery, Query, Ranking, StatementQuery
@@ -321,7 +329,8 @@ def plan_statement(asked: StatementQuery, reader: Reader, stop: Stop = never) ->
 def plan_metrics(asked: MetricQuery, reader: Reader, stop: Stop = never) -> MetricPlan:
     """Return the plan of some metrics; running it looks at `stop`."""
     rows = tuple(metric_row(metric, reader, key=metric.key, label=metric.label) for metric in asked.metrics)
-    label = ", ".join(metric.label for metric in asked.metrics)
+    rows += tuple(formula_row(formula, reader) for formula in asked.formulas)
+    label = ", ".join(row.label for row in rows)
     figures = FigurePlan(rows, asked.query, reader, stop)
     return MetricPlan(tuple(row.key for row in rows), label, figures, asked.ranking)
 

@@ -23,6 +23,7 @@ from engine.model.exact import ONE, Exact
 from engine.model.formulas import FigureKind, FigureType, Formula, Operand, Product, Quotient, Sum
 from engine.model.members.trees import RaggedNodes
 from engine.model.scope import OWN
+from engine.queries.values import AdHocFormula
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class FormulaExpression:
     parts: Mapping[str, "Expression"]
     type: FigureType
     name: str
-    reference: str
+    reference: str  # "" for a formula of a request, which no inspection knows
 
     @cached_property
     def types(self) -> Mapping[str, FigureType]:
@@ -200,6 +201,19 @@ def metric_row(metric: Metric, reader: Reader, *, key: str, label: str, style: S
         favourable=metric.favourable,
         format=metric.format,
         expression=metric_expression(metric, reader),
+    )
+
+
+def formula_row(asked: AdHocFormula, reader: Reader) -> Row:
+    """Return the row of a formula that a request brings. An inspection knows its operands only."""
+    parts = {name: metric_expression(reader.catalogue.metrics[name], reader) for name in asked.formula.names}
+    is_money = asked.type.kind in (FigureKind.MONEY, FigureKind.PRICE)
+    return Row(
+        key=asked.alias,
+        label=asked.alias,
+        kind="formula",
+        format=Format.CURRENCY if is_money else Format.NUMBER,
+        expression=FormulaExpression(asked.formula, parts, asked.type, asked.alias, reference=""),
     )
 
 

@@ -19,6 +19,9 @@ from engine.queries.values import Filter
 LONGEST_MEMBER = 200
 
 
+ALSO_CALLED = {"day": "date"}  # names of time dimensions that the service understands beside their keys
+
+
 @dataclass(frozen=True, slots=True)
 class Filters:
     """The resolved filters of a request, and notes on unknown members."""
@@ -43,7 +46,9 @@ def resolve_filters(
             continue
         dimension = usable_dimension(key, reader, domains, field=f"filters.{key}", breaking_down=inspecting)
         if dimension.grain:
-            by_time[key] = period_codes(members, f"filters.{key}", reader.catalogue.calendar)
+            if dimension.key in by_time:
+                raise BadArguments(f"filters.{key} filters {dimension.key} again.", field=f"filters.{key}", got=key)
+            by_time[dimension.key] = period_codes(members, f"filters.{key}", reader.catalogue.calendar)
             continue
         if not isinstance(members, Exclusion) and ALL in members and dimension.kind is not DimensionKind.RAGGED:
             continue
@@ -139,7 +144,7 @@ def usable_dimension(
     key: str, reader: Reader, domains: Sequence[Domain], *, field: str, breaking_down: bool
 ) -> Dimension:
     """Return a dimension; UnknownName if it is unknown, DimensionUnavailable if no domain can use it."""
-    dimension = reader.dimensions.get(key)
+    dimension = reader.dimensions.get(key) or reader.dimensions.get(ALSO_CALLED.get(key, key))
     if dimension is None:
         fits = keys_of(reader, domains, breaking_down=breaking_down)
         raise UnknownName.of("dimension", key, fits, field=field, hint="list_dimensions lists them.")
@@ -150,7 +155,7 @@ def usable_dimension(
             got=key,
             valid=keys_of(reader, domains, breaking_down=False),
         )
-    if not usable(key, reader, domains):
+    if not usable(dimension.key, reader, domains):
         names = quoted(sorted(domain.key for domain in domains))
         raise DimensionUnavailable(
             f"{names} has no {key}, so nothing here can be cut by it.",

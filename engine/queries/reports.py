@@ -14,6 +14,7 @@ from engine.model.notes import Note
 from engine.model.requests import ColumnRequest, MetricRequest, ReportRequest, StatementRequest
 from engine.model.scenarios import resolve
 from engine.queries.filters import refuse_long, refuse_long_members, resolve_filters, select_periods, usable_dimension
+from engine.queries.formulas import resolve_formulas
 from engine.queries.ranking import resolve_ranking
 from engine.queries.values import MetricQuery, Query, ScenarioColumn, StatementQuery, resolve_range, resolve_time_axis
 
@@ -36,8 +37,13 @@ def metric_query(asked: MetricRequest, reader: Reader) -> MetricQuery:
     """Return the query of a metric request."""
     metrics = resolve_metrics(asked.metrics, reader)
     domain = reader.domains[metrics[0].domain]
-    query, ranking = resolve_ranking(asked, [metric.key for metric in metrics], resolve_query(asked, reader, [domain]))
-    return MetricQuery(metrics, query, ranking)
+    query = resolve_query(asked, reader, [domain])
+    headings = {column.heading for column in query.columns}
+    headings |= {column.alias or column.scenario for column in asked.scenarios or ()}
+    formulas = resolve_formulas(asked.formulas, domain.key, headings, reader)
+    lines = [*(metric.key for metric in metrics), *(formula.alias for formula in formulas)]
+    query, ranking = resolve_ranking(asked, lines, query)
+    return MetricQuery(metrics, query, formulas, ranking)
 
 
 def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain]) -> Query:

@@ -10,6 +10,7 @@ from engine.model.calendar.periods import Grain, Period, PeriodRange
 from engine.model.catalogue import PERIOD, Catalogue, Dimension, Domain, Metric, Statement
 from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, GrainUnavailable, quoted
 from engine.model.exact import Exact
+from engine.model.formulas import FigureType, Formula
 from engine.model.notes import Note
 from engine.model.requests import ReportRequest, RowsRequest, Selection
 from engine.model.scenarios import Reference, Scenario
@@ -85,12 +86,22 @@ class Ranking:
     top: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdHocFormula:
+    """A formula of metrics that a request brings."""
+
+    alias: str
+    formula: Formula
+    type: FigureType
+
+
 @dataclass(frozen=True, slots=True)
 class MetricQuery:
     """Metrics of one domain."""
 
     metrics: tuple[Metric, ...]
     query: Query
+    formulas: tuple[AdHocFormula, ...] = ()
     ranking: Ranking | None = None
 
 

@@ -27,7 +27,8 @@ def line_drill(row: Row, plan: FigurePlan) -> Drill | None:
     expression = row.expression
     if expression is None or plan.availability.why_not(expression):
         return None
-    operands = [expression] if terms_of(expression) else list(operands_of(expression))
+    alone = bool(expression.reference) and terms_of(expression) is not None
+    operands = [expression] if alone else list(operands_of(expression))
     domains = [plan.reader.catalogue.domains[base.domain] for operand in operands for base in operand.bases]
     if not operands or not all(domain.inspect_enabled for domain in domains):
         return None

@@ -18,15 +18,17 @@ from engine.door import Door
 from engine.model.errors import BadArguments
 from engine.report.data import OTHERS
 from tests.laws.oracle.asking import Place, ask, behind, figures_of
-from tests.laws.oracle.books import LEAF_OF, TREES, Books
+from tests.laws.oracle.books import GL, LEAF_OF, TREES, Books, Formula
 from tests.laws.oracle.calendar import Period, periods
+from tests.laws.oracle.expressions import text
 from tests.laws.oracle.figures import UNAVAILABLE, Figure, figure
+from tests.laws.oracle.formulas import MADE, MONEY, NUMBER, PRICE, RATIO, kinds_of, part
 from tests.laws.oracle.members import joined, shown, weights
 from tests.laws.oracle.references import Cell, Reference
 from tests.laws.oracle.requests import BREAKDOWNS, Request, line_of, requests
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import opened
-from tests.laws.test_figures import drill
+from tests.laws.test_figures import by_cell, compare, drill
 
 RANKABLE = tuple(keys for keys in BREAKDOWNS if keys and keys[0] in LEAF_OF)
 DRILLED = 3  # cells of the others of each report
@@ -70,6 +72,28 @@ def test_a_ranking_is_by_the_oracles_figures_and_its_others_are_what_it_says(dat
             for cell in data.draw(st.randoms()).sample(known, min(len(known), DRILLED)):
                 reference = next(column for column in request.columns if column.text == cell.where[1])
                 drill(books, door, cell, reference, cells[cell.where[2]])
+
+
+@given(data=st.data(), books=random_books())
+def test_a_formula_of_a_request_is_what_the_oracle_makes_of_its_operands(data: st.DataObject, books: Books) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        door = opened(books, Path(folder))
+        known = {
+            **{key: kind for key, kind in kinds_of(books.bases).items() if kind[1] == GL},
+            **{key: kind for key, kind in MADE.items() if kind[1] == GL},
+        }
+        for _ in range(3):
+            drawn = data.draw(requests(books).filter(lambda one: bool(one.metrics) and home_of(books, one) == GL))
+            kind = data.draw(st.sampled_from((MONEY, NUMBER, PRICE, RATIO)))
+            made = Formula(key="made", domain=GL, expression=data.draw(part(kind, GL, known, 2)))
+            report = ask(door, books, drawn, formulas={"made": text(made.expression)})
+            compare(replace(books, formulas={**books.formulas, "made": made}), drawn, by_cell(report))
+
+
+def home_of(books: Books, request: Request) -> str:
+    """Return the domain of a request's metrics."""
+    key = request.metrics[0]
+    return (books.bases.get(key) or books.formulas[key]).domain
 
 
 def refused(door: Door, books: Books, request: Request, ranking: Mapping[str, object]) -> None:

@@ -72,6 +72,14 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
         "run_metric",
         lambda name: {**ASKED, "metrics": ["revenue"], "dimensions": ["product"], "order_by": f"of_{name}", "top": 1},
     ),
+    "metric of a formula": (
+        "run_metric",
+        lambda name: {**ASKED, "metrics": ["revenue"], "formulas": {"x": f"revenue / of_{name}"}},
+    ),
+    "alias of a formula": (
+        "run_metric",
+        lambda name: {**ASKED, "metrics": ["revenue"], "formulas": {f"of_{name}": "revenue * 2"}},
+    ),
     "metric of a domain": ("run_metric", lambda name: {**ASKED, "metrics": [f"{name}.of_{name}"]}),
     "metric of a visible domain": ("run_metric", lambda name: {**ASKED, "metrics": [f"gl.of_{name}"]}),
     "dimension": ("run_metric", lambda name: {**ASKED, "metrics": ["revenue"], "dimensions": [f"of_{name}"]}),

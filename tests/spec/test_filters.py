@@ -87,6 +87,23 @@ def test_more_figures_than_anybody_reads_are_refused_with_what_to_do(tmp_path: P
     assert refused.value.field == "dimensions"
 
 
+def test_months_break_down_a_range_of_quarters(by_month: Door) -> None:
+    shown = by_month.metric("revenue", scenarios=A, period=("2021-Q1", "2021-Q2"), dimensions=["month"])
+    months = {f"2021-{month:02}": month * 10 for month in range(1, 7)}
+    assert figures(shown, "month") == {**months, None: 210}
+    by_quarter = by_month.metric("revenue", scenarios=A, period=("2021-Q1", "2021-Q2"), dimensions=["period"])
+    assert figures(by_quarter, "period") == {"2021-Q1": 60, "2021-Q2": 150, None: 210}
+
+
+def test_day_is_understood_as_date(by_month: Door) -> None:
+    days = ("2021-01-14", "2021-01-15")
+    shown = by_month.metric("revenue", scenarios=A, period=days, dimensions=["day"])
+    assert figures(shown, "date") == {"2021-01-14": None, "2021-01-15": 10, None: 10}
+    assert figure(by_month.metric("revenue", scenarios=A, period=days, filters={"day": "2021-01-14"})) is None
+    with pytest.raises(BadArguments, match="filters date again"):
+        by_month.metric("revenue", scenarios=A, period=days, filters={"date": days[0], "day": days[1]})
+
+
 @pytest.fixture
 def sold(tmp_path: Path) -> Door:
     """Sales of products, two of them in one group, and one row without a product."""

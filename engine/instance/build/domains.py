@@ -25,6 +25,7 @@ from engine.model.scope import Cut, Cuts
 
 
 PERIOD = Dimension(key="period", label="Period", kind=DimensionKind.LEAF, leaf="period", grain=Grain.MONTH)
+MONTH = Dimension(key="month", label="Month", kind=DimensionKind.LEAF, leaf="month", grain=Grain.MONTH)
 NEEDS = {"leaf": (), "derived": ("from_", "attribute"), "ragged": ("leaf_dimension", "nodes")}
 GOES_WITH = {
     "members": "leaf",
@@ -37,7 +38,7 @@ GOES_WITH = {
 
 
 def build_dimensions(document: Document, file: DimensionsFile, calendar: Calendar) -> dict[str, Dimension]:
-    """Return the dimensions of a file by key, always with `period`."""
+    """Return the dimensions of a file by key, always with `period` and `month`."""
     parts: Mapping[str, DimensionPart] = file.model_extra or {}
     built: dict[str, Dimension] = {PERIOD.key: PERIOD}
     for key, part in parts.items():
@@ -57,7 +58,7 @@ def build_dimensions(document: Document, file: DimensionsFile, calendar: Calenda
             grain=Grain(part.grain) if part.grain else None,
             location=document.place([key]),
         )
-    return built
+    return {**built, MONTH.key: built.get(MONTH.key, MONTH)}
 
 
 def check_grain(document: Document, location: Location, grain: Grain, calendar: Calendar) -> None:

@@ -196,7 +196,19 @@ def metric(draw: st.DrawFn, columns: st.SearchStrategy[str] = sides) -> dict[str
     alike = st.lists(st.sampled_from(sorted(METRICS[draw(domains)])), min_size=1, max_size=4, unique=True)
     one = st.lists(metrics, min_size=1, max_size=1)
     named = draw(st.one_of(alike, alike, alike, one, one, st.lists(metrics, min_size=1, max_size=2, unique=True)))
-    return {**draw(report(columns)), "metrics": named, **draw(ranking(named))}
+    return {**draw(report(columns)), "metrics": named, **draw(ranking((*named, "x"))), **draw(formulas(named))}
+
+
+@st.composite
+def formulas(draw: st.DrawFn, named: Sequence[str]) -> dict[str, Any]:
+    """Draw a formula of metrics, mostly none."""
+    if draw(st.integers(0, 2)) != 1:
+        return {}
+    alias = seldom(["x"], ["revenue", "heads", "turnover", "actual"])
+    operand = st.one_of(st.sampled_from(named), metrics, st.just("2"))
+    signs = st.sampled_from(("+", "-", "*", "/", "**"))
+    text = draw(st.builds("{} {} {}".format, st.sampled_from(named), signs, operand))
+    return {"formulas": {draw(alias): text}}
 
 
 @st.composite

@@ -1,0 +1,112 @@
+"""Formulas of a request: their limits, and their names among the metrics that the reader sees."""
+
+import re
+from collections.abc import Collection, Mapping
+
+from engine.books.reader import Reader
+from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
+from engine.model.formulas import VALID, Constant, Formula, FormulaFault, Operand, Product, Quotient, Sum, parse
+from engine.queries.values import AdHocFormula
+
+MOST_FORMULAS = 10
+LONGEST_ALIAS = 200
+LONGEST_FORMULA = 500
+DEEPEST = 20
+MOST_DIGITS = 30
+NUMBER = re.compile(r"(?<![\w.])(?:\d|\.\d)[\w.]*")  # a constant, with whatever is written onto it
+PLAIN = re.compile(r"\d+\.?\d*|\.\d+", re.ASCII)
+
+
+def resolve_formulas(
+    asked: Mapping[str, str], domain: str, headings: Collection[str], reader: Reader
+) -> tuple[AdHocFormula, ...]:
+    """Return the formulas of a request; `headings` are the aliases of its scenarios.
+
+    Raises BadArguments for a formula beyond the limits or the grammar and for an alias that is taken, UnknownName for
+    an unknown metric, and MixedDomains for a metric of another domain.
+    """
+    if len(asked) > MOST_FORMULAS:
+        raise BadArguments(f"formulas has {len(asked)}; {MOST_FORMULAS} is the most.", field="formulas", got=len(asked))
+    for alias in asked:
+        refuse_taken(alias, headings, reader)
+    return tuple(resolve_formula(alias, text, domain, reader) for alias, text in asked.items())
+
+
+def refuse_taken(alias: str, headings: Collection[str], reader: Reader) -> None:
+    """Raise BadArguments for an alias that is empty, too long, a metric or the alias of a scenario."""
+    what = "a metric" if alias in reader.metrics else "the alias of a scenario" if alias in headings else None
+    if not alias.strip() or len(alias) > LONGEST_ALIAS:
+        what = f"not of 1 to {LONGEST_ALIAS} characters"
+    if what:
+        raise BadArguments(f"The alias {quoted([alias])} is {what}. Choose another.", field="formulas", got=alias)
+
+
+def resolve_formula(alias: str, text: str, domain: str, reader: Reader) -> AdHocFormula:
+    """Return one formula with its names resolved and its type."""
+    field = f"formulas.{alias}"
+    refuse_beyond_limits(field, text)
+
+    def metric_named(name: str) -> str:
+        home, _, bare = name.rpartition(".")
+        metric = reader.metrics.get(bare)
+        if metric is None or home not in ("", metric.domain):
+            raise UnknownName.of("metric", name, reader.metrics, field=field, hint="list_kpis lists the metrics.")
+        if metric.domain != domain:
+            raise MixedDomains(
+                f"One call shows metrics of one domain: {bare} is of {metric.domain}, the others of {domain}.",
+                field=field,
+                got=name,
+            )
+        return bare
+
+    try:
+        formula = parse(text, metric_named)
+        types = {name: reader.metrics[name].type for name in formula.names}
+        figure = formula.type_of(types) if formula.names else None
+    except FormulaFault as fault:
+        indent = len(text) - len(text.lstrip())
+        position = None if fault.position is None else indent + fault.position
+        raise refusal(field, text, str(fault), position) from fault
+    if depth(formula) > DEEPEST:
+        raise refusal(field, text, f"it nests deeper than {DEEPEST} levels", None)
+    if figure is None:
+        raise refusal(field, text, "it names no metric", None)
+    return AdHocFormula(alias=alias, formula=formula, type=figure)
+
+
+def refuse_beyond_limits(field: str, text: str) -> None:
+    """Raise BadArguments for a formula that is too long, has a comment, or a constant of another form."""
+    if len(text) > LONGEST_FORMULA:
+        raise BadArguments(
+            f"The formula {quoted([field])} has {len(text):,} characters; {LONGEST_FORMULA} is the most.",
+            field=field,
+            got=len(text),
+        )
+    for at, character in enumerate(text, 1):
+        if character in "#\\\n\r":
+            raise refusal(field, text, f"{character!r} cannot stand in a formula: {VALID}", at)
+    for found in NUMBER.finditer(text):
+        if not PLAIN.fullmatch(found[0]) or len(found[0].replace(".", "")) > MOST_DIGITS:
+            words = f"a constant has at most {MOST_DIGITS} digits and no exponent"
+            raise refusal(field, text, words, found.start() + 1)
+
+
+def refusal(field: str, text: str, words: str, position: int | None) -> BadArguments:
+    """Return the refusal of a formula: what is wrong, where, and the grammar."""
+    at = f" at character {position}" if position else ""
+    grammar = "" if VALID in words else f": {VALID}"
+    return BadArguments(f"{quoted([field])} is no formula{at}: {words}{grammar}.", field=field, got=text)
+
+
+def depth(formula: Formula) -> int:
+    """Return how many levels of operations a formula nests."""
+    match formula:
+        case Constant() | Operand():
+            return 0
+        case Sum(terms=terms):
+            return 1 + max(depth(term) for _, term in terms)
+        case Product(left=left, right=right):
+            return 1 + max(depth(left), depth(right))
+        case Quotient(over=over, under=under):
+            return 1 + max(depth(over), depth(under))
+    return 0

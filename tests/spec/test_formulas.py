@@ -1,0 +1,135 @@
+"""Formulas of a request: exact figures of visible metrics, with the grammar, nulls and units of the catalogue."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.door import Door
+from engine.model.errors import BadArguments, MixedDomains, UnknownName
+from engine.model.exact import Exact
+from engine.present.answers.reports import answer
+from engine.report.report import Report
+from tests.support.small import small_books
+
+ASKED: dict[str, Any] = {"scenarios": {"A": "actual"}, "period": "2021"}
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Door:
+    """A ledger with money and units by product, and heads in a domain of their own."""
+    ledger = """
+        time: {column: date}
+        dimensions: {product: product}
+        measures: {amount: {places: 2}, units: {places: 0, type: number}}
+        inspect_enabled: true
+        metrics:
+          revenue: {measure: amount}
+          sold: {measure: units}
+          price: {formula: revenue / sold}
+    """
+    return small_books(
+        tmp_path,
+        facts={
+            "gl": "date scenario product amount units\n2021-01-05 actual A 10 3\n2021-01-05 actual B 7 0\n"
+            "2021-01-05 budget A 8 2\n",
+            "people": "date scenario product fte\n2021-01-05 actual A 2",
+        },
+        domains={
+            "gl": ledger,
+            "people": "time: {column: date}\ndimensions: {product: product}\n"
+            "measures: {fte: {places: 1, type: number}}\nmetrics: {heads: {measure: fte}}\n",
+        },
+        dimensions="product: {kind: leaf}",
+    )
+
+
+def of(report: Report, line: int) -> list[Fraction | None]:
+    """Return the figures of a line in the first column, by place."""
+    return [
+        Fraction(figure.numerator, figure.denominator) if isinstance(figure, Exact) else None
+        for figure in report.figures[line][0]
+    ]
+
+
+def test_a_formula_is_exact_and_a_total_is_computed_again(books: Door) -> None:
+    formulas = {"each": "revenue / sold", "less": "revenue - 0.5 * revenue", "twice": "(revenue + gl.revenue) / 2"}
+    report = books.metric("revenue", formulas=formulas, dimensions=["product"], **ASKED)
+    assert [line.key for line in report.lines] == ["revenue", "each", "less", "twice"]
+    assert of(report, 1) == [Fraction(10, 3), None, Fraction(17, 3)]
+    assert of(report, 2) == [5, Fraction(7, 2), Fraction(17, 2)]
+    assert of(report, 3) == [10, 7, 17]
+
+
+def test_a_formula_has_the_unit_of_its_operands(books: Door) -> None:
+    formulas = {"each": "revenue / sold", "sum": "revenue + revenue", "share": "revenue / revenue", "units": "sold * 2"}
+    result = answer(books.metric("revenue", formulas=formulas, **ASKED), 100_000)
+    assert [column["unit"] for column in result["columns"]] == ["USD", "USD each", "USD", "ratio", "number"]
+
+
+def test_a_formula_ranks_and_compares(books: Door) -> None:
+    report = books.metric(
+        "revenue", formulas={"minus": "0 - revenue"}, dimensions=["product"], order_by="minus", top=1, **ASKED
+    )
+    assert [place.members[0].id for place in report.places[:-1]] == ["B", "(others)"]
+    assert of(report, 1) == [-7, -10, -17]
+    against = {"scenarios": {"V": "var(actual,budget)"}, "period": "2021"}
+    assert of(books.metric("revenue", formulas={"each": "revenue / sold"}, **against), 1) == [Fraction(17, 3) - 4]
+
+
+def test_the_rows_behind_a_formula_are_those_of_its_operands(books: Door) -> None:
+    report = books.metric("sold", formulas={"less": "revenue - revenue / 4", "each": "price * 2"}, **ASKED)
+    drills = [line.drill for line in report.lines[1:]]
+    assert [[call["filters"]["metric"] for call in drill["operands"]] for drill in drills if drill] == [
+        ["revenue"],
+        ["revenue", "sold"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("alias", "text", "words"),
+    [
+        ("x", "revenue +", "is no formula at character 10"),
+        ("x", "revenue + max(sold)", "at character 11: 'max.sold.' cannot stand in a formula: use names, decimal"),
+        ("x", "revenue ** 2", "cannot stand in a formula"),
+        ("x", "revenue # note", "at character 9"),
+        ("x", "revenue * 1e5", "at character 11: a constant has at most 30 digits and no exponent"),
+        ("x", "revenue * 0x10", "at character 11"),
+        ("x", f"revenue * {'1' * 31}", "at most 30 digits"),
+        ("x", " + ".join(["revenue"] * 60), "500 is the most"),
+        ("x", "*".join(["(sold / sold)"] * 22), "deeper than 20 levels"),
+        ("x", "1 + 2", "names no metric"),
+        ("x", "revenue + sold", "only like figures add up"),
+        ("x", "revenue / 0", "divides by zero"),
+        ("x", "", "is no formula"),
+        ("price", "revenue / sold", "is a metric"),
+        ("A", "revenue / sold", "is the alias of a scenario"),
+        (" ", "revenue / sold", "1 to 200 characters"),
+    ],
+)
+def test_a_formula_beyond_the_grammar_or_the_limits_is_refused(books: Door, alias: str, text: str, words: str) -> None:
+    with pytest.raises(BadArguments, match=words) as refused:
+        books.metric("revenue", formulas={alias: text}, **ASKED)
+    assert str(refused.value.as_data()["field"]).startswith("formulas")
+
+
+def test_thirty_digits_and_twenty_levels_are_taken(books: Door) -> None:
+    formulas = {"long": f"revenue * {'1' * 30}", "deep": "sold" + " * (sold / sold)" * 19}
+    report = books.metric("revenue", formulas=formulas, **ASKED)
+    assert of(report, 1) == [17 * int("1" * 30)]
+    assert of(report, 2) == [3]
+
+
+def test_more_than_ten_formulas_are_refused(books: Door) -> None:
+    with pytest.raises(BadArguments, match="10 is the most"):
+        books.metric("revenue", formulas={f"f{at}": "revenue * 2" for at in range(11)}, **ASKED)
+
+
+def test_a_formula_keeps_to_the_metrics_of_one_domain_that_are_visible(books: Door) -> None:
+    with pytest.raises(UnknownName, match="There is no metric 'revenu'"):
+        books.metric("revenue", formulas={"x": "revenu * 2"}, **ASKED)
+    with pytest.raises(UnknownName, match=r"'people\.revenue'"):
+        books.metric("revenue", formulas={"x": "people.revenue * 2"}, **ASKED)
+    with pytest.raises(MixedDomains, match="heads is of people"):
+        books.metric("revenue", formulas={"x": "revenue / heads"}, **ASKED)
