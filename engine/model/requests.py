@@ -34,10 +34,9 @@ class ColumnRequest(Request):
     """One column to show."""
 
     scenario: str
-    """A scenario id, variance key or shifted view from list_scenarios, such as actual, actual@py or
-    var(actual,budget)."""
+    """A scenario id, variance or shifted view, such as actual, actual@py or var(actual,budget)."""
     alias: str | None = None
-    """The heading to show, such as Actuals, Budget or Var %. Always give one; without it the key is the heading."""
+    """Heading to show, such as Actuals, Budget or Var %. Always give one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,22 +55,22 @@ class ReportRequest(Request):
     """What statements and metrics have in common."""
 
     scenarios: tuple[ColumnRequest, ...] | None = None
-    """The columns, in order. Left out: the deployment's default."""
+    """The columns, in order. Left out: the default."""
     period_start: str | None = None
-    """First period: YYYY-MM, YYYY-Qn (fiscal), YYYY (fiscal year), YYYY-Wnn (week), YYYY-MM-DD, last_closed or
-    last_closed-1; svc_orientation says what they mean here. One bound alone means that one period."""
+    """First period: YYYY-MM, YYYY-Qn (fiscal), YYYY (fiscal year), YYYY-Wnn, YYYY-MM-DD or last_closed(-n). One bound
+    alone means that one period."""
     period_end: str | None = None
-    """Last period, at the same grain as period_start."""
+    """Last period, of the same grain."""
     filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)
-    """Dimension key to member or members, such as {"organisation": "EUROPE", "account": ["6010", "6020"]}. Keys come
-    from list_kpis or list_dimensions, ids from search_hierarchy; a code or name works where only one member has it.
-    AND across keys, OR inside one. {"exclude": [members]} keeps the others; with "include", the others of those."""
+    """Dimension key to member or members, such as {"organisation": "EUROPE", "account": ["6010", "6020"]}, or
+    {"exclude": [members]}. Members by id of search_hierarchy, or a code or name that only one has. AND across keys, OR
+    inside one."""
     dimensions: tuple[str, ...] = ()
-    """Dimension keys to break down by, such as ["period"] or ["cost_centre"]."""
+    """Dimension keys to break down by, such as ["period"]."""
     scale: int = 0
-    """Currency unit as a power of ten: 0 units, 3 thousands, 6 millions, 9 billions."""
+    """Currency unit as a power of ten: 0, 3, 6 or 9."""
     decimals: int | None = None
-    """Decimal places of the formatted table, 0 to 12. The figures returned are never rounded."""
+    """Decimals of the formatted table, 0 to 12; figures are never rounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +78,7 @@ class StatementRequest(ReportRequest):
     """A financial statement: lines down, scenarios (and breakdown members) across."""
 
     statement: str | None = None
-    """Statement key from svc_orientation, such as full_pnl. Left out: the deployment's default, else pnl."""
+    """Statement key, such as full_pnl. Left out: the default, else pnl."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,44 +148,42 @@ class ChartSpec(Request):
     """How to draw the table that the script leaves in `result`: one row for each point (x, y and perhaps series)."""
 
     chart_type: str
-    """line, area: over time. bar: columns over time or categories. horizontal_bar: ranking, long names. waterfall: from
-    a start to an end by changes. scatter: two figures of each member. forecast_line: actuals, then forecast apart.
-    cohort_heatmap: cohorts (series) down, age (x) across. sparkline_row: a small line for each member (series)."""
+    """bar: columns. horizontal_bar: ranking, long names. waterfall: start to end by changes. scatter: two figures of
+    each member. forecast_line: actuals, then forecast. cohort_heatmap: cohorts (series) down, age (x) across.
+    sparkline_row: a line for each member (series)."""
     title: str
-    """What the chart shows, best as its message: "Revenue 4 % above budget"."""
+    """Best its message: "Revenue 4 % above budget"."""
     subtitle: str | None = None
-    """Company, period, scope. The unit is added by itself."""
+    """Company, period, scope; not the unit."""
     x: str | None = None
-    """Column along the axis: period codes (2026-01, 2026-Q1, 2026-W05, 2026), dates or names; of scatter, numbers. Left
-    out, the one column that fits."""
+    """Column along the axis: periods, dates or names; of scatter, numbers. Left out, the one that fits."""
     y: str | tuple[str, ...] | None = None
-    """Column of figures, or several, each a series. Figures as they are: no rounding, no scaling, no text."""
+    """Column or columns of figures as they are: no rounding, scaling or text."""
     series: str | None = None
-    """Column that splits y: a line, colour, cohort or member for each value."""
+    """Column that splits y."""
     kind: str | None = None
-    """waterfall: column that says total or change of each step. Left out, the first and last are totals."""
+    """waterfall: column that says total or change. Left out, the first and last are totals."""
     label: str | None = None
     """scatter: column that names each point."""
     styles: dict[str, ScenarioStyle] = field(default_factory=dict)
-    """Series (of a waterfall, total) to what it is: {"Ist": "actual", "Vorjahr": "prior_year", "Plan 26": "plan"}.
-    Usual names such as Actuals, Prior Year, Budget and Forecast are known."""
+    """Series (of a waterfall, total) to style, such as {"Plan 26": "plan"}. Usual names are known."""
     forecast_from: str | None = None
-    """forecast_line: first x that is forecast. Left out, the series whose style is forecast is it."""
+    """forecast_line: first x that is forecast. Left out, by styles."""
     favourable: Literal["up", "down"] | None = None
-    """Colours by good and bad: up where more is better. Of waterfalls always, up unless told; of bars, only if told."""
+    """Colours by good and bad; up where more is better. Of bars only if told."""
     stack: bool = False
-    """bar, horizontal_bar: series on top of each other, not side by side. Areas are always stacked."""
+    """bar, horizontal_bar: series on top of each other."""
     sort: Literal["given", "ascending", "descending"] = "given"
-    """bar, horizontal_bar: order of the categories by their figures. Periods are always in time."""
+    """bar, horizontal_bar: order of categories by figures."""
     unit: str | None = None
-    """Unit of y: "EUR", "EUR thousands", "FTE". "fraction" shows 0.05 as 5%, "pp" as 5 pp; "%" is already times 100.
-    Left out, the unit that the data came with. The picture is scaled to thousands or millions by itself."""
+    """Unit of y: "EUR", "FTE", "fraction" (0.05 is 5%), "pp". Left out, that of the data. The picture scales by
+    itself."""
     size: Literal["small", "medium", "large"] = "medium"
     """Half a page, a page, a wide screen."""
     theme: Literal["light", "dark"] = "light"
-    """Background of the chart, here and as a file."""
+    """Background."""
     render: Literal["none", "artifact"] = "none"
-    """artifact: also make a file of it, with a link."""
+    """artifact: also make a file, with a link."""
     format: Literal["svg", "png"] = "svg"
     """Of the file."""
 
@@ -196,13 +193,12 @@ class ChartRequest(Request):
     """A chart of what a script makes of results."""
 
     data_refs: tuple[str, ...]
-    """The data_ref of one result or of several, always as a list: ["ds_…"]. In the script they are frames[0],
-    frames[1] and so on; df is frames[0]."""
+    """The data_ref of one or several results, always a list: ["ds_…"]. In the script frames[0], frames[1] and so on; df
+    is frames[0]."""
     transform_code: str
-    """The script: Python that leaves a polars DataFrame, a dict of lists or a list of dicts in `result`, one row for
-    each point, at most 5,000. It has df, frames and pl (polars expressions), the usual builtins, and may import
-    datetime, math, statistics, itertools, collections, decimal and re; no files, no network, 5 seconds. `result = df`
-    leaves the result as it is."""
+    """Python that leaves a polars DataFrame, a dict of lists or a list of dicts in `result`, at most 5,000 rows. It has
+    df, frames, pl and the usual builtins, may import datetime, math, statistics, itertools, collections, decimal and
+    re; no files, no network, 5 seconds. `result = df` changes nothing."""
     chart_spec: ChartSpec
     """What to draw of `result`."""
 
@@ -255,9 +251,9 @@ class RowsRequest(Request):
     scenario_id: str
     """A scenario id or scenario/variant from list_scenarios, such as actual or budget/downside."""
     filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)
-    """Dimension key to member or members, as in reporting calls; keys from get_inspection_schema. `metric` (a metric
-    key, or statement.line) keeps the rows that make that figure and says what each contributes to it. `scenario` (a
-    shifted view or blend that has scenario_id as a part, such as actual@py) reads the days that it reads."""
+    """As in reporting calls; keys from get_inspection_schema. `metric` (a metric key, or statement.line) keeps the rows
+    of that figure and says what each contributes. `scenario` (a shifted view or blend of scenario_id, such as
+    actual@py) reads its days."""
     columns: tuple[str, ...] | None = None
     """Columns to show, from get_inspection_schema; left out, all."""
     limit: int | None = None

@@ -81,17 +81,15 @@ CHARTING = (
         name=NAME,
         title="Draw a chart",
         description=(
-            "Draw a chart of results that you have: a script makes the table, chart_spec says how it is drawn. Take "
-            "the data_ref of run_statement, run_metric or inspect_rows, or of a chart before. In the script a "
-            "statement or metrics are a tidy frame, one row for each figure: line (or metric), label, line_order, "
-            "level, kind, scenario, alias, for each breakdown dimension a column of ids and one of labels named "
-            "<dimension>_label (null in totals: filter those out), value (a float in units, never scaled), exact (its "
-            "digits as text) and unit. Rows of inspect_rows are as they were shown: amounts as floats, all else as "
-            "text. Select and pivot figures rather than rounding or scaling them; where you compute new ones, give "
-            "chart_spec.unit. Returns the points, a Vega-Lite specification that stands by itself, a summary to quote "
-            "and a data_ref of the table, which export_dataset makes into a file. With render: artifact the chart "
-            "is also a temporary file of the caller's own, an SVG or PNG with a download_url; the books stay as they "
-            "are. The example draws a result of run_metric."
+            "Draw a chart of results: a script makes the table, chart_spec says how it is drawn. Take the data_ref of "
+            "run_statement, run_metric, inspect_rows or a chart. A statement or metrics are a tidy frame, one row for "
+            "each figure: line (or metric), label, line_order, level, kind, scenario, alias, for each breakdown "
+            "dimension a column of ids and one named <dimension>_label (null in totals: filter those out), value (a "
+            "float, unscaled), exact (its digits as text), unit. Rows of inspect_rows come as they were shown. Select "
+            "and pivot figures, do not round or scale them; where you compute new ones, give chart_spec.unit. Returns "
+            "the points, a Vega-Lite specification, a summary to quote and a data_ref for export_dataset. With "
+            "render: artifact the chart is also a temporary SVG or PNG file with a download_url. The example draws a "
+            "result of run_metric."
         ),
         request=KnownChartRequest,
         run=eval_chart_transform,

@@ -46,11 +46,9 @@ ARTIFACTS = (
         name="export_dataset",
         title="Export to a file",
         description=(
-            "Make a result into a file, without running it again: json with all its metadata, or an xlsx workbook laid "
-            "out as the result was seen. Take the data_ref from the result of run_statement, run_metric or "
-            "inspect_rows; the file holds all of it, also what the answer had no room for. Returns a download_url for "
-            "the user, which opens without a token for a while; get_file_download renews it. Creates a temporary file "
-            "of the caller's own; the books stay as they are."
+            "Make a result into a file without running it again: json with all its metadata, or an xlsx workbook laid "
+            "out as it was seen. The file holds the whole result, also what the answer had no room for. Returns a "
+            "temporary download_url for the user; get_file_download renews it."
         ),
         request=ExportRequest,
         run=export_dataset,
@@ -91,10 +89,9 @@ UPLOADS = (
         name="begin_file_upload",
         title="Begin an upload",
         description=(
-            "Reserve room for a file of the user's and return an upload_url for it, for a while. Then send the bytes "
-            "of the file there as the body of one HTTP PUT, such as: curl --upload-file FILE 'UPLOAD_URL'; the link "
-            "needs no token. Then call complete_file_upload. The file is kept for its owner as it is: no tool reads "
-            "it, and it changes no figure."
+            "Reserve room for a file of the user's. Send its bytes to the upload_url that this returns, as the body "
+            "of one HTTP PUT, such as: curl --upload-file FILE 'UPLOAD_URL'. Then call complete_file_upload. No tool "
+            "reads the file; it changes no figure."
         ),
         request=UploadRequest,
         run=begin_file_upload,
@@ -106,9 +103,8 @@ UPLOADS = (
         name="complete_file_upload",
         title="Complete an upload",
         description=(
-            "Register a file once its bytes were sent to the upload_url of begin_file_upload. Returns its file_id, "
-            "size and sha256; get_file_download returns a link to it. Called again, it returns the same file. "
-            "Where the bytes have not come, it says so, and may be called again."
+            "Register a file once its bytes were sent to its upload_url; says so if they have not come, and may be "
+            "called again. Returns file_id, size and sha256; get_file_download links to it."
         ),
         request=CompleteRequest,
         run=complete_file_upload,
@@ -120,10 +116,9 @@ UPLOADS = (
         name="import_host_file",
         title="Import an attachment",
         description=(
-            "Take over a file that the user attached to the conversation, from the address that the host gives it: "
-            "only from hosts that this deployment allows, which a refusal names. Returns its file_id, size and "
-            "sha256; get_file_download returns a link to it. The file is kept for its owner as it is: no tool reads "
-            "it, and it changes no figure."
+            "Take over a file that the user attached to the conversation, from hosts that this deployment allows. "
+            "Returns file_id, size and sha256; get_file_download links to it. No tool reads the file; it changes no "
+            "figure."
         ),
         request=ImportRequest,
         run=import_host_file,

@@ -122,9 +122,9 @@ INGESTION = (
         name="list_load_history",
         title="Load history",
         description=(
-            "List the attempts to load data, the most recent first: which feed filled which dataset (dataset_id is "
-            "the live table), when, how it ended, how many rows landed, and why it failed. Answers whether the "
-            "data behind figures is fresh and complete; no figures here. Filters combine with AND."
+            "List attempts to load data, latest first: which feed filled which dataset (the live table), when, how it "
+            "ended, rows landed, and why it failed. Answers whether the data behind figures is fresh; no figures "
+            "here. Filters combine with AND."
         ),
         request=LoadHistoryRequest,
         run=list_load_history,
@@ -134,9 +134,8 @@ INGESTION = (
         name="get_load_status",
         title="Load status",
         description=(
-            "Describe one load whole: its times, rows read, landed and rejected, its error, and served_now: "
-            "whether rows it brought are among those that figures are made of now. Take the load_id from "
-            "list_load_history or from the freshness of a result."
+            "Describe one load: its times, rows read, landed and rejected, its error, and served_now: whether figures "
+            "are made of its rows now."
         ),
         request=LoadRequest,
         run=get_load_status,
@@ -146,8 +145,8 @@ INGESTION = (
         name="list_bindings",
         title="List feeds",
         description=(
-            "List the data feeds (bindings): the source and the live table of each, its schedule with the time it "
-            "is due next, its last attempt and its last success. Answers when data will be fresh again."
+            "List the data feeds (bindings): source, live table, schedule with the time it is due next, last attempt "
+            "and last success."
         ),
         request=BindingsRequest,
         run=list_bindings,
@@ -157,9 +156,8 @@ INGESTION = (
         name="get_binding",
         title="Feed configuration",
         description=(
-            "Describe one data feed whole: its extract query or file pattern, parameters, what fills each column, "
-            "currency conversion, schedule, and what becomes of rejected rows and unknown members. Credentials "
-            "are never shown. Take the binding_id from list_bindings."
+            "Describe one feed: its extract query or file pattern, parameters, columns, currency conversion, "
+            "schedule, and what becomes of rejected rows and unknown members. Credentials are never shown."
         ),
         request=BindingRequest,
         run=get_binding,

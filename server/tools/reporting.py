@@ -63,10 +63,9 @@ def reported(report: Report, caller: Caller) -> Answer:
 
 
 RENDERS = (
-    " The result comes with a formatted table. When a widget shows it, add interpretation; do not copy the table into "
-    "Markdown unless asked, or unless no widget is available."
+    " When a widget shows the table, add interpretation and do not copy it into Markdown, unless asked or where no "
+    "widget is available."
 )
-RAW = " The raw figures alone, the same as of the variant without _data."
 STATEMENT = (
     "Report a financial statement: its lines down, scenarios across, optionally broken down by dimensions. Call "
     "svc_orientation first for the statement keys, list_scenarios for the scenarios. For a general P&L prefer full_pnl "
@@ -124,11 +123,12 @@ REPORTING = (
     Tool(
         name="run_statement_data",
         title="Run statement (data)",
-        description=STATEMENT + RAW,
+        description="run_statement without the formatted table: its arguments and its figures.",
         request=StatementRequest,
         run=run_statement,
-        example=STATEMENT_EXAMPLE,
+        example={},
         lane="heavy",
+        is_twin=True,
     ),
     Tool(
         name="run_metric",
@@ -143,11 +143,12 @@ REPORTING = (
     Tool(
         name="run_metric_data",
         title="Run metrics (data)",
-        description=METRIC + RAW,
+        description="run_metric without the formatted table: its arguments and its figures.",
         request=MetricRequest,
         run=run_metric,
-        example=METRIC_EXAMPLE,
+        example={},
         lane="heavy",
+        is_twin=True,
     ),
     Tool(
         name="list_inspection_sources",

@@ -90,6 +90,7 @@ class Tool:
     widget: Widget | None = None  # shows the result; what it renders goes out beside the answer, built or not
     withheld: Callable[[Deployment], str | None] = lambda _: None  # why it is not offered, for operators; may wait
     attachments: Sequence[str] = ()  # arguments that a host fills with files of the conversation
+    is_twin: bool = False  # of the tool listed before, which describes the arguments
     shape: Shape[Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -98,9 +99,18 @@ class Tool:
     @property
     def schema(self) -> Json:
         """The JSON Schema of the arguments."""
-        return self.shape.schema
+        return undescribed(self.shape.schema) if self.is_twin else self.shape.schema
 
     @property
     def words(self) -> str:
         """The description with an example call, as models read it."""
         return f"{self.description} Example: {json.dumps(self.example)}" if self.example else self.description
+
+
+def undescribed(schema: Json) -> Json:
+    """Return a schema without the descriptions of its arguments."""
+    fields = {
+        name: {key: part for key, part in known.items() if key != "description"}
+        for name, known in schema["properties"].items()
+    }
+    return {**schema, "properties": fields}

@@ -54,6 +54,8 @@ def inlined(part: Json, definitions: Json, request: type[Request] | None = None)
         plain |= inlined(choices[0], definitions)
     elif choices:
         plain["anyOf"] = [inlined(choice, definitions) for choice in choices]
+    if plain.get("additionalProperties") is False:  # a refusal says so
+        del plain["additionalProperties"]
     if part.get("default") not in (None, [], {}):
         plain["default"] = part["default"]
     if "properties" in plain:
