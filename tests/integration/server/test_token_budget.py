@@ -4,6 +4,7 @@ Every call is made of a server with the default budget and of one whose answers 
 """
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,16 @@ def figures(result: Json) -> dict[tuple[str, ...], Any]:
     }
 
 
+def largest(places: list[list[str]], amounts: list[Any], count: int) -> list[list[str]]:
+    """Return the places of the members with the largest sum of amounts, as many as fit, in the order of all."""
+    sums: dict[str, Decimal] = {}
+    for place, amount in zip(places, amounts, strict=True):
+        sums[place[0]] = sums.get(place[0], Decimal(0)) + Decimal(str(amount or 0))
+    members = sorted(sums, key=lambda member: -abs(sums[member]))
+    kept = sorted(range(len(places)), key=lambda at: members.index(places[at][0]))[:count]
+    return [places[at] for at in sorted(kept)]
+
+
 STATEMENTS_CUT = [
     "full_pnl × 12 months",
     "full_pnl × 3 scenarios × 12 months",
@@ -159,7 +170,7 @@ STATEMENTS_CUT = [
 
 
 @pytest.mark.parametrize("name", STATEMENTS_CUT)
-def test_of_a_statement_the_deepest_lines_go_first_then_members_from_the_end(
+def test_of_a_statement_the_deepest_lines_go_first_then_the_oldest_periods_or_smallest_members(
     demo: McpBooks, uncut_demo: McpBooks, name: str
 ) -> None:
     tool, asked = asking.DEMO[name]
@@ -173,18 +184,30 @@ def test_of_a_statement_the_deepest_lines_go_first_then_members_from_the_end(
     assert all(row["level"] > 0 and row["style"] == "plain" for row in gone)
     members = [list(column["members"].values()) for column in cut["columns"] if column["scenario"] == "actual"]
     every = [list(column["members"].values()) for column in whole["columns"] if column["scenario"] == "actual"]
-    assert members == [*every[: len(members) - 1], []]  # the total last
+    count, codes = len(members) - 1, [note["code"] for note in cut["notes"]]
+    if count == len(every) - 1 or asked["dimensions"] == ["period"]:
+        assert members == [*every[len(every) - 1 - count : -1], []]  # the total last
+        assert ("latest_kept" in codes) is (count < len(every) - 1)
+    else:
+        (first, *_) = (row for row in whole["rows"] if row["unit"] == "EUR" and "aggregate" not in row)
+        pairs = zip(whole["columns"], first["values"], strict=True)
+        amounts = [value for column, value in pairs if column["scenario"] == "actual"]
+        assert members == [*largest(every[:-1], amounts[:-1], count), []]
+        assert "largest_kept" in codes
     assert sum(column.get("is_total", False) for column in cut["columns"]) == len(asked["scenarios"])
     if len(members) < len(every):
         assert level == 0  # lines first
 
 
-def test_of_metrics_rows_go_from_the_end_and_the_total_stays(demo: McpBooks, uncut_demo: McpBooks) -> None:
+def test_of_metrics_the_smallest_members_go_and_the_total_stays(demo: McpBooks, uncut_demo: McpBooks) -> None:
     for name in ("sales × 3 scenarios × 2,000 customers", "expenses × 200 cost centres × 34 months"):
         tool, asked = asking.DEMO[name]
         cut, whole = demo.ask(tool, **asked), uncut_demo.ask(tool, **asked)
         assert cut["columns"] == whole["columns"]
-        assert cut["rows"] == [*whole["rows"][: len(cut["rows"]) - 1], whole["rows"][-1]]
+        places = [list(row["members"].values()) for row in whole["rows"][:-1]]
+        kept = largest(places, [row["values"][0] for row in whole["rows"][:-1]], len(cut["rows"]) - 1)
+        assert cut["rows"] == [row for row in whole["rows"] if list(row["members"].values()) in [*kept, []]]
+        assert [note["line"] for note in cut["notes"] if note["code"] == "largest_kept"] == asked["metrics"]
         assert cut["rows"][-1]["kind"] == "total"
 
 
