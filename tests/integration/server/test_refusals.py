@@ -47,7 +47,11 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         (
             "run_metric",
             {"metrics": ["revenue"], "scenarios": ACTUAL, "period_start": "2021", "dimensions": ["nothing"]},
-            {"error_type": "unknown_name", "field": "dimensions", "valid": ["period", "product", "region", "tree"]},
+            {
+                "error_type": "unknown_name",
+                "field": "dimensions",
+                "valid": ["month", "period", "product", "region", "tree"],
+            },
         ),
         (
             "run_metric",
@@ -57,7 +61,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         (
             "run_metric",
             {"metrics": ["headcount"], "scenarios": ACTUAL, "period_start": "2021", "dimensions": ["product"]},
-            {"error_type": "dimension_unavailable", "field": "dimensions", "valid": ["period", "region"]},
+            {"error_type": "dimension_unavailable", "field": "dimensions", "valid": ["period", "region", "month"]},
         ),
         (
             "run_metric",
@@ -145,7 +149,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         (
             "run_statement",
             {"filters": {"product": {"in": ["P"]}}},
-            {"error": "The argument 'filters.product' takes text or a list, not an object."},
+            {"error": "The argument 'filters.product.exclude' is missing."},
         ),
         ("run_statement", {"filters": {"product": None}}, {"error_type": "bad_arguments", "field": "filters.product"}),
         ("run_statement", {"scale": 3.5}, {"error_type": "bad_arguments", "field": "scale", "got": 3.5}),
