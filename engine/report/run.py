@@ -68,7 +68,7 @@ def run(plan: ReportPlan) -> Report:
         catalogue_version=catalogue.version,
         data_version=planned.reader.data_version,
         permission=permission_of(
-            (domain.key for domain in query.domains),
+            (*(domain.key for domain in query.domains), *(base.domain for base in planned.bases)),
             scenarios_of(planned),
             nodes_of(row for row, _ in shown),
             planned.reader,

@@ -83,7 +83,7 @@ def test_metrics_of_several_domains_are_refused_with_what_to_do(books: Door) -> 
 def test_a_breakdown_that_no_domain_has_is_refused_with_those_there_are(books: Door) -> None:
     with pytest.raises(DimensionUnavailable) as refused:
         books.metric("headcount", scenarios=A, period="2021-01", dimensions=["product"])
-    assert refused.value.valid == ["period", "entity"]
+    assert refused.value.valid == ["period", "entity", "month"]
 
 
 def test_prices_and_counts_are_not_scaled(books: Door) -> None:

@@ -169,3 +169,38 @@ def test_a_report_of_other_books_does_not_open(tmp_path: Path) -> None:
     instance = tmp_path / "small" / "instance.yaml"
     instance.write_text(instance.read_text().replace("Small", "Other"))
     assert not opens(granting(tmp_path, "{'*': {}}"), path)
+
+
+def test_a_metric_over_two_domains_closes_with_either(tmp_path: Path) -> None:
+    instance = write_instance(
+        tmp_path / "small",
+        facts={"gl": f"date scenario product amount\n{ROWS}", "staff": "date scenario heads\n2021-01-05 actual 3"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {product: product}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount}
+              per_head: {formula: revenue / staff.heads}
+            """,
+            "staff": """
+            time: {column: date}
+            dimensions: {}
+            measures: {heads: {places: 0}}
+            metrics:
+              heads: {measure: heads}
+            """,
+        },
+        dimensions="product: {kind: leaf, members: live.product}",
+        tables={"product": PRODUCTS},
+        profiles="seen: {scenarios: {'*': {}}}\n",
+    )
+    load_instance(instance, tmp_path / "state")
+    books = open_books(instance, state=tmp_path / "state", profile="seen")
+    report = books.metric("per_head", scenarios={"A": "actual"}, period=JAN)
+    assert list(figures(report).values()) == [50]  # 150 by 3
+    books.keep(report, tmp_path / "kept.arrow")
+    assert opens(granting(tmp_path, "{'*': {domains: {allow: [gl, staff]}}}"), tmp_path / "kept.arrow")
+    for hidden in ("gl", "staff"):
+        assert not opens(granting(tmp_path, f"{{'*': {{domains: {{deny: [{hidden}]}}}}}}"), tmp_path / "kept.arrow")
