@@ -17,7 +17,8 @@ def missing(cut: Json, whole: Json) -> Json:
     """Return what of a whole answer is not in the one that was cut, by axis; tested answer by answer below."""
     if "dataset" in whole:
         return missing_of_report(cut, whole)
-    lists = [name for name in ("records", "hierarchy_nodes") if name in whole]
+    sections = ("records", "hierarchy_nodes", "metrics", "statements")
+    lists = [name for name in sections if "records" in whole and name in whole]
     gone = {name: len(whole[name]) - len(cut[name]) for name in lists}
     if "domains" in whole and "metrics" in whole["domains"][0]:
         gone = missing_of_metrics(cut["domains"], whole["domains"])
