@@ -107,7 +107,7 @@ def test_the_load_behind_a_figure_is_described_and_in_the_history(demo: McpBooks
 @pytest.mark.parametrize("name", ["run_statement", "run_metric"])
 def test_rendering_variants_tell_the_model_to_let_the_widget_show_the_table(demo: McpBooks, name: str) -> None:
     words = {tool.name: tool.description for tool in demo.tools()}
-    assert "do not copy the table into Markdown unless asked" in words[name]
+    assert "do not copy it into Markdown, unless asked or where no widget is available" in words[name]
     assert "do not copy" not in words[f"{name}_data"]
 
 
