@@ -7,7 +7,7 @@ import { parse, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 import { element } from "../shared/element";
 import { Host } from "../shared/host";
-import { refusalOf } from "../shared/result";
+import { answers, refusalOf } from "../shared/result";
 import { fields, isFields, text, type Fields } from "../shared/shape";
 import { dress, tellHeight } from "../shared/theme";
 
@@ -24,7 +24,7 @@ const host: Host = new Host({
     theme = text(fields(args.chart_spec).theme) || "light";
   },
   answered: (result) => {
-    answer = fields(result.structuredContent);
+    answer = answerOf(result);
     void show(result);
   },
   cancelled: say,
@@ -35,6 +35,9 @@ const host: Host = new Host({
   gone: () => { stopTelling(); },
 });
 const stopTelling = tellHeight(host, document.body);
+
+/** What a model reads, wherever the host leaves it. */
+const answerOf = (result: Fields): Fields => fields([...answers(result)].find(isFields));
 
 async function show(result: Fields): Promise<void> {
   const refused = refusalOf(result);
@@ -50,7 +53,7 @@ async function rethemed(): Promise<void> {
   const spec = { ...fields(asked.chart_spec), theme: wanted, render: "none" };
   const result = await host.call(DRAWS, { ...asked, chart_spec: spec }).catch((): Fields => ({ isError: true }));
   if (refusalOf(result) || theme !== wanted) return;
-  answer = fields(result.structuredContent);
+  answer = answerOf(result);
   await draw(answer);
 }
 

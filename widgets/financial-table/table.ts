@@ -1,15 +1,17 @@
 // A table as the view shows it: lines down, columns across, in each cell the server's text beside the raw figure.
 //
-// It is read from the block that was rendered for the view, or from a result without one: that has the same rows and
-// columns with bare values, and what is missing is worked out here by the server's own rules.
+// It is read from the block that was rendered for the view, or from a result without one: what that leaves out is
+// filled in, and texts are made here by the server's own rules.
 
 import { valueOf } from "../shared/decimal";
 import type { Value } from "../shared/decimal";
+import { rangeWords } from "../shared/periods";
 import { fields, isFields, list, number, oneOf, text, texts } from "../shared/shape";
 import type { Fields } from "../shared/shape";
 import { inWords } from "../shared/words";
 import { isPrice, shown } from "./figures";
 import type { Comparison, Kind, Precision } from "./figures";
+import { filledIn } from "./short";
 
 export type Good = -1 | 0 | 1;
 
@@ -28,6 +30,7 @@ export interface Column {
   readonly window: string; // the range it shows, where that is not the table's
   readonly isPeriod: boolean;
   readonly drill: unknown;
+  readonly rank: string; // what order_by calls it
 }
 
 export interface Line {
@@ -69,9 +72,9 @@ export interface Table {
 const STYLES = ["actual", "prior_year", "plan", "forecast", "other"] as const;
 const LINE_STYLES = ["subtotal", "total", "ratio", "plain"] as const;
 
-/** Nothing where this is neither a rendered table nor a report. */
-export function readTable(found: unknown): Table | undefined {
-  const said = fields(found);
+/** Nothing where this is neither a rendered table nor a report; `asked` is the call that it answers. */
+export function readTable(found: unknown, asked: Fields = {}): Table | undefined {
+  const said = isShort(fields(found)) ? filledIn(fields(found), asked) : fields(found);
   if (!Array.isArray(said.columns) || !Array.isArray(said.rows) || typeof said.label !== "string") return undefined;
   const columns = said.columns.map(fields);
   const rows = said.rows.map(fields);
@@ -91,6 +94,9 @@ export function readTable(found: unknown): Table | undefined {
   };
 }
 
+const isShort = ({ columns, rows, statement, scenarios }: Fields): boolean =>
+  Array.isArray(rows) && !("key" in fields(list(columns)[0])) && (Array.isArray(scenarios) || text(statement) !== "");
+
 /** The unit of the table's money, said once. */
 function unitOf(rows: readonly Fields[], columns: readonly Fields[]): string {
   const money = [...rows, ...columns].find((part) => part.format === "currency" && !isPrice(text(part.unit)));
@@ -98,7 +104,7 @@ function unitOf(rows: readonly Fields[], columns: readonly Fields[]): string {
 }
 
 const captionOf = (said: Fields, unit: string): string =>
-  `${text(said.label)}, ${text(fields(said.period).label)}${unit ? `, in ${unit}` : ""}`;
+  `${text(said.label)}, ${rangeWords(said.period)}${unit ? `, in ${unit}` : ""}`;
 
 const ofItsOwn = (part: Fields, unit: string): string => {
   const own = text(part.unit);
@@ -113,9 +119,10 @@ function readColumn(column: Fields, unit: string): Column {
     comparison: comparisonOf(column),
     isTotal: column.is_total === true,
     unit: ofItsOwn(column, unit),
-    window: text(fields(column.period).label),
+    window: rangeWords(column.period),
     isPeriod: members.includes(fields(column.drill).period_start),
     drill: column.drill,
+    rank: text(column.metric) && `${text(column.metric)}@${text(column.alias)}`,
   };
 }
 
@@ -189,7 +196,7 @@ const readFreshness = ([domain, scenarios]: readonly [string, unknown]): readonl
     return {
       domain,
       scenario,
-      through: text(known.through),
+      through: text(known.loaded_through) || text(known.through) || text(found),
       open: text(known.open),
       loadedAt: text(known.loaded_at),
     };

@@ -31,7 +31,7 @@ export function bodyRows({ rows }: Inspection, order: readonly number[], shown: 
 
 function cellOf(row: Row | undefined, { at, column }: Shown): HTMLTableCellElement {
   const cell = row?.[at];
-  const made = element("td", { role: "gridcell", tabindex: -1, class: kindOf(column), "data-column": at });
+  const made = element("td", { role: "gridcell", tabindex: -1, class: kindOf(column), "data-field": at });
   if (cell) made.append(...inside(cell));
   if (cell?.text.endsWith(")") && column.kind === "number") made.classList.add("negative");
   return made;

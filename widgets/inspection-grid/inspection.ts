@@ -5,6 +5,7 @@
 
 import { decimal, valueOf } from "../shared/decimal";
 import type { Value } from "../shared/decimal";
+import { rangeWords } from "../shared/periods";
 import { fields, list, number, oneOf, text } from "../shared/shape";
 import type { Fields } from "../shared/shape";
 import { amountText } from "./amounts";
@@ -56,7 +57,7 @@ export function readInspection(found: unknown): Inspection | undefined {
   const rows = said.rows.slice(0, MOST_ROWS).map((row) => columns.map((column, at) => readCell(list(row)[at], column)));
   const source = text(said.source_label) || said.source_key;
   const figure = text(said.metric_label) || text(said.metric);
-  const scope = [figure ? source : "", text(said.scenario_id), text(fields(said.period).label)];
+  const scope = [figure ? source : "", text(said.scenario_id), rangeWords(said.period)];
   return {
     label: figure || source,
     caption: scope.filter(Boolean).join(" · "),

@@ -112,7 +112,7 @@ export class InspectionView implements Actions {
   /** A cell in full: its column, a member's label, every digit of an amount. */
   private focused(cell: HTMLTableCellElement | undefined): void {
     this.told.tell("");
-    const at = Number(cell?.dataset.column ?? NaN);
+    const at = Number(cell?.dataset.field ?? NaN);
     const found = this.inspection.rows[Number(cell?.closest("tr")?.dataset.at ?? NaN)]?.[at];
     const column = this.inspection.columns[at];
     if (!found || !column) return;

@@ -60,7 +60,7 @@ const scenarioOf = ({ call }: Part): string =>
 /** Parts by the heading of their scenario; those of a formula by their metric as well. */
 function named(parts: readonly Part[], report: Call): readonly Part[] {
   const isFormula = new Set(parts.map(metricOf)).size > 1;
-  const headings = new Map(objects(report.answer.columns).map((column) => [text(column.scenario), text(column.alias)]));
+  const headings = new Map(objects(report.answer.columns ?? report.answer.scenarios).map((column) => [text(column.scenario), text(column.alias)]));
   return parts.map((part) => {
     const scenario = headings.get(scenarioOf(part)) ?? scenarioOf(part);
     return { ...part, name: isFormula ? `${metricOf(part)}, ${scenario}` : scenario };

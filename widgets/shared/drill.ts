@@ -11,7 +11,7 @@ export interface Call {
   readonly args: Fields;
 }
 
-const OF_PARTS = ["sides", "operands", "sign"]; // what is said of a part and is no argument
+const OF_PARTS = ["sides", "operands", "sign", "tool", "add_filters_of_this_call"]; // what is said of a part and is no argument
 
 export function calls(row: unknown, column: unknown): readonly Call[] {
   const [line, scenario] = [fields(row), fields(column)];
@@ -28,7 +28,7 @@ const call = (whole: Fields): Call => ({
   args: Object.fromEntries(Object.entries(whole).filter(([name]) => !OF_PARTS.includes(name))),
 });
 
-function joined(...every: readonly Fields[]): Fields {
+export function joined(...every: readonly Fields[]): Fields {
   const filters = Object.assign({}, ...every.map((part) => fields(part.filters))) as Fields;
   return { ...(Object.assign({}, ...every) as Fields), filters };
 }

@@ -4,11 +4,12 @@ import { button, element } from "./element";
 import { Host } from "./host";
 import { Reading } from "./result";
 import type { Refusal } from "./result";
+import type { Fields } from "./shape";
 import { dress, tellHeight } from "./theme";
 
 export interface Kind<Seen> {
   readonly name: string;
-  read(copy: unknown): Seen | undefined; // nothing where this is not what the view shows
+  read(copy: unknown, asked: Fields | undefined): Seen | undefined; // nothing where this is not what the view shows
   show(seen: Seen, host: Host): HTMLElement;
 }
 
@@ -24,7 +25,7 @@ export async function mount<Seen>(kind: Kind<Seen>): Promise<void> {
     changed: dress,
     gone: () => { stopTelling(); },
   });
-  const reading = new Reading(host, (copy) => kind.read(copy), {
+  const reading = new Reading(host, (copy, asked) => kind.read(copy, asked), {
     table: (seen) => { view.replaceChildren(kind.show(seen, host)); },
     refusal: ({ error, hints }: Refusal) => {
       say(hints.length > 0 ? `${error} Did you mean ${hints.join(", ")}?` : error, "refused");

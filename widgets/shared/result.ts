@@ -39,6 +39,15 @@ export function* answers(result: Fields): Generator {
   for (const part of list(result.content)) yield parsed(text(fields(part).text));
 }
 
+/** What a view reads in the best of the places that have something for it. */
+export function seenIn<Seen>(result: Fields, read: (copy: unknown) => Seen | undefined): Seen | undefined {
+  for (const copy of copies(result)) {
+    const seen = read(copy);
+    if (seen !== undefined) return seen;
+  }
+  return undefined;
+}
+
 export function refusalOf(result: Fields): Refusal | undefined {
   const said = [...copies(result)].find((copy) => isFields(copy) && text(copy.error) !== "");
   if (said === undefined) {
@@ -51,14 +60,14 @@ export function refusalOf(result: Fields): Refusal | undefined {
 
 export class Reading<Seen> {
   private tool = "";
-  private args: Fields | undefined;
+  private args: Fields | undefined; // where the host tells them
   private calledAgain = "";
   private isShown = false;
   private silence: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     private readonly host: Source,
-    private readonly read: (copy: unknown) => Seen | undefined,
+    private readonly read: (copy: unknown, asked: Fields | undefined) => Seen | undefined,
     private readonly shown: Shown<Seen>,
   ) {}
 
@@ -100,14 +109,10 @@ export class Reading<Seen> {
       this.shown.refusal(refusal);
       return true;
     }
-    for (const copy of copies(result)) {
-      const seen = this.read(copy);
-      if (seen === undefined) continue;
-      this.shown.table(seen);
-      this.isShown = true;
-      return true;
-    }
-    return false;
+    const seen = seenIn(result, (copy) => this.read(copy, this.args));
+    if (seen === undefined) return false;
+    this.shown.table(seen);
+    return (this.isShown = true);
   }
 
   /** The same call through the host, once for one tool and its arguments. */

@@ -6,7 +6,7 @@ import type { Frame } from "playwright-core";
 import { ABLE, ask, HOST, shown, VIEWS, type Json, type Shown, type View } from "./harness";
 
 interface Answer {
-  readonly columns: readonly { readonly name: string; readonly label: string; readonly type: string; readonly unit?: string }[];
+  readonly columns: readonly { readonly name: string; readonly label?: string; readonly type: string; readonly unit?: string }[];
   readonly rows: readonly (readonly (string | number | null)[])[];
   readonly labels: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly row_count: number;
@@ -125,7 +125,7 @@ test("what is looked for is marked and counted, labels too, whatever their case"
 test("columns are chosen, one at least, and sums go with the contributions", async () => {
   await working(CALL, async ({ frame }, { columns }) => {
     await frame.getByRole("button", { name: "Columns" }).click();
-    for (const { label } of columns.slice(0, -1)) await frame.getByRole("checkbox", { name: label, exact: true }).uncheck();
+    for (const { name, label = name } of columns.slice(0, -1)) await frame.getByRole("checkbox", { name: label, exact: true }).uncheck();
     assert.deepEqual(await frame.locator("thead button").allTextContents(), ["Contribution"]);
     assert.equal(await frame.getByRole("checkbox", { name: "Contribution" }).isDisabled(), true);
     await frame.getByRole("checkbox", { name: "Day" }).check();
@@ -141,7 +141,7 @@ test("a copy is the rows shown with ids and labels as text and every amount exac
         const value = String(row[at] ?? "");
         return labels[name] ? [value, labels[name][value] ?? ""] : [value];
       });
-    const headings = columns.flatMap(({ name, label, unit }) => {
+    const headings = columns.flatMap(({ name, label = name, unit }) => {
       const heading = unit ? `${label} (${unit})` : label;
       return labels[name] ? [heading, `${label}, label`] : [heading];
     });

@@ -87,7 +87,7 @@ test("sums are on the scale of what they add up", () => {
   assert.deepEqual([total?.label, Math.abs((total?.zero ?? 0) + (total?.length ?? 0) - LEFT) < 1e-9], ["Total", true]);
 });
 
-const COLUMN: Column = { heading: ["Variance"], style: "plan", comparison: "variance", isTotal: false, unit: "", window: "", isPeriod: false, drill: undefined };
+const COLUMN: Column = { heading: ["Variance"], style: "plan", comparison: "variance", isTotal: false, unit: "", window: "", isPeriod: false, drill: undefined, rank: "" };
 const lineOf = (value: number | string | null): Line => ({
   label: "", level: 0, kind: "member", style: "plain", unit: "", measure: "EUR", drill: undefined, cells: [{ text: "", value, good: 0 }],
 });

@@ -1,0 +1,23 @@
+// Periods in words, where the server's own did not come along: months and days by name, other codes as they are.
+
+import { fields, text } from "./shape";
+
+const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+/** "2026-09" is Sep 2026, "2026-09-03" is 3 Sep 2026, "2026-Q3" is 2026 Q3. */
+export function periodName(code: string): string {
+  const [, year = "", month = 0, day = 0] = /^(\d{4})-(\d\d)(?:-(\d\d))?$/.exec(code) ?? [];
+  if (!month) return code.replace("-", " ");
+  return `${Number(day) || ""} ${MONTHS.slice(3 * Number(month) - 3, 3 * Number(month))} ${year}`.trim();
+}
+
+/** How the periods of a range are called: those of a calendar of its own, which says its days, by their codes. */
+export const namerOf = (period: unknown): ((code: string) => string) => ("first_day" in fields(period) ? String : periodName);
+
+/** A range as its label has it, else from its first to its last period. */
+export function rangeWords(found: unknown): string {
+  const period = fields(found);
+  const name = namerOf(period);
+  const [first, last] = [period.start, period.end].map((code) => name(text(code)));
+  return text(period.label) || [first, ...(first === last ? [] : [last])].join(" – ");
+}

@@ -1,0 +1,202 @@
+// Short answers as hosts leave them that strip what was rendered: what they leave out is filled in, cell by cell.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readTable } from "../../financial-table/table";
+import type { Table } from "../../financial-table/table";
+import { calls } from "../../shared/drill";
+import { periodName, rangeWords } from "../../shared/periods";
+import type { Fields } from "../../shared/shape";
+
+const SIDES = [{ sign: "+", scenario_id: "actual" }, { sign: "-", scenario_id: "budget" }];
+const STATEMENT = {
+  statement: "pnl",
+  label: "Profit and loss",
+  period: { start: "2026-01", end: "2026-09" },
+  currency: "EUR",
+  scale: 3,
+  columns: [
+    { alias: "A", scenario: "actual" },
+    { alias: "PY", scenario: "actual@py", period: { start: "2025-01", end: "2025-09" }, drill: { scenario_id: "actual", filters: { scenario: "actual@py" } } },
+    { alias: "V", scenario: "var(actual,budget)", drill: { sides: SIDES } },
+    { alias: "V%", scenario: "var_pct(actual,budget)", unit: "fraction", drill: { sides: SIDES } },
+  ],
+  rows: [
+    { key: "h1", label: "Income", kind: "header" },
+    { key: "revenue", label: "Revenue", values: [1250.4, "12345678901234567.89", null, 0.5] },
+    { key: "cogs", label: "Costs", favourable: "down", level: 1, into_parent: -1, values: [-3, 0, 7, -0.025] },
+    { key: "margin", unit: "fraction", operands: ["gross_profit", "revenue"], values: [0.4217, 0.4, -0.005, -0.0117] },
+    { key: "per_head", label: "Per head", unit: "EUR each", favourable: "none", operands: ["pnl.revenue", { source_key: "hr", filters: { metric: "headcount", organisation: "(all)" } }], values: [12.345, 12, 0.5, 0.1] },
+    { key: "stated", label: "Stated", drill: null, values: [5, 5, 5, 5] },
+  ],
+  drill: { tool: "inspect_rows", source_key: "gl", period_start: "2026-01", period_end: "2026-09", scenario_id: "{column.scenario}", filters: { metric: "pnl.{row.key}", entity: "DE01" } },
+  freshness: { gl: { actual: "2026-10-31", budget: { loaded_through: "2026-12-31", open: "2026-10..2026-12" } } },
+  data_ref: "ds_1",
+};
+const BY_QUARTER = {
+  ...STATEMENT,
+  columns: [
+    { alias: "A", scenario: "actual", members: { quarter: "2026-Q1" }, labels: { quarter: "2026 Q1 (Jan–Mar 2026)" } },
+    { alias: "A", scenario: "actual", is_total: true, drill: { period_start: "2026-Q1", period_end: "2026-Q3" } },
+  ],
+  rows: [{ key: "revenue", label: "Revenue", values: [1, 2] }],
+  drill: { ...STATEMENT.drill, period_start: "{column.members.quarter}", period_end: "{column.members.quarter}" },
+};
+const METRICS = {
+  metrics: [{ key: "revenue", label: "Revenue" }, { key: "margin", label: "Margin", unit: "fraction", operands: ["gross_profit", "revenue"] }],
+  scenarios: [{ alias: "Actuals", scenario: "actual" }, { alias: "V", scenario: "var(actual,budget)", drill: { sides: SIDES } }],
+  period: { start: "2026-09", end: "2026-09" },
+  currency: "EUR",
+  dimensions: ["customer"],
+  rows: [
+    { key: "C1", label: "Ahlert", values: [30, 1, 0.5, 0.01] },
+    { key: "C2", values: [20, -1, 0.25, null] },
+    { key: "(others)", kind: "others", holds: 12, label: "(others)", drill: { filters: { customer: { exclude: ["C1", "C2"] } } }, values: [5, 0, 0.1, 0] },
+    { label: "Total", values: [55, 0, 0.4, 0] },
+  ],
+  drill: { tool: "inspect_rows", source_key: "gl", period_start: "2026-09", period_end: "2026-09", scenario_id: "{scenario.scenario}", filters: { metric: "{metric.key}", customer: "{row.key}" } },
+  agent_truncated: { members: 12 },
+};
+
+function read(found: unknown, asked?: Fields): Table {
+  const table = readTable(found, asked);
+  assert.ok(table);
+  return table;
+}
+
+const texts = ({ lines }: Table): readonly (readonly string[])[] => lines.map(({ label, cells }) => [label, ...cells.map(({ text }) => text)]);
+
+const behind = ({ lines, columns }: Table, row: number, column: number): unknown =>
+  calls(lines[row]?.drill, columns[column]?.drill).map(({ sign, args }) => [sign, args]);
+
+test("a statement's cells have their texts: units, scales and signs by default where nothing is said", () => {
+  const table = read(STATEMENT);
+  assert.equal(table.caption, "Profit and loss, Jan 2026 – Sep 2026, in EUR thousands");
+  assert.deepEqual(texts(table), [
+    ["Income", "", "", "", ""],
+    ["Revenue", "1,250", "12,345,678,901,234,568", "", "+50.0%"],
+    ["Costs", "(3)", "–", "+7", "−2.5%"],
+    ["margin", "42.2%", "40.0%", "−0.5 pp", "−1.2%"],
+    ["Per head", "12.35", "12.00", "+0.50", "+10.0%"],
+    ["Stated", "5", "5", "+5", "+500.0%"],
+  ]);
+  assert.deepEqual(table.lines.map(({ cells }) => cells.map(({ good }) => good)), [
+    [0, 0, 0, 0],
+    [0, 0, 0, 1],
+    [0, 0, -1, 1],
+    [0, 0, -1, -1],
+    [0, 0, 0, 0],
+    [0, 0, 1, 1],
+  ]);
+  assert.deepEqual(table.lines.map(({ level, unit, kind }) => [level, unit, kind]), [
+    [0, "", "header"],
+    [0, "", "node"],
+    [1, "", "node"],
+    [0, "", "node"],
+    [0, "EUR each", "node"],
+    [0, "", "node"],
+  ]);
+  assert.deepEqual(table.columns.map(({ heading, window, comparison }) => [heading, window, comparison]), [
+    [["A"], "", "figure"],
+    [["PY"], "Jan 2025 – Sep 2025", "figure"],
+    [["V"], "", "variance"],
+    [["V%"], "", "share"],
+  ]);
+  assert.deepEqual(table.freshness.map(({ scenario, through, open }) => [scenario, through, open]), [
+    ["actual", "2026-10-31", ""],
+    ["budget", "2026-12-31", "2026-10..2026-12"],
+  ]);
+});
+
+test("a statement's cells have their calls: shifts, sides, operands, and none where no rows can be shown", () => {
+  const table = read(STATEMENT);
+  const whole = { source_key: "gl", period_start: "2026-01", period_end: "2026-09" };
+  const filters = { metric: "pnl.revenue", entity: "DE01" };
+  assert.deepEqual(behind(table, 1, 0), [["+", { ...whole, scenario_id: "actual", filters }]]);
+  assert.deepEqual(behind(table, 1, 1), [["+", { ...whole, scenario_id: "actual", filters: { ...filters, scenario: "actual@py" } }]]);
+  assert.deepEqual(behind(table, 1, 2), [
+    ["+", { ...whole, scenario_id: "actual", filters }],
+    ["-", { ...whole, scenario_id: "budget", filters }],
+  ]);
+  assert.deepEqual(behind(table, 3, 0), [
+    ["+", { ...whole, scenario_id: "actual", filters: { entity: "DE01", metric: "gross_profit" } }],
+    ["+", { ...whole, scenario_id: "actual", filters: { entity: "DE01", metric: "revenue" } }],
+  ]);
+  assert.deepEqual(behind(table, 4, 0), [
+    ["+", { ...whole, scenario_id: "actual", filters }],
+    ["+", { ...whole, source_key: "hr", scenario_id: "actual", filters: { metric: "headcount", entity: "DE01", organisation: "(all)" } }],
+  ]);
+  assert.deepEqual(behind(table, 5, 0), []);
+});
+
+test("a breakdown by periods has their labels, and its total the whole range", () => {
+  const table = read(BY_QUARTER);
+  assert.deepEqual(table.columns.map(({ heading, isTotal, isPeriod }) => [heading, isTotal, isPeriod]), [
+    [["A", "2026 Q1 (Jan–Mar 2026)"], false, true],
+    [["A", "Total"], true, false],
+  ]);
+  const filters = { metric: "pnl.revenue", entity: "DE01" };
+  const whole = { source_key: "gl", scenario_id: "actual", filters };
+  assert.deepEqual(behind(table, 0, 0), [["+", { ...whole, period_start: "2026-Q1", period_end: "2026-Q1" }]]);
+  assert.deepEqual(behind(table, 0, 1), [["+", { ...whole, period_start: "2026-Q1", period_end: "2026-Q3" }]]);
+});
+
+test("metrics stand across with each scenario, members down, the rest and the total last", () => {
+  const table = read(METRICS);
+  assert.equal(table.caption, "Revenue, Margin, Sep 2026, in EUR");
+  assert.deepEqual(table.columns.map(({ heading, unit, rank }) => [heading, unit, rank]), [
+    [["Revenue", "Actuals"], "", "revenue@Actuals"],
+    [["Revenue", "V"], "", "revenue@V"],
+    [["Margin", "Actuals"], "", "margin@Actuals"],
+    [["Margin", "V"], "", "margin@V"],
+  ]);
+  assert.deepEqual(texts(table), [
+    ["Ahlert", "30", "+1", "50.0%", "+1.0 pp"],
+    ["C2", "20", "−1", "25.0%", ""],
+    ["(others)", "5", "–", "10.0%", "–"],
+    ["Total", "55", "–", "40.0%", "–"],
+  ]);
+  assert.deepEqual(table.lines.map(({ kind, style }) => [kind, style]), [["member", "plain"], ["member", "plain"], ["others", "plain"], ["total", "total"]]);
+  assert.deepEqual([table.rowsAre, table.leftOut], ["Customer", { members: 12 }]);
+  const whole = { source_key: "gl", period_start: "2026-09", period_end: "2026-09", scenario_id: "actual" };
+  assert.deepEqual(behind(table, 0, 0), [["+", { ...whole, filters: { metric: "revenue", customer: "C1" } }]]);
+  assert.deepEqual(behind(table, 2, 0), [["+", { ...whole, filters: { metric: "revenue", customer: { exclude: ["C1", "C2"] } } }]]);
+  assert.deepEqual(behind(table, 3, 1), [
+    ["+", { ...whole, filters: { metric: "revenue" } }],
+    ["-", { ...whole, scenario_id: "budget", filters: { metric: "revenue" } }],
+  ]);
+  assert.deepEqual(behind(table, 3, 2), [
+    ["+", { ...whole, filters: { metric: "gross_profit" } }],
+    ["+", { ...whole, filters: { metric: "revenue" } }],
+  ]);
+});
+
+test("members of two dimensions have their labels side by side, months their names", () => {
+  const rows = [{ members: { line: "PU", month: "2026-08" }, labels: { line: "Pumps" }, values: [1, 2, 3, 4] }, { label: "Total", values: [1, 2, 3, 4] }];
+  const drill = { ...METRICS.drill, period_start: "{row.members.month}", period_end: "{row.members.month}", filters: { metric: "{metric.key}", line: "{row.members.line}" } };
+  const table = read({ ...METRICS, dimensions: ["line", "month"], rows, drill });
+  assert.deepEqual([table.rowsAre, ...table.lines.map(({ label }) => label)], ["Line · Month", "Pumps · Aug 2026", "Total"]);
+  assert.deepEqual(behind(table, 0, 0), [
+    ["+", { source_key: "gl", scenario_id: "actual", period_start: "2026-08", period_end: "2026-08", filters: { metric: "revenue", line: "PU" } }],
+  ]);
+});
+
+test("metrics without a dimension are one row", () => {
+  const table = read({ ...METRICS, dimensions: undefined, rows: [{ values: [1, 2, 3, 4] }] });
+  assert.deepEqual(table.lines.map(({ label, kind }) => [label, kind]), [["Total", "total"]]);
+  assert.equal(table.rowsAre, "Line");
+});
+
+test("filters that an answer leaves to the call come from the call, and without it there are no rows to show", () => {
+  const answer = { ...STATEMENT, drill: { ...STATEMENT.drill, add_filters_of_this_call: ["customer"] } };
+  const asked = { filters: { customer: ["C1", "C2"], entity: "FR01" } };
+  const [[, args] = []] = behind(read(answer, asked), 1, 0) as [string, Fields][];
+  assert.deepEqual(args?.filters, { metric: "pnl.revenue", entity: "DE01", customer: ["C1", "C2"] });
+  assert.deepEqual(behind(read(answer), 1, 0), []);
+});
+
+test("periods are called as the server calls them, those of a calendar of its own by their codes", () => {
+  assert.deepEqual(["2026-09", "2026-09-03", "2026-Q3", "2026", "2026-W05"].map(periodName), ["Sep 2026", "3 Sep 2026", "2026 Q3", "2026", "2026 W05"]);
+  assert.equal(rangeWords({ start: "2026-09", end: "2026-09", first_day: "2026-08-24", last_day: "2026-09-20" }), "2026-09");
+  assert.equal(rangeWords(undefined), "");
+});
