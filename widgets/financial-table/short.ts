@@ -4,7 +4,7 @@
 // template for all its cells: columns take what it says of them and of every cell, rows what it says of rows.
 
 import { joined } from "../shared/drill";
-import { namerOf } from "../shared/periods";
+import { periodName } from "../shared/periods";
 import { fields, list, text, texts } from "../shared/shape";
 import type { Fields } from "../shared/shape";
 
@@ -16,7 +16,6 @@ type Parts = ReadonlyMap<string, unknown>; // of a cell, as templates name them
 /** The whole of a short answer to the call that was asked. */
 export function filledIn(said: Fields, asked: Fields): Fields {
   const template = templateOf(fields(said.drill), fields(asked.filters));
-  const name = namerOf(said.period);
   const measured = (part: Fields): Fields => {
     const unit = text(part.unit) || text(said.currency) + (SCALES[String(said.scale)] ?? "");
     return { favourable: "up", ...part, unit, format: FORMATS[unit] ?? "currency" };
@@ -24,17 +23,18 @@ export function filledIn(said: Fields, asked: Fields): Fields {
   const columnOf = (part: Fields, metric?: Fields): Fields => {
     const of = new Map([["column", part], ["scenario", part], ["metric", metric]]);
     const drill = joined(filled(template, of, true), fields(part.drill), own(metric ?? {}));
-    const heading = metric ? [labelOf(metric), part.alias] : [part.alias, placeWords(part, drill, name)];
-    return { ...(metric && measured(metric)), ...part, metric: metric?.key, drill, heading: heading.filter(Boolean) };
+    const alias = part.alias ?? part.scenario;
+    const heading = metric ? [labelOf(metric), alias] : [alias, placeWords(part, drill)];
+    return { ...(metric && measured(metric)), ...part, alias, metric: metric?.key, drill, heading: heading.filter(Boolean) };
   };
   const rowOf = (row: Fields): Fields => {
-    const drill = joined(filled(template, new Map([["row", row]])), own(row));
+    const isHeader = row.kind === "header";
+    const drill = joined(filled(template, new Map([["row", row]])), own(isHeader ? { drill: null } : row));
     const [dimension] = texts(said.dimensions);
     const members = row.members ?? (dimension && "key" in row ? { [dimension]: row.key } : {});
     const kind = said.statement ? "node" : Object.keys(fields(members)).length > 0 ? "member" : "total";
-    const label = placeWords({ ...row, members }, drill, name) || text(row.key) || "Total";
-    const isMeasured = kind === "node" && row.kind !== "header";
-    return { values: [], kind, style: kind, label, ...(isMeasured ? measured(row) : row), members, drill };
+    const label = placeWords({ ...row, members }, drill) || text(row.key) || "Total";
+    return { values: [], kind, style: kind, label, ...(kind === "node" && !isHeader ? measured(row) : row), members, drill };
   };
   const metrics = list(said.metrics).map(fields);
   const across = list(said.columns ?? said.scenarios).map(fields);
@@ -49,9 +49,9 @@ export function filledIn(said: Fields, asked: Fields): Fields {
 const labelOf = (part: Fields): string => text(part.label) || text(part.key);
 
 /** The members of a place by their labels; periods that have none by their names. */
-function placeWords(part: Fields, drill: Fields, name: (code: string) => string): string {
+function placeWords(part: Fields, drill: Fields): string {
   const named = ([dimension, id]: readonly [string, unknown]): string =>
-    text(fields(part.labels)[dimension]) || (id === drill.period_start ? name : text)(text(id));
+    text(fields(part.labels)[dimension]) || (id === drill.period_start ? periodName : text)(text(id));
   return Object.entries(fields(part.members)).map(named).join(" · ") || (part.is_total ? "Total" : "");
 }
 

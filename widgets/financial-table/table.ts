@@ -196,7 +196,7 @@ const readFreshness = ([domain, scenarios]: readonly [string, unknown]): readonl
     return {
       domain,
       scenario,
-      through: text(known.loaded_through) || text(known.through) || text(found),
+      through: text(known.through) || text(found),
       open: text(known.open),
       loadedAt: text(known.loaded_at),
     };

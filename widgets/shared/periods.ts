@@ -7,17 +7,14 @@ const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
 /** "2026-09" is Sep 2026, "2026-09-03" is 3 Sep 2026, "2026-Q3" is 2026 Q3. */
 export function periodName(code: string): string {
   const [, year = "", month = 0, day = 0] = /^(\d{4})-(\d\d)(?:-(\d\d))?$/.exec(code) ?? [];
-  if (!month) return code.replace("-", " ");
+  if (!month) return code.replace("-Q", " Q");
   return `${Number(day) || ""} ${MONTHS.slice(3 * Number(month) - 3, 3 * Number(month))} ${year}`.trim();
 }
 
-/** How the periods of a range are called: those of a calendar of its own, which says its days, by their codes. */
-export const namerOf = (period: unknown): ((code: string) => string) => ("first_day" in fields(period) ? String : periodName);
-
-/** A range as its label has it, else from its first to its last period. */
+/** A range as its label has it, else from its first to its last period; where it says its days, these codes are no names. */
 export function rangeWords(found: unknown): string {
   const period = fields(found);
-  const name = namerOf(period);
+  const name = "first_day" in period ? String : periodName;
   const [first, last] = [period.start, period.end].map((code) => name(text(code)));
   return text(period.label) || [first, ...(first === last ? [] : [last])].join(" – ");
 }

@@ -30,14 +30,14 @@ const STATEMENT = {
     { key: "stated", label: "Stated", drill: null, values: [5, 5, 5, 5] },
   ],
   drill: { tool: "inspect_rows", source_key: "gl", period_start: "2026-01", period_end: "2026-09", scenario_id: "{column.scenario}", filters: { metric: "pnl.{row.key}", entity: "DE01" } },
-  freshness: { gl: { actual: "2026-10-31", budget: { loaded_through: "2026-12-31", open: "2026-10..2026-12" } } },
+  freshness: { gl: { actual: "2026-10-31", budget: { through: "2026-12-31", open: "2026-10..2026-12" } } },
   data_ref: "ds_1",
 };
 const BY_QUARTER = {
   ...STATEMENT,
   columns: [
     { alias: "A", scenario: "actual", members: { quarter: "2026-Q1" }, labels: { quarter: "2026 Q1 (Jan–Mar 2026)" } },
-    { alias: "A", scenario: "actual", is_total: true, drill: { period_start: "2026-Q1", period_end: "2026-Q3" } },
+    { scenario: "actual", is_total: true, drill: { period_start: "2026-Q1", period_end: "2026-Q3" } },
   ],
   rows: [{ key: "revenue", label: "Revenue", values: [1, 2] }],
   drill: { ...STATEMENT.drill, period_start: "{column.members.quarter}", period_end: "{column.members.quarter}" },
@@ -127,13 +127,14 @@ test("a statement's cells have their calls: shifts, sides, operands, and none wh
     ["+", { ...whole, source_key: "hr", scenario_id: "actual", filters: { metric: "headcount", entity: "DE01", organisation: "(all)" } }],
   ]);
   assert.deepEqual(behind(table, 5, 0), []);
+  assert.deepEqual(behind(table, 0, 0), []);
 });
 
 test("a breakdown by periods has their labels, and its total the whole range", () => {
   const table = read(BY_QUARTER);
   assert.deepEqual(table.columns.map(({ heading, isTotal, isPeriod }) => [heading, isTotal, isPeriod]), [
     [["A", "2026 Q1 (Jan–Mar 2026)"], false, true],
-    [["A", "Total"], true, false],
+    [["actual", "Total"], true, false],
   ]);
   const filters = { metric: "pnl.revenue", entity: "DE01" };
   const whole = { source_key: "gl", scenario_id: "actual", filters };
@@ -196,7 +197,7 @@ test("filters that an answer leaves to the call come from the call, and without 
 });
 
 test("periods are called as the server calls them, those of a calendar of its own by their codes", () => {
-  assert.deepEqual(["2026-09", "2026-09-03", "2026-Q3", "2026", "2026-W05"].map(periodName), ["Sep 2026", "3 Sep 2026", "2026 Q3", "2026", "2026 W05"]);
+  assert.deepEqual(["2026-09", "2026-09-03", "2026-Q3", "2026", "2026-W05"].map(periodName), ["Sep 2026", "3 Sep 2026", "2026 Q3", "2026", "2026-W05"]);
   assert.equal(rangeWords({ start: "2026-09", end: "2026-09", first_day: "2026-08-24", last_day: "2026-09-20" }), "2026-09");
   assert.equal(rangeWords(undefined), "");
 });
