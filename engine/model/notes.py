@@ -1,13 +1,34 @@
 """Notes: what a result says about itself besides its figures.
 
 A note has a stable code for programs, a message that a model can act on, and the names in the message. Like an error, a
-note names only what its caller may see.
+note names only what its caller may see. An answer has one note of each code.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from engine.model.errors import first_of, quoted
+
 NAMED = 5  # names in a message; the rest are counted
+MOST_NAMED = 20  # names in the message of notes that are joined in one
+MOST_SENTENCES = 4  # of one code in an answer
+
+# The notes on blanks: each null of an answer is covered by one of them, the first in this order whose cause holds. Each
+# names the lines, scenarios and members of the blanks that it covers; what it does not name it covers throughout.
+# `no_rows` names nothing and covers every null that no other one covers.
+
+BLANKS = (
+    "unavailable",
+    "not_computable",
+    "no_window",
+    "outside_books",
+    "open_period",
+    "incomplete_close",
+    "no_divisor",
+    "no_rows",
+)
+OF_BLANKS = ("lines", "scenarios", "members")
 
 
 class Severity(Enum):
@@ -23,6 +44,7 @@ class Wording:
 
     severity: Severity
     sentence: str
+    fields: tuple[str, ...] = ()  # the names that a program reads; the others stand in the message alone
 
 
 NOTES: dict[str, Wording] = {
@@ -33,10 +55,13 @@ NOTES: dict[str, Wording] = {
     "unknown_member": Wording(
         Severity.CAUTION,
         "No member of {dimension} has the id {members}; it matches nothing. search_hierarchy finds the ids.",
+        ("dimension", "members"),
     ),
-    "resolved": Wording(Severity.INFO, "Names of {dimension} were read as ids: {members}."),
-    "default_period": Wording(Severity.INFO, "No period was asked for, so this shows {period}."),
-    "default_scenarios": Wording(Severity.INFO, "No scenario was asked for, so this shows {scenarios}."),
+    "resolved": Wording(Severity.INFO, "Names of {dimension} were read as ids: {members}.", ("dimension", "members")),
+    "default_period": Wording(Severity.INFO, "No period was asked for, so this shows {period}.", ("period",)),
+    "default_scenarios": Wording(
+        Severity.INFO, "No scenario was asked for, so this shows {scenarios}.", ("scenarios",)
+    ),
     "header_member": Wording(
         Severity.CAUTION,
         "{members} of {dimension} carries no rows but heads a subtree. Filter {hierarchy} by {nodes} for what lies "
@@ -54,7 +79,6 @@ NOTES: dict[str, Wording] = {
         Severity.CAUTION,
         "{scenario} posts {domain} on one day of each month, so its figures by {grain} lie on these days alone.",
     ),
-    "no_rows": Wording(Severity.INFO, "{scenario} holds no rows of {domain}, so its figures there are blank."),
     "window_replaces_range": Wording(
         Severity.INFO, "{scenario} shows {window} whatever the range: its window depends on the last period only."
     ),
@@ -62,29 +86,34 @@ NOTES: dict[str, Wording] = {
         Severity.INFO,
         "{scenario}: {periods} has no counterpart then. The range moves to periods that exist.",
     ),
-    "no_window": Wording(
-        Severity.INFO, "{scenario} is blank for {period}: its window lies outside the calendar or does not exist."
-    ),
     "anchor": Wording(
         Severity.INFO, "Balances of {domain} ({group}) in {scenario} are those at the close of {anchor}."
     ),
     "anchors_differ": Wording(
         Severity.CAUTION, "Balances stand at different dates: {anchors}. Compare them with care."
     ),
-    "incomplete_close": Wording(
-        Severity.CAUTION, "{members} of {dimension} have rows in the range but none at the close of {anchor}: blank."
-    ),
+    "unavailable": Wording(Severity.CAUTION, "{where} cannot be asked this way: {reason}."),
     "not_computable": Wording(
-        Severity.CAUTION, "{lines} cannot be computed here, because {operand} is not available: {reason}."
+        Severity.CAUTION, "{where} cannot be computed here, because {operand} is not available: {reason}."
     ),
-    "unavailable": Wording(Severity.CAUTION, "{lines} cannot be asked this way: {reason}."),
-    "aggregate": Wording(
-        Severity.INFO, "{domain} has no {dimensions}: {lines} repeat their aggregate in every member's column."
+    "no_window": Wording(
+        Severity.INFO, "{where} is blank: the window that is shifted to lies outside the calendar or does not exist."
+    ),
+    "outside_books": Wording(
+        Severity.CAUTION,
+        "{where} is blank: it lies outside the loaded periods of {scenario} in {domain}, {first} to {last}.",
     ),
     "open_period": Wording(
         Severity.CAUTION,
-        "{scenario} is open or not loaded to the end of {window} ({domain}), so a missing figure there is unknown, "
-        "not zero.",
+        "{where} is blank: unknown, not zero, for {scenario} is open or not loaded to its end there ({domain}).",
+    ),
+    "incomplete_close": Wording(
+        Severity.CAUTION, "{where} is blank: there are rows in the range but none at the close of {anchor}."
+    ),
+    "no_divisor": Wording(Severity.INFO, "{where} is blank: what it divides by is 0."),
+    "no_rows": Wording(Severity.INFO, "Blanks that no other note explains have no rows."),
+    "aggregate": Wording(
+        Severity.INFO, "{domain} has no {dimensions}: {lines} repeat their aggregate in every member's column."
     ),
     "coverage_differs": Wording(
         Severity.CAUTION,
@@ -141,6 +170,7 @@ NOTES: dict[str, Wording] = {
         Severity.CAUTION,
         "{left} members are left out: those kept are the largest by amount of {line} in {scenario}, in the order of "
         "their ids. {rest}",
+        ("left", "line", "scenario"),
     ),
     "first_kept": Wording(
         Severity.CAUTION, "{left} members are left out: those kept are the first by id, not the largest. {rest}"
@@ -150,24 +180,109 @@ NOTES: dict[str, Wording] = {
 }
 
 
+Name = str | tuple[str, ...]
+Json = dict[str, str | list[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """One note of a result. A result lists equal notes once."""
 
     code: str
-    about: tuple[tuple[str, str | tuple[str, ...]], ...]
+    about: tuple[tuple[str, Name], ...]
 
     @classmethod
-    def of(cls, code: str, **about: str | tuple[str, ...]) -> "Note":
+    def of(cls, code: str, **about: Name) -> "Note":
         """Make a note of a kind in NOTES with the names for its message."""
         return cls(code, tuple(about.items()))
 
     @property
     def message(self) -> str:
         """The message with its names filled in."""
-        return NOTES[self.code].sentence.format(**dict(self.about))
+        return self.sentence(MOST_NAMED)
 
-    def as_data(self) -> dict[str, str | list[str]]:
-        """Return the keys code, severity and message, then the names."""
-        names = {key: value if isinstance(value, str) else list(value) for key, value in self.about}
-        return {"code": self.code, "severity": NOTES[self.code].severity.value, "message": self.message, **names}
+    def sentence(self, most: int) -> str:
+        """Return the message with at most `most` names of each list."""
+        names = {key: quoted(value, most) if isinstance(value, tuple) else value for key, value in self.about}
+        return NOTES[self.code].sentence.format(**names, where=blanks_named(names))
+
+    def as_data(self) -> Json:
+        """Return the keys code, severity and message, then the names that a program reads."""
+        return as_data(self.code, [self])
+
+
+def blanks_named(names: Mapping[str, str]) -> str:
+    """Return the lines, scenarios and members of blanks in words."""
+    lines, scenarios, members = (names.get(key, "") for key in ("lines", "scenarios", "members"))
+    found = " in ".join(part for part in (lines, scenarios) if part)
+    return " at ".join(part for part in (found, members) if part)
+
+
+def notes_as_data(notes: Iterable[Note]) -> list[Json]:
+    """Return the notes of an answer as JSON: one of each code, in the order of the first."""
+    return [as_data(code, found) for code, found in by_code(notes).items()]
+
+
+def messages(notes: Iterable[Note]) -> list[str]:
+    """Return the message of each code of some notes."""
+    return [message_of(found) for found in by_code(notes).values()]
+
+
+def by_code(notes: Iterable[Note]) -> dict[str, list[Note]]:
+    """Return notes by code, those of a code that differ in one name joined in one."""
+    found: dict[str, list[Note]] = {}
+    for note in dict.fromkeys(notes):
+        found.setdefault(note.code, []).append(note)
+    return {code: joined(alike) for code, alike in found.items()}
+
+
+def joined(notes: Sequence[Note]) -> list[Note]:
+    """Join notes of one code that differ in one name only."""
+    for key in dict.fromkeys(key for note in notes for key, _ in note.about):
+        alike: dict[tuple[tuple[str, Name], ...], list[Name]] = {}
+        places: dict[tuple[tuple[str, Name], ...], tuple[str, ...]] = {}
+        for note in notes:
+            others = tuple((name, value) for name, value in note.about if name != key)
+            places.setdefault(others, tuple(name for name, _ in note.about))
+            alike.setdefault(others, []).extend(value for name, value in note.about if name == key)
+        code = notes[0].code
+        notes = [
+            Note(code, tuple((name, {**dict(others), key: together(values)}[name]) for name in places[others]))
+            if values
+            else Note(code, others)
+            for others, values in alike.items()
+        ]
+    return list(notes)
+
+
+def together(values: Sequence[Name]) -> Name:
+    """Return one name, or several joined."""
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) == 1:
+        return distinct[0]
+    if all(isinstance(value, tuple) for value in distinct):
+        return tuple(dict.fromkeys(name for value in distinct for name in value))
+    words = [value for value in distinct if isinstance(value, str)]
+    return first_of(words, MOST_NAMED) if len(words) > MOST_NAMED else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def message_of(notes: Sequence[Note]) -> str:
+    """Return the message of some notes of one code."""
+    if len(notes) == 1:
+        return notes[0].message
+    more = len(notes) - MOST_SENTENCES
+    sentences = dict.fromkeys(note.sentence(NAMED) for note in notes[:MOST_SENTENCES])
+    return " ".join([*sentences, *([f"And {more} more of the kind."] if more > 0 else ())])
+
+
+def as_data(code: str, notes: Sequence[Note]) -> Json:
+    """Return some notes of one code as one: code, severity and message, then the names that a program reads."""
+    wording = NOTES[code]
+    found: dict[str, list[Name]] = {}
+    for note in notes:
+        for key, value in note.about:
+            if key in wording.fields or (f"{{{key}}}" not in wording.sentence and key not in OF_BLANKS):
+                found.setdefault(key, []).append(value)
+    names = {key: together(values) for key, values in found.items()}
+    data: Json = {"code": code, "severity": wording.severity.value, "message": message_of(notes)}
+    return data | {key: value if isinstance(value, str) else list(value) for key, value in names.items()}

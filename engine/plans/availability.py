@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engine.books.reader import Reader
+from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Base, Catalogue
 from engine.plans.rows import Expression, FormulaExpression, MeasureExpression
 from engine.plans.weights import Members
@@ -90,14 +91,22 @@ class Availability:
                 return f"{domain.key} is held by {domain.grain.value}, not by {self.query.time.grain.value}"
         return None
 
+    def why_not_in(self, expression: Expression, window: DateWindow) -> str | None:
+        """Return why a window shows no figure (it begins or ends inside a period of a domain), or None if it does."""
+        for base in expression.bases:
+            if not self.carries(base.domain, window):
+                domain = self.catalogue.domains[base.domain]
+                return f"{domain.key} is held by {domain.grain.value}, not by {finest(window).value}"
+        return None
+
     def carries(self, domain: str, window: DateWindow) -> bool:
         """Tell whether a domain can answer at the grains that bound a window."""
         return all(map(self.catalogue.domains[domain].carries, window.grains))
 
-    def operand(self, expression: FormulaExpression) -> str:
-        """Return the operand that makes a formula unavailable."""
+    def operand(self, expression: FormulaExpression, window: DateWindow) -> str:
+        """Return the operand that makes a formula unavailable in a window."""
         for name, part in expression.parts.items():
-            if self.why_not(part) or self.why_not_by_member(part) or self.why_not_by_time(part):
+            if self.why_not(part) or self.why_not_by_member(part) or self.why_not_in(part, window):
                 return name
         lacking: Sequence[str] = [name for name, part in expression.parts.items() if self.missing_dimensions(part)]
         return next(iter(lacking or expression.parts))
@@ -122,3 +131,8 @@ def breaks_down_weighing(dimension: str, reader: Reader) -> bool:
     return members.top() is not None and any(
         reader.weighs(dimension, leaves) for leaves in (members.top() or {}, *map(members.leaves, members.ids()))
     )
+
+
+def finest(window: DateWindow) -> Grain:
+    """Return the finest grain of the codes that bound a window."""
+    return min(window.grains, key=lambda grain: grain.fineness)

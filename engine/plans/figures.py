@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
@@ -14,7 +14,6 @@ from engine.model.calendar.periods import Period
 from engine.model.catalogue import Base
 from engine.model.exact import ZERO, Exact
 from engine.model.formulas import Figure, Nothing, evaluate
-from engine.model.notes import Note
 from engine.model.scenarios import Reference, Side, Variance
 from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import Amounts
@@ -59,6 +58,7 @@ class FigurePlan:
     query: Query
     reader: Reader
     stop: Stop = never
+    before_close: bool = False  # reads every day of the windows of closing balances also without members
 
     @cached_property
     def availability(self) -> Availability:
@@ -165,7 +165,7 @@ class FigurePlan:
             key = (base.over_time, base.stock_group)
             if key not in known:
                 own = [window for column_read in column_reads for window in self.base_windows(base, column_read)]
-                known[key] = own + whole if self.axes and base.over_time.closes else own
+                known[key] = own + whole if (self.axes or self.before_close) and base.over_time.closes else own
         return {base: known[base.over_time, base.stock_group] for base in bases}
 
     def base_windows(self, base: Base, column_read: ColumnRead) -> tuple[DateWindow, ...]:
@@ -184,6 +184,10 @@ class FigurePlan:
     @cached_property
     def _base_windows(self) -> dict[tuple[str, TimeAggregation, str | None, ColumnRead], tuple[DateWindow, ...]]:
         return {}
+
+    def collect(self) -> "Figures":
+        """Collect the frames of the batches and return the figures."""
+        return self.finish(self.reader.collect_each([batch.reads for batch in self.batches], self.stop))
 
     def finish(self, sums: Sequence[Sequence[pl.DataFrame]]) -> "Figures":
         """Return the figures from the collected frames of the batches."""
@@ -337,10 +341,9 @@ def plan_metrics(asked: MetricQuery, reader: Reader, stop: Stop = never) -> Metr
 
 @dataclass(frozen=True, eq=False)
 class Variances:
-    """The variances of a plan, and the notes on missing sides that do not count as 0."""
+    """The variances of a plan."""
 
     figures: Figures
-    notes: dict[Note, None] = field(default_factory=dict)
 
     def of(self, variance: Variance, expression: Expression, a: ColumnRead, b: ColumnRead) -> list[Figure]:
         """Return the variance of an expression between two column reads, one figure for each place.
@@ -378,11 +381,5 @@ class Variances:
             if not window_resolver.holds(domain_read, base, window):
                 return False
             if not window_resolver.is_complete(domain_read, base, window, self.figures.plan.query.asked.grain):
-                self.note_open(domain_read, column_read, window)
                 return False
         return True
-
-    def note_open(self, domain_read: DomainRead, column_read: ColumnRead, window: DateWindow) -> None:
-        """Add the note that a missing figure is unknown because its window is open or not loaded to its end."""
-        note = Note.of("open_period", scenario=column_read.side.key, window=window.label, domain=domain_read.domain)
-        self.notes[note] = None

@@ -11,85 +11,54 @@ from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Base
 from engine.model.errors import first_of, quoted
 from engine.model.fact_store import SPAN
-from engine.model.formulas import Nothing
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side, Variance
 from engine.model.scope import UNASSIGNED
-from engine.plans.figures import ColumnRead, FigurePlan, Figures
+from engine.plans.figures import ColumnRead, FigurePlan
 from engine.plans.measure import Batch, sums_read
 from engine.plans.presence import Anchor
-from engine.plans.rows import FormulaExpression, Row
-from engine.plans.weights import BaseWeights, Members
+from engine.plans.weights import BaseWeights
 from engine.plans.windows import IntervalSplits, split_intervals
 
 
-def notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
-    """Yield the notes on the figures of a plan, except those on currencies."""
-    yield from row_notes(plan)
+def notes(plan: FigurePlan) -> Iterator[Note]:
+    """Yield the notes on the figures of a plan, except those on blanks, sums and currencies."""
+    yield from repeat_notes(plan)
     for column, column_reads in zip(plan.query.columns, plan.columns, strict=True):
         for column_read in column_reads:
             yield from window_notes(plan, column_read)
             yield from variant_notes(plan, column_read.side)
             yield from anchor_notes(plan, column_read)
-            yield from close_notes(plan, figures, column_read)
         if isinstance(column.reference, Variance):
             yield from comparison_notes(plan, column.reference, *column_reads)
-        else:
-            yield from empty_notes(plan, column_reads[0])
 
 
-def row_notes(plan: FigurePlan) -> Iterator[Note]:
-    """Yield the notes on rows that are unavailable or repeat their aggregate."""
+def repeat_notes(plan: FigurePlan) -> Iterator[Note]:
+    """Yield the notes on rows that repeat their aggregate."""
     availability = plan.availability
-    reasons: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     repeats: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in plan.rows:
-        if row.expression is None:
+        if row.expression is None or availability.why_not(row.expression):
             continue
-        why = availability.why_not(row.expression) or availability.why_not_by_time(row.expression)
-        by_member = availability.why_not_by_member(row.expression)
-        if isinstance(row.expression, FormulaExpression) and (why or by_member):
-            reasons["not_computable", why or by_member or "", availability.operand(row.expression)].append(row.key)
-        elif why:
-            reasons["unavailable", why, ""].append(row.key)
-        elif lacking := availability.missing_dimensions(row.expression):
+        unavailable = availability.why_not_by_time(row.expression) or availability.why_not_by_member(row.expression)
+        if not unavailable and (lacking := availability.missing_dimensions(row.expression)):
             domain = row.expression.bases[0].domain
             repeats[domain, " and no ".join(lacking)].append(row.key)
-    for (code, reason, operand), lines in reasons.items():
-        about = {"operand": operand} if operand else {}
-        yield Note.of(code, lines=quoted(lines, NAMED), reason=reason, **about)
     for (domain, dimensions), lines in repeats.items():
         yield Note.of("aggregate", domain=domain, dimensions=dimensions, lines=quoted(lines, NAMED))
 
 
 def window_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
-    """Yield the notes on what a shifted view does to the range, and what is unavailable in its window."""
+    """Yield the notes on what a shifted view does to the range."""
     side, asked, calendar = column_read.side, plan.query.asked, plan.reader.catalogue.calendar
     window = side.window(calendar, asked)
-    blank = [period.code for period, own in zip(plan.times, column_read.windows, strict=False) if not own.spans]
-    if side.shifts and window is None:
-        shown = [] if len(blank) == len(plan.times) else blank
-        yield Note.of("no_window", scenario=side.key, period=" and ".join([*shown, asked.label]))
-    elif side.shifts and blank:
-        yield Note.of("no_window", scenario=side.key, period=quoted(blank, NAMED))
     if side.has_window and asked.count > 1 and window is not None:
         yield Note.of("window_replaces_range", scenario=side.key, window=window.label)
     if window is not None and asked.grain is not Grain.DATE:
         lost = dict.fromkeys(period.code for period in side.without_counterpart(calendar, asked))
         if lost:
             yield Note.of("leap_period", scenario=side.key, periods=quoted(lost, NAMED))
-    for domain in plan.query.domains:
-        grains = {asked.grain, *(period.grain for period in plan.times[:1])}
-        if all(map(domain.carries, grains)) and not plan.availability.carries(domain.key, column_read.windows[-1]):
-            lines = [row.key for row in plan.rows if domain.key in domains_of(row)]
-            reason = f"{domain.key} is held by {domain.grain.value}, and {side.key} is {column_read.windows[-1].label}"
-            yield Note.of("unavailable", lines=quoted(lines, NAMED), reason=reason)
-
-
-def domains_of(row: Row) -> set[str]:
-    """Return the domains that a row reads."""
-    return {base.domain for base in row.expression.bases} if row.expression else set()
 
 
 def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
@@ -143,39 +112,6 @@ def anchor_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
         )
 
 
-def close_notes(plan: FigurePlan, figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
-    """Yield the notes on members that have rows in the range but none at the close of a balance."""
-    closing = [
-        (base, anchor) for base, anchor in anchors(plan, column_read) if plan.axes and not base.over_time.opening
-    ]
-    for known, anchor in closing if plan.axes else ():
-        across = plan.availability.across[known.domain]
-        late: set[Members] = set()
-        for base in plan.bases:
-            if (base.domain, base.over_time, base.stock_group) == (known.domain, known.over_time, known.stock_group):
-                late |= late_members(figures, base, column_read, anchor)
-        masked = (plan.availability.masked(known.domain, members) for members in figures.members)
-        names = [
-            "/".join(str(member) for member in members if member is not None)
-            for members in dict.fromkeys(masked)
-            if members in late and any(members)
-        ]
-        if names:
-            dimensions = " and ".join(axis.key for axis in plan.axes if across[axis.place])
-            yield Note.of(
-                "incomplete_close", members=quoted(names, NAMED), dimension=dimensions, anchor=anchor.period.code
-            )
-
-
-def late_members(figures: Figures, base: Base, column_read: ColumnRead, anchor: Anchor) -> set[Members]:
-    """Return the members, as the domain knows them, with rows in the range but none at the close of a balance."""
-    held = figures.amounts[column_read.domain_read(base.domain), base]
-    members = list(held.members)
-    found = held.figures((column_read.windows[-1], anchor.window), [(known, at) for at in (0, 1) for known in members])
-    by_member = zip(members, found[: len(members)], found[len(members) :], strict=True)
-    return {known for known, ever, at_close in by_member if at_close is Nothing.MISSING and ever is not Nothing.MISSING}
-
-
 def comparison_notes(plan: FigurePlan, variance: Variance, a: ColumnRead, b: ColumnRead) -> Iterator[Note]:
     """Yield the notes on sides that differ in scope, coverage or anchor."""
     grain = plan.query.asked.grain
@@ -214,14 +150,6 @@ def periods_behind(plan: FigurePlan, column_read: ColumnRead, anchor: Anchor) ->
     """Return how many periods an anchor lies before the end of its window."""
     last = plan.reader.catalogue.calendar.at(column_read.windows[-1].last or anchor.period.last, anchor.group.grain)
     return last.ordinal - anchor.period.ordinal if last else 0
-
-
-def empty_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
-    """Yield the notes on domains in which a scenario holds no rows."""
-    ids = [term.scenario.id for term in column_read.side.terms]
-    for domain in plan.query.domains:
-        if plan.presences.of(column_read.domain_read(domain.key)).through is None:
-            yield Note.of("no_rows", scenario="+".join(ids), domain=domain.key)
 
 
 # Currencies: only measures that name the dimension of their currency are read.

@@ -129,14 +129,20 @@ class Presences:
         A window is loaded to its end if its last period starts no later than the last day that holds rows. The period
         has the requested grain, but at most a month.
         """
+        if self.of(domain_read).through is None or window.last is None:
+            return False
+        return not self.is_open(domain_read, window, grain)
+
+    def is_open(self, domain_read: DomainRead, window: DateWindow, grain: Grain) -> bool:
+        """Tell whether a window is open, or rows are loaded but not to its end."""
         through, last = self.of(domain_read).through, window.last
-        if through is None or last is None:
+        if last is None:
             return False
         finest = min(grain, Grain.MONTH, key=lambda other: other.fineness)
         if self.open_span(domain_read, window):
-            return False
+            return True
         period = self.reader.catalogue.calendar.at(last, finest)
-        return period is not None and period.first <= through
+        return through is not None and (period is None or period.first > through)
 
     def open_span(self, domain_read: DomainRead, window: DateWindow) -> Span | None:
         """Return the open days of a window, by the scenario that the last day is read from; None if all are closed."""
@@ -207,6 +213,12 @@ class WindowResolver:
         """Tell whether a domain read holds rows on the days that a base reads for a window."""
         presence = self.presences.of(domain_read)
         return any(presence.last(span) is not None for span in self.window(domain_read, base, asked).spans)
+
+    def reach(self, domain_read: DomainRead, base: Base, asked: DateWindow) -> DateWindow:
+        """Return the days of a window on which a base looks for rows."""
+        days = self.rule_days(base, asked)
+        anchored = base.over_time.rule in ANCHORED or not days.spans
+        return days if anchored else RULES[base.over_time.rule](self, domain_read, base, days)
 
     def is_complete(self, domain_read: DomainRead, base: Base, asked: DateWindow, grain: Grain) -> bool:
         """Tell whether the days of the time rule of a base are closed and loaded to their end."""

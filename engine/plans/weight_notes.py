@@ -61,7 +61,7 @@ def unbroken(figures: Figures) -> Figures:
         figures.plan,
         query=replace(query, breakdown=tuple(dimension for dimension in query.breakdown if dimension.grain)),
     )
-    return plan.finish(plan.reader.collect_each([batch.reads for batch in plan.batches], plan.stop))
+    return plan.collect()
 
 
 def differences(row: Row, figures: Figures, alone: Figures) -> Iterator[str]:

@@ -8,7 +8,6 @@ from engine.model.calendar.periods import Period
 from engine.model.errors import BadArguments, quoted
 from engine.model.exact import ONE, Exact
 from engine.model.formulas import Figure, Nothing
-from engine.model.notes import Note
 from engine.model.requests import Exclusion
 from engine.model.scenarios import Reference, Variance
 from engine.model.stopping import watched
@@ -26,11 +25,11 @@ OTHERS_LABEL = "Others"
 
 @dataclass(frozen=True, slots=True)
 class FigureTable:
-    """Figures by row, column and place; the total is the last place."""
+    """Figures by row, column and place; the total is the last place. Each place has its source."""
 
     places: tuple[MemberTuple, ...]
     by_row: Sequence[Sequence[Sequence[Figure]]]
-    notes: tuple[Note, ...]
+    sources: Sequence[tuple[Figures, int]]  # the figures that a place is taken from, and its position in them
 
 
 def figure_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) -> FigureTable:
@@ -38,9 +37,9 @@ def figure_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) ->
     variances = Variances(figures)
     by_row = figures_by_row(plan, figures, variances)
     if ranking is not None and len(figures.places) > 1:
-        return ranked(plan, figures, FigureTable((), by_row, tuple(variances.notes)), ranking)
+        return ranked(plan, figures, by_row, ranking)
     places = tuple(place_of(place, plan) for place in watched(figures.places, plan.stop))
-    return FigureTable(places, by_row, tuple(variances.notes))
+    return FigureTable(places, by_row, [(figures, at) for at in range(len(places))])
 
 
 def figures_by_row(plan: FigurePlan, figures: Figures, variances: Variances) -> list[list[Sequence[Figure]]]:
@@ -98,12 +97,14 @@ def members_of(place: Coordinates, plan: FigurePlan) -> tuple[ReportMember, ...]
 # the figure of the same query without the first dimension, filtered to what the members shown leave of it.
 
 
-def ranked(plan: FigurePlan, figures: Figures, whole: FigureTable, ranking: Ranking) -> FigureTable:
+def ranked(
+    plan: FigurePlan, figures: Figures, whole: Sequence[Sequence[Sequence[Figure]]], ranking: Ranking
+) -> FigureTable:
     """Return the figures of the top members in their order, of the others, and of the total."""
     positions: dict[str, list[int]] = {}
     for at, place in watched(enumerate(figures.places[:-1]), plan.stop):
         positions.setdefault(str(place.members[0]), []).append(at)
-    by_member = ranking_figures(plan, figures.places, whole.by_row, ranking)
+    by_member = ranking_figures(plan, figures.places, whole, ranking)
     ordered = in_order(positions, by_member, asc=ranking.asc)
     shown = ordered[: ranking.top]
     kept = [at for member in shown for at in positions[member]]
@@ -116,9 +117,9 @@ def ranked(plan: FigurePlan, figures: Figures, whole: FigureTable, ranking: Rank
                 [*(column[at] for at in kept), *(others.by_row[row][position] if others.places else ()), column[total]]
                 for position, column in enumerate(columns)
             ]
-            for row, columns in enumerate(whole.by_row)
+            for row, columns in enumerate(whole)
         ],
-        (*whole.notes, *others.notes),
+        [*((figures, at) for at in kept), *others.sources, (figures, total)],
     )
 
 
@@ -137,15 +138,10 @@ def ranking_figures(
         columns = plan.query.columns[ranking.column : ranking.column + 1]
         query = replace(plan.query, breakdown=plan.query.breakdown[:1], time=None, columns=columns)
         alone = replace(plan, rows=plan.rows[ranking.line : ranking.line + 1], query=query)
-        found = collected(alone)
+        found = alone.collect()
         ((figures,),) = figures_by_row(alone, found, Variances(found))
         places = found.places
     return {str(place.members[0]): figure for place, figure in zip(places[:-1], figures, strict=False)}
-
-
-def collected(plan: FigurePlan) -> Figures:
-    """Collect the frames of a plan and return its figures."""
-    return plan.finish(plan.reader.collect_each([batch.reads for batch in plan.batches], plan.stop))
 
 
 def in_order(members: Iterable[str], figures: Mapping[str, Figure], *, asc: bool) -> list[str]:
@@ -168,7 +164,7 @@ def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTa
     left = filter_without(plan, shown)
     filters = (*(known for known in plan.query.filters if known.dimension.key != first.key), left)
     other = replace(plan, query=replace(plan.query, filters=filters, breakdown=plan.query.breakdown[1:]))
-    figures = collected(other)
+    figures = other.collect()
     variances = Variances(figures)
     by_row = figures_by_row(other, figures, variances)
     within = figures.places[:-1] if other.query.breakdown else figures.places
@@ -187,7 +183,7 @@ def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTa
             ]
             for row, columns in zip(plan.rows, by_row, strict=True)
         ],
-        tuple(variances.notes),
+        [(figures, at) for at in range(len(within))],
     )
 
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from engine.model.catalogue import LABEL, Format
 from engine.model.exact import Exact
+from engine.model.notes import messages
 from engine.report.data import EACH, Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 from engine.report.layout import Layout, LayoutColumn, LayoutRow, display, layout
 
@@ -181,7 +182,7 @@ def as_text(report: ReportData) -> str:
         ).rstrip()
         for row in rows
     ]
-    said = [f"Note: {note.message}" for note in report.notes]
+    said = [f"Note: {message}" for message in messages(report.notes)]
     return "\n".join(part for part in (caption(report), *body, cut_words(report), *said) if part)
 
 
@@ -194,7 +195,7 @@ def as_html(report: ReportData) -> str:
         for place, row in enumerate(rows)
         for tag in (("th",) if place < heads else ("td",))
     )
-    said = "".join(f"<p>{escape(note.message)}</p>" for note in report.notes)
+    said = "".join(f"<p>{escape(message)}</p>" for message in messages(report.notes))
     return f"<table><caption>{escape(caption(report))}</caption>{body}</table><p>{escape(cut_words(report))}</p>{said}"
 
 

@@ -14,6 +14,7 @@ from engine.plans.rows import MeasureExpression, Row
 from engine.plans.sum_notes import sum_notes
 from engine.plans.weight_notes import weight_notes
 from engine.queries.values import ScenarioColumn
+from engine.report.blanks import blank_notes
 from engine.report.data import Comparison, ReportColumn, ReportLine, style_of
 from engine.report.drill import column_drill, line_drill
 from engine.report.permission import permission_of
@@ -33,17 +34,18 @@ def run(plan: ReportPlan) -> Report:
     figures = planned.finish(sums)
     ranking = plan.ranking if isinstance(plan, MetricPlan) else None
     table = figure_table(planned, figures, ranking)
-    rows = zip(planned.rows, table.by_row, strict=True)
-    shown = [(row, by_column) for row, by_column in rows if is_shown(row, by_column)]
+    rows = list(zip(planned.rows, table.by_row, strict=True))
+    is_seen = [is_shown(row, by_column) for row, by_column in rows]
+    shown = [found for found, seen in zip(rows, is_seen, strict=True) if seen]
     catalogue = planned.reader.catalogue
     query = planned.query
     said = (
         *query.notes,
-        *notes(planned, figures),
+        *blank_notes(planned, table, is_seen),
+        *notes(planned),
         *sum_notes(planned),
         *weight_notes(planned, figures),
         *currency_notes(planned, reads, held),
-        *table.notes,
     )
     return Report(
         statement=plan.key if isinstance(plan, StatementPlan) else None,

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic_core import to_json
 
-from engine.model.notes import Note
+from engine.model.notes import Note, notes_as_data
 from server.base.interfaces import File
 from server.base.settings import LOOPBACK
 from server.caller.files import LinkedFile
@@ -74,7 +74,7 @@ def reserved_json(reserved: UploadReservation) -> Json:
 def file_json(file: File, notes: Sequence[Note] = ()) -> Json:
     """Return an uploaded or imported file."""
     told = {**named_json(file), "expires_at": time(file.expires_at)}
-    return {**told, "notes": [note.as_data() for note in notes]} if notes else told
+    return {**told, "notes": notes_as_data(notes)} if notes else told
 
 
 def named_json(file: File) -> Json:

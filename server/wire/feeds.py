@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from engine.instance.build.sources import SOURCES
 from engine.model.errors import ECHO_CHARACTERS, cut
 from engine.model.feeds import Binding, ColumnMapping, Conversion, LoadAttempt, LoadMode, Schedule
-from engine.model.notes import Note
+from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, listed, split
 from server.caller.feeds import LastLoads
@@ -78,7 +78,7 @@ def unavailable(last: LastOfFeeds) -> list[Note]:
 
 def notes_json(notes: Sequence[Note]) -> Json:
     """Return notes as a field of a result."""
-    return {"notes": [note.as_data() for note in notes]}
+    return {"notes": notes_as_data(notes)}
 
 
 def load_json(attempt: LoadAttempt) -> Json:

@@ -152,7 +152,7 @@ def test_t07_one_anchor_for_all_members_so_that_they_add_up(tmp_path: Path) -> N
     report = books.metric("balance", scenarios=A, period=("2021-04", "2021-05"), dimensions=["entity"])
     assert figures(report, "entity") == {"E1": 40, "E2": None, None: 40}
     late = next(note for note in report.notes if note.code == "incomplete_close")
-    assert dict(late.about) == {"members": "'E2'", "dimension": "entity", "anchor": "2021-05"}
+    assert dict(late.about) == {"members": ("E2",), "anchor": "2021-05"}
     assert "rows in the range but none at the close" in late.message
 
 
@@ -199,12 +199,12 @@ def test_t07_members_without_a_close_are_named_whichever_balance_lacks_it(
     asked = {"scenarios": A, "period": ("2021-01", "2021-02")}
     report = books.metric(*metrics, **asked, dimensions=["entity"])
     late = [dict(note.about) for note in report.notes if note.code == "incomplete_close"]
-    assert late == [{"members": "'E1'", "dimension": "entity", "anchor": "2021-02"}]
+    assert late == [{"lines": ("debts",), "members": ("E1",), "anchor": "2021-02"}]
     statement = books.statement("all", **asked, dimensions=["account", "entity"])
     late = [dict(note.about) for note in statement.notes if note.code == "incomplete_close"]
     assert late == [
-        {"members": "'debt/E1'", "dimension": "account and entity", "anchor": "2021-02"},
-        {"members": "'E1'", "dimension": "entity", "anchor": "2021-02"},
+        {"lines": ("debts",), "members": ("debt/E1",), "anchor": "2021-02"},
+        {"lines": ("headcount",), "members": ("*/E1",), "anchor": "2021-02"},
     ]
 
 

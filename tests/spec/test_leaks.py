@@ -171,7 +171,7 @@ def test_rows_that_are_hidden_are_not_served(tmp_path: Path) -> None:
 def test_a_domain_in_which_a_scenario_is_hidden_is_one_in_which_it_has_no_rows(tmp_path: Path, grant: str) -> None:
     books = fed(tmp_path, f"{{actual: {{}}, budget: {grant}}}")
     shown = books.ask("run_statement", statement="pnl", scenarios=[{"scenario": "budget"}], **JAN)
-    assert [note["domain"] for note in shown["notes"] if note["code"] == "no_rows"] == ["gl"]
+    assert [note["message"] for note in shown["notes"]] == ["Blanks that no other note explains have no rows."]
     known = shown["freshness"]["gl"]["budget"]
     assert known == {"through": None, "loaded_at": None, "load_id": None, "open": None}
 

@@ -149,14 +149,16 @@ def test_an_unknown_member_matches_nothing_and_the_closest_are_named(
     report = asked(books, dimension, name)
     assert figure(report) is None
     assert said(report) == [
-        {"code": "unknown_member", "dimension": dimension, "members": f"'{name}'", "did_you_mean": close}
+        {"code": "unknown_member", "dimension": dimension, "members": f"'{name}'", "did_you_mean": close},
+        {"code": "no_rows"},
     ]
 
 
 @pytest.mark.parametrize("name", ["K5", "k5", "F-1", "hidden house", "Hiden House", "budgeted", "", " "])
 def test_a_hidden_member_is_unknown_by_every_name(books: Door, name: str) -> None:
     for dimension in ("customer", "segment"):
-        (note,) = said(asked(books, dimension, name))
+        note, blank = said(asked(books, dimension, name))
+        assert blank == {"code": "no_rows"}
         assert note == {"code": "unknown_member", "dimension": dimension, "members": f"'{name}'"}
 
 

@@ -217,13 +217,13 @@ def test_a_cut_answer_keeps_the_largest_in_the_order_of_their_ids(shop: Door) ->
 def test_a_cut_answer_without_an_additive_metric_keeps_the_first_and_says_so(shop: Door) -> None:
     result = cut(shop.metric("price", dimensions=["customer"], **ASKED), 2)
     assert keys_of(result) == ["C1", "C2", "total"]
-    assert [note["code"] for note in result["notes"]] == ["first_kept"]
+    assert [note["code"] for note in result["notes"]] == ["open_period", "first_kept"]
 
 
 def test_a_cut_answer_by_time_keeps_the_latest(shop: Door) -> None:
     result = cut(shop.metric("revenue", dimensions=["period"], scenarios=A, period=("2021-01", "2021-06")), 2)
     assert keys_of(result) == ["2021-05", "2021-06", "total"]
-    assert [note["code"] for note in result["notes"]] == ["latest_kept"]
+    assert [note["code"] for note in result["notes"]] == ["outside_books", "latest_kept"]
 
 
 def test_a_cut_ranking_keeps_the_others(shop: Door) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from engine.model.calendar.periods import PeriodRange
-from engine.model.notes import Note
+from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop, never
 
 # Token estimates. Tokenizers spend about one token on four characters of words, but on two characters of short numbers.
@@ -168,7 +168,7 @@ class DataRef:
 
     def notes(self, notes: Sequence[Note]) -> list[Json]:
         """Return the notes of an answer as JSON, with the reference's own note."""
-        return [note.as_data() for note in (*notes, *([self.note] if self.note else ()))]
+        return notes_as_data((*notes, *([self.note] if self.note else ())))
 
 
 NOT_KEPT = DataRef()

@@ -7,7 +7,7 @@ from engine.books.search import CLOSE_SPELLING, MOST_HITS, Hit, SearchResult
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Base, Catalogue, Dimension, Domain, Metric
 from engine.model.errors import echo
-from engine.model.notes import Note
+from engine.model.notes import Note, notes_as_data
 from engine.model.scenarios import GRAMMAR, Scenario, Variance, resolve
 from engine.model.stopping import Stop
 from engine.plans.freshness import loaded_through
@@ -282,7 +282,7 @@ def members_answer(found: SearchResult, budget: int, stop: Stop) -> Json:
         **({"statements": statements} if statements else {}),
     }
     more = {f"more_{name}": name in found.more for name in sections}
-    result = {**sections, **more, "next_offset": MOST_HITS, "notes": [note.as_data() for note in found.notes]}
+    result = {**sections, **more, "next_offset": MOST_HITS, "notes": notes_as_data(found.notes)}
     shown = cut_lists(result, tuple(sections), OTHER_MEMBERS, budget, stop)
     ends = [len(shown[name]) for name in sections if shown[f"more_{name}"] and shown[name]]
     del shown["next_offset"]

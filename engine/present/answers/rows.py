@@ -8,6 +8,7 @@ from engine.books.reader import Reader
 from engine.model.catalogue import Dimension, Domain
 from engine.model.errors import BadArguments
 from engine.model.exact import Exact
+from engine.model.notes import notes_as_data
 from engine.model.stopping import Stop, never
 from engine.present.answers.budget import (
     NOT_KEPT,
@@ -243,7 +244,7 @@ def whole_transform(transform: Transform, _: Stop) -> UncutAnswer:
         "inputs": list(transform.inputs),
         "transform_code": transform.code,
         "chart_spec": dict(transform.chart),
-        "notes": [note.as_data() for note in transform.notes],
+        "notes": notes_as_data(transform.notes),
         "freshness": freshness_json(transform.freshness),
         "catalogue_version": transform.catalogue_version,
         "data_version": transform.data_version,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from engine.model.calendar.periods import PeriodRange
+from engine.model.notes import messages
 from engine.model.requests import Exclusion, Selection
 from engine.report.data import SCALED
 from engine.report.inspection import Inspection
@@ -32,8 +33,8 @@ def about(kept: Kept, made: ExportStamp, question: Iterable[Row]) -> Iterator[Ro
     yield "Catalogue version", kept.catalogue_version
     yield "Data version", kept.data_version
     yield from freshness_rows(kept.freshness)
-    for note in kept.notes:
-        yield "Note", note.message
+    for message in messages(kept.notes):
+        yield "Note", message
 
 
 def asked_report(report: Report) -> Iterator[Row]:

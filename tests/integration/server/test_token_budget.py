@@ -130,9 +130,9 @@ def test_a_list_cut_short_says_how_to_ask_for_the_rest(wide: McpBooks, name: str
     (note,) = result["notes"]
     assert note["code"] == "shortened"
     assert all(
-        f"{count} {axis.replace('_', ' ')}" in note["left_out"] for axis, count in result["agent_truncated"].items()
+        f"{count} {axis.replace('_', ' ')}" in note["message"] for axis, count in result["agent_truncated"].items()
     )
-    assert any(works in note["rest"] for works in ("works by its key", "works by its id", "works by its name"))
+    assert any(works in note["message"] for works in ("works by its key", "works by its id", "works by its name"))
 
 
 def test_the_smallest_budget_there_is_holds_too(wide_folder: Path, uncut_wide: McpBooks) -> None:

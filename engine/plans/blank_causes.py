@@ -1,0 +1,211 @@
+"""Blank causes: why a figure is blank, as the note of the first cause that holds.
+
+Every cause is computed from what the caller sees: from presences and amounts of the plan, which lie inside the scope.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from engine.model.calendar.periods import Span
+from engine.model.catalogue import Base
+from engine.model.exact import Exact
+from engine.model.formulas import Figure, Formula, Nothing, Operands, Product, Quotient, Sum, Undefined
+from engine.model.notes import BLANKS, Note
+from engine.model.scenarios import Reference, Side
+from engine.plans.figures import ColumnRead, Coordinates, Figures, Variances
+from engine.plans.presence import Anchor
+from engine.plans.rows import Expression, FormulaExpression
+from engine.plans.windows import DateWindow
+
+NO_WINDOW = Note.of("no_window")
+NO_DIVISOR = Note.of("no_divisor")
+NO_ROWS = Note.of("no_rows")
+
+
+def first_cause(causes: Iterator[Note]) -> Note:
+    """Return the cause that comes first in the list of notes on blanks."""
+    return min(causes, key=lambda cause: BLANKS.index(cause.code))
+
+
+@dataclass(frozen=True, eq=False)
+class BlankCauses:
+    """The causes of the blanks of some figures."""
+
+    figures: Figures
+
+    def of(self, expression: Expression, reference: Reference, column_reads: tuple[ColumnRead, ...], at: int) -> Note:
+        """Return the cause of a blank in one column and place."""
+        if isinstance(reference, Side):
+            return self.of_side(expression, column_reads[0], at)
+        return first_cause(self.of_variance(expression, column_reads, at, relative=reference.relative))
+
+    def of_variance(
+        self, expression: Expression, column_reads: tuple[ColumnRead, ...], at: int, *, relative: bool
+    ) -> Iterator[Note]:
+        """Yield the causes of a blank variance: those of the sides that count as nothing, and a base of 0."""
+        first, second = (self.figures.of(expression, column_read)[at] for column_read in column_reads)
+        time = self.figures.places[at].time
+        sides = self._variances.sides(expression, column_reads, (first, second), time)
+        for figure, column_read in zip(sides, column_reads, strict=True):
+            if not isinstance(figure, Exact):
+                yield self.of_side(expression, column_read, at)
+        if relative and isinstance(sides[1], Exact) and not sides[1]:
+            yield NO_DIVISOR
+
+    def of_side(self, expression: Expression, column_read: ColumnRead, at: int) -> Note:
+        """Return the cause of a blank figure of one side in one place."""
+        place = self.figures.places[at]
+        if self.figures.of(expression, column_read)[at] is Nothing.UNAVAILABLE:
+            return self.unavailable(expression, column_read, place)
+        if cause := self.of_window(expression, column_read, place.time):
+            return cause
+        if anchor := self.late_anchor(expression, column_read, at):
+            return Note.of("incomplete_close", anchor=anchor.period.code)
+        return NO_DIVISOR if self.divides_by_zero(expression, column_read, at) else NO_ROWS
+
+    def unavailable(self, expression: Expression, column_read: ColumnRead, place: Coordinates) -> Note:
+        """Return the note on a figure that the domains cannot answer."""
+        availability, window = self.figures.plan.availability, column_read.windows[place.time]
+        by_member = availability.why_not_by_member(expression) if any(place.members) else None
+        why = availability.why_not(expression) or by_member or availability.why_not_in(expression, window) or ""
+        if isinstance(expression, FormulaExpression):
+            return Note.of("not_computable", operand=availability.operand(expression, window), reason=why)
+        return Note.of("unavailable", reason=why)
+
+    def of_window(self, expression: Expression, column_read: ColumnRead, time: int) -> Note | None:
+        """Return the cause that lies in the days of a figure, or None if its days are in the books and closed."""
+        key = (expression, column_read, time)
+        if key not in self._of_windows:
+            self.figures.plan.stop()
+            self._of_windows[key] = self._window_cause(expression, column_read, time)
+        return self._of_windows[key]
+
+    @cached_property
+    def _of_windows(self) -> dict[tuple[Expression, ColumnRead, int], Note | None]:
+        return {}
+
+    def _window_cause(self, expression: Expression, column_read: ColumnRead, time: int) -> Note | None:
+        window = column_read.windows[time]
+        if not window.spans:
+            return NO_WINDOW if column_read.side.shifts else None
+        causes = (
+            cause(base, column_read, window) for cause in (self.outside, self.opened) for base in expression.bases
+        )
+        return next(filter(None, causes), None)
+
+    def outside(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Note | None:
+        """Return the note on days before the first or after the last loaded period; None if a day lies between."""
+        plan, domain_read = self.figures.plan, column_read.domain_read(base.domain)
+        dates = plan.presences.of(domain_read).dates
+        days = plan.window_resolver.reach(domain_read, base, window).spans
+        if not dates or not days:
+            return None
+        calendar, grain = plan.reader.catalogue.calendar, plan.reader.catalogue.domains[base.domain].grain
+        first, last = (calendar.at(day, grain) for day in (dates[0], dates[-1]))
+        books = Span(first.first if first else dates[0], last.last if last else dates[-1])
+        if any(span.overlap(books) for span in days):
+            return None
+        return Note.of(
+            "outside_books",
+            scenario=scenario_named(column_read),
+            domain=base.domain,
+            first=calendar.code_at(dates[0], grain),
+            last=calendar.code_at(dates[-1], grain),
+        )
+
+    def opened(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Note | None:
+        """Return the note on days that are open or not loaded to their end, or None if they are complete."""
+        plan, domain_read = self.figures.plan, column_read.domain_read(base.domain)
+        days = plan.window_resolver.rule_days(base, window)
+        if not plan.presences.is_open(domain_read, days, plan.query.asked.grain):
+            return None
+        return Note.of("open_period", scenario=scenario_named(column_read), domain=base.domain)
+
+    def late_anchor(self, expression: Expression, column_read: ColumnRead, at: int) -> Anchor | None:
+        """Return the anchor of a balance that has rows in the window but none at the close; None if there is none."""
+        plan, place = self.figures.plan, self.figures.places[at]
+        for base in expression.bases:
+            if base.over_time.closes and not base.over_time.opening:
+                domain_read = column_read.domain_read(base.domain)
+                anchor = plan.window_resolver.anchor(domain_read, base, column_read.windows[place.time])
+                if anchor is not None and self.is_late(base, column_read, at):
+                    return anchor
+        return None
+
+    def is_late(self, base: Base, column_read: ColumnRead, at: int) -> bool:
+        """Tell whether a balance has rows in the window of a place but none at its close."""
+        at_close = self._amounts(base, column_read, self.figures, at_close=True)
+        if at_close[at] is not Nothing.MISSING:
+            return False
+        return self._amounts(base, column_read, self._before_close, at_close=False)[at] is not Nothing.MISSING
+
+    def _amounts(self, base: Base, column_read: ColumnRead, figures: Figures, *, at_close: bool) -> list[Figure]:
+        """Return the figures of a balance by place: at the close, or of the whole window."""
+        key = (base, column_read, at_close)
+        if key not in self._known:
+            plan = figures.plan
+            own = plan.column_read(column_read.side, column_read.shared)
+            windows = plan.base_windows(base, own) if at_close else own.windows
+            amounts = figures.amounts[own.domain_read(base.domain), base]
+            self._known[key] = amounts.figures(windows, figures.cells(base.domain), plan.stop)
+        return self._known[key]
+
+    @cached_property
+    def _known(self) -> dict[tuple[Base, ColumnRead, bool], list[Figure]]:
+        return {}
+
+    @cached_property
+    def _before_close(self) -> Figures:
+        """The figures of a plan that reads the days before the close; one with members does."""
+        plan = self.figures.plan
+        return self.figures if plan.axes else replace(plan, before_close=True).collect()
+
+    @cached_property
+    def _variances(self) -> Variances:
+        return Variances(self.figures)
+
+    def divides_by_zero(self, expression: Expression, column_read: ColumnRead, at: int) -> bool:
+        """Tell whether a formula, or one that it is made of, divides by 0."""
+        if not isinstance(expression, FormulaExpression):
+            return False
+        figures = {name: self.figures.of(part, column_read)[at] for name, part in expression.parts.items()}
+
+        def operand(name: str) -> Exact | None:
+            figure = figures[name]
+            if isinstance(figure, Exact):
+                return figure
+            if not expression.types[name].additive:
+                raise Undefined
+            return None
+
+        return has_zero_divisor(expression.formula, operand) or any(
+            not isinstance(figures[name], Exact) and self.divides_by_zero(part, column_read, at)
+            for name, part in expression.parts.items()
+        )
+
+
+def scenario_named(column_read: ColumnRead) -> str:
+    """Return the scenarios of a side, without shifts."""
+    return "+".join(term.scenario.id for term in column_read.side.terms)
+
+
+def has_zero_divisor(formula: Formula, operand: Operands) -> bool:
+    """Tell whether a divisor in a formula is 0."""
+    match formula:
+        case Sum(terms=terms):
+            return any(has_zero_divisor(term, operand) for _, term in terms)
+        case Product(left=left, right=right):
+            return has_zero_divisor(left, operand) or has_zero_divisor(right, operand)
+        case Quotient(over=over, under=under):
+            return is_zero(under, operand) or has_zero_divisor(over, operand) or has_zero_divisor(under, operand)
+    return False
+
+
+def is_zero(formula: Formula, operand: Operands) -> bool:
+    """Tell whether a formula is there and 0."""
+    try:
+        value = formula.value(operand)
+    except Undefined:
+        return False
+    return value is not None and not value

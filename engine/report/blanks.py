@@ -1,0 +1,138 @@
+"""Blanks: the notes on the nulls of a report, each of which names the lines, scenarios and members that it covers."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.model.exact import Exact
+from engine.model.formulas import Nothing
+from engine.model.notes import BLANKS, Note
+from engine.model.stopping import watched
+from engine.plans.blank_causes import NO_ROWS, BlankCauses
+from engine.plans.figures import FigurePlan, Figures
+from engine.report.data import MemberTuple
+from engine.report.ranking import FigureTable
+
+TOTAL = "(total)"
+MEMBERS = "(members)"  # every member, without the total
+
+
+def blank_notes(plan: FigurePlan, table: FigureTable, shown: Sequence[bool]) -> Iterator[Note]:
+    """Yield the notes on blanks: each null of the shown rows is covered by exactly one, `no_rows` by default."""
+    rows = [at for at, row in enumerate(plan.rows) if shown[at] and row.expression is not None]
+    blanks: dict[Note, list[tuple[int, int, int]]] = defaultdict(list)
+    causes: dict[int, BlankCauses] = {}
+    for row in rows:
+        for column in range(len(plan.columns)):
+            for place, figure in watched(enumerate(table.by_row[row][column]), plan.stop):
+                if not isinstance(figure, Exact):
+                    found, at = table.sources[place]
+                    known = causes.setdefault(id(found), BlankCauses(found))
+                    is_unavailable = figure is Nothing.UNAVAILABLE
+                    cause = cause_of(plan, known, (row, column, at), is_unavailable=is_unavailable)
+                    blanks[cause].append((row, column, place))
+    whole = Block(tuple(rows), tuple(range(len(plan.columns))), tuple(range(len(table.places))))
+    names = PlaceNames(table.places)
+    for cause in sorted(blanks, key=lambda cause: BLANKS.index(cause.code)):
+        if cause == NO_ROWS:
+            yield cause
+            continue
+        for block in blocks(blanks[cause]):
+            yield Note(cause.code, (*names_of(block, whole, plan, names), *cause.about))
+
+
+def cause_of(plan: FigurePlan, causes: BlankCauses, cell: tuple[int, int, int], *, is_unavailable: bool) -> Note:
+    """Return the cause of one blank; the cell is a row, a column and a position in the source of the figures."""
+    row, column, at = cell
+    expression, reference = plan.rows[row].expression, plan.query.columns[column].reference
+    if expression is None:
+        raise ValueError(f"{plan.rows[row].key} is a header")
+    found = causes.figures
+    if is_unavailable and plan.availability.why_not(expression):  # others of a ranking may not be unavailable alone
+        known = BlankCauses(found if found.plan is plan else Figures(plan, {}))
+        return known.unavailable(expression, plan.columns[column][0], found.places[at])
+    return causes.of(expression, reference, found.plan.columns[column], at)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The blanks where some rows, columns and places meet."""
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    places: tuple[int, ...]
+
+
+def blocks(cells: Iterable[tuple[int, int, int]]) -> list[Block]:
+    """Return blocks that hold each of some cells once: by rows or by columns first, whichever makes fewer."""
+    places: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for row, column, place in cells:
+        places[row, column].append(place)
+    alike = {pair: tuple(found) for pair, found in places.items()}
+    by_row = [Block(rows, columns, found) for columns, rows, found in grouped(alike, lambda pair: pair)]
+    by_column = [Block(rows, columns, found) for rows, columns, found in grouped(alike, lambda pair: pair[::-1])]
+    return min(by_row, by_column, key=len)
+
+
+Pair = tuple[int, int]
+Positions = tuple[int, ...]
+
+
+def grouped(
+    places: dict[Pair, Positions], order: Callable[[Pair], Pair]
+) -> list[tuple[Positions, Positions, Positions]]:
+    """Group pairs of positions with the same places: inner positions, outer positions, places.
+
+    `order` returns the outer position of a pair first.
+    """
+    inner: dict[int, dict[Positions, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for pair, alike in places.items():
+        outer, within_it = order(pair)
+        inner[outer][alike].append(within_it)
+    groups: dict[tuple[Positions, Positions], list[int]] = defaultdict(list)
+    for position, by_places in inner.items():
+        for alike, found in by_places.items():
+            groups[tuple(found), alike].append(position)
+    return [(within, tuple(outers), alike) for (within, alike), outers in groups.items()]
+
+
+class PlaceNames:
+    """The names of the places of a report: member ids joined by `/`, with `*` for every member of a dimension."""
+
+    def __init__(self, places: Sequence[MemberTuple]) -> None:
+        self.total = len(places) - 1
+        self._ids = [[member.id for member in place.members] for place in places[:-1]]
+        self._counts = [Counter(members) for members in zip(*self._ids, strict=True)]  # of each dimension
+
+    def of(self, positions: Sequence[int]) -> Iterator[str]:
+        """Yield the names of places: by one dimension where its members make them up, else each by its path."""
+        within = [place for place in positions if place != self.total]
+        if within and len(within) == self.total:
+            yield MEMBERS
+        elif within:
+            yield from self._by_dimension(within)
+        if len(within) < len(positions):
+            yield TOTAL
+
+    def _path(self, dimension: int, name: str) -> str:
+        return "/".join(name if at == dimension else "*" for at in range(len(self._counts)))
+
+    def _by_dimension(self, positions: Sequence[int]) -> Iterable[str]:
+        for dimension, counts in enumerate(self._counts):
+            names = dict.fromkeys(self._ids[place][dimension] for place in positions)
+            if sum(counts[name] for name in names) == len(positions):
+                return [self._path(dimension, name) for name in names]
+        return ["/".join(self._ids[place]) for place in positions]
+
+
+def names_of(block: Block, whole: Block, plan: FigurePlan, places: PlaceNames) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the names of a block: its lines, scenarios and members, each left out where it is every one of them."""
+    lines = tuple(plan.rows[row].key for row in block.rows)
+    scenarios = tuple(dict.fromkeys(plan.query.columns[column].reference.key for column in block.columns))
+    everything = len(block.rows) == len(whole.rows) and len(block.places) == len(whole.places)
+    if len(block.rows) < len(whole.rows):
+        yield "lines", lines
+    if everything or len(block.columns) < len(whole.columns):
+        yield "scenarios", scenarios
+    if len(block.places) < len(whole.places):
+        yield "members", tuple(places.of(block.places))

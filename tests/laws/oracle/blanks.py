@@ -1,0 +1,157 @@
+"""Why a figure is blank, by the words of the rules: the first cause of the list that holds.
+
+Readings decided here: a formula is blank for any cause that one of its operands has; a side of a variance that counts
+as 0 is no cause; the days that a figure looks at are those before the range for an opening, and those that a balance
+to date or a last known value looks back on.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from tests.laws.oracle.books import GL, Base, Books, Formula
+from tests.laws.oracle.calendar import DATE, MONTH, WEEK, Days, Range, period_of
+from tests.laws.oracle.expressions import Binary, Blank, Expression, Negative, names, value
+from tests.laws.oracle.figures import (
+    MISSING,
+    UNAVAILABLE,
+    Figure,
+    Line,
+    bases_of,
+    counts_as_zero,
+    line_is_additive,
+    metric_of,
+    plain,
+    restrictions,
+    weight_in,
+)
+from tests.laws.oracle.reading import Scope, closed_day, held, inside, looked_at, read, since, source_of
+from tests.laws.oracle.references import Cell, Reference, Side, window_of
+
+CAUSES = (
+    "unavailable",
+    "not_computable",
+    "no_window",
+    "outside_books",
+    "open_period",
+    "incomplete_close",
+    "no_divisor",
+    "no_rows",
+)
+HELD_BY = {GL: DATE}  # the grain of a domain; of the others: MONTH
+
+
+def cause_of(books: Books, line: Line, reference: Reference, cell: Cell) -> str:
+    """Return the cause of a blank figure."""
+    found = set(causes(books, line, reference, cell))
+    return next(cause for cause in CAUSES if cause in found)
+
+
+def causes(books: Books, line: Line, reference: Reference, cell: Cell) -> Iterator[str]:
+    """Yield the causes of a blank figure."""
+    if isinstance(reference, Side):
+        yield from causes_of_side(books, line, reference, cell, frozenset())
+        return
+    figures = [plain(books, line, side, cell, scope) for side, scope in reference.sides]
+    for at, (side, scope) in enumerate(reference.sides):
+        is_alone = isinstance(figures[1 - at], Fraction)
+        if figures[at] is MISSING and is_alone and counts_as_zero(books, line.metric, side, cell, scope):
+            figures[at] = Fraction(0)
+        elif not isinstance(figures[at], Fraction):
+            yield from causes_of_side(books, line, side, cell, scope)
+    if reference.relative and figures[1] == 0:
+        yield "no_divisor"
+
+
+def causes_of_side(books: Books, line: Line, side: Side, cell: Cell, scope: Scope) -> Iterator[str]:
+    """Yield the causes of a blank figure of one side."""
+    if plain(books, line, side, cell, scope) is UNAVAILABLE:
+        yield "unavailable" if isinstance(line.metric, Base) else "not_computable"
+        return
+    yield "no_rows"
+    window = window_of(books, side, cell)
+    if window is None:
+        yield "no_window"
+        return
+    for base in bases_of(books, line.metric):
+        if books_of(books, base, side, window, scope):
+            yield "outside_books"
+        if is_open(books, base, side, window, cell.asked.grain, scope):
+            yield "open_period"
+        if is_late(books, line, base, side, cell, window, scope):
+            yield "incomplete_close"
+    if isinstance(line.metric, Formula) and divides_by_zero(books, line.metric, side, cell, scope):
+        yield "no_divisor"
+
+
+def books_of(books: Books, base: Base, side: Side, window: Range, scope: Scope) -> tuple[str, str] | None:
+    """Return the first and the last loaded period if the days that a metric looks at lie outside them."""
+    days = [known.day for known in held(books, base.domain, side, scope)]
+    looked = reach(books, base, window)
+    if not days:
+        return None
+    grain = HELD_BY.get(base.domain, MONTH)
+    first, last = (period_of(day, grain, books.fiscal) for day in (min(days), max(days)))
+    if looked.first <= last.days.last and looked.last >= first.days.first:
+        return None
+    return first.code(books.fiscal), last.code(books.fiscal)
+
+
+def reach(books: Books, base: Base, window: Range) -> Days:
+    """Return the days on which a metric looks for rows."""
+    days = looked_at(base, window)
+    return since(books, base, days) if base.over_time.rule in ("to_date", "last_known") else days
+
+
+def is_open(books: Books, base: Base, side: Side, window: Range, grain: str, scope: Scope) -> bool:
+    """Tell whether the days that a rule applies to are open, or rows are there but not to their end."""
+    last = looked_at(base, window).last
+    closed = closed_day(books, source_of(books, side, base.domain, last).scenario, base.domain)
+    if closed is not None and last > closed:
+        return True
+    days = [known.day for known in held(books, base.domain, side, scope)]
+    finest = grain if grain in (DATE, WEEK) else MONTH
+    return bool(days) and period_of(last, finest, books.fiscal).first > max(days)
+
+
+def is_late(books: Books, line: Line, base: Base, side: Side, cell: Cell, window: Range, scope: Scope) -> bool:
+    """Tell whether a closing balance has rows in the window, but none at its close."""
+    if base.over_time.rule != "closing" or base.over_time.opening:
+        return False
+    alone = line if isinstance(line.metric, Base) else Line(base)
+    cuts = list(restrictions(books, alone, base, cell))
+    at_close = read(books, base.key, side, window, scope).rows
+    ever = inside(held(books, base.domain, side, scope), window.days)
+    counts = [any(weight_in(cuts, known) is not None for known in rows) for rows in (at_close, ever)]
+    return counts == [False, True] and bool(at_close)
+
+
+def divides_by_zero(books: Books, metric: Formula, side: Side, cell: Cell, scope: Scope) -> bool:
+    """Tell whether a formula, or a blank one that it uses, has a divisor of 0."""
+
+    def figure_of(key: str) -> Figure:
+        return plain(books, Line(metric_of(books, key)), side, cell, scope)
+
+    def operand(key: str) -> Fraction | None:
+        found = figure_of(key)
+        return found if isinstance(found, Fraction) else None
+
+    def is_zero(part: Expression) -> bool:
+        try:
+            found = value(part, operand, lambda key: line_is_additive(books, metric_of(books, key)))
+        except Blank:
+            return False
+        return not found.amount and (found.is_there or not names(part))
+
+    def inside_of(part: Expression) -> bool:
+        match part:
+            case Negative(inner):
+                return inside_of(inner)
+            case Binary(sign, left, right):
+                return (sign == "/" and is_zero(right)) or inside_of(left) or inside_of(right)
+        return False
+
+    used = [(key, metric_of(books, key)) for key in names(metric.expression)]
+    return inside_of(metric.expression) or any(
+        figure_of(key) is MISSING and isinstance(part, Formula) and divides_by_zero(books, part, side, cell, scope)
+        for key, part in used
+    )

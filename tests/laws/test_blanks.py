@@ -1,0 +1,148 @@
+"""The law of blanks: each null of each answer is covered by exactly one note of the list, and that note is true.
+
+The oracle says why a figure is blank. A note covers the nulls where the lines, scenarios and members that it names
+meet; `no_rows` covers every null that no other one of the list covers.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.door import Door
+from engine.model.errors import BadArguments
+from engine.model.notes import Note
+from engine.report.data import OTHERS, MemberTuple
+from engine.report.report import Report
+from tests.laws.oracle.asking import Place, ask, figures_of, place_of, places_of
+from tests.laws.oracle.blanks import CAUSES, books_of, cause_of
+from tests.laws.oracle.books import GL, Books, Formula
+from tests.laws.oracle.expressions import text
+from tests.laws.oracle.figures import UNAVAILABLE, Line, bases_of, figure
+from tests.laws.oracle.formulas import MADE, MONEY, NUMBER, PRICE, RATIO, kinds_of, part
+from tests.laws.oracle.members import shown
+from tests.laws.oracle.references import Cell, Reference, Side, window_of
+from tests.laws.oracle.requests import Request, cells, line_of, requests
+from tests.laws.oracle.strategies import random_books
+from tests.laws.oracle.writing import opened
+from tests.laws.test_ranking import RANKABLE, home_of, others_cells
+from tests.support.depth import SHORT
+
+REQUESTS = (2, 3) if SHORT else (4, 6)  # of each book
+
+
+@given(data=st.data(), books=random_books())
+def test_each_null_is_covered_by_one_true_note(data: st.DataObject, books: Books) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        door = opened(books, Path(folder))
+        for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
+            by_place = {place_of(books, request, cell): cell for cell in cells(books, request)}
+            hold(books, request, ask(door, books, request), by_place)
+
+
+@given(data=st.data(), books=random_books())
+def test_each_null_of_a_formula_of_a_request_is_covered_by_one_true_note(data: st.DataObject, books: Books) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        door = opened(books, Path(folder))
+        known = {
+            **{key: kind for key, kind in kinds_of(books.bases).items() if kind[1] == GL},
+            **{key: kind for key, kind in MADE.items() if kind[1] == GL},
+        }
+        for _ in range(REQUESTS[0]):
+            request = data.draw(requests(books).filter(lambda one: bool(one.metrics) and home_of(books, one) == GL))
+            kind = data.draw(st.sampled_from((MONEY, NUMBER, PRICE, RATIO)))
+            made = Formula(key="made", domain=GL, expression=data.draw(part(kind, GL, known, 2)))
+            report = ask(door, books, request, formulas={"made": text(made.expression)})
+            by_place = {place_of(books, request, cell): cell for cell in cells(books, request)}
+            hold(replace(books, formulas={**books.formulas, "made": made}), request, report, by_place)
+
+
+@given(data=st.data(), books=random_books())
+def test_each_null_of_a_ranking_is_covered_by_one_true_note(data: st.DataObject, books: Books) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        door = opened(books, Path(folder))
+        for _ in range(REQUESTS[0]):
+            request = data.draw(requests(books, breakdowns=RANKABLE).filter(lambda one: bool(one.metrics)))
+            order = f"{data.draw(st.sampled_from(request.metrics))}@{data.draw(st.sampled_from(request.columns)).text}"
+            report = ranked(door, books, request, order, data.draw(st.integers(1, 3)))
+            if report is not None:
+                top = list(dict.fromkeys(place.members[0].id for place in report.places[:-1]))
+                others = others_cells(books, request, [member for member in top if member != OTHERS])
+                by_place = {place_of(books, request, cell): cell for cell in cells(books, request)}
+                hold(books, request, report, {**others, **by_place})
+
+
+def ranked(door: Door, books: Books, request: Request, order: str, top: int) -> Report | None:
+    """Return a ranking, None where members share leaves."""
+    try:
+        return ask(door, books, request, order_by=order, top=top)
+    except BadArguments:
+        return None
+
+
+def hold(books: Books, request: Request, report: Report, by_place: Mapping[Place, Cell]) -> None:
+    """Hold the notes of a report against the causes that the oracle finds of its nulls."""
+    columns = {column.text: column for column in request.columns}
+    listed = [note for note in report.notes if note.code in CAUSES]
+    places = dict(zip(places_of(report), report.places, strict=True))
+    used: set[Note] = set()
+    for told in (told for told in figures_of(report) if told.digits is None):
+        place = places[told.place]
+        named = [note for note in listed if note.code != "no_rows" and covers(note, told.line, told.column, place)]
+        covering = named or [note for note in listed if note.code == "no_rows"]
+        assert len(covering) == 1, (request, told, covering)
+        cell, line, column = by_place[told.place], line_of(books, told.line), columns[told.column]
+        expected = cause_of(books, line, column, as_answered(books, request, line, column, cell, place))
+        assert covering[0].code == expected, (request, told, covering)
+        if expected == "outside_books":
+            assert_books(books, covering[0], line, column, cell)
+        used.update(covering)
+    assert set(listed) == used, (request, set(listed) - used)
+
+
+def as_answered(books: Books, request: Request, line: Line, column: Reference, cell: Cell, place: MemberTuple) -> Cell:
+    """Return the cell that decides: of the others that of a member, if no member can be told."""
+    if not place.members or place.members[0].id != OTHERS:
+        return cell
+    first = request.dimensions[0]
+    member = shown(books, first, request.filters.get(first, ()))[0]
+    whole = replace(cell, excluded=request.excluded, breakdown=(first, *cell.breakdown))
+    anyone = replace(whole, place={**(cell.place or {}), first: member})
+    return anyone if figure(books, line, column, anyone) is UNAVAILABLE else cell
+
+
+def covers(note: Note, line: str, column: str, place: MemberTuple) -> bool:
+    """Tell whether a note covers the null of a line, column and place."""
+    names = dict(note.about)
+    return (
+        line in names.get("lines", (line,))
+        and column in names.get("scenarios", (column,))
+        and ("members" not in names or any(is_at(place, name) for name in names["members"]))
+    )
+
+
+def is_at(place: MemberTuple, name: str) -> bool:
+    """Tell whether a name of members names a place."""
+    if place.is_total:
+        return name == "(total)"
+    ids = [member.id for member in place.members]
+    paths: Iterator[Sequence[str]] = (
+        ["*" if at != kept else member for at, member in enumerate(ids)] for kept in range(len(ids))
+    )
+    return name in ("(members)", "/".join(ids), *map("/".join, paths))
+
+
+def assert_books(books: Books, note: Note, line: Line, column: Reference, cell: Cell) -> None:
+    """Hold the books that a note gives against those of a side and operand that looks outside them."""
+    names = dict(note.about)
+    sides = ((column, frozenset[str]()),) if isinstance(column, Side) else column.sides
+    found = [
+        (base.domain, "+".join(known.scenario for known in side.parts), books_of(books, base, side, window, scope))
+        for side, scope in sides
+        for base in bases_of(books, line.metric)
+        if (window := window_of(books, side, cell))
+    ]
+    assert (names["domain"], names["scenario"], (names["first"], names["last"])) in found, (note, found)
