@@ -57,7 +57,7 @@ What the service understands and says beyond its specification. All of it is opt
   year. `last_closed` is the last closed period of the first scenario of the call that has one, the earliest of the
   domains that the call reads; `last_closed-1` is the one before. Its grain is that of the other bound, else the month.
 - **Notes on blanks.** Each null of a report is covered by exactly one note of `unavailable`, `not_computable`,
-  `no_window`, `outside_books`, `open_period`, `incomplete_close`, `no_divisor` and `no_rows`; docs/figures.md says when.
+  `no_window`, `outside_books`, `open_period`, `incomplete_close`, `no_divisor` and `no_rows`. docs/figures.md has them.
   An answer has one note of each code.
 - **Search.** `search_hierarchy` passes over `offset` hits of each section; `next_offset` is that of the next page. A
   query without `dimension` also finds metrics and statements.

@@ -67,7 +67,10 @@ def opened(folder: Path, closed: str = "2021-03", **more: Any) -> Door:
         domains=DOMAINS,
         dimensions="account: {kind: leaf}\nentity: {kind: leaf}\ndate: {kind: leaf, grain: date}",
         statements={"all": STATEMENT},
-        scenarios=f"actual: {{alias: Actuals, kind: actual, closed_through: {closed}}}\nbudget: {{alias: Budget, kind: budget}}",
+        scenarios=f"""
+            actual: {{alias: Actuals, kind: actual, closed_through: {closed}}}
+            budget: {{alias: Budget, kind: budget}}
+        """,
         **more,
     )
 

@@ -167,7 +167,6 @@ STATEMENTS_CUT = [
     "full_pnl × 3 scenarios × 12 months",
     "full_pnl × 3 scenarios × 200 cost centres",
     "pnl × 100 columns",
-    "pnl × 50 scenarios",
 ]
 
 
