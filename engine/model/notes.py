@@ -82,10 +82,6 @@ NOTES: dict[str, Wording] = {
     "window_replaces_range": Wording(
         Severity.INFO, "{scenario} shows {window} whatever the range: its window depends on the last period only."
     ),
-    "leap_period": Wording(
-        Severity.INFO,
-        "{scenario}: {periods} has no counterpart then. The range moves to periods that exist.",
-    ),
     "anchor": Wording(
         Severity.INFO, "Balances of {domain} ({group}) in {scenario} are those at the close of {anchor}."
     ),
@@ -115,10 +111,7 @@ NOTES: dict[str, Wording] = {
     "aggregate": Wording(
         Severity.INFO, "{domain} has no {dimensions}: {lines} repeat their aggregate in every member's column."
     ),
-    "coverage_differs": Wording(
-        Severity.CAUTION,
-        "{sides} do not cover the same in {domain}: {a} against {b} {periods} hold rows.",
-    ),
+    "scenario_partial": Wording(Severity.CAUTION, "{scenario}: {says}."),
     "scope_differs": Wording(
         Severity.CAUTION,
         "The variance of {sides} compares only what you may see of both; a column of one alone may show more.",

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from engine.books.reader import FactRead, Reader
-from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Base
 from engine.model.errors import first_of, quoted
 from engine.model.fact_store import SPAN
@@ -55,10 +54,6 @@ def window_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     window = side.window(calendar, asked)
     if side.has_window and asked.count > 1 and window is not None:
         yield Note.of("window_replaces_range", scenario=side.key, window=window.label)
-    if window is not None and asked.grain is not Grain.DATE:
-        lost = dict.fromkeys(period.code for period in side.without_counterpart(calendar, asked))
-        if lost:
-            yield Note.of("leap_period", scenario=side.key, periods=quoted(lost, NAMED))
 
 
 def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
@@ -113,26 +108,10 @@ def anchor_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
 
 
 def comparison_notes(plan: FigurePlan, variance: Variance, a: ColumnRead, b: ColumnRead) -> Iterator[Note]:
-    """Yield the notes on sides that differ in scope, coverage or anchor."""
-    grain = plan.query.asked.grain
+    """Yield the notes on sides that differ in scope or anchor."""
     sides = f"{variance.a.key} and {variance.b.key}"
     if a.shared or b.shared:
         yield Note.of("scope_differs", sides=sides)
-    for domain in dict.fromkeys(base.domain for base in plan.bases):
-        covered = [
-            plan.presences.coverage(column_read.domain_read(domain), column_read.windows[-1], grain)
-            for column_read in (a, b)
-        ]
-        if covered[0] != covered[1] and all(coverage.held for coverage in covered):
-            first, second = covered
-            yield Note.of(
-                "coverage_differs",
-                sides=sides,
-                domain=domain,
-                a=str(first),
-                b=str(second),
-                periods=f"{first.noun}s",
-            )
     behind = [
         {
             (base.domain, anchor.group.key): periods_behind(plan, column_read, anchor)

@@ -38,10 +38,6 @@ class Coverage:
     noun: str
     weeks: int | None  # length of the window, if periods consist of weeks
 
-    def __str__(self) -> str:
-        weeks = "" if self.weeks is None else f" ({self.weeks} weeks)"
-        return f"{self.held} of {self.periods}{weeks}"
-
 
 ANCHORED = (TimeRule.CLOSING, TimeRule.AVERAGE)  # time rules that read where a stock group closes
 PresenceKey = tuple[str, str, frozenset[str], str | None]  # domain, scenario, compared scenarios, stock group

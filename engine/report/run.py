@@ -9,6 +9,7 @@ from engine.model.scope import Cuts
 from engine.plans.figures import ColumnRead, FigurePlan, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import freshness
 from engine.plans.notes import currency_notes, currency_reads, notes
+from engine.plans.partial_notes import partial_notes
 from engine.plans.report_size import refuse_too_many
 from engine.plans.rows import MeasureExpression, Row
 from engine.plans.sum_notes import sum_notes
@@ -43,6 +44,7 @@ def run(plan: ReportPlan) -> Report:
         *query.notes,
         *blank_notes(planned, table, is_seen),
         *notes(planned),
+        *partial_notes(planned, figures),
         *sum_notes(planned),
         *weight_notes(planned, figures),
         *currency_notes(planned, reads, held),

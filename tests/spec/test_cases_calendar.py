@@ -8,6 +8,7 @@ import pytest
 
 from engine.door import Door
 from engine.model.errors import BadPeriod, GrainUnavailable
+from engine.model.notes import messages
 from engine.report.report import Report
 from server.ingest.load import BindingFailed
 from tests.spec.test_cases_time import PY, daily, of
@@ -62,10 +63,10 @@ def test_t21_a_year_of_53_weeks_against_one_of_52(tmp_path: Path) -> None:
     found = figures(report, "alias")
     assert (found["A"], found["PY"]) == (530, 520)
     assert round(found["%"] or 0, 4) == Decimal("0.0192")
-    assert "12 of 12 (53 weeks) against 12 of 12 (52 weeks) periods hold rows" in note(report, "coverage_differs")
+    assert note(report, "scenario_partial") == "actual@py: 12 of 12 periods (52 weeks) of gl."
     comparable = books.metric("revenue", scenarios=columns, period=("2021-W01", "2021-W52"))
     assert figures(comparable, "alias") == {"A": 520, "PY": 520, "%": 0}
-    assert "coverage_differs" not in codes(comparable)
+    assert "scenario_partial" not in codes(comparable)
     alone = books.metric("revenue", scenarios=columns, period="2021-W53")
     assert figures(alone, "alias") == {"A": 10, "PY": None, "%": None}
     assert "no_window" in codes(alone)
@@ -75,7 +76,7 @@ def test_t21_weeks_of_iso_years_of_different_length(tmp_path: Path) -> None:
     books = daily(tmp_path, weekly(date(2018, 12, 31), 105))
     report = books.metric("revenue", scenarios={"V": "var(actual,actual@py)"}, period=("2020-W01", "2020-W53"))
     assert figures(report, "alias") == {"V": 10}
-    assert "53 of 53 against 52 of 52 weeks hold rows" in note(report, "coverage_differs")
+    assert "actual@py: no counterpart of '2020-W53' and 52 of 52 weeks of gl." in messages(report.notes)
     assert of(books, "2020-W53", "actual@ytd@py") == of(books, "2020-W53", "actual@py@ytd") == 520
     assert of(books, "2020-W53", "actual@ltm") == 530
 
@@ -306,6 +307,6 @@ def test_prior_periods_of_4_4_5_months_differ_in_length(tmp_path: Path) -> None:
     books = daily(tmp_path, weekly(SUNDAY, 52), calendar=table(SUNDAY, RETAIL))
     report = books.metric("revenue", scenarios={"V": "var(actual,actual@pp)"}, period="2020-03")
     assert figures(report, "alias") == {"V": 10}
-    assert "1 of 1 (5 weeks) against 1 of 1 (4 weeks) periods hold rows" in note(report, "coverage_differs")
+    assert note(report, "scenario_partial") == "actual@pp: 1 of 1 periods (4 weeks) of gl."
     even = books.metric("revenue", scenarios={"V": "var(actual,actual@pp)"}, period="2020-02")
-    assert "coverage_differs" not in codes(even)
+    assert "scenario_partial" not in codes(even)

@@ -158,11 +158,11 @@ def test_t29_different_coverage_is_said(tmp_path: Path) -> None:
     books = ledger(tmp_path, rows)
     report = books.metric("revenue", scenarios=BOTH, period=("2021-01", "2021-12"))
     assert figures(report, "alias")["V"] == 70
-    (note,) = [note for note in report.notes if note.code == "coverage_differs"]
-    assert "12 of 12 against 5 of 12" in note.message
+    said = dict.fromkeys(note.message for note in report.notes if note.code == "scenario_partial")
+    assert list(said) == ["budget: 5 of 12 months of gl."]
     shared = books.metric("revenue", scenarios=BOTH, period=("2021-01", "2021-05"))
     assert figures(shared, "alias")["V"] == 0
-    assert "coverage_differs" not in codes(shared)
+    assert "scenario_partial" not in codes(shared)
 
 
 def test_t32_a_scenario_without_any_row_is_a_blank_column(tmp_path: Path) -> None:
@@ -337,8 +337,8 @@ def test_weekends_are_no_difference_of_coverage(tmp_path: Path) -> None:
     variance = {"V": "var(actual,actual@py)"}
     alike = books.metric("revenue", scenarios=variance, period=("2021-01-01", "2021-01-10"))
     assert figure(alike) == 6 - 8
-    assert "coverage_differs" not in codes(alike)
+    assert "scenario_partial" not in codes(alike)
     longer = books.metric("revenue", scenarios=variance, period=("2021-01-01", "2021-01-31"))
-    assert "coverage_differs" not in codes(longer)
+    assert "scenario_partial" not in codes(longer)
     earlier = books.metric("revenue", scenarios={"V": "var(actual,actual@pp10)"}, period=("2021-01-01", "2021-01-20"))
-    assert "coverage_differs" in codes(earlier)
+    assert "scenario_partial" in codes(earlier)
