@@ -27,11 +27,12 @@ class Freshness:
 
 
 def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
-    """Return the freshness of every domain and base scenario that a plan reads."""
+    """Return the freshness of every domain and base scenario that a plan reads, the domains of the query first."""
+    domains = dict.fromkeys((*(domain.key for domain in plan.query.domains), *(base.domain for base in plan.bases)))
+    known = plan.reader.catalogue.domains
     scenarios = dict.fromkeys(term.scenario.id for column_read in column_reads(plan) for term in column_read.side.terms)
     return {
-        domain.key: {scenario: freshness_of(plan, domain, scenario) for scenario in scenarios}
-        for domain in plan.query.domains
+        domain: {scenario: freshness_of(plan, known[domain], scenario) for scenario in scenarios} for domain in domains
     }
 
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from engine.books.member_names import resolve_member_names
 from engine.books.reader import Reader
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import Period, PeriodRange
-from engine.model.catalogue import Dimension, DimensionKind, Domain
+from engine.model.calendar.periods import Grain, Period, PeriodRange
+from engine.model.catalogue import PERIOD, Dimension, DimensionKind, Domain
 from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
 from engine.model.exact import ONE, ZERO
 from engine.model.members.member_sets import Leaves, joined_leaves
 from engine.model.notes import Note
 from engine.model.requests import Exclusion, Selection
 from engine.model.scope import ALL
-from engine.queries.values import Filter
+from engine.queries.values import Filter, LastClosed
 
 LONGEST_MEMBER = 200
 
@@ -32,13 +32,20 @@ class Filters:
 
 
 def resolve_filters(
-    asked: Mapping[str, str | Selection], reader: Reader, domains: Sequence[Domain], *, inspecting: bool = False
+    asked: Mapping[str, str | Selection],
+    reader: Reader,
+    last_closed: LastClosed,
+    grain: Grain | None,
+    *,
+    inspecting: bool = False,
 ) -> Filters:
     """Return the filters of a request. Unknown members match nothing and become notes.
 
-    An inspection can also filter by axes, and by `(all)` of a dimension that the rows lack, which keeps every row.
+    `grain` is that of the range, if there is one; a last closed period of a filter by `period` has it. An inspection
+    can also filter by axes, and by `(all)` of a dimension that the rows lack, which keeps every row.
     """
     by_member, by_time = [], {}
+    domains = last_closed.domains
     notes: list[Note] = []
     for key, ids in asked.items():
         members = selection_of(key, ids)
@@ -46,9 +53,10 @@ def resolve_filters(
             continue
         dimension = usable_dimension(key, reader, domains, field=f"filters.{key}", breaking_down=inspecting)
         if dimension.grain:
+            named_grain = (grain or last_closed.grain()) if dimension.key == PERIOD else dimension.grain
             if dimension.key in by_time:
                 raise BadArguments(f"filters.{key} filters {dimension.key} again.", field=f"filters.{key}", got=key)
-            by_time[dimension.key] = period_codes(members, f"filters.{key}", reader.catalogue.calendar)
+            by_time[dimension.key] = period_codes(members, f"filters.{key}", last_closed, named_grain)
             continue
         if not isinstance(members, Exclusion) and ALL in members and dimension.kind is not DimensionKind.RAGGED:
             continue
@@ -92,12 +100,13 @@ def selection_of(key: str, ids: str | Selection) -> Selection:
     return tuple(dict.fromkeys([ids] if isinstance(ids, str) else ids))
 
 
-def period_codes(asked: Selection, field: str, calendar: Calendar) -> Selection:
+def period_codes(asked: Selection, field: str, last_closed: LastClosed, grain: Grain) -> Selection:
     """Return the codes of a filter on time; BadPeriod for what can mean no period, or several."""
     if isinstance(asked, Exclusion):
-        without, among = ([calendar.read(text, field).code for text in part] for part in (asked.exclude, asked.include))
+        parts = (asked.exclude, asked.include)
+        without, among = ([last_closed.code(text, grain, field) for text in part] for part in parts)
         return Exclusion(exclude=tuple(dict.fromkeys(without)), include=tuple(dict.fromkeys(among)))
-    return tuple(dict.fromkeys(calendar.read(text, field).code for text in asked))
+    return tuple(dict.fromkeys(last_closed.code(text, grain, field) for text in asked))
 
 
 def named_filter(dimension: Dimension, asked: Selection, reader: Reader) -> tuple[Filter, Sequence[Note]]:

@@ -16,7 +16,15 @@ from engine.model.scenarios import resolve
 from engine.queries.filters import refuse_long, refuse_long_members, resolve_filters, select_periods, usable_dimension
 from engine.queries.formulas import resolve_formulas
 from engine.queries.ranking import resolve_ranking
-from engine.queries.values import MetricQuery, Query, ScenarioColumn, StatementQuery, resolve_range, resolve_time_axis
+from engine.queries.values import (
+    LastClosed,
+    MetricQuery,
+    Query,
+    ScenarioColumn,
+    StatementQuery,
+    resolve_range,
+    resolve_time_axis,
+)
 
 SCALES = (0, 3, 6, 9)
 MOST_DECIMALS = 12
@@ -63,10 +71,12 @@ def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain
     columns, notes = resolve_columns(asked.scenarios, reader)
     refuse_endless_blends(columns, domains)
     terms = [term for column in columns for side in column.reference.sides for term in side.terms]
-    period = resolve_range(asked, reader.catalogue, domains, [term.scenario for term in terms])
+    scenarios = [term.scenario for term in terms]
+    period = resolve_range(asked, reader.catalogue, domains, scenarios)
     if not (asked.period_start or asked.period_end):
         notes.append(Note.of("default_period", period=period.label))
-    filters = resolve_filters(asked.filters, reader, domains)
+    last_closed = LastClosed(reader.catalogue.calendar, domains, scenarios)
+    filters = resolve_filters(asked.filters, reader, last_closed, period.grain)
     breakdown = resolve_breakdown(asked.dimensions, reader, domains)
     selected = select_periods(period, filters.by_time, reader.catalogue.calendar)
     return Query(

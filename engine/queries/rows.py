@@ -13,7 +13,7 @@ from engine.model.scenarios import ScenarioTerm, Side, resolve, resolve_side
 from engine.model.scope import UNASSIGNED
 from engine.queries.filters import refuse_long_members, resolve_filters, select_periods
 from engine.queries.reports import refuse_endless_blends
-from engine.queries.values import Filter, ScenarioColumn, resolve_range
+from engine.queries.values import Filter, LastClosed, ScenarioColumn, resolve_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,6 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     special = {key: one(key, asked.filters[key]) for key in INSPECTION_KEYS[:2] if key in asked.filters}
     plain = {key: ids for key, ids in asked.filters.items() if key not in INSPECTION_KEYS}
     undated = take_undated(plain, special.get("metric"), reader)
-    filters = resolve_filters(plain, reader, [domain], inspecting=True)
     side, term_index = resolve_view(asked.scenario_id, special.get("scenario"), reader)
     if side is None:
         notes.append(Note.of("unknown_scenario", scenario=asked.scenario_id[:100]))
@@ -71,6 +70,8 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     if not (undated or asked.period_start or asked.period_end):
         notes.append(Note.of("default_period", period=period.label if period else "all periods"))
     calendar = reader.catalogue.calendar
+    last_closed = LastClosed(calendar, [domain], [term.scenario for term in terms])
+    filters = resolve_filters(plain, reader, last_closed, period.grain if period else None, inspecting=True)
     return RowQuery(
         domain=domain,
         scenario=asked.scenario_id[:100],

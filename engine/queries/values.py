@@ -162,6 +162,13 @@ class LastClosed:
         grains = (Grain.MONTH, Grain.QUARTER, Grain.YEAR)
         return next((grain for grain in grains if any(domain.carries(grain) for domain in self.domains)), Grain.MONTH)
 
+    def code(self, text: str, grain: Grain, field: str) -> str:
+        """Return the code of a period as people write it; a last closed one has the grain given. Raises BadPeriod."""
+        relative = LAST_CLOSED.fullmatch(text.strip())
+        if relative is None:
+            return self.calendar.read(text, field).code
+        return self.period(text, int(relative[1] or 0), grain, field).code
+
     def period(self, text: str, back: int, grain: Grain, field: str) -> Period:
         """Return the last period of a grain that is wholly closed, or one `back` periods earlier; else BadPeriod."""
         day = self.day()

@@ -75,6 +75,13 @@ def test_t50_a_filter_that_one_domain_lacks(books: Door) -> None:
     assert {"unavailable", "not_computable"} <= codes(report)
 
 
+def test_the_freshness_of_a_metric_across_domains_names_every_domain(books: Door) -> None:
+    across = books.metric("revenue_per_head", scenarios=A, period="2021-01")
+    through = {domain: known["actual"].through for domain, known in across.freshness.items()}
+    assert through == {"people": "2021-01", "sales": "2021-01-05"}
+    assert list(books.metric("headcount", scenarios=A, period="2021-01").freshness) == ["people"]
+
+
 def test_metrics_of_several_domains_are_refused_with_what_to_do(books: Door) -> None:
     with pytest.raises(MixedDomains, match="in a call of its own"):
         books.metric("revenue", "headcount", scenarios=A, period="2021-01")

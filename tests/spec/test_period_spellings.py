@@ -2,6 +2,7 @@
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
 from engine.model.errors import BadPeriod, MixedGrains
 from engine.model.exact import Exact
+from engine.model.requests import Exclusion
 from tests.support.calendars import four_four_five, table
 from tests.support.small import figure, figures, small_books
 
@@ -132,6 +134,32 @@ def test_last_closed_is_that_of_the_first_scenario_with_one_and_of_the_domains_r
     assert closed.statement("pnl", scenarios=A, period="last_closed").period.end.code == "2021-08"
     assert closed.metric("intake", scenarios=V, period="last_closed").period.end.code == "2021-10"
     assert closed.rows("sales", scenario="actual", period="last_closed").period.end.last == date(2021, 10, 31)  # type: ignore[union-attr]  # a range was asked for
+
+
+@pytest.mark.parametrize(
+    ("filters", "codes", "amount"),
+    [
+        ({"month": "last_closed"}, ("2021-08",), 8),
+        ({"month": ["last_closed-1", "last_closed"]}, ("2021-07", "2021-08"), 15),
+        ({"period": "Last_Closed"}, ("2021-08",), 8),
+        ({"quarter": "last_closed"}, ("2021-Q2",), 15),  # the third quarter is not closed yet
+        ({"month": {"exclude": ["last_closed"]}}, Exclusion(exclude=("2021-08",)), 70),
+    ],
+)
+def test_a_filter_on_time_takes_the_last_closed_period(
+    closed: Door, filters: dict[str, Any], codes: Any, amount: int
+) -> None:
+    report = closed.metric("revenue", scenarios=A, period=("2021-01", "2021-12"), filters=filters)
+    ((key, shown),) = report.filters.items()
+    assert (key in filters, shown, figure(report)) == (True, codes, amount)
+    rows = closed.rows("gl", scenario="actual", period=("2021-01", "2021-12"), filters={**filters, "metric": "revenue"})
+    assert (rows.filters[key], rows.contribution_total) == (codes, Exact(amount))
+
+
+def test_a_filter_without_a_last_closed_period_is_refused(closed: Door) -> None:
+    with pytest.raises(BadPeriod) as refusal:
+        closed.metric("revenue", scenarios={"B": "budget"}, period="2021", filters={"month": "last_closed"})
+    assert (refusal.value.field, refusal.value.got) == ("filters.month", "last_closed")
 
 
 @pytest.mark.parametrize("scenarios", [{"B": "budget"}, {"N": "nobody"}])
