@@ -12,8 +12,8 @@ const OWN = [
   "about|again|among|answered|args|arranged?|attempt|before|calledAgain|cancelled|capabilities|changed|children|clicked|column",
   "comparison|context|contributed|count|dataRef|depth|draw|drawn|drills|element|enlarge|enter|focused|foldAt|foldFrom|foldTo",
   "folded|found|gone|grid|group|has(Bars|Trend)|hear|held|hints|hit|hold|host|inspection|leftOut|lines?|listeners|loadedAt",
-  "is(Caution|Descending|Folded|Parent|Period|Pin|Seen|Shown|Total|Truncated|Turned)|meaning|measure|moves|offer|order|outline",
-  "parentOf|parents|placed?|positions?|rank|refusal|refuse|reply|request|reveal|rowsAre|seen|settle|shown|silence|sorted",
+  "is(Caution|Descending|Folded|Parent|Period|Pin|Ranked|Seen|Shown|Total|Truncated|Turned)|meaning|measure|moves|offer|order|outline",
+  "parentOf|parents|placed?|positions?|rank|ranked|refusal|refuse|reply|request|reveal|rowsAre|seen|settle|shown|silence|sorted",
   "sorters|strip|subject|table|tell|told|took|treegrid|under|units|waiting|workbook",
 ];
 const inside = (text, tag) => text.replaceAll(`</${tag}`, `<\\/${tag}`);

@@ -6,4 +6,4 @@ import { mount } from "../shared/mount";
 import { readTable } from "./table";
 import { TableView } from "./view";
 
-await mount({ name: "financial-table", read: readTable, show: (table, host) => new TableView(table, host).element });
+await mount({ name: "financial-table", read: readTable, show: (table, host, asked) => new TableView(table, host, asked).element });

@@ -8,6 +8,7 @@ import type { Line } from "./table";
 export interface Sort {
   readonly column: number | undefined; // none: by label
   readonly isDescending: boolean;
+  readonly isRanked?: boolean; // by the server, so that lines stay as they came
 }
 
 const OF_A_ROLLUP: readonly string[] = ["node", "own", "memo"];
@@ -81,7 +82,7 @@ export class Outline {
   }
 
   private sorted(siblings: readonly number[]): readonly number[] {
-    if (this.sort === undefined) return siblings;
+    if (!this.sort || this.sort.isRanked) return siblings;
     const moving = siblings.filter((at) => this.moves(at)).sort((a, b) => this.compared(a, b));
     return siblings.map((at) => (this.moves(at) ? (moving.shift() ?? at) : at));
   }

@@ -15,6 +15,8 @@ type Parts = ReadonlyMap<string, unknown>; // of a cell, as templates name them
 
 /** The whole of a short answer to the call that was asked. */
 export function filledIn(said: Fields, asked: Fields): Fields {
+  const across = list(said.columns ?? said.scenarios).map(fields);
+  const metrics = list(said.metrics).map(fields);
   const template = templateOf(fields(said.drill), fields(asked.filters));
   const measured = (part: Fields): Fields => {
     const unit = text(part.unit) || text(said.currency) + (SCALES[String(said.scale)] ?? "");
@@ -34,10 +36,8 @@ export function filledIn(said: Fields, asked: Fields): Fields {
     const members = row.members ?? (dimension && "key" in row ? { [dimension]: row.key } : {});
     const kind = said.statement ? "node" : Object.keys(fields(members)).length > 0 ? "member" : "total";
     const label = placeWords({ ...row, members }, drill) || text(row.key) || "Total";
-    return { values: [], kind, style: kind, label, ...(kind === "node" && !isHeader ? measured(row) : row), members, drill };
+    return { kind, style: kind, label, ...(kind === "node" && !isHeader ? measured(row) : row), members, drill };
   };
-  const metrics = list(said.metrics).map(fields);
-  const across = list(said.columns ?? said.scenarios).map(fields);
   return {
     ...said,
     label: text(said.label) || metrics.map(labelOf).join(", "),
@@ -51,7 +51,7 @@ const labelOf = (part: Fields): string => text(part.label) || text(part.key);
 /** The members of a place by their labels; periods that have none by their names. */
 function placeWords(part: Fields, drill: Fields): string {
   const named = ([dimension, id]: readonly [string, unknown]): string =>
-    text(fields(part.labels)[dimension]) || (id === drill.period_start ? periodName : text)(text(id));
+    text(fields(part.labels)[dimension]) || (id === drill.period_start ? periodName(text(id), true) : text(id));
   return Object.entries(fields(part.members)).map(named).join(" · ") || (part.is_total ? "Total" : "");
 }
 

@@ -6,7 +6,7 @@
 import { valueOf } from "../shared/decimal";
 import type { Value } from "../shared/decimal";
 import { rangeWords } from "../shared/periods";
-import { fields, isFields, list, number, oneOf, text, texts } from "../shared/shape";
+import { fields, list, number, oneOf, text, texts } from "../shared/shape";
 import type { Fields } from "../shared/shape";
 import { inWords } from "../shared/words";
 import { isPrice, shown } from "./figures";
@@ -74,15 +74,16 @@ const LINE_STYLES = ["subtotal", "total", "ratio", "plain"] as const;
 
 /** Nothing where this is neither a rendered table nor a report; `asked` is the call that it answers. */
 export function readTable(found: unknown, asked: Fields = {}): Table | undefined {
-  const said = isShort(fields(found)) ? filledIn(fields(found), asked) : fields(found);
-  if (!Array.isArray(said.columns) || !Array.isArray(said.rows) || typeof said.label !== "string") return undefined;
-  const columns = said.columns.map(fields);
-  const rows = said.rows.map(fields);
-  if (!rows.every((row) => Array.isArray(row.cells) || Array.isArray(row.values))) return undefined;
+  const answer = fields(found);
+  const isBlock = answer.kind === "financial-table";
+  if (!Array.isArray(answer.rows) || !(isBlock || answer.statement || answer.scenarios)) return undefined;
+  const said = isBlock ? answer : filledIn(answer, asked);
+  const columns = list(said.columns).map(fields);
+  const rows = list(said.rows).map(fields);
   const unit = unitOf(rows, columns);
   const precision = { scale: number(said.scale) ?? 0, decimals: number(said.decimals) };
   return {
-    label: said.label,
+    label: text(said.label),
     caption: text(said.caption) || captionOf(said, unit),
     rowsAre: Object.keys(fields(rows[0]?.members)).map(inWords).join(" · ") || "Line",
     columns: columns.map((column) => readColumn(column, unit)),
@@ -93,9 +94,6 @@ export function readTable(found: unknown, asked: Fields = {}): Table | undefined
     dataRef: text(said.data_ref),
   };
 }
-
-const isShort = ({ columns, rows, statement, scenarios }: Fields): boolean =>
-  Array.isArray(rows) && !("key" in fields(list(columns)[0])) && (Array.isArray(scenarios) || text(statement) !== "");
 
 /** The unit of the table's money, said once. */
 function unitOf(rows: readonly Fields[], columns: readonly Fields[]): string {
@@ -114,8 +112,8 @@ const ofItsOwn = (part: Fields, unit: string): string => {
 function readColumn(column: Fields, unit: string): Column {
   const members = Object.values(fields(column.members));
   return {
-    heading: "heading" in column ? texts(column.heading) : headingOf(column),
-    style: styleOf(column),
+    heading: texts(column.heading),
+    style: oneOf(STYLES, column.style, "other"), // which a bare result does not say
     comparison: comparisonOf(column),
     isTotal: column.is_total === true,
     unit: ofItsOwn(column, unit),
@@ -124,21 +122,6 @@ function readColumn(column: Fields, unit: string): Column {
     drill: column.drill,
     rank: text(column.metric) && `${text(column.metric)}@${text(column.alias)}`,
   };
-}
-
-/** Of actuals a result says nothing more: its shifts tell whether they are of earlier periods. */
-const styleOf = (column: Fields): Column["style"] => {
-  if ("style" in column) return oneOf(STYLES, column.style, "other");
-  return /@p[yp]\d*/.test(text(column.scenario).split(",").at(-1) ?? "") ? "prior_year" : "actual";
-};
-
-function headingOf(column: Fields): readonly string[] {
-  const alias = text(column.alias);
-  if ("metric" in column) return [text(column.label), alias];
-  const labels = fields(column.labels);
-  const members = Object.entries(fields(column.members)).map(([dimension, id]) => text(labels[dimension] ?? id));
-  if (members.length > 0) return [alias, members.join(" · ")];
-  return column.is_total === true ? [alias, "Total"] : [alias];
 }
 
 function comparisonOf(column: Fields): Comparison {
@@ -203,5 +186,5 @@ const readFreshness = ([domain, scenarios]: readonly [string, unknown]): readonl
   });
 
 const counts = (found: unknown): Readonly<Record<string, number>> =>
-  isFields(found) ? Object.fromEntries(Object.entries(found).map(([axis, count]) => [axis, number(count) ?? 0])) : {};
+  Object.fromEntries(Object.entries(fields(found)).map(([axis, count]) => [axis, number(count) ?? 0]));
 

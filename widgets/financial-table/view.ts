@@ -17,6 +17,8 @@ import type { Meaning } from "./grid";
 import { headOf, isGrouped, LABELS, sayOrder } from "./head";
 import type { Head } from "./head";
 import { found, Outline } from "./outline";
+import type { Sort } from "./outline";
+import { isCut, ranked } from "./ranking";
 import { rowsBehind } from "./rows";
 import { Strip } from "./strip";
 import type { Table } from "./table";
@@ -25,10 +27,14 @@ import { toolbarOf } from "./toolbar";
 import type { Actions } from "./toolbar";
 import { periodsOf } from "./trend";
 
+const SORTED = "Sorted; lines stay under the line that they add up to.";
+const RANKED = "Ranked among all by the server.";
+
 export class TableView implements Actions, Meaning {
   readonly element = element("section", { class: "report" });
   private readonly told = new Told();
-  private readonly outline: Outline;
+  private readonly first: Table;
+  private outline: Outline;
   private readonly strip: Strip;
   private readonly grid: Grid;
   private readonly treegrid: HTMLTableElement;
@@ -40,15 +46,18 @@ export class TableView implements Actions, Meaning {
   private hasBars = false;
   private found: readonly number[] = [];
   private hit = -1;
+  private foot: HTMLElement;
 
-  constructor(private readonly table: Table, private readonly host: Host) {
+  constructor(private table: Table, private readonly host: Host, private readonly asked: Fields | undefined) {
+    this.first = table;
     this.outline = new Outline(table.lines);
+    this.foot = footerOf(table);
     this.strip = new Strip(host, this.told, (subject) => { this.ask(subject); }, (subject) => { this.read(subject); });
     this.treegrid = element("table", { role: "treegrid", "aria-label": table.caption });
     this.grid = new Grid(this.treegrid, this);
     const scroller = element("div", { class: "scroller" }, this.treegrid);
     const toolbar = toolbarOf(table, this.outline.depth, host, this);
-    this.element.append(titleOf(table), toolbar, scroller, this.strip.element, footerOf(table));
+    this.element.append(titleOf(table), toolbar, scroller, this.strip.element, this.foot);
     this.draw();
   }
 
@@ -147,10 +156,31 @@ export class TableView implements Actions, Meaning {
     const { sort } = this.outline;
     const isSame = sort !== undefined && (sort.column ?? LABELS) === column;
     const first = column !== LABELS;
-    if (isSame && sort.isDescending !== first) this.outline.sort = undefined;
-    else this.outline.sort = { column: column === LABELS ? undefined : column, isDescending: isSame ? !first : first };
+    const isLast = isSame && sort.isDescending !== first;
+    const next = { column: first ? column : undefined, isDescending: isSame ? !first : first };
+    const by = this.first.columns[column]?.rank;
+    if (isLast) this.put(this.first, undefined);
+    else if (by && isCut(this.first) && this.asked && this.host.can("serverTools"))
+      void ranked(this.host, this.asked, this.first, by, !next.isDescending).then((table) => {
+        this.put(table ?? this.table, { ...next, isRanked: table !== undefined });
+      });
+    else this.put(this.table, next);
+  }
+
+  /** Puts lines in an order, which the server may have found for other lines than those before. */
+  private put(table: Table, sort: Sort | undefined): void {
+    if (table !== this.table) {
+      const at = this.grid.place();
+      this.table = table;
+      this.outline = new Outline(table.lines);
+      this.found = [];
+      this.foot.replaceWith((this.foot = footerOf(table)));
+      this.draw();
+      if (at) this.grid.focus(at);
+    }
+    this.outline.sort = sort;
     this.arrange();
-    this.told.tell(this.outline.sort ? "Sorted; lines stay under the line that they add up to." : "In the report's order.");
+    this.told.tell(sort ? (sort.isRanked ? RANKED : SORTED) : "In the report's order.");
   }
 
   private subject(at: number, column: number): Subject | undefined {

@@ -4,6 +4,7 @@ import { fields, isFields, number, text } from "./shape";
 import type { Fields } from "./shape";
 
 const PROTOCOL = "2026-01-26";
+const NOTIFICATION = "ui/notifications/";
 const VERSION = "0.3.0";
 const NO_SUCH_METHOD = -32601;
 
@@ -41,7 +42,7 @@ export class Host {
     const found = await this.request("ui/initialize", asked);
     this.capabilities = fields(found.hostCapabilities);
     this.change(fields(found.hostContext));
-    this.notify("ui/notifications/initialized", {});
+    this.notify("initialized", {});
   }
 
   can(what: Capability): boolean {
@@ -61,7 +62,7 @@ export class Host {
   }
 
   notify(method: string, params: Fields): void {
-    this.post({ method, params });
+    this.post({ method: NOTIFICATION + method, params });
   }
 
   call(tool: string, args: Fields): Promise<Fields> {
@@ -77,7 +78,7 @@ export class Host {
     if (source !== window.parent || message.jsonrpc !== "2.0") return;
     const id = message.id;
     if (typeof message.method !== "string") this.settle(message);
-    else if (id === undefined) this.told[message.method]?.(fields(message.params));
+    else if (id === undefined) this.told[message.method.replace(NOTIFICATION, "")]?.(fields(message.params));
     else this.reply(id, message.method);
   };
 
@@ -103,16 +104,16 @@ export class Host {
   }
 
   private readonly told: Readonly<Record<string, (params: Fields) => void>> = {
-    "ui/notifications/tool-input": (params) => {
+    "tool-input": (params) => {
       this.listeners.asked(this.tool, fields(params.arguments));
     },
-    "ui/notifications/tool-result": (params) => {
+    "tool-result": (params) => {
       this.listeners.answered(params);
     },
-    "ui/notifications/tool-cancelled": (params) => {
+    "tool-cancelled": (params) => {
       this.listeners.cancelled(text(params.reason));
     },
-    "ui/notifications/host-context-changed": (params) => {
+    "host-context-changed": (params) => {
       this.change(params);
     },
   };

@@ -10,7 +10,7 @@ import { dress, tellHeight } from "./theme";
 export interface Kind<Seen> {
   readonly name: string;
   read(copy: unknown, asked: Fields | undefined): Seen | undefined; // nothing where this is not what the view shows
-  show(seen: Seen, host: Host): HTMLElement;
+  show(seen: Seen, host: Host, asked: Fields | undefined): HTMLElement;
 }
 
 export async function mount<Seen>(kind: Kind<Seen>): Promise<void> {
@@ -26,7 +26,7 @@ export async function mount<Seen>(kind: Kind<Seen>): Promise<void> {
     gone: () => { stopTelling(); },
   });
   const reading = new Reading(host, (copy, asked) => kind.read(copy, asked), {
-    table: (seen) => { view.replaceChildren(kind.show(seen, host)); },
+    table: (seen, asked) => { view.replaceChildren(kind.show(seen, host, asked)); },
     refusal: ({ error, hints }: Refusal) => {
       say(hints.length > 0 ? `${error} Did you mean ${hints.join(", ")}?` : error, "refused");
     },

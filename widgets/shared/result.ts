@@ -8,6 +8,7 @@ import type { Fields } from "./shape";
 
 const RENDER_BLOCK = "tieout/table";
 const PATIENCE_MS = 4000;
+const WITHHELD = "The host did not hand over the result.";
 
 export interface Refusal {
   readonly error: string;
@@ -22,7 +23,7 @@ export interface Source {
 }
 
 export interface Shown<Seen> {
-  table(seen: Seen): void;
+  table(seen: Seen, asked: Fields | undefined): void;
   refusal(refusal: Refusal): void;
   waiting(words: string, again?: () => void): void; // again: reads the result anew, where nothing may come by itself
 }
@@ -89,12 +90,12 @@ export class Reading<Seen> {
     if (this.isShown || this.show(result)) return; // what comes after is of the view's own calls
     const again = this.again();
     if (again === undefined) {
-      this.shown.waiting("The host did not hand over the result. Its figures are in the answer beside this view.");
+      this.shown.waiting(`${WITHHELD} Its figures are in the answer beside this view.`);
       return;
     }
     this.shown.waiting("The host withheld the result; reading it again…");
     const second = await again.catch((fault: unknown): Fields => ({ isError: true, content: [{ text: String(fault) }] }));
-    if (!this.show(second)) this.shown.waiting("The host did not hand over the result.");
+    if (!this.show(second)) this.shown.waiting(WITHHELD);
   }
 
   /** Some hosts never say that a result is there: whoever waits may ask for it. */
@@ -111,7 +112,7 @@ export class Reading<Seen> {
     }
     const seen = seenIn(result, (copy) => this.read(copy, this.args));
     if (seen === undefined) return false;
-    this.shown.table(seen);
+    this.shown.table(seen, this.args);
     return (this.isShown = true);
   }
 

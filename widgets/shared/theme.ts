@@ -54,7 +54,7 @@ export function tellHeight(host: Host, of: Element): () => void {
     const height = Math.ceil(of.getBoundingClientRect().height);
     if (height === told) return;
     told = height;
-    host.notify("ui/notifications/size-changed", { height });
+    host.notify("size-changed", { height });
   });
   observer.observe(of);
   return () => {

@@ -24,6 +24,18 @@ const COMPANIES: Shown = {
   given: { metrics: ["revenue"], scenarios: GIVEN.scenarios, period_start: "2026-09", dimensions: ["entity"] },
 };
 
+const CUSTOMERS: Shown = {
+  tool: "run_metric",
+  given: {
+    metrics: ["sales_amount"],
+    scenarios: [{ scenario: "actual", alias: "Actuals" }, { scenario: "actual@py", alias: "Prior Year" }],
+    period_start: "2026-01",
+    period_end: "2026-09",
+    dimensions: ["customer"],
+  },
+};
+const STRIPS = ["meta", "structured", "content"] as const;
+
 interface Block {
   readonly rows: readonly { readonly label: string; readonly kind: string; readonly level: number; readonly cells: readonly (readonly [string, number | null, number])[] }[];
 }
@@ -133,6 +145,86 @@ test("sorting moves members and leaves the total last; a third press puts them b
     await sorter.click();
     assert.deepEqual(await labelsSeen(frame), before);
   }));
+
+for (const stripped of STRIPS)
+  test(`members and periods read the same where a host strips ${stripped}`, async () => {
+    for (const call of [COMPANIES, MONTHS]) {
+      const seen = async (asked: Shown): Promise<string[][]> => {
+        const found: string[][] = [];
+        await shown(asked, async (view) => {
+          found.push(...(await textsShown(view.frame)), await view.frame.locator("thead th").allTextContents());
+          view.assertQuiet();
+        });
+        return found;
+      };
+      assert.deepEqual(await seen({ ...call, stripped }), await seen(call));
+    }
+  });
+
+test("rows are read behind a cell of what a model reads too", () =>
+  shown({ ...COMPANIES, stripped: "meta" }, async (view) => {
+    await view.frame.waitForSelector("[role=treegrid]");
+    await view.frame.locator("tbody tr:first-child td").last().click();
+    await view.frame.getByRole("button", { name: "Show rows" }).click();
+    await view.frame.getByRole("region", { name: /Rows behind .*, Revenue, Variance/ }).waitFor();
+    const behind = (await view.asked("tools/call")).map(({ params }) => (params as { arguments: { filters: Json } }).arguments.filters);
+    assert.equal(behind.length, 2);
+    for (const filters of behind) assert.deepEqual(Object.keys(filters).sort(), ["entity", "metric"]);
+  }));
+
+const rankings = async (view: View): Promise<Json[]> =>
+  (await view.asked("tools/call")).map(({ params }) => (params as { arguments: Json }).arguments);
+
+const figuresOf = async (frame: Frame, column: number): Promise<number[]> =>
+  (await textsShown(frame)).map((texts) => Number((texts[column] ?? "").replaceAll(",", "").replace("–", "0")));
+
+for (const theme of ["light", "dark"] as const)
+  test(`a heading ranks among all members where the answer was cut, by keys alone, ${theme}`, () =>
+    shown({ ...CUSTOMERS, stripped: "meta", context: { theme } }, async (view) => {
+      const { frame, page } = view;
+      await frame.waitForSelector("[role=treegrid]");
+      const before = await labelsSeen(frame);
+      const every = blockOf(view).rows.filter(({ kind }) => kind === "member").map(({ cells }) => Math.round(cells[1]?.[1] ?? 0));
+      assert.ok(before.length < every.length);
+      await frame.locator("thead tr:last-child button").nth(1).focus();
+      await page.keyboard.press("Enter");
+      await told(frame, /Ranked among all/);
+      const members = Math.min(200, before.length - 1);
+      assert.deepEqual(await rankings(view), [{ ...CUSTOMERS.given, order_by: "sales_amount@Prior Year", asc: false, top: members }]);
+      assert.deepEqual((await figuresOf(frame, 2)).slice(0, members), every.sort((a, b) => b - a).slice(0, members));
+      assert.deepEqual([await focused(frame), await frame.locator("[aria-sort=descending]").count()], ["Prior Year", 1]);
+      assert.deepEqual(await view.violations(), []);
+      await page.keyboard.press("Enter");
+      await frame.locator("[aria-sort=ascending]").waitFor();
+      assert.equal((await rankings(view))[1]?.asc, true);
+      await page.keyboard.press("Enter");
+      await told(frame, /In the report's order/);
+      assert.deepEqual([await labelsSeen(frame), (await rankings(view)).length], [before, 2]);
+      view.assertQuiet();
+    }));
+
+test("the largest few are ranked anew by another column, the rest and the total stay last", () =>
+  shown({ ...CUSTOMERS, given: { ...CUSTOMERS.given, order_by: "sales_amount@Actuals", top: 3 } }, async (view) => {
+    await view.frame.waitForSelector("[role=treegrid]");
+    assert.equal((await labelsSeen(view.frame)).length, 5);
+    await view.frame.locator("thead tr:last-child button").nth(1).click();
+    await told(view.frame, /Ranked among all/);
+    assert.deepEqual(await rankings(view), [{ ...CUSTOMERS.given, order_by: "sales_amount@Prior Year", top: 3, asc: false }]);
+    const figures = await figuresOf(view.frame, 2);
+    assert.deepEqual(figures.slice(0, 3), figures.slice(0, 3).sort((a, b) => b - a));
+    const sum = figures.slice(0, 4).reduce((total, figure) => total + figure, 0);
+    assert.ok(Math.abs((figures[4] ?? 0) - sum) <= 2, figures.join(" ")); // of rounded texts
+  }));
+
+test("where the host calls no tools, or nothing was left out, a heading sorts what is there", async () => {
+  for (const call of [{ ...CUSTOMERS, stripped: "meta", able: {} } as const, COMPANIES])
+    await shown(call, async (view) => {
+      await view.frame.waitForSelector("[role=treegrid]");
+      await view.frame.locator("thead tr:last-child button").first().click();
+      await told(view.frame, /Sorted/);
+      assert.deepEqual(await rankings(view), []);
+    });
+});
 
 test("finding a line unfolds what it stands under and says how many there are", () =>
   shown(PNL, async ({ frame }) => {
