@@ -7,15 +7,8 @@ import { argv } from "node:process";
 import esbuild from "esbuild";
 
 const VIEWS = readdirSync(".").filter((folder) => existsSync(`${folder}/main.ts`));
-// Names of the views' own, which no JSON and no browser has: the two widgets have them in a letter or two.
-const OWN = [
-  "about|again|among|answered|args|arranged?|attempt|before|calledAgain|cancelled|capabilities|changed|children|clicked|column",
-  "comparison|context|contributed|count|dataRef|depth|draw|drawn|drills|element|enlarge|enter|focused|foldAt|foldFrom|foldTo",
-  "folded|found|gone|grid|group|has(Bars|Trend)|hear|held|hints|hit|hold|host|inspection|leftOut|lines?|listeners|loadedAt",
-  "is(Caution|Descending|Folded|Parent|Period|Pin|Ranked|Seen|Shown|Total|Truncated|Turned)|meaning|measure|moves|offer|order|outline",
-  "parentOf|parents|placed?|positions?|rank|ranked|refusal|refuse|reply|request|reveal|rowsAre|seen|settle|shown|silence|sorted",
-  "sorters|strip|subject|table|tell|told|took|treegrid|under|units|waiting|workbook",
-];
+// Properties of the widgets' own, which no JSON and no browser has: they are built with names of a letter or two.
+const OWN = new RegExp(`^(${JSON.parse(readFileSync("own.json", "utf8")).join("|")})$`);
 const inside = (text, tag) => text.replaceAll(`</${tag}`, `<\\/${tag}`);
 
 const inlined = (view) => ({
@@ -47,7 +40,7 @@ for (const view of VIEWS) {
     legalComments: "none",
     charset: "utf8",
     plugins: [inlined(view)],
-    ...(existsSync(`${view}/view.ts`) && { mangleProps: new RegExp(`^(${OWN.join("|")})$`) }),
+    ...(existsSync(`${view}/view.ts`) && { mangleProps: OWN }),
   };
   if (argv.includes("--watch")) await (await esbuild.context(options)).watch();
   else await esbuild.build(options);
