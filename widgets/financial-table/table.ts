@@ -6,7 +6,7 @@
 import { valueOf } from "../shared/decimal";
 import type { Value } from "../shared/decimal";
 import { rangeWords } from "../shared/periods";
-import { fields, list, number, oneOf, text, texts } from "../shared/shape";
+import { fields, list, number, text, texts } from "../shared/shape";
 import type { Fields } from "../shared/shape";
 import { inWords } from "../shared/words";
 import { isPrice, shown } from "./figures";
@@ -23,7 +23,7 @@ export interface Cell {
 
 export interface Column {
   readonly heading: readonly string[]; // level by level
-  readonly style: "actual" | "prior_year" | "plan" | "forecast" | "other";
+  readonly style: string; // actual, prior_year, plan, forecast; a bare result does not say
   readonly comparison: Comparison;
   readonly isTotal: boolean;
   readonly unit: string; // where it is not the table's
@@ -37,7 +37,7 @@ export interface Line {
   readonly label: string;
   readonly level: number;
   readonly kind: string;
-  readonly style: "subtotal" | "total" | "ratio" | "plain";
+  readonly style: string; // subtotal, total, ratio
   readonly unit: string; // where it is not the table's
   readonly measure: string; // the unit of its figures, said or not
   readonly drill: unknown;
@@ -69,13 +69,10 @@ export interface Table {
   readonly dataRef: string;
 }
 
-const STYLES = ["actual", "prior_year", "plan", "forecast", "other"] as const;
-const LINE_STYLES = ["subtotal", "total", "ratio", "plain"] as const;
-
 /** Nothing where this is neither a rendered table nor a report; `asked` is the call that it answers. */
 export function readTable(found: unknown, asked: Fields = {}): Table | undefined {
   const answer = fields(found);
-  const isBlock = answer.kind === "financial-table";
+  const isBlock = answer.kind === "financial-table" || "key" in fields(list(answer.columns)[0]);
   if (!Array.isArray(answer.rows) || !(isBlock || answer.statement || answer.scenarios)) return undefined;
   const said = isBlock ? answer : filledIn(answer, asked);
   const columns = list(said.columns).map(fields);
@@ -112,8 +109,8 @@ const ofItsOwn = (part: Fields, unit: string): string => {
 function readColumn(column: Fields, unit: string): Column {
   const members = Object.values(fields(column.members));
   return {
-    heading: texts(column.heading),
-    style: oneOf(STYLES, column.style, "other"), // which a bare result does not say
+    heading: "heading" in column ? texts(column.heading) : headingOf(column),
+    style: text(column.style),
     comparison: comparisonOf(column),
     isTotal: column.is_total === true,
     unit: ofItsOwn(column, unit),
@@ -122,6 +119,15 @@ function readColumn(column: Fields, unit: string): Column {
     drill: column.drill,
     rank: text(column.metric) && `${text(column.metric)}@${text(column.alias)}`,
   };
+}
+
+function headingOf(column: Fields): readonly string[] {
+  const alias = text(column.alias);
+  if ("metric" in column) return [text(column.label), alias];
+  const labels = fields(column.labels);
+  const members = Object.entries(fields(column.members)).map(([dimension, id]) => text(labels[dimension] ?? id));
+  if (members.length > 0) return [alias, members.join(" · ")];
+  return column.is_total === true ? [alias, "Total"] : [alias];
 }
 
 function comparisonOf(column: Fields): Comparison {
@@ -139,7 +145,7 @@ function readLine(row: Fields, columns: readonly Fields[], unit: string, precisi
     label: text(row.label),
     level: number(row.level) ?? 0,
     kind: text(row.kind),
-    style: oneOf(LINE_STYLES, row.style, "plain"),
+    style: text(row.style),
     unit: ofItsOwn(row, unit),
     measure: text(row.unit),
     drill: row.drill,
