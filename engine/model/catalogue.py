@@ -85,6 +85,7 @@ class Measure:
     kind: FigureKind
     places: int
     currency: str | None = None  # leaf dimension or axis with the currency of a row; None: the currency of the books
+    unit_from: str | None = None  # derived dimension with the unit of a row; None: one unit
 
 
 ROW_COUNT = Measure(key="rows", column="", kind=FigureKind.NUMBER, places=0)  # the measure of metrics that count rows

@@ -126,6 +126,10 @@ NOTES: dict[str, Wording] = {
         "Amounts in several currencies ({currencies}) are added up in {scenario}: {lines}. Such a sum is an amount in "
         "none of them, whatever unit is shown. Break down by {dimension} to see them apart, or use a converted metric.",
     ),
+    "mixed_units": Wording(
+        Severity.CAUTION,
+        "{lines} adds up several units ({units}) in {scenario}. Break down by {dimension} to see them apart.",
+    ),
     "foreign_currency": Wording(
         Severity.CAUTION, "Amounts in {scenario} are in {currencies}, whatever unit is shown: {lines}."
     ),

@@ -1,24 +1,14 @@
-"""Notes: the remarks on the figures of a plan, and on their currencies."""
+"""Notes: the remarks on the figures of a plan."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-import polars as pl
-
-from engine.books.reader import FactRead, Reader
 from engine.model.catalogue import Base
-from engine.model.errors import first_of, quoted
-from engine.model.fact_store import SPAN
-from engine.model.members.member_sets import NULL_CODE
+from engine.model.errors import quoted
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side, Variance
-from engine.model.scope import UNASSIGNED
 from engine.plans.figures import ColumnRead, FigurePlan
-from engine.plans.measure import Batch, sums_read
 from engine.plans.presence import Anchor
-from engine.plans.weights import BaseWeights
-from engine.plans.windows import IntervalSplits, split_intervals
 
 
 def notes(plan: FigurePlan) -> Iterator[Note]:
@@ -129,127 +119,3 @@ def periods_behind(plan: FigurePlan, column_read: ColumnRead, anchor: Anchor) ->
     """Return how many periods an anchor lies before the end of its window."""
     last = plan.reader.catalogue.calendar.at(column_read.windows[-1].last or anchor.period.last, anchor.group.grain)
     return last.ordinal - anchor.period.ordinal if last else 0
-
-
-# Currencies: only measures that name the dimension of their currency are read.
-
-
-Codes = frozenset[int]
-
-
-@dataclass(frozen=True, eq=False)
-class CurrencyRead:
-    """The currencies of the rows of a batch, by interval and by the keys of its base group."""
-
-    batch: Batch
-    column_reads: tuple[ColumnRead, ...]
-    splits: IntervalSplits
-    reads: tuple[FactRead, ...]  # one for each term span
-
-
-@dataclass(frozen=True, slots=True)
-class CurrencyUse:
-    """The currencies behind a base in one column read, and whether a figure of it adds up several."""
-
-    scenario: str
-    dimension: str
-    codes: Codes
-    mixed: bool
-
-
-def currency_reads(plan: FigurePlan) -> tuple[CurrencyRead, ...]:
-    """Return the currency reads of the batches whose measures name a currency dimension."""
-    return tuple(
-        currency_read(plan, batch) for batch in plan.batches if any(base.measure.currency for base in batch.bases)
-    )
-
-
-def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
-    """Return the currency read of one batch; its reads give SPAN, the currency codes and the keys, each once."""
-    domain_read, group = batch.domain_read, batch.term_sums[0].group
-    every = dict.fromkeys(column_read for column in plan.columns for column_read in column)
-    column_reads = tuple(
-        column_read for column_read in every if column_read.domain_read(domain_read.domain) == domain_read
-    )
-    bases = [base for base in batch.bases if base.measure.currency]
-    windows = dict.fromkeys(
-        window for column_read in column_reads for base in bases for window in plan.base_windows(base, column_read)
-    )
-    splits = IntervalSplits(split_intervals(windows, domain_read.boundaries))
-    keys = tuple(dict.fromkeys((*(str(base.measure.currency) for base in bases), *group.keys)))
-    reads = (
-        sums_read(domain_read, term_span, splits.spans, keys, (), of_term.group.cut).pipe(
-            lambda sums: sums.select(SPAN, *keys).unique()
-        )
-        for term_span, of_term in zip(domain_read.term_spans, batch.term_sums, strict=True)
-    )
-    return CurrencyRead(batch, column_reads, splits, tuple(reads))
-
-
-def currency_notes(
-    plan: FigurePlan, reads: Sequence[CurrencyRead], collected: Sequence[Sequence[pl.DataFrame]]
-) -> Iterator[Note]:
-    """Yield the notes on lines in several currencies, or in one that is not the currency of the books."""
-    found: dict[Base, list[CurrencyUse]] = defaultdict(list)
-    for read, frames in zip(reads, collected, strict=True):
-        for base, held in currencies_by_base(plan, read, pl.concat(frames)):
-            found[base].append(held)
-    lines: dict[CurrencyUse, dict[str, None]] = defaultdict(dict)
-    for row in plan.rows if found else ():
-        for held in (held for base in row.expression.bases for held in found[base]) if row.expression else ():
-            lines[held][row.key] = None
-    for held, keys in lines.items():
-        currencies = currency_ids(held, plan.reader)
-        about = {
-            "lines": first_of(list(keys), NAMED),
-            "scenario": held.scenario,
-            "currencies": first_of(currencies, NAMED),
-        }
-        if held.mixed:
-            yield Note.of("mixed_currency", **about, dimension=held.dimension)
-        elif not all(is_books_currency(held, member, plan.reader) for member in currencies):
-            yield Note.of("foreign_currency", **about)
-
-
-def currencies_by_base(plan: FigurePlan, read: CurrencyRead, rows: pl.DataFrame) -> Iterator[tuple[Base, CurrencyUse]]:
-    """Yield the currencies of each base and column read: those of the last window with several, else of all."""
-    group = read.batch.term_sums[0].group
-    for base, weights in zip(read.batch.bases, group.weights, strict=True):
-        dimension = base.measure.currency
-        if dimension is None:
-            continue
-        by_interval: dict[int, set[int]] = defaultdict(set)
-        for interval, code in rows_of_base(rows, weights).select(SPAN, dimension).unique().iter_rows():
-            by_interval[interval].add(code)
-        for column_read in read.column_reads:
-            by_window = [
-                Codes().union(*(by_interval.get(interval, ()) for interval in read.splits.of(window)))
-                for window in plan.base_windows(base, column_read)
-            ]
-            several = next((codes for codes in reversed(by_window) if len(codes) > 1), None)
-            if codes := several or Codes().union(*by_window):
-                yield base, CurrencyUse(column_read.side.key, dimension, codes, mixed=several is not None)
-
-
-def rows_of_base(rows: pl.DataFrame, weights: BaseWeights) -> pl.DataFrame:
-    """Return the rows that count in a base. Leaf dimensions without a column count alike in every base."""
-    inside = [
-        pl.col(leaf).is_in(
-            pl.Series([code for code in codes if codes[code]], dtype=rows.schema[leaf], strict=False).implode()
-        )
-        for leaf, codes in weights.by_leaf.items()
-        if leaf in rows.columns
-    ]
-    return rows.filter(inside) if inside else rows
-
-
-def currency_ids(held: CurrencyUse, reader: Reader) -> list[str]:
-    """Return the ids of currencies; (unassigned) comes last."""
-    ids = list(reader.members(held.dimension).among(held.codes - {NULL_CODE}))
-    return [*ids, UNASSIGNED] if NULL_CODE in held.codes else ids
-
-
-def is_books_currency(held: CurrencyUse, member: str, reader: Reader) -> bool:
-    """Tell whether a currency is unassigned, or is that of the books by its id or code."""
-    code = None if member == UNASSIGNED else reader.members(held.dimension).code(member)
-    return member == UNASSIGNED or reader.catalogue.currency in (member, code)

@@ -6,9 +6,10 @@ from engine.model.calendar.periods import PeriodRange
 from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Side
 from engine.model.scope import Cuts
+from engine.plans.currency_notes import currency_notes, currency_reads
 from engine.plans.figures import ColumnRead, FigurePlan, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import freshness
-from engine.plans.notes import currency_notes, currency_reads, notes
+from engine.plans.notes import notes
 from engine.plans.partial_notes import partial_notes
 from engine.plans.report_size import refuse_too_many
 from engine.plans.rows import MeasureExpression, Row

@@ -130,7 +130,7 @@ def build_domains(
         tables[file.table] = file.domain
         check_names(document, file)
         check_dimensions(document, file, dimensions)
-        check_measures(document, file)
+        check_measures(document, file, dimensions)
         check_rollups(document, file, dimensions)
         add_axes(document, file, dimensions)
         built[file.domain] = build_domain(document, file, dimensions, calendar)
@@ -179,8 +179,8 @@ def no_rollup_by(key: str, file: DomainFile, dimensions: Mapping[str, Dimension]
     return f"{file.domain} has no dimension or axis '{key}'", known(key, [*file.dimensions, *file.axes])
 
 
-def check_measures(document: Document, file: DomainFile) -> None:
-    """Record missing measures, names already in use, and invalid currencies."""
+def check_measures(document: Document, file: DomainFile, dimensions: Mapping[str, Dimension]) -> None:
+    """Record missing measures, names already in use, and invalid currencies and units."""
     if not file.measures:
         document.fault(["measures"], f"{file.domain} has no measure")
     own = [*file.dimensions, *file.axes]
@@ -195,6 +195,22 @@ def check_measures(document: Document, file: DomainFile) -> None:
             document.fault(at, f"{file.domain} has no dimension or axis '{part.currency}'", known(part.currency, own))
         if part.currency is not None and part.type != "money":
             document.fault(at, f"'{key}' is a number, and numbers have no currency", "say type: money")
+        if part.unit_from is not None:
+            check_unit(document, file, key, part.unit_from, dimensions)
+
+
+def check_unit(
+    document: Document, file: DomainFile, measure: str, unit: str, dimensions: Mapping[str, Dimension]
+) -> None:
+    """Record a unit that is no attribute of a dimension of the domain."""
+    derived = [
+        key
+        for key, dimension in dimensions.items()
+        if dimension.kind is DimensionKind.DERIVED and dimension.leaf in file.dimensions
+    ]
+    if unit not in derived:
+        at = ["measures", measure, "unit_from"]
+        document.fault(at, f"{file.domain} has no derived dimension '{unit}'", known(unit, derived))
 
 
 def add_axes(document: Document, file: DomainFile, dimensions: dict[str, Dimension]) -> None:
@@ -232,6 +248,7 @@ def build_domain(
                 kind=FigureKind.MONEY if part.type == "money" else FigureKind.NUMBER,
                 places=part.places,
                 currency=part.currency,
+                unit_from=part.unit_from,
             )
             for key, part in file.measures.items()
         },

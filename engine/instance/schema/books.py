@@ -125,6 +125,8 @@ class MeasurePart(SchemaPart):
     """Decimal places held exactly; more in the data is a rejected row."""
     currency: Key | None = None
     """Leaf dimension or axis with the currency of each amount; left out, all are in the instance's."""
+    unit_from: Key | None = None
+    """Derived dimension with the unit of each member's amounts (an attribute: pieces, kilograms)."""
 
 
 class StockGroupPart(SchemaPart):

@@ -64,6 +64,7 @@ members = misspelt(
         "nobody",
         "2020-02",
         "2020-Q1",
+        "last_closed",
     )
 )
 domains = st.sampled_from(sorted(LEAVES))

@@ -137,6 +137,7 @@ def domain_text(books: Books, domain: str) -> str:
             "places": PLACES[key],
             "type": "money" if key in MONEY else "number",
             **({"currency": AXIS} if key == "amount" else {}),
+            **({"unit_from": "band"} if "product" in LEAVES[domain] else {}),
         }
         for key in MEASURES[domain]
     }

@@ -9,8 +9,8 @@ from engine.books.reader import Reader
 from engine.door import EVERYONE
 from engine.instance.read import read_instance
 from engine.model.requests import ColumnRequest, MetricRequest, RowsRequest
+from engine.plans.currency_notes import currency_reads
 from engine.plans.figures import plan_metrics
-from engine.plans.notes import currency_reads
 from engine.plans.row_plan import plan_rows
 from engine.queries.reports import metric_query
 from engine.queries.rows import row_query

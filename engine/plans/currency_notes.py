@@ -1,0 +1,209 @@
+"""Notes on currencies and units: which lines add up several. Only measures that name their dimensions are read."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import polars as pl
+
+from engine.books.reader import FactRead, Reader
+from engine.model.aggregation import MemberAggregation
+from engine.model.catalogue import Base
+from engine.model.errors import first_of
+from engine.model.fact_store import SPAN
+from engine.model.members.member_sets import NULL_CODE
+from engine.model.notes import NAMED, Note
+from engine.model.scope import UNASSIGNED
+from engine.plans.figures import ColumnRead, FigurePlan
+from engine.plans.measure import Batch, sums_read
+from engine.plans.weights import BaseWeights
+from engine.plans.windows import IntervalSplits, split_intervals
+
+Codes = frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class CurrencyRead:
+    """The currencies and units of the rows of a batch, by interval and by the keys of its base group."""
+
+    batch: Batch
+    column_reads: tuple[ColumnRead, ...]
+    splits: IntervalSplits
+    reads: tuple[FactRead, ...]  # one for each term span
+
+
+@dataclass(frozen=True, slots=True)
+class CurrencyUse:
+    """The currencies behind a base in one column read, and whether a figure of it adds up several."""
+
+    scenario: str
+    dimension: str
+    codes: Codes
+    mixed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnitUse:
+    """The units that a base adds up in one column read."""
+
+    scenario: str
+    dimension: str
+    units: tuple[str, ...]
+
+
+def currency_reads(plan: FigurePlan) -> tuple[CurrencyRead, ...]:
+    """Return the currency reads of the batches whose measures name a dimension of currencies or units."""
+    return tuple(
+        currency_read(plan, batch)
+        for batch in plan.batches
+        if any(base.measure.currency or unit_leaf(base, plan.reader) for base in batch.bases)
+    )
+
+
+def unit_leaf(base: Base, reader: Reader) -> str | None:
+    """Return the leaf dimension whose members tell the unit of a sum, None without a unit that the caller sees."""
+    unit = base.measure.unit_from
+    if unit is None or unit not in reader.dimensions or base.over_members is not MemberAggregation.SUM:
+        return None
+    return reader.dimensions[unit].leaf
+
+
+def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
+    """Return the currency read of one batch; its reads give SPAN, the codes of currencies and units, and the keys."""
+    domain_read, group = batch.domain_read, batch.term_sums[0].group
+    every = dict.fromkeys(column_read for column in plan.columns for column_read in column)
+    column_reads = tuple(
+        column_read for column_read in every if column_read.domain_read(domain_read.domain) == domain_read
+    )
+    named = {base: (base.measure.currency, unit_leaf(base, plan.reader)) for base in batch.bases}
+    bases = [base for base, leaves in named.items() if any(leaves)]
+    windows = dict.fromkeys(
+        window for column_read in column_reads for base in bases for window in plan.base_windows(base, column_read)
+    )
+    splits = IntervalSplits(split_intervals(windows, domain_read.boundaries))
+    keys = tuple(dict.fromkeys((*(leaf for base in bases for leaf in named[base] if leaf), *group.keys)))
+    reads = (
+        sums_read(domain_read, term_span, splits.spans, keys, (), of_term.group.cut).pipe(
+            lambda sums: sums.select(SPAN, *keys).unique()
+        )
+        for term_span, of_term in zip(domain_read.term_spans, batch.term_sums, strict=True)
+    )
+    return CurrencyRead(batch, column_reads, splits, tuple(reads))
+
+
+def currency_notes(
+    plan: FigurePlan, reads: Sequence[CurrencyRead], collected: Sequence[Sequence[pl.DataFrame]]
+) -> Iterator[Note]:
+    """Yield the notes on lines in several currencies or units, or in a currency that is not that of the books."""
+    found: dict[Base, list[CurrencyUse]] = defaultdict(list)
+    units: dict[Base, list[UnitUse]] = defaultdict(list)
+    for read, frames in zip(reads, collected, strict=True):
+        rows = pl.concat(frames)
+        for base, held in currencies_by_base(plan, read, rows):
+            found[base].append(held)
+        for base, mixed in units_by_base(plan, read, rows):
+            units[base].append(mixed)
+    for held, keys in lines_by_use(plan, found).items():
+        currencies = currency_ids(held, plan.reader)
+        about = {
+            "lines": first_of(keys, NAMED),
+            "scenario": held.scenario,
+            "currencies": first_of(currencies, NAMED),
+        }
+        if held.mixed:
+            yield Note.of("mixed_currency", **about, dimension=held.dimension)
+        elif not all(is_books_currency(held, member, plan.reader) for member in currencies):
+            yield Note.of("foreign_currency", **about)
+    for use, keys in lines_by_use(plan, units).items():
+        named = {"lines": first_of(keys, NAMED), "units": first_of(use.units, NAMED)}
+        yield Note.of("mixed_units", **named, scenario=use.scenario, dimension=use.dimension)
+
+
+Use = TypeVar("Use")
+
+
+def lines_by_use(plan: FigurePlan, found: Mapping[Base, Sequence[Use]]) -> dict[Use, list[str]]:
+    """Return the keys of the lines that each use of the bases concerns."""
+    lines: dict[Use, dict[str, None]] = defaultdict(dict)
+    for row in plan.rows if found else ():
+        for use in (use for base in row.expression.bases for use in found.get(base, ())) if row.expression else ():
+            lines[use][row.key] = None
+    return {use: list(keys) for use, keys in lines.items()}
+
+
+def weights_by_base(read: CurrencyRead) -> Iterator[tuple[Base, BaseWeights]]:
+    """Return the bases of a read with their weights."""
+    group = read.batch.term_sums[0].group
+    return zip(read.batch.bases, group.weights, strict=True)
+
+
+def currencies_by_base(plan: FigurePlan, read: CurrencyRead, rows: pl.DataFrame) -> Iterator[tuple[Base, CurrencyUse]]:
+    """Yield the currencies of each base and column read: those of the last window with several, else of all."""
+    for base, weights in weights_by_base(read):
+        dimension = base.measure.currency
+        for column_read, by_window in codes_by_window(plan, read, base, weights, rows, dimension):
+            several = next((codes for codes in reversed(by_window) if len(codes) > 1), None)
+            if dimension and (codes := several or Codes().union(*by_window)):
+                yield base, CurrencyUse(column_read.side.key, dimension, codes, mixed=several is not None)
+
+
+def units_by_base(plan: FigurePlan, read: CurrencyRead, rows: pl.DataFrame) -> Iterator[tuple[Base, UnitUse]]:
+    """Yield the visible units of each base and column read: those of the last window that adds up several."""
+    for base, weights in weights_by_base(read):
+        leaf, unit = unit_leaf(base, plan.reader), str(base.measure.unit_from)
+        for column_read, by_window in codes_by_window(plan, read, base, weights, rows, leaf):
+            visible = plan.reader.visible(unit)
+            known = (plan.reader.members(unit).among(codes) for codes in reversed(by_window))
+            named = (tuple(member for member in members if member in visible) for members in known)
+            several = next((units for units in named if len(units) > 1), None)
+            if several:
+                yield base, UnitUse(column_read.side.key, unit, several)
+
+
+def codes_by_window(
+    plan: FigurePlan,
+    read: CurrencyRead,
+    base: Base,
+    weights: BaseWeights,
+    rows: pl.DataFrame,
+    dimension: str | None,
+) -> Iterator[tuple[ColumnRead, list[Codes]]]:
+    """Yield the codes of a dimension behind a base, for each column read and each of its windows."""
+    if dimension is None:
+        return
+    by_interval: dict[int, set[int]] = defaultdict(set)
+    for interval, code in rows_of_base(rows, weights).select(SPAN, dimension).unique().iter_rows():
+        by_interval[interval].add(code)
+    for column_read in read.column_reads:
+        yield (
+            column_read,
+            [
+                Codes().union(*(by_interval.get(interval, ()) for interval in read.splits.of(window)))
+                for window in plan.base_windows(base, column_read)
+            ],
+        )
+
+
+def rows_of_base(rows: pl.DataFrame, weights: BaseWeights) -> pl.DataFrame:
+    """Return the rows that count in a base. Leaf dimensions without a column count alike in every base."""
+    inside = [
+        pl.col(leaf).is_in(
+            pl.Series([code for code in codes if codes[code]], dtype=rows.schema[leaf], strict=False).implode()
+        )
+        for leaf, codes in weights.by_leaf.items()
+        if leaf in rows.columns
+    ]
+    return rows.filter(inside) if inside else rows
+
+
+def currency_ids(held: CurrencyUse, reader: Reader) -> list[str]:
+    """Return the ids of currencies; (unassigned) comes last."""
+    ids = list(reader.members(held.dimension).among(held.codes - {NULL_CODE}))
+    return [*ids, UNASSIGNED] if NULL_CODE in held.codes else ids
+
+
+def is_books_currency(held: CurrencyUse, member: str, reader: Reader) -> bool:
+    """Tell whether a currency is unassigned, or is that of the books by its id or code."""
+    code = None if member == UNASSIGNED else reader.members(held.dimension).code(member)
+    return member == UNASSIGNED or reader.catalogue.currency in (member, code)
