@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { calls } from "../../shared/drill";
-import { fields, list } from "../../shared/shape";
+import { fields, list, text } from "../../shared/shape";
 import { readTable } from "../../financial-table/table";
 import type { Cell, Table } from "../../financial-table/table";
 
@@ -37,10 +37,12 @@ for (const name of readdirSync(FOLDER)) {
   });
 
   test(`${name}: a cell's calls are those that the tool descriptions lead to`, () => {
+    const own = `"metric":"${text(fields(golden.result).statement)}.`; // a line's metric, with its statement or without
+    const named = (found: unknown): unknown => JSON.parse(JSON.stringify(found).replaceAll(own, '"metric":"')) as unknown;
     for (const { lines, columns } of [golden.block, golden.result].flatMap((found) => readTable(found) ?? []))
       for (const [at, line] of lines.entries()) {
         const found = columns.slice(0, 4).map((column) => calls(line.drill, column.drill).map(({ sign, args }) => [sign, args]));
-        assert.deepEqual(found, list(golden.calls)[at]);
+        assert.deepEqual(named(found), named(list(golden.calls)[at]));
       }
   });
 }
