@@ -23,6 +23,34 @@ This page lists every tool in the order in which clients see it, each with a cal
 stands for what is left out or differs from call to call. `make docs` writes this page. A call that cannot be answered
 returns `{error, error_type, …}` with what would be valid; see [Errors](#errors).
 """
+READING = """## How a report reads
+
+A report says each thing once.
+
+- A statement has `columns` and `rows`; the `values` of a row are aligned with the columns. A report of metrics has
+  `metrics`, `scenarios`, `dimensions` and `rows`; the `values` of a row run metric by metric, and within a metric
+  scenario by scenario. The total is the last row and has no `key`; in a statement it is the column with `is_total`.
+- **Left out** where they are: level 0; the kinds `metric`, `formula`, `node`, `own` and `member`; a unit that is the
+  currency of the report at its `scale`; `pp` of the variance of a fraction; `favourable` up, or of a
+  line of level 1 and above that of the line before; `scale` 0; `into_parent`
+  1; a label equal to its key and the label of a period whose code says it; an `alias` equal to its `scenario`; the
+  first and last day of a period whose codes say them; empty notes. Headers have no values.
+- A figure is a number if every parser reads it exactly, else its digits as text; `null` is a blank.
+- `freshness` has the last period loaded by domain and scenario; an object where a period of the range is `open` or rows
+  are `undated`.
+- `_meta` has the rest for programs: versions, loads and the schema of the dataset (`tieout/details`); with
+  `run_statement`, `run_metric` and `inspect_rows` also the formatted table that a widget draws (`tieout/table`). A
+  result exported as JSON has all of it.
+
+**The rows behind a cell.** `drill` is the call behind it, with placeholders.
+
+1. Fill each `{part.field}` from the cell's row, column, metric or scenario. A key whose placeholder has no value
+   there, as for a total, is left out.
+2. Join the own `drill` of the column or scenario, of the row and of the metric, in this order. Later parts win;
+   `filters` are joined by key. A row or metric with `drill: null` has no rows to show.
+3. Make one call for each of `sides`, subtracting those with the `sign` `-`, and one for each of `operands` of the row
+   or metric: a text is the filter `metric`, an object is joined.
+"""
 Json = Mapping[str, Any]
 Ask = Callable[[str, Json], Json]  # a tool and its arguments to its answer
 
@@ -97,7 +125,7 @@ def page(ask: Ask) -> str:
         called = arguments(tool, told)
         told[tool.name] = ask(tool.name, called)
         parts.append("\n".join(section(tool, called, told[tool.name])))
-    parts += ["\n".join(errors(ask)), BEYOND]
+    parts += ["\n".join(errors(ask)), READING, BEYOND]
     return "\n".join(parts)
 
 

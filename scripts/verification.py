@@ -281,8 +281,8 @@ def metric_arguments(metrics: Sequence[str], scenario: str, period: str) -> Json
 def first_with_a_figure(answer: Json) -> str | None:
     """Return the first metric of an answer that has a figure."""
     values = answer["rows"][0]["values"] if answer.get("rows") else []
-    figures = zip(answer.get("columns", ()), values, strict=False)  # a refusal has neither
-    return next((column["metric"] for column, value in figures if value is not None), None)
+    figures = zip(answer.get("metrics", ()), values, strict=False)  # of one scenario; a refusal has neither
+    return next((metric["key"] for metric, value in figures if value is not None), None)
 
 
 def run(command: Sequence[str]) -> str:

@@ -5,7 +5,14 @@ from typing import Any
 from engine.model.catalogue import Favourable
 from engine.model.exact import Exact
 from engine.present.answers.budget import NOT_KEPT, DataRef, Json
-from engine.present.answers.reports import column_json, figure_json, freshness_json, row_json, visible_part
+from engine.present.answers.full_reports import (
+    column_json,
+    figure_json,
+    freshness_json,
+    full_period_json,
+    row_json,
+    visible_part,
+)
 from engine.present.answers.rows import labels_shown
 from engine.report.data import Comparison, ReportData
 from engine.report.inspection import Inspection, RowColumn, RowValue
@@ -27,7 +34,7 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
     """Return the render block: headings, and rows of cells [text, value, 1 favourable, -1 adverse or 0]."""
     most_places = MOST_CELLS // max(1, len(report.lines) * len(report.columns))
     fits = len(report.places) <= most_places
-    kept = visible_part(report, data_ref, places=None if fits else max(0, most_places - 1))
+    kept = visible_part(report, places=None if fits else max(0, most_places - 1))
     sheet = kept.sheet
     across, down = sheet.across, sheet.down
     most = max(1, MOST_CELLS // max(1, len(across)))
@@ -84,8 +91,11 @@ def grid(inspection: Inspection, answered: Json) -> dict[str, Any]:
     """Return the render block of an answered inspection; an amount is [text, value]."""
     rows = inspection.rows[:MOST_ROWS]
     cells = [[grid_cell_json(*cell) for cell in zip(inspection.columns, row, strict=True)] for row in rows]
+    period = {} if inspection.period is None else {"period": full_period_json(inspection.period)}
     return {
+        "notes": [],
         **answered,
+        **period,
         "kind": "inspection-grid",
         "rows": cells,
         "labels": labels_shown(inspection, rows),

@@ -149,6 +149,11 @@ class ReportData:
     data_version: str
     permission: Permission
 
+    @property
+    def money(self) -> str:
+        """The unit of amounts of money at the scale of the report."""
+        return self.currency + SCALED[self.scale]
+
     def unit(self, line: ReportLine, comparison: Comparison, *, scaled: bool = True) -> str | None:
         """Return the unit of a line's figures for a comparison; None for a header."""
         if line.type is None:
@@ -157,7 +162,7 @@ class ReportData:
             return "fraction"
         match line.type.kind:
             case FigureKind.MONEY:
-                return self.currency + (SCALED[self.scale] if scaled and line.type.additive else "")
+                return self.money if scaled and line.type.additive else self.currency
             case FigureKind.PRICE:
                 return self.currency + EACH
             case FigureKind.NUMBER if line.format is not Format.PERCENT:

@@ -123,12 +123,13 @@ class CallAbandoned(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The answer of a call: one JSON object as data and as text, whether it is an error, and a table for a widget."""
+    """The answer of a call: one JSON object as data and as text, whether it is an error, and what goes into `_meta`."""
 
     result: Json
     text: str
     is_error: bool = False
-    render_block: Json | None = None
+    render_block: Json | None = None  # the table that a widget draws
+    details: Json | None = None  # what only programs need
 
     @classmethod
     def refused(cls, result: Json) -> "CallResult":
@@ -208,7 +209,7 @@ class Dispatcher:
                 outcome = await self._admitted(await self._tool(name), arguments, principal)
             except Refusal as refusal:
                 outcome = CallResult.refused(refusal.as_data())
-            told.answered(outcome.result, outcome.text)
+            told.answered(outcome.result, outcome.text, outcome.details or {})
         return outcome
 
     async def _tool(self, name: str) -> Tool:
@@ -269,7 +270,7 @@ class Dispatcher:
             asked = read_request(tool.shape, arguments)
             answer = tool.run(self._callers.of(principal, stop), asked)
             block = answer.render_block() if tool.widget else None
-            return CallResult(answer.result, as_text(answer.result), render_block=block)
+            return CallResult(answer.result, as_text(answer.result), render_block=block, details=answer.details)
         except Refusal as refusal:
             return CallResult.refused(refusal.as_data())
         except CallAbandoned:

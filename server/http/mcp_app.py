@@ -30,6 +30,7 @@ INSTRUCTIONS = (
 )
 LISTS_KEPT_MS = 60_000
 RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
+DETAILS = "tieout/details"  # where versions, loads and the dataset's schema stand in _meta
 ATTACHMENTS = "openai/fileParams"  # where hosts look for arguments that take an attachment
 APP, APP_TYPE = "io.modelcontextprotocol/ui", "text/html;profile=mcp-app"
 SHOWN = {
@@ -59,11 +60,12 @@ def endpoint(
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         principal, fault = principal_of(context), fault_of(context)
         outcome = await dispatch.call(asked.name, asked.arguments or {}, principal, fault)
+        meta = {RENDER_BLOCK: outcome.render_block, DETAILS: outcome.details}
         return types.CallToolResult(
             content=[types.TextContent(text=outcome.text)],
             structured_content=outcome.result,
             is_error=outcome.is_error,
-            _meta={RENDER_BLOCK: outcome.render_block} if outcome.render_block else None,
+            _meta={key: part for key, part in meta.items() if part} or None,
         )
 
     async def read_resource(_: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:

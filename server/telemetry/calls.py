@@ -119,12 +119,13 @@ class CallRecord:
         self._fields: dict[str, Any] = {"subject": subject, "tool": safe_name(tool)}
         self._arguments = arguments
         self._result: Json | None = None
+        self._details: Json = {}
         self._bytes = 0
         self._begun = perf_counter()
 
-    def answered(self, result: Json, text: str) -> None:
-        """Take note of the answer, as data and as text."""
-        self._result, self._bytes = result, len(text.encode())
+    def answered(self, result: Json, text: str, details: Json) -> None:
+        """Take note of the answer, as data and as text, and of its details for programs."""
+        self._result, self._bytes, self._details = result, len(text.encode()), details
 
     def __enter__(self) -> Self:
         return self
@@ -143,7 +144,7 @@ class CallRecord:
             "scenarios": scenarios_of(self._arguments, result),
             "rows": rows_of(result),
             "bytes": self._bytes,
-            "data_version": result.get("data_version"),
+            "data_version": self._details.get("data_version", result.get("data_version")),
             "error_id": result.get("error_id"),
         }
         log.info("call", extra=self._fields)
@@ -160,7 +161,9 @@ class CallRecord:
 
 def scenarios_of(arguments: Json, result: Json) -> Sequence[str]:
     """Return the scenario references that a call names, else those that its answer shows."""
-    asked = arguments.get("scenarios") or ([arguments] if "scenario_id" in arguments else result.get("columns"))
+    asked = arguments.get("scenarios") or (
+        [arguments] if "scenario_id" in arguments else result.get("columns", result.get("scenarios"))
+    )
     entries = [entry for entry in asked if isinstance(entry, Mapping)] if isinstance(asked, list) else []
     named = [entry.get("scenario", entry.get("scenario_id")) for entry in entries[:MOST_NAMED]]
     return list(dict.fromkeys(safe_name(reference) for reference in named if reference is not None))

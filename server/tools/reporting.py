@@ -4,8 +4,8 @@ from functools import partial
 
 from engine.model.requests import EmptyRequest, MetricRequest, RowsRequest, SourceRequest, StatementRequest
 from engine.plans.figures import plan_metrics, plan_statement
-from engine.present.answers.reports import answer
-from engine.present.answers.rows import rows_answer, source_answer, sources_answer
+from engine.present.answers.reports import answer, details
+from engine.present.answers.rows import rows_answer, source_answer, sources_answer, versions
 from engine.present.blocks import grid, table
 from engine.queries.reports import metric_query, statement_query
 from engine.queries.rows import resolve_source, row_query
@@ -35,7 +35,7 @@ def inspect_rows(caller: Caller, asked: RowsRequest) -> Answer:
     query = row_query(asked, caller.reader, caller.row_cap)
     inspection = inspect(query, caller.reader, caller.stop)
     answered = rows_answer(inspection, caller.answer_tokens, caller.datasets.keep(inspection), caller.stop)
-    return Answer(answered, partial(grid, inspection, answered))
+    return Answer(answered, partial(grid, inspection, answered), versions(inspection))
 
 
 # Statements and metrics.
@@ -56,7 +56,8 @@ def run_metric(caller: Caller, asked: MetricRequest) -> Answer:
 def reported(report: Report, caller: Caller) -> Answer:
     """Keep a report and return it as an answer."""
     data_ref = caller.datasets.keep(report)
-    return Answer(answer(report, caller.answer_tokens, data_ref, caller.stop), partial(table, report, data_ref))
+    answered = answer(report, caller.answer_tokens, data_ref, caller.stop)
+    return Answer(answered, partial(table, report, data_ref), details(report))
 
 
 # Figures, and the rows behind them.
@@ -72,16 +73,18 @@ STATEMENT = (
     "where it exists."
 )
 METRIC = (
-    "Report one or more metrics of one domain by members of dimensions: anything that is no standard statement. Call "
-    "list_kpis first for metric and dimension keys, search_hierarchy for member ids."
+    "Report one or more metrics of one domain by members of dimensions: anything that is no standard statement. "
+    "`values` run metric by metric, in each scenario by scenario. Call list_kpis first for metric and dimension keys, "
+    "search_hierarchy for member ids."
 )
 ROWS = (
-    "Show the rows behind figures. To explain a cell of run_statement or run_metric, join the `drill` of its row and "
-    "of its column into one call (their filters too; the row's win): contribution_total is the cell. Where the column "
-    "has `sides`, make a call for each, counting it with its sign; where the row has `operands`, one for each operand "
-    "of the formula. Otherwise call get_inspection_schema first. truncated: more rows than the limit exist; "
-    "agent_truncated: fewer are shown here than were found. The first 50 also come as a formatted grid: when a widget "
-    "shows it, add interpretation and do not copy the rows."
+    "Show the rows behind figures. To explain a cell of a report, fill the result's `drill` from the cell's row and "
+    "column (or metric and scenario; without a value, as for the total, a key is left out), and join their own `drill` "
+    "(filters too; the row's win): contribution_total is the cell. Where the column has `sides`, make a call for each, "
+    "counting it with its sign; where the row or metric has `operands`, one for each. Otherwise call "
+    "get_inspection_schema first. truncated: more rows than the limit exist; agent_truncated: fewer are shown here "
+    "than were found. The first 50 also come as a formatted grid: when a widget shows it, add interpretation and do "
+    "not copy the rows."
 )
 STATEMENT_EXAMPLE = {
     "statement": "full_pnl",

@@ -22,10 +22,11 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool returns: a JSON object, and a function that makes the block for its widget."""
+    """What a tool returns: a JSON object, a function that makes the block for its widget, and details for programs."""
 
     result: Json
     rendered: Callable[[], Json] | None = None
+    details: Json | None = None
 
     def render_block(self) -> Json | None:
         """Return the block that a widget shows, None if there is none."""

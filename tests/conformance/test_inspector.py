@@ -79,14 +79,15 @@ def arguments_of(tool: str, era: str, inspector: Inspector) -> dict[str, Any]:
     """Return what a tool is called with; loads, references and files come out of other calls."""
     if tool not in OF_ANOTHER_CALL:
         return CALLS[tool]
-    report = inspector(era, *call("run_statement", STATEMENT)).printed["result"]["structuredContent"]
+    called = inspector(era, *call("run_statement", STATEMENT)).printed["result"]
+    report, details = called["structuredContent"], called["_meta"]["tieout/details"]
     if tool == "eval_chart_transform":
         return {"data_refs": [report["data_ref"]], **CHART}
     export = {"data_ref": report["data_ref"], "format": "json"}
     if tool == "get_file_download":
         made = inspector(era, *call("export_dataset", export)).printed["result"]["structuredContent"]
         return {"file_id": made["file_id"]}
-    return export if tool == "export_dataset" else {"load_id": report["freshness"]["finance"]["actual"]["load_id"]}
+    return export if tool == "export_dataset" else {"load_id": details["freshness"]["finance"]["actual"]["load_id"]}
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.door import Door, open_books
-from engine.present.answers.reports import answer
+from engine.present.answers.reports import details
 from tests.support.dated_loads import Feeds
 
 A = {"A": "actual"}
@@ -50,8 +50,8 @@ def test_of_several_loads_the_latest_is_named_and_when_the_first_was(twice: tupl
 def test_the_answer_says_so_only_where_there_are_several(twice: tuple[Feeds, Door]) -> None:
     _, books = twice
     one, several = (books.metric("revenue", scenarios=A, period=period) for period in ("2021-03", "2021-Q1"))
-    assert "earliest_loaded_at" not in answer(one, 10_000)["freshness"]["gl"]["actual"]
-    assert answer(several, 10_000)["freshness"]["gl"]["actual"]["earliest_loaded_at"] == JANUARY
+    assert "earliest_loaded_at" not in details(one)["freshness"]["gl"]["actual"]
+    assert details(several)["freshness"]["gl"]["actual"]["earliest_loaded_at"] == JANUARY
 
 
 def test_the_latest_load_is_the_one_published_last_whatever_the_clock_showed(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from engine.door import Door
 from engine.model.errors import AmbiguousWeight
 from engine.model.exact import Exact
 from engine.plans.weight_notes import ROWS, TOTAL
-from engine.present.answers.reports import answer
 from engine.report.report import Report
 from tests.support.drilling import calls, figure_behind
 from tests.support.inspecting import rows_of
+from tests.support.reading import answer
 from tests.support.small import codes, figure, figures, small_books
 
 A = {"A": "actual"}

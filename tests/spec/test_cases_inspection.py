@@ -10,12 +10,12 @@ import pytest
 from engine.door import Door
 from engine.model.requests import ColumnRequest, MetricRequest, StatementRequest
 from engine.plans.figures import plan_metrics, plan_statement
-from engine.present.answers.reports import answer
 from engine.queries.reports import metric_query, statement_query
 from engine.report.run import run
 from tests.support.depth import SHORT
 from tests.support.drilling import calls, exactly, figure_behind
 from tests.support.inspecting import CAP, FACTS, UNCUT, ledger, rows_of
+from tests.support.reading import answer
 
 
 @pytest.fixture(scope="module")
@@ -86,16 +86,12 @@ STRIDE = 7 if SHORT else 1  # one cell in so many: with 165 cells a row, every c
 def cells_tie(result: dict[str, Any], books: Door) -> int:
     """Hold the cells of a result, every one in `make test-deep`, against the rows behind them; return how many."""
     cells = [
-        (row, column, value)
+        (value, behind)
         for row in result["rows"]
         for column, value in zip(result["columns"], row["values"], strict=True)
-        # the others are headers, or lines that cannot be asked: no rows
-        if "metric" in str(row.get("drill")) + str(column.get("drill"))
+        if (behind := list(calls(row, column)))  # the others are headers, or lines that cannot be asked: no rows
     ]
-    held = 0
-    for row, column, value in cells[::STRIDE]:
-        held += cell_ties(value, list(calls({"drill": row.get("drill", {})}, column)), books)
-    return held
+    return sum(cell_ties(value, behind, books) for value, behind in cells[::STRIDE])
 
 
 def cell_ties(value: float | str | None, parts: list[tuple[str, str, dict[str, Any]]], books: Door) -> bool:
@@ -167,5 +163,5 @@ def test_a_line_that_repeats_its_aggregate_drills_to_all_of_it(books: Door) -> N
     result = answer(run(plan_statement(statement_query(asked, books.reader), books.reader)), UNCUT)
     rows = {row["key"]: row for row in result["rows"]}
     ((_, _, call),) = calls(rows["headcount"], result["columns"][0])
-    assert call["filters"] == {"account": "(all)", "metric": "headcount"}
+    assert call["filters"] == {"account": "(all)", "metric": "pnl.headcount"}
     assert figure_behind(call, lambda asked: rows_of(books, **asked)) == rows["headcount"]["values"][0] == 4

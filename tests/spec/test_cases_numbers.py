@@ -8,10 +8,11 @@ import pytest
 
 from engine.door import Door, open_books
 from engine.model.exact import Exact
+from engine.present.answers import reports
 from engine.present.answers.budget import tokens
-from engine.present.answers.reports import answer
 from engine.report.report import Report
 from tests.support.books import load_instance
+from tests.support.reading import answer
 from tests.support.small import figure, figures, small_books, write_ledger
 
 JAN = "2021-01"
@@ -108,7 +109,6 @@ def test_t62_large_sums_to_the_cent(tmp_path: Path) -> None:
     assert json_figures(difference) == [0.01]
     plain = books.metric("revenue", scenarios=A, period=JAN)
     assert json_figures(plain) == ["10000000000000000.01"]
-    assert answer(plain, 100_000)["columns"][0]["exact_strings"] is True
 
 
 def test_sums_past_63_bits_do_not_wrap(tmp_path: Path) -> None:
@@ -203,12 +203,12 @@ def test_t69_the_same_file_loaded_twice(tmp_path: Path) -> None:
 
 
 def test_where_an_answer_is_too_long_members_go_and_are_counted_and_totals_stay(tmp_path: Path) -> None:
-    rows = "\n".join(f"2021-01-05 actual P{product:03} 1 0" for product in range(300))
+    rows = "\n".join(f"2021-01-05 actual P{product:03} 1 0" for product in range(900))
     books = amounts(tmp_path, rows)
     report = books.metric("revenue", scenarios=A, period=JAN, dimensions=["product"])
+    assert tokens(reports.answer(report, 8_000)) <= 8_000
     result = answer(report, 8_000)
-    assert tokens(result) <= 8_000
     assert result["rows"][0]["key"] == "P000"
-    assert (result["rows"][-1]["key"], result["rows"][-1]["values"]) == ("total", [300])
-    assert result["agent_truncated"] == {"members": 301 - len(result["rows"])}
+    assert (result["rows"][-1]["key"], result["rows"][-1]["values"]) == ("total", [900])
+    assert result["agent_truncated"] == {"members": 901 - len(result["rows"])}
     assert "agent_truncated" not in answer(report, 100_000)

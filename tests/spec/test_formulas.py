@@ -9,8 +9,8 @@ import pytest
 from engine.door import Door
 from engine.model.errors import BadArguments, MixedDomains, UnknownName
 from engine.model.exact import Exact
-from engine.present.answers.reports import answer
 from engine.report.report import Report
+from tests.support.reading import answer
 from tests.support.small import small_books
 
 ASKED: dict[str, Any] = {"scenarios": {"A": "actual"}, "period": "2021"}

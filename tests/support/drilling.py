@@ -1,11 +1,13 @@
 """From a cell of a result to the inspect_rows calls behind it, as a model would put them together."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from itertools import product
 from typing import Any
 
 Json = dict[str, Any]
+PLACEHOLDER = re.compile(r"\{((?:row|column|metric|scenario)\.[^{}]+)\}")
 Inspect = Callable[[Json], Json]  # arguments of inspect_rows to its result
 
 
@@ -21,17 +23,57 @@ def joined(*parts: Mapping[str, Any]) -> Json:
 def calls(row: Json, column: Json) -> Iterator[tuple[str, str, Json]]:
     """Yield the sign of its side, the operand and the arguments of every call behind a cell.
 
-    A row of members that adds nothing, such as a total, has no part; the line or metric has one, or no rows.
+    The row and column are as tests.support.reading fills them in. A cell without rows behind it has no calls.
     """
-    row_drill, column_drill = row.get("drill", {}), column["drill"]
-    sides = column_drill.get("sides") or [{}]
-    operands = row_drill.get("operands") or column_drill.get("operands") or [{}]
-    for side, operand in product(sides, operands):
-        call = joined(column_drill, side, row_drill, operand)
+    metric = column.get("of_metric", {})
+    own = [part["drill"] for part in (column, row, metric) if "drill" in part]
+    if not column["template"] or None in own or row["kind"] == "header":
+        return
+    of_row = {} if row["kind"] == "total" else row
+    template = dict(filled(column["template"], {"row": of_row, "column": column, "scenario": column, "metric": metric}))
+    assert template.pop("tool") == "inspect_rows"
+    sides = column.get("drill", {}).get("sides") or [{}]
+    for side, operand in product(sides, row.get("operands") or metric.get("operands") or [{}]):
+        of_operand = {"filters": {"metric": operand}} if isinstance(operand, str) else operand
+        call = joined(template, own[0] if "drill" in column else {}, side, *own["drill" in column :], of_operand)
         sign = call.pop("sign", "+")
-        for name in ("sides", "operands"):
-            call.pop(name, None)
+        call.pop("sides", None)
         yield sign, call["filters"]["metric"], call
+
+
+def calls_of_block(row: Json, column: Json) -> Iterator[tuple[str, Json]]:
+    """Yield the sign and the arguments of every call behind a cell of a render block, which has parts of its own."""
+    of_row, of_column = row.get("drill", {}), column.get("drill", {})
+    if not {"source_key", "operands"} & {*of_row, *of_column}:
+        return
+    operands = of_row.get("operands") or of_column.get("operands") or [{}]
+    for side, operand in product(of_column.get("sides") or [{}], operands):
+        call = joined(of_column, side, of_row, operand)
+        sign = call.pop("sign", "+")
+        yield sign, {key: part for key, part in call.items() if key not in ("sides", "operands")}
+
+
+def filled(part: Mapping[str, Any], known: Mapping[str, Json]) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of a template with their placeholders filled; those that find no value are left out."""
+    for key, text in part.items():
+        if isinstance(text, dict):
+            yield key, dict(filled(text, known))
+        elif isinstance(text, str):
+            missing = False
+
+            def value(found: re.Match[str]) -> str:
+                nonlocal missing
+                place: Any = known
+                for name in found[1].split("."):
+                    place = place.get(name) if isinstance(place, Mapping) else None
+                missing = missing or place is None
+                return str(place)
+
+            said = PLACEHOLDER.sub(value, text)
+            if not missing:
+                yield key, said
+        else:
+            yield key, text
 
 
 def exactly(value: float | str | None) -> Decimal | None:

@@ -24,6 +24,7 @@ from server.telemetry.metrics import Metrics
 from server.wire.answers import as_text
 from tests.support.holding import keeping_in
 from tests.support.memory import MemoryLoads
+from tests.support.reading import filled_in
 from tests.support.small import write_instance
 
 BEGIN = datetime(2021, 3, 1, 5, tzinfo=UTC)
@@ -118,13 +119,14 @@ class Fed:
         """Call a tool; return whether it refused, the JSON object, and its text."""
         outcome = asyncio.run(self.dispatch.call(tool, arguments, SOMEBODY))
         text = as_text(outcome.result)
+        self.details = outcome.details or {}
         return outcome.is_error, json.loads(text), text
 
     def ask(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """Call a tool that must answer."""
+        """Call a tool that must answer; return the answer with its defaults and its details filled in."""
         refused, result, text = self.call(tool, **arguments)
         assert not refused, text
-        return result
+        return {**filled_in(result), **self.details}
 
     def refused(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool that must refuse."""

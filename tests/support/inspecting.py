@@ -8,6 +8,7 @@ from engine.model.requests import RowsRequest
 from engine.present.answers.rows import rows_answer
 from engine.queries.rows import row_query
 from engine.report.inspection import inspect
+from tests.support.reading import filled_in
 from tests.support.small import small_books
 
 CAP = 10_000
@@ -18,7 +19,7 @@ def rows_of(books: Door, **asked: Any) -> dict[str, Any]:
     """Return the result of inspect_rows."""
     filters = listed(asked.pop("filters", {}))
     request = RowsRequest(**{"source_key": "gl", "scenario_id": "actual", "filters": filters, **asked})
-    return rows_answer(inspect(row_query(request, books.reader, CAP), books.reader), UNCUT)
+    return filled_in(rows_answer(inspect(row_query(request, books.reader, CAP), books.reader), UNCUT))
 
 
 def ledger(folder: Path, facts: str, **parts: Any) -> Door:

@@ -18,6 +18,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.support.reading import filled_in
+
 KEY = token_urlsafe(32)  # of this run, so that no other server can be mistaken for ours
 ERAS = ("auto", "legacy")  # the newest protocol, and the one before it
 SERVE = (Path(sys.executable).with_name("tieout"), "serve")
@@ -132,10 +134,10 @@ class McpBooks:
         return Called(answer.structured_content, bool(answer.is_error), answer.meta or {}, text.text)
 
     def ask(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """Call a tool that must answer."""
+        """Call a tool that must answer; return the answer with its defaults and the details of `_meta` filled in."""
         called = self.call(tool, **arguments)
         assert not called.is_error, called.result
-        return called.result
+        return {**filled_in(called.result), **called.meta.get("tieout/details", {})}
 
     def read(self, ask: Callable[[Client], Awaitable[Found]]) -> Found:
         """Return what the client is told of anything but a tool call."""

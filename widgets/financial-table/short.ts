@@ -29,14 +29,16 @@ export function filledIn(said: Fields, asked: Fields): Fields {
     const heading = metric ? [labelOf(metric), alias] : [alias, placeWords(part, drill)];
     return { ...(metric && measured(metric)), ...part, alias, metric: metric?.key, drill, heading: heading.filter(Boolean) };
   };
+  let before: unknown; // whether the line before is favourable up: so is one below another that does not say it
   const rowOf = (row: Fields): Fields => {
+    before = row.favourable ?? (row.level ? before : "up");
     const isHeader = row.kind === "header";
     const drill = joined(filled(template, new Map([["row", row]])), own(isHeader ? { drill: null } : row));
     const [dimension] = texts(said.dimensions);
     const members = row.members ?? (dimension && "key" in row ? { [dimension]: row.key } : {});
     const kind = said.statement ? "node" : Object.keys(fields(members)).length > 0 ? "member" : "total";
     const label = placeWords({ ...row, members }, drill) || text(row.key) || "Total";
-    return { kind, style: kind, label, ...(kind === "node" && !isHeader ? measured(row) : row), members, drill };
+    return { kind, style: kind, label, ...(kind === "node" && !isHeader ? measured({ ...row, favourable: before }) : row), members, drill };
   };
   return {
     ...said,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import (
@@ -12,10 +13,12 @@ from engine.model.calendar.periods import (
     Grain,
     GrainRules,
     LabelDetail,
+    Period,
     Span,
     month_span,
     month_words,
 )
+from engine.model.errors import BadPeriod
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199
 
@@ -114,3 +117,15 @@ def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
             Grain.YEAR: years,
         },
     )
+
+
+CALENDAR_YEAR = fiscal_calendar(FiscalYear())
+
+
+@lru_cache(4096)
+def plain_period(code: str) -> Period | None:
+    """Return the period that a code means where the fiscal year is the calendar year; None if there is none."""
+    try:
+        return CALENDAR_YEAR.parse(code)
+    except BadPeriod:
+        return None

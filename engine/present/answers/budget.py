@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from engine.model.calendar.periods import PeriodRange
+from engine.model.calendar.fiscal import plain_period
+from engine.model.calendar.periods import Grain, PeriodRange
 from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop, never
 
@@ -163,8 +164,7 @@ class DataRef:
 
     def as_data(self) -> Json:
         """Return the reference as fields of an answer."""
-        known = {} if self.reference is None else {"data_ref": self.reference}
-        return {**known, "dataset_available": self.reference is not None}
+        return {"dataset_available": False} if self.reference is None else {"data_ref": self.reference}
 
     def notes(self, notes: Sequence[Note]) -> list[Json]:
         """Return the notes of an answer as JSON, with the reference's own note."""
@@ -183,12 +183,16 @@ class UncutAnswer:
 
 
 def period_json(period: PeriodRange) -> Json:
-    """Return a period range: its codes, dates and label."""
-    return {
-        "start": period.start.code,
-        "end": period.end.code,
-        "grain": period.grain.value,
-        "first_day": period.span.first.isoformat(),
-        "last_day": period.span.last.isoformat(),
-        "label": period.label,
-    }
+    """Return a period range: its codes, and its days where these depend on the calendar or are those of weeks."""
+    bounds = (period.start, period.end)
+    plain = [plain_period(bound.code) for bound in bounds]
+    is_plain = all(known and known.span == bound.span for known, bound in zip(plain, bounds, strict=True))
+    if is_plain and period.grain is not Grain.WEEK:
+        return {"start": period.start.code, "end": period.end.code}
+    days = {"first_day": period.span.first.isoformat(), "last_day": period.span.last.isoformat()}
+    return {"start": period.start.code, "end": period.end.code, **days}
+
+
+def without_defaults(said: Json, defaults: Json) -> Json:
+    """Return the fields that differ from their defaults."""
+    return {key: value for key, value in said.items() if key not in defaults or value != defaults[key]}

@@ -14,7 +14,7 @@ from engine.model.notes import Note
 from engine.model.requests import ChartSpec
 from engine.model.stopping import Stop
 from engine.present.answers.budget import DataRef, Json, LeftOut, fitted
-from engine.present.answers.reports import freshness_json
+from engine.present.answers.full_reports import freshness_json
 from engine.present.answers.rows import columns_json
 from engine.present.charts.charts import Chart
 from engine.report.transform import Transform

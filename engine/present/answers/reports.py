@@ -1,20 +1,19 @@
 """Answers: a report as a result object within a token budget.
 
-Rows are arrays aligned with the columns. A figure is a JSON number if the shortest text of its double is exact.
-Otherwise it is digits as text, and its column says so. A long answer drops the deepest lines first, then the smallest
-breakdown members (never totals), then rows of metrics from the end. The answer counts what it drops.
+An answer says each thing once and leaves out what a reader fills in: level 0; the kinds of lines that have figures; the
+unit of money; favourable up, of a line below another as the line before; scale 0; a weight of 1; a label equal to its
+key, and that of a day, a month or a week; an alias equal to its scenario; empty notes. Values are arrays aligned with
+the columns, or run metric by metric, within a metric scenario by scenario. A figure is a JSON number if the shortest
+text of its double is exact, otherwise digits as text. Drill parts are one template with placeholders.
+
+A long answer drops the deepest lines first, then breakdown members (never totals). The answer counts what it drops.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from itertools import chain
+from collections.abc import Iterator, Mapping
 
-import polars as pl
-
+from engine.model.calendar.fiscal import plain_period
 from engine.model.catalogue import Favourable
 from engine.model.errors import BadArguments, quoted
-from engine.model.exact import Exact
-from engine.model.notes import Note
 from engine.model.stopping import Stop, never
 from engine.plans.freshness import Freshness
 from engine.present.answers.budget import (
@@ -23,30 +22,45 @@ from engine.present.answers.budget import (
     DataRef,
     Json,
     LeftOut,
-    UncutAnswer,
     fitted,
     period_json,
+    without_defaults,
+)
+from engine.present.answers.drill_template import DrillTemplate
+from engine.present.answers.full_reports import (
+    dataset_json,
+    figure_json,
+    freshness_json,
+    into_parent_json,
+    members_json,
+    visible_part,
 )
 from engine.present.answers.places import PlaceCut
-from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ScenarioStyle
-from engine.report.drill import joined
-from engine.report.layout import Layout, LayoutColumn, LayoutRow, TableCell, layout
-from engine.report.report import height_of, schema_of
+from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData, ReportLine, ReportMember
+from engine.report.layout import Layout, LayoutColumn, LayoutRow
 
-TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
-SAID_WHERE_THERE = ("undated", "earliest_loaded_at")  # optional fields of a freshness
-OF_ACTUALS = (ScenarioStyle.ACTUAL, ScenarioStyle.PRIOR_YEAR)  # the scenario's shifts tell them apart
-TOKENS_PER_PLACE = 8  # least tokens of a member's column or row
+TOKENS_PER_PLACE = 6  # least tokens of a member's column or row
+KINDS_SAID = ("header", "memo")  # kinds of line that a reader cannot tell from their figures
 
 
 def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT, stop: Stop = never) -> Json:
     """Return the result object of a report, at most about `budget` tokens long as JSON text."""
     axes = axes_of_report(report)
-    cut = PlaceCut(report)
+    cut, drills = PlaceCut(report), DrillTemplate(report)
 
     def build(left: LeftOut) -> Json:
         deepest, places = axes["levels"] - left["levels"], axes["members"] - left["members"]
-        return visible_part(report, data_ref, deepest, places, cut).result()
+        kept = visible_part(report, deepest, places, cut)
+        notes = data_ref.notes(kept.notes)
+        return {
+            **described(report),
+            **(statement_json if report.statement else metrics_json)(kept.sheet, drills),
+            **({"drill": drills.shared} if drills.shared else {}),
+            **({"notes": notes} if notes else {}),
+            "freshness": short_freshness(report.freshness),
+            **data_ref.as_data(),
+            **({"agent_truncated": kept.left_out} if kept.left_out else {}),
+        }
 
     result = fitted(build, axes, budget, stop, least_left_out(report, budget))
     if result is None:
@@ -77,219 +91,165 @@ def least_left_out(report: ReportData, budget: int) -> int:
     return levels - level + max(0, len(report.places) - 1 - most)
 
 
-def whole_report(report: ReportData, stop: Stop) -> UncutAnswer:
-    """Return the result object with all rows; calls `stop` between rows."""
-    kept = visible_part(report)
-    strings: set[int] = set()
-    for row in kept.rows():
-        stop()
-        strings.update(strings_in(row))
-    return UncutAnswer(kept.described((), strings), kept.rows())
-
-
-def strings_in(row: Json) -> Iterator[int]:
-    """Yield the positions of values in a row that are digits as text."""
-    return (at for at, value in enumerate(row["values"]) if isinstance(value, str))
-
-
-@dataclass(frozen=True, slots=True)
-class VisiblePart:
-    """The part of a report that an answer shows, and how much of each axis it leaves out."""
-
-    report: ReportData
-    sheet: Layout
-    data_ref: DataRef
-    left_out: LeftOut
-    notes: Sequence[Note]
-
-    def result(self) -> Json:
-        """Return the result object."""
-        rows = list(self.rows())
-        return self.described(rows, set(chain.from_iterable(map(strings_in, rows))))
-
-    def rows(self) -> Iterator[Json]:
-        """Yield the rows shown."""
-        for down in self.sheet.down:
-            values = [figure_json(self.report, cell) for cell in self.sheet.cells(down)]
-            yield {**row_json(self.report, down), "values": values}
-
-    def described(self, rows: Sequence[Json], strings: Collection[int]) -> Json:
-        """Return the result object around rows. The columns at `strings` hold digits as text."""
-        report = self.report
-        head = {"statement": report.statement} if report.statement else {"metrics": [line.key for line in report.lines]}
-        return {
-            **head,
-            "label": report.label,
-            "period": period_json(report.period),
-            "currency": report.currency,
-            "scale": report.scale,
-            "decimals": report.decimals,
-            "columns": [
-                {**column_json(report, column, at), **({"exact_strings": True} if at in strings else {})}
-                for at, column in enumerate(self.sheet.across)
-            ],
-            "rows": rows,
-            "notes": self.data_ref.notes(self.notes),
-            "freshness": freshness_json(report.freshness),
-            "catalogue_version": report.catalogue_version,
-            "data_version": report.data_version,
-            **self.data_ref.as_data(),
-            "dataset": dataset_json(report),
-            **({"agent_truncated": self.left_out} if self.left_out else {}),
-        }
-
-
-def visible_part(
-    report: ReportData,
-    data_ref: DataRef = NOT_KEPT,
-    deepest: int | None = None,
-    places: int | None = None,
-    cut: PlaceCut | None = None,
-) -> VisiblePart:
-    """Return a part of a report: lines down to a level, and some places beside the total, which is the last."""
-    cut = cut or PlaceCut(report)
-    lines = [at for at, line in enumerate(report.lines) if deepest is None or line.level <= deepest]
-    shown = cut.kept(len(report.places) if places is None else places)
-    left = {"lines": len(report.lines) - len(lines), "members": len(report.places) - len(shown)}
-    sheet = layout(report, lines, shown)
-    left_out = {axis: entries for axis, entries in left.items() if entries}
-    return VisiblePart(report, sheet, data_ref, left_out, (*report.notes, *cut.notes(left["members"])))
-
-
-def figure_json(report: ReportData, cell: TableCell) -> int | float | str | None:
-    """Return one figure as JSON."""
-    if not isinstance(cell.figure, Exact):
-        return None
-    comparison = cell.column.comparison
-    shown = report.shown(cell.line, comparison, cell.figure)
-    return shown.as_json(quotient=report.is_quotient(cell.line, comparison))
-
-
-def row_json(report: ReportData, down: LayoutRow) -> Json:
-    """Return the description of a row, without its values."""
-    if down.line is None:
-        place = report.places[down.place or 0]
-        return {
-            "key": place_key(place),
-            "label": "Total" if place.is_total else " · ".join(member.label for member in place.members),
-            "level": 0,
-            "kind": "total" if place.is_total else "member" if place.holds is None else "others",
-            "style": "total" if place.is_total else "plain",
-            "favourable": Favourable.NONE.value,
-            "unit": None,
-            "format": None,
-            **({"holds": place.holds} if place.holds is not None else {}),
-            **members_json(place),
-            **(labels_json(place) if len(place.members) > 1 else {}),  # a single member's label is the row's label
-            **into_parent_json(place),
-            **drill_json(place.drill),
-        }
-    line = report.lines[down.line]
-    unit = report.unit(line, Comparison.FIGURE)
-    points = report.unit(line, Comparison.VARIANCE)
+def details(report: ReportData) -> Json:
+    """Return what only programs need of an answered report: versions, loads, and the schema of its dataset."""
     return {
-        "key": line.key,
-        "label": line.label,
-        "level": line.level,
-        "kind": line.kind,
-        "style": line.style.value,
-        "favourable": line.favourable.value,
-        "unit": unit,
-        **({"variance_unit": points} if points != unit else {}),
-        "format": line.format.value if line.type else None,
-        **({"aggregate": True} if line.repeats_over else {}),
-        **({"into_parent": line.into_parent.as_json()} if line.into_parent is not None else {}),
-        **drill_json(line.drill),
+        "catalogue_version": report.catalogue_version,
+        "data_version": report.data_version,
+        "freshness": freshness_json(report.freshness),
+        "dataset": dataset_json(report),
     }
 
 
-def place_key(place: MemberTuple) -> str:
-    """Return the key of a place: its member ids."""
-    return "total" if place.is_total else "/".join(member.id for member in place.members)
+def described(report: ReportData) -> Json:
+    """Return the fields before the columns and rows."""
+    head = {"statement": report.statement, "label": report.label} if report.statement else {}
+    return {
+        **head,
+        "period": period_json(report.period),
+        "currency": report.currency,
+        **({"scale": report.scale} if report.scale else {}),
+        **({"decimals": report.decimals} if report.decimals is not None else {}),
+    }
 
 
-def members_json(place: MemberTuple) -> Json:
-    """Return the members of a place."""
-    return {"members": {member.dimension: member.id for member in place.members}}
+# Statements: lines are rows, scenarios and members are columns.
 
 
-def labels_json(place: MemberTuple) -> Json:
-    """Return the labels of a place's members that differ from their ids."""
-    labels = {member.dimension: member.label for member in place.members if member.label != member.id}
+def statement_json(sheet: Layout, drills: DrillTemplate) -> Json:
+    """Return the columns and rows of a statement."""
+    return {
+        "columns": [column_json(sheet.report, across, drills) for across in sheet.across],
+        "rows": list(line_rows(sheet, drills)),
+    }
+
+
+def column_json(report: ReportData, across: LayoutColumn, drills: DrillTemplate) -> Json:
+    """Return a scenario and place as a column."""
+    column, place = report.columns[across.column], report.places[across.place or 0]
+    members = {**members_json(place), **labels_json(place, report)} if place.members else {}
+    return {
+        **scenario_json(column),
+        **members,
+        **into_parent_json(place),
+        **({"is_total": True} if report.breakdown and place.is_total else {}),
+        **drills.of_column(column, place),
+    }
+
+
+def line_rows(sheet: Layout, drills: DrillTemplate) -> Iterator[Json]:
+    """Yield the lines as rows; a header has no values, and a line below another is favourable as the one before."""
+    before = Favourable.UP
+    for down in sheet.down:
+        line = sheet.report.lines[down.line or 0]
+        values = {} if line.type is None else values_json(sheet, down)
+        yield {
+            **line_json(sheet.report, line, before if line.level else Favourable.UP),
+            **drills.of_line(line),
+            **values,
+        }
+        before = line.favourable
+
+
+# Metrics: members are rows, metrics and scenarios are columns.
+
+
+def metrics_json(sheet: Layout, drills: DrillTemplate) -> Json:
+    """Return the metrics, scenarios and rows of a report of metrics."""
+    report = sheet.report
+    return {
+        "metrics": [{**line_json(report, line), **drills.of_line(line)} for line in report.lines],
+        "scenarios": [{**scenario_json(column), **drills.of_column(column)} for column in report.columns],
+        **({"dimensions": list(report.breakdown)} if report.breakdown else {}),
+        "rows": [place_row_json(sheet, down, drills) for down in sheet.down],
+    }
+
+
+def place_row_json(sheet: Layout, down: LayoutRow, drills: DrillTemplate) -> Json:
+    """Return a combination of members as a row, or the total."""
+    place = sheet.report.places[down.place or 0]
+    return {
+        **named_json(place, sheet.report),
+        **into_parent_json(place),
+        **drills.of_place(place),
+        **values_json(sheet, down),
+    }
+
+
+def named_json(place: MemberTuple, report: ReportData) -> Json:
+    """Return the names of a place: the id of a single member as its key, else the members; the total has neither."""
+    if place.is_total:
+        return {"label": "Total"} if report.breakdown else {}
+    others = {} if place.holds is None else {"holds": place.holds}
+    if len(place.members) > 1:
+        return {**members_json(place), **labels_json(place, report), **others}
+    (member,) = place.members
+    label = {} if is_said(member, report) else {"label": member.label}
+    return {"key": member.id, **label, **others}
+
+
+def labels_json(place: MemberTuple, report: ReportData) -> Json:
+    """Return the labels of a place's members that their ids do not say."""
+    labels = {member.dimension: member.label for member in place.members if not is_said(member, report)}
     return {"labels": labels} if labels else {}
 
 
-def into_parent_json(place: MemberTuple) -> Json:
-    """Return what a place counts for in the total, if that is not 1."""
-    return {} if place.into_parent is None else {"into_parent": place.into_parent.as_json()}
+def is_said(member: ReportMember, report: ReportData) -> bool:
+    """Tell whether the id of a member says its label: the same text, or the code of a plain period."""
+    plain = plain_period(member.id) if member.dimension == report.time else None
+    return member.label == (member.id if plain is None else plain.label)
 
 
-def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
-    """Return the description of a column: its scenario, and a place of a statement or a metric."""
-    column = report.columns[across.column]
-    window = column.window
-    shown: Json = {"key": f"c{at + 1}", "alias": column.heading, "scenario": column.scenario}
-    if column.style not in OF_ACTUALS:
-        shown["style"] = column.style.value
-    if window is not None:
-        shown["period"] = {"start": window.start.code, "end": window.end.code, "label": window.label}
-    if across.line is not None:
-        line = report.lines[across.line]
-        return {
-            **shown,
-            "metric": line.key,
-            "label": line.label,
-            "favourable": line.favourable.value,
-            "unit": report.unit(line, column.comparison),
-            "format": "percent" if column.comparison is Comparison.SHARE else line.format.value,
-            **(drill_json(joined(column.drill, line.drill)) if line.drill is not None else {}),
-        }
-    place = report.places[across.place or 0]
-    is_share = column.comparison is Comparison.SHARE
-    return {
-        **shown,
-        **members_json(place),
-        **labels_json(place),
-        **into_parent_json(place),
-        **({"is_total": True} if report.breakdown and place.is_total else {}),
-        "unit": "fraction" if is_share else None,
-        "format": "percent" if is_share else None,
-        **drill_json(joined(column.drill, place.drill)),
+# Parts of both.
+
+
+def line_json(report: ReportData, line: ReportLine, favourable: Favourable = Favourable.UP) -> Json:
+    """Return a line or metric, without its values; `favourable` need not be said."""
+    unit = report.unit(line, Comparison.FIGURE)
+    said = {
+        "key": line.key,
+        "label": line.label,
+        "kind": line.kind if line.kind in KINDS_SAID else None,
+        "level": line.level,
+        "unit": unit,
+        "favourable": line.favourable.value,
+        "aggregate": bool(line.repeats_over),
+        "into_parent": 1 if line.into_parent is None else line.into_parent.as_json(),
     }
+    defaults = {
+        "label": line.key,
+        "kind": None,
+        "level": 0,
+        "unit": report.money if unit else None,
+        "favourable": favourable.value if line.type else line.favourable.value,
+        "aggregate": False,
+        "into_parent": 1,
+    }
+    return without_defaults(said, defaults)
 
 
-def drill_json(drill: Drill | None) -> Json:
-    """Return a drill part as JSON; empty if there is none."""
-    return {"drill": drill} if drill else {}
+def scenario_json(column: ReportColumn) -> Json:
+    """Return a scenario as requested."""
+    window = {} if column.window is None else {"period": period_json(column.window)}
+    unit = {"unit": "fraction"} if column.comparison is Comparison.SHARE else {}
+    alias = without_defaults({"alias": column.heading}, {"alias": column.scenario})
+    return {**alias, "scenario": column.scenario, **window, **unit}
 
 
-def freshness_json(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
-    """Return the freshness of every scenario by domain."""
+def values_json(sheet: Layout, down: LayoutRow) -> Json:
+    """Return the values of a row as a field."""
+    return {"values": [figure_json(sheet.report, cell) for cell in sheet.cells(down)]}
+
+
+def short_freshness(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
+    """Return the last loaded period of every scenario by domain; an object where a period is open or rows undated."""
     return {
-        domain: {scenario: known_json(known) for scenario, known in scenarios.items()}
+        domain: {scenario: loaded_json(known) for scenario, known in scenarios.items()}
         for domain, scenarios in freshness.items()
     }
 
 
-def known_json(known: Freshness) -> Json:
-    """Return a freshness, without its empty optional fields."""
-    parts = {name: getattr(known, name) for name in (part.name for part in fields(known))}
-    return {name: part for name, part in parts.items() if name not in SAID_WHERE_THERE or part is not None}
-
-
-def dataset_json(report: ReportData) -> Json:
-    """Return the shape of the tidy frame that holds every figure of the report."""
-    units = {
-        report.unit(line, column.comparison, scaled=False)
-        for line in report.lines
-        for column in report.columns
-        if line.type
-    }
-    value_unit = units.pop() if len(units) == 1 else "as in unit"
-    return {
-        "row_count": height_of(report),
-        "columns": [
-            {"name": name, "type": TYPES[dtype], "unit": value_unit if name == "value" else None}
-            for name, dtype in schema_of(report).items()
-        ],
-    }
+def loaded_json(known: Freshness) -> str | Json | None:
+    """Return the last loaded period, with the open periods of the range and the number of undated rows."""
+    more = {name: value for name, value in (("open", known.open), ("undated", known.undated)) if value}
+    return {"through": known.through, **more} if more else known.through

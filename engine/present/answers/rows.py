@@ -22,8 +22,9 @@ from engine.present.answers.budget import (
     fitted,
     listed,
     period_json,
+    without_defaults,
 )
-from engine.present.answers.reports import freshness_json
+from engine.present.answers.full_reports import freshness_json, full_period_json
 from engine.queries.rows import inspection_sources, shown_columns
 from engine.report.inspection import Inspection, RowColumn, RowValue, column_of
 from engine.report.transform import Transform
@@ -64,8 +65,9 @@ def whole_rows(inspection: Inspection, stop: Stop) -> UncutAnswer:
     for row in inspection.rows:
         stop()
         strings.update(at for at in amounts if isinstance(value_json(row[at]), str))
+    period = {} if inspection.period is None else {"period": full_period_json(inspection.period)}
     result = described(inspection, (), strings, inspection.labels, len(inspection.rows), NOT_KEPT)
-    return UncutAnswer(result, map(row_json, inspection.rows))
+    return UncutAnswer({**result, **period, **versions(inspection)}, map(row_json, inspection.rows))
 
 
 def rows_result(inspection: Inspection, shown: int, data_ref: DataRef) -> Json:
@@ -90,6 +92,7 @@ def described(
 ) -> Json:
     """Return the result object around rows. The columns at `strings` hold digits as text."""
     period = {} if inspection.period is None else {"period": period_json(inspection.period)}
+    notes = data_ref.notes(inspection.notes)
     days = [[span.first.isoformat(), span.last.isoformat()] for span in inspection.read if inspection.period]
     return {
         "source_key": inspection.source,
@@ -100,16 +103,19 @@ def described(
         **({"more_days_read": len(days) - MOST_SPANS} if len(days) > MOST_SPANS else {}),
         "columns": [column_json(column, is_text=at in strings) for at, column in enumerate(inspection.columns)],
         "rows": rows,
-        "labels": labels,
+        **({"labels": labels} if labels else {}),
         "row_count": len(inspection.rows),
         "truncated": inspection.truncated,
         "agent_truncated": shown < len(inspection.rows),
         **contributed_json(inspection),
-        "notes": data_ref.notes(inspection.notes),
-        "catalogue_version": inspection.catalogue_version,
-        "data_version": inspection.data_version,
+        **({"notes": notes} if notes else {}),
         **data_ref.as_data(),
     }
+
+
+def versions(inspection: Inspection) -> Json:
+    """Return what only programs need of inspected rows: the versions of the books."""
+    return {"catalogue_version": inspection.catalogue_version, "data_version": inspection.data_version}
 
 
 def contributed_json(inspection: Inspection) -> Json:
@@ -136,7 +142,7 @@ def column_json(column: RowColumn, *, is_text: bool) -> Json:
     """Return the description of a column. If `is_text`, its amounts are digits as text."""
     return {
         "name": column.name,
-        "label": column.label,
+        **without_defaults({"label": column.label}, {"label": column.name}),
         "type": "number" if column.kind == "amount" else column.kind,
         **({"unit": column.unit, "places": column.places} if column.kind == "amount" else {}),
         **({"exact_strings": True} if is_text and column.kind == "amount" else {}),

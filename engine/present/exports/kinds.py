@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from engine.model.stopping import Stop
 from engine.present.answers.budget import UncutAnswer
-from engine.present.answers.reports import whole_report
+from engine.present.answers.full_reports import whole_report
 from engine.present.answers.rows import whole_rows, whole_transform
 from engine.present.exports.about import Row, asked_report, asked_rows, asked_transform
 from engine.present.exports.cells import Sheet

@@ -58,7 +58,7 @@ def test_every_call_has_one_audit_line(audited: Server, era: str) -> None:
     assert len({line["request_id"] for line in told}) == len(told)
     assert all(line["ms"] > 0 and line["level"] == "info" and line["event"] == "call" for line in told)
     assert told[0]["bytes"] == len(report.text.encode())
-    assert told[0]["data_version"] == report.result["data_version"]
+    assert told[0]["data_version"] == report.meta["tieout/details"]["data_version"]
     assert told[0]["rows"] == len(report.result["rows"])
     assert "rows" not in told[2]
     known = {"timestamp", "level", "logger", "event", "request_id", "subject", "tool", "outcome", "ms", "scenarios"}

@@ -25,7 +25,7 @@ def copies(books: McpBooks) -> tuple[Any, Any]:
 
 def test_both_copies_are_the_same_digits(books: McpBooks) -> None:
     asked = {"scenarios": COLUMNS, "period_start": "2021-01", "period_end": "2021-02", "dimensions": ["period"]}
-    seen = books.ask("run_statement_data", statement="pnl", **asked)
+    seen = books.call("run_statement_data", statement="pnl", **asked).result
     data, text = copies(books)
     assert data == text
     assert json.loads(json.dumps(seen), parse_float=Decimal, parse_int=Decimal) == data
@@ -41,12 +41,11 @@ def test_figures_are_numbers_where_every_parser_reads_them_exactly_and_text_wher
         dimensions=["product"],
     )
     data, _ = copies(books)
-    assert {row["key"]: row["values"] for row in data["rows"]} == {
-        "P": ["90071993781977.82"],
-        "Q": [Decimal("-0.1")],
-        "total": [Decimal("90071993781977.72")],
-    }
-    assert data["columns"][0]["exact_strings"] is True
+    assert [row["values"] for row in data["rows"]] == [
+        ["90071993781977.82"],
+        [Decimal("-0.1")],
+        [Decimal("90071993781977.72")],
+    ]
     assert repr(90071993781977.82) == "90071993781977.81"  # what a parser of doubles would have shown
 
 

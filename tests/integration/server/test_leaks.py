@@ -181,7 +181,7 @@ def told_figures(text: str) -> set[str]:
 
 def figures_of(result: Mapping[str, Any]) -> Iterator[float]:
     """Yield the figures of a report, or of rows, without their signs."""
-    rows = [row if isinstance(row, list) else row["values"] for row in result["rows"]]
+    rows = [row if isinstance(row, list) else row.get("values", []) for row in result["rows"]]
     for figure in (*(value for row in rows for value in row), result.get("contribution_total")):
         if isinstance(figure, int | float):
             yield abs(figure)

@@ -10,7 +10,6 @@ from typing import Any
 from engine.door import Door
 from engine.model.exact import Exact
 from engine.model.formulas import Nothing as EngineNothing
-from engine.present.answers.reports import answer
 from engine.report.data import ReportData
 from engine.report.report import Report
 from tests.laws.oracle.books import Books
@@ -19,6 +18,7 @@ from tests.laws.oracle.references import Cell
 from tests.laws.oracle.requests import Request
 from tests.laws.oracle.writing import STATEMENT
 from tests.support.drilling import Json, calls
+from tests.support.reading import answer
 
 Place = tuple[tuple[str, str], ...] | None  # dimensions and members; none: the total
 Where = tuple[str, str, Place]  # line, column, place
@@ -57,13 +57,8 @@ def ask(door: Door, books: Books, request: Request, **ranking: Any) -> Report:
 
 
 def told(report: Report) -> dict[str, Any]:
-    """Return the whole result object, versions and loads aside."""
-    result = answer(report, UNCUT)
-    for scenarios in result["freshness"].values():
-        for known in scenarios.values():
-            for name in ("load_id", "loaded_at", "earliest_loaded_at"):
-                known.pop(name, None)
-    return {key: part for key, part in result.items() if key not in ("catalogue_version", "data_version")}
+    """Return the whole result object."""
+    return answer(report, UNCUT)
 
 
 def places_of(report: ReportData) -> list[Place]:
@@ -108,10 +103,9 @@ def behind(report: Report) -> Iterator[Behind]:
         sheet = [[(line, heading, place) for heading, place in product(headings, places)] for line in lines]
     for row, across in zip(result["rows"], sheet, strict=True):
         for column, where in zip(result["columns"], across, strict=True):
-            drill = {**row.get("drill", {}), **column.get("drill", {})}
-            if where in found and ("operands" in drill or "source_key" in drill):
-                parts = calls({"drill": row.get("drill", {})}, {"drill": column.get("drill", {})})
-                yield Behind(where, found[where], tuple(parts))
+            parts = tuple(calls(row, column))
+            if where in found and parts:
+                yield Behind(where, found[where], parts)
 
 
 def exactly(found: Exact | EngineNothing) -> Figure:

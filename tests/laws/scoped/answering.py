@@ -52,7 +52,8 @@ def told(name: str, arguments: Mapping[str, Any], caller: Caller) -> str:
     kept = answer.result.get("data_ref")
     document = exported(kept, caller) if kept else None
     chart = charted(kept, caller) if kept and name in CHARTED else None
-    text = as_text({"shown": [answer.result, answer.render_block() if tool.widget else None, document, chart]})
+    block = answer.render_block() if tool.widget else None
+    text = as_text({"shown": [answer.result, block, answer.details, document, chart]})
     return REFERENCE.sub("ds_", text)  # no two calls share one
 
 

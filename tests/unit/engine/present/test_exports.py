@@ -15,7 +15,7 @@ from engine.door import Door, open_books
 from engine.model.errors import BadArguments
 from engine.model.exact import Exact
 from engine.model.formulas import Nothing
-from engine.present.answers.reports import answer
+from engine.present.answers.reports import details
 from engine.present.answers.rows import rows_answer
 from engine.present.blocks import table
 from engine.present.exports.about import ExportStamp
@@ -32,6 +32,7 @@ from engine.report.inspection import Inspection, Stop
 from engine.report.report import Report
 from engine.report.snapshots import keep, opened
 from tests.support.books import load_instance
+from tests.support.reading import answer
 from tests.support.small import small_books, write_instance
 from tests.support.workbooks import cells, go_on, grid, parts, sheet_xml, shown
 
@@ -416,9 +417,16 @@ def test_a_document_is_the_whole_answer_and_says_when_it_was_made(books: Door, t
     assert isinstance(again, Report)
     write_document(again, MADE, tmp_path / "made.json", go_on)
     made = json.loads((tmp_path / "made.json").read_text())
-    whole = {key: part for key, part in answer(report, 10**9).items() if key != "dataset_available"}
     head = {"books": "Small", "made_at": "2026-11-21T09:30:00+00:00", "made_for": "ann"}
-    assert made == {**head, **json.loads(json.dumps(whole))}
+    assert {key: made[key] for key in head} == head
+    short, parts = answer(report, 10**9), details(report)
+    assert [row["values"] for row in made["rows"]] == [row["values"] for row in short["rows"]]
+    assert [row["members"] for row in made["rows"]] == [row["members"] for row in short["rows"]]
+    assert {key: made[key] for key in parts} == json.loads(json.dumps(parts))
+    assert [(column["metric"], column["alias"]) for column in made["columns"]] == [
+        (column["metric"], column["alias"]) for column in short["columns"]
+    ]
+    assert (made["period"]["last_day"], made["scale"], made["currency"]) == ("2021-01-31", 0, short["currency"])
 
 
 def test_a_document_of_rows_has_them_all(books: Door, tmp_path: Path) -> None:

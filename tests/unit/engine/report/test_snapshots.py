@@ -14,7 +14,6 @@ from engine.door import Door, open_books
 from engine.model.errors import BadArguments, ExpiredReference, Refusal
 from engine.model.exact import Exact
 from engine.model.formulas import Nothing
-from engine.present.answers.reports import answer
 from engine.present.answers.rows import rows_answer
 from engine.present.blocks import table
 from engine.report.encoding import ASIDE, LONG, PACKED, read, write
@@ -23,6 +22,7 @@ from engine.report.report import Report
 from engine.report.snapshots import given as given_to_a_script
 from engine.report.snapshots import keep, opened
 from tests.support.inspecting import ledger
+from tests.support.reading import answer
 
 UNCUT = 10**9
 COLUMNS = ("actual", "budget", "forecast", "actual@py", "actual@ytd", "budget/downside", "actual+forecast", "gone")

@@ -1,0 +1,182 @@
+"""The drill template of an answer: the inspect_rows call that most cells share, and the parts in which some differ.
+
+The call of a cell is the template, its placeholders filled from the cell's row and column, joined with the column's own
+part, then with the row's, then with that of the row's or metric's line. A placeholder that finds no value is left out
+with its key, as for a total. tests/support/drilling.py puts calls together in this way.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from engine.present.answers.budget import Json
+from engine.report.data import Drill, MemberTuple, ReportColumn, ReportData, ReportLine
+from engine.report.drill import joined
+
+TOOL = "inspect_rows"
+OF_A_COLUMN = ("scenario_id", "sides")  # parts that no other column shares
+FILTERS_OF_A_COLUMN = ("scenario", "compared_with")
+PERIOD = ("period_start", "period_end")
+
+
+@dataclass(frozen=True)
+class DrillTemplate:
+    """The drill parts of a report, as its answer says them."""
+
+    report: ReportData
+
+    @cached_property
+    def shared(self) -> Json:
+        """The template; empty if no rows can be shown for any figure."""
+        if not self._calls:
+            return {}
+        parts = joined(self._fixed, self._of_place, {"filters": {"metric": self._metric}})
+        return {"tool": TOOL, "source_key": self._source, "scenario_id": self._scenario, **parts}
+
+    def of_line(self, line: ReportLine) -> Json:
+        """Return the fields of a line: its operands, or the part in which its drill differs; null if it has no rows."""
+        if line.type is None or not self._calls:
+            return {}
+        if line.drill is None:
+            return {"drill": None}
+        if "operands" in line.drill:
+            return {"operands": [self._operand(call) for call in line.drill["operands"]]}
+        differs = self._beside(line.drill, self._metric.replace(self._key, line.key))
+        if self._names_lines and line.drill["filters"]["metric"] == line.key:  # statement.line is the same figure
+            differs = self._beside(line.drill, line.key)
+        return drill_field(differs)
+
+    def of_column(self, column: ReportColumn, place: MemberTuple | None = None) -> Json:
+        """Return the fields of a column: the part in which its drill differs; of a statement with its members."""
+        said = {"scenario_id": column.scenario}
+        drill = {**column.drill, **({"sides": sides_json(column.drill["sides"])} if "sides" in column.drill else {})}
+        if place is None:
+            return drill_field(differing(drill, joined(self._fixed, said)))
+        return drill_field(differing(joined(drill, place.drill), joined(self._filled(place), said)))
+
+    def of_place(self, place: MemberTuple) -> Json:
+        """Return the fields of a row of members: the part in which its drill differs."""
+        return drill_field(differing(joined(self._fixed, place.drill), self._filled(place)))
+
+    @property
+    def _is_statement(self) -> bool:
+        return self.report.statement is not None
+
+    @property
+    def _key(self) -> str:
+        return "{row.key}" if self._is_statement else "{metric.key}"
+
+    @property
+    def _names_lines(self) -> bool:
+        """Whether a line goes by the name of its statement: no domain has the same name."""
+        return self.report.statement is not None and self.report.statement not in self.report.freshness
+
+    @property
+    def _scenario(self) -> str:
+        return "{column.scenario}" if self._is_statement else "{scenario.scenario}"
+
+    @cached_property
+    def _calls(self) -> Sequence[Drill]:
+        """The drills of lines, an operand by itself."""
+        drills = [line.drill for line in self.report.lines if line.drill is not None]
+        return [call for drill in drills for call in drill.get("operands", [drill])]
+
+    @cached_property
+    def _source(self) -> str:
+        return most_common(call["source_key"] for call in self._calls)
+
+    @cached_property
+    def _metric(self) -> str:
+        """The pattern of lines' metric filters: statement.line, else that of most lines."""
+        if self._names_lines:
+            return f"{self.report.statement}.{self._key}"
+        drills = [(line.key, line.drill) for line in self.report.lines if line.drill and "filters" in line.drill]
+        named = [(line, drill["filters"]["metric"]) for line, drill in drills]
+        return most_common(
+            (metric.removesuffix(line) + self._key for line, metric in named if metric.endswith(line)), self._key
+        )
+
+    @cached_property
+    def _fixed(self) -> Drill:
+        """The parts that all columns share."""
+        first, *others = [column.drill for column in self.report.columns] or [{}]
+        parts = {key: part for key, part in first.items() if key not in (*OF_A_COLUMN, "filters")}
+        filters = {key: part for key, part in first.get("filters", {}).items() if key not in FILTERS_OF_A_COLUMN}
+        same = {key: part for key, part in parts.items() if all(other.get(key) == part for other in others)}
+        return joined(same, {"filters": filters})
+
+    @cached_property
+    def _of_place(self) -> Drill:
+        """The placeholders of members. Periods have one only if all columns share the range that a total reads."""
+        report = self.report
+        parts: list[Drill] = []
+        for dimension in report.breakdown:
+            field = f"column.members.{dimension}" if self._is_statement else f"row.members.{dimension}"
+            text = "{row.key}" if not self._is_statement and len(report.breakdown) == 1 else "{" + field + "}"
+            if dimension != report.time:
+                parts.append({"filters": {dimension: text}})
+            elif all(key in self._fixed for key in PERIOD):
+                by_time = (key for place in report.places for key in place.drill.get("filters", {}))
+                again = [key for key in dict.fromkeys(by_time) if key not in report.breakdown]
+                parts.append({**dict.fromkeys(PERIOD, text), "filters": dict.fromkeys(again, text)})
+        return joined(*parts)
+
+    def _filled(self, place: MemberTuple) -> Drill:
+        """The template with the placeholders of a place filled. For the total they are left out with their keys."""
+        ids = {member.dimension: member.id for member in place.members}
+        values: dict[str, str] = {}
+        for dimension, member in ids.items():
+            names = (f"{{column.members.{dimension}}}", f"{{row.members.{dimension}}}", "{row.key}")
+            values |= dict.fromkeys(names, member)
+        return filled(joined(self._fixed, self._of_place), values)
+
+    def _operand(self, call: Drill) -> str | Json:
+        """Return the call of an operand: its metric, with whatever else differs from the template."""
+        differs = self._beside(call, "")
+        metric: str = call["filters"]["metric"]
+        return metric if differs == {"filters": {"metric": metric}} else differs
+
+    def _beside(self, call: Drill, metric: str) -> Json:
+        """Return what differs in the call of a line from the template filled with a metric."""
+        return differing(call, {"source_key": self._source, "filters": {"metric": metric}})
+
+
+def most_common(names: Iterable[str], default: str = "") -> str:
+    """Return the most common name, the first of several."""
+    counted = Counter(names)
+    return max(counted, key=lambda name: counted[name]) if counted else default
+
+
+def filled(part: Drill, values: Mapping[str, str]) -> Drill:
+    """Return a part with its placeholders filled; those without a value are left out."""
+
+    def known(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        for key, text in parts.items():
+            if isinstance(text, Mapping):
+                yield key, dict(known(text))
+            elif not isinstance(text, str) or not text.startswith(("{row.", "{column.")):
+                yield key, text
+            elif text in values:
+                yield key, values[text]
+
+    return dict(known(part))
+
+
+def sides_json(sides: Sequence[Drill]) -> list[Json]:
+    """Return the sides of a column without the sign of those that are added."""
+    return [{key: part for key, part in side.items() if (key, part) != ("sign", "+")} for side in sides]
+
+
+def differing(call: Drill, shared: Drill) -> Json:
+    """Return the parts and filters of a call that others replace or lack."""
+    known = shared.get("filters", {})
+    filters = {key: part for key, part in call.get("filters", {}).items() if key not in known or known[key] != part}
+    parts = {key: part for key, part in call.items() if key != "filters" and shared.get(key) != part}
+    return {**parts, **({"filters": filters} if filters else {})}
+
+
+def drill_field(part: Json) -> Json:
+    """Return a drill part as a field; none if it is empty."""
+    return {"drill": part} if part else {}

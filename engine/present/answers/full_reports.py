@@ -1,0 +1,238 @@
+"""Reports described in full: the JSON of exported files, and the rows and columns of the tables that widgets draw.
+
+Each row and column has everything that is known of it, so a file can be read without the books.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import polars as pl
+
+from engine.model.calendar.periods import PeriodRange
+from engine.model.catalogue import Favourable
+from engine.model.exact import Exact
+from engine.model.notes import Note
+from engine.model.stopping import Stop
+from engine.plans.freshness import Freshness
+from engine.present.answers.budget import (
+    NOT_KEPT,
+    Json,
+    LeftOut,
+    UncutAnswer,
+)
+from engine.present.answers.places import PlaceCut
+from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ScenarioStyle
+from engine.report.drill import joined
+from engine.report.layout import Layout, LayoutColumn, LayoutRow, TableCell, layout
+from engine.report.report import height_of, schema_of
+
+TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
+SAID_WHERE_THERE = ("undated", "earliest_loaded_at")  # optional fields of a freshness
+OF_ACTUALS = (ScenarioStyle.ACTUAL, ScenarioStyle.PRIOR_YEAR)  # the scenario's shifts tell them apart
+
+
+def whole_report(report: ReportData, stop: Stop) -> UncutAnswer:
+    """Return the result object with all rows; calls `stop` before each."""
+    sheet = layout(report)
+    return UncutAnswer(described(report, sheet), rows_of(sheet, stop))
+
+
+def rows_of(sheet: Layout, stop: Stop) -> Iterator[Json]:
+    """Yield the rows with their values."""
+    for down in sheet.down:
+        stop()
+        values = [figure_json(sheet.report, cell) for cell in sheet.cells(down)]
+        yield {**row_json(sheet.report, down), "values": values}
+
+
+def described(report: ReportData, sheet: Layout) -> Json:
+    """Return the result object around the rows."""
+    head = {"statement": report.statement} if report.statement else {"metrics": [line.key for line in report.lines]}
+    return {
+        **head,
+        "label": report.label,
+        "period": full_period_json(report.period),
+        "currency": report.currency,
+        "scale": report.scale,
+        "decimals": report.decimals,
+        "columns": [column_json(report, column, at) for at, column in enumerate(sheet.across)],
+        "notes": NOT_KEPT.notes(report.notes),
+        "freshness": freshness_json(report.freshness),
+        "catalogue_version": report.catalogue_version,
+        "data_version": report.data_version,
+        "dataset": dataset_json(report),
+    }
+
+
+def full_period_json(period: PeriodRange) -> Json:
+    """Return a period range: its codes, dates and label."""
+    return {
+        "start": period.start.code,
+        "end": period.end.code,
+        "grain": period.grain.value,
+        "first_day": period.span.first.isoformat(),
+        "last_day": period.span.last.isoformat(),
+        "label": period.label,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class VisiblePart:
+    """The part of a report that an answer shows, and how much of each axis it leaves out."""
+
+    report: ReportData
+    sheet: Layout
+    left_out: LeftOut
+    notes: Sequence[Note]
+
+
+def visible_part(
+    report: ReportData, deepest: int | None = None, places: int | None = None, cut: PlaceCut | None = None
+) -> VisiblePart:
+    """Return a part of a report: lines down to a level, and some places beside the total, which is the last."""
+    cut = cut or PlaceCut(report)
+    lines = [at for at, line in enumerate(report.lines) if deepest is None or line.level <= deepest]
+    shown = cut.kept(len(report.places) if places is None else places)
+    left = {"lines": len(report.lines) - len(lines), "members": len(report.places) - len(shown)}
+    sheet = layout(report, lines, shown)
+    left_out = {axis: entries for axis, entries in left.items() if entries}
+    return VisiblePart(report, sheet, left_out, (*report.notes, *cut.notes(left["members"])))
+
+
+def figure_json(report: ReportData, cell: TableCell) -> int | float | str | None:
+    """Return one figure as JSON."""
+    if not isinstance(cell.figure, Exact):
+        return None
+    comparison = cell.column.comparison
+    shown = report.shown(cell.line, comparison, cell.figure)
+    return shown.as_json(quotient=report.is_quotient(cell.line, comparison))
+
+
+def row_json(report: ReportData, down: LayoutRow) -> Json:
+    """Return the description of a row, without its values."""
+    if down.line is None:
+        place = report.places[down.place or 0]
+        return {
+            "key": place_key(place),
+            "label": "Total" if place.is_total else " · ".join(member.label for member in place.members),
+            "level": 0,
+            "kind": "total" if place.is_total else "member" if place.holds is None else "others",
+            "style": "total" if place.is_total else "plain",
+            "favourable": Favourable.NONE.value,
+            "unit": None,
+            "format": None,
+            **({"holds": place.holds} if place.holds is not None else {}),
+            **members_json(place),
+            **(labels_json(place) if len(place.members) > 1 else {}),  # a single member's label is the row's label
+            **into_parent_json(place),
+            **drill_json(place.drill),
+        }
+    line = report.lines[down.line]
+    unit = report.unit(line, Comparison.FIGURE)
+    points = report.unit(line, Comparison.VARIANCE)
+    return {
+        "key": line.key,
+        "label": line.label,
+        "level": line.level,
+        "kind": line.kind,
+        "style": line.style.value,
+        "favourable": line.favourable.value,
+        "unit": unit,
+        **({"variance_unit": points} if points != unit else {}),
+        "format": line.format.value if line.type else None,
+        **({"aggregate": True} if line.repeats_over else {}),
+        **({"into_parent": line.into_parent.as_json()} if line.into_parent is not None else {}),
+        **drill_json(line.drill),
+    }
+
+
+def place_key(place: MemberTuple) -> str:
+    """Return the key of a place: its member ids."""
+    return "total" if place.is_total else "/".join(member.id for member in place.members)
+
+
+def members_json(place: MemberTuple) -> Json:
+    """Return the members of a place."""
+    return {"members": {member.dimension: member.id for member in place.members}}
+
+
+def labels_json(place: MemberTuple) -> Json:
+    """Return the labels of a place's members that differ from their ids."""
+    labels = {member.dimension: member.label for member in place.members if member.label != member.id}
+    return {"labels": labels} if labels else {}
+
+
+def into_parent_json(place: MemberTuple) -> Json:
+    """Return what a place counts for in the total, if that is not 1."""
+    return {} if place.into_parent is None else {"into_parent": place.into_parent.as_json()}
+
+
+def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
+    """Return the description of a column: its scenario, and a place of a statement or a metric."""
+    column = report.columns[across.column]
+    window = column.window
+    shown: Json = {"key": f"c{at + 1}", "alias": column.heading, "scenario": column.scenario}
+    if column.style not in OF_ACTUALS:
+        shown["style"] = column.style.value
+    if window is not None:
+        shown["period"] = {"start": window.start.code, "end": window.end.code, "label": window.label}
+    if across.line is not None:
+        line = report.lines[across.line]
+        return {
+            **shown,
+            "metric": line.key,
+            "label": line.label,
+            "favourable": line.favourable.value,
+            "unit": report.unit(line, column.comparison),
+            "format": "percent" if column.comparison is Comparison.SHARE else line.format.value,
+            **(drill_json(joined(column.drill, line.drill)) if line.drill is not None else {}),
+        }
+    place = report.places[across.place or 0]
+    is_share = column.comparison is Comparison.SHARE
+    return {
+        **shown,
+        **members_json(place),
+        **labels_json(place),
+        **into_parent_json(place),
+        **({"is_total": True} if report.breakdown and place.is_total else {}),
+        "unit": "fraction" if is_share else None,
+        "format": "percent" if is_share else None,
+        **drill_json(joined(column.drill, place.drill)),
+    }
+
+
+def drill_json(drill: Drill | None) -> Json:
+    """Return a drill part as JSON; empty if there is none."""
+    return {"drill": drill} if drill else {}
+
+
+def freshness_json(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
+    """Return the freshness of every scenario by domain."""
+    return {
+        domain: {scenario: known_json(known) for scenario, known in scenarios.items()}
+        for domain, scenarios in freshness.items()
+    }
+
+
+def known_json(known: Freshness) -> Json:
+    """Return a freshness, without its empty optional fields."""
+    parts = {name: getattr(known, name) for name in (part.name for part in fields(known))}
+    return {name: part for name, part in parts.items() if name not in SAID_WHERE_THERE or part is not None}
+
+
+def dataset_json(report: ReportData) -> Json:
+    """Return the shape of the tidy frame that holds every figure of the report."""
+    units = {
+        report.unit(line, column.comparison, scaled=False)
+        for line in report.lines
+        for column in report.columns
+        if line.type
+    }
+    value_unit = units.pop() if len(units) == 1 else "as in unit"
+    return {
+        "row_count": height_of(report),
+        "columns": [
+            {"name": name, "type": TYPES[dtype], "unit": value_unit if name == "value" else None}
+            for name, dtype in schema_of(report).items()
+        ],
+    }
