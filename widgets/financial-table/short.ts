@@ -53,7 +53,7 @@ const labelOf = (part: Fields): string => text(part.label) || text(part.key);
 /** The members of a place by their labels; periods that have none by their names. */
 function placeWords(part: Fields, drill: Fields): string {
   const named = ([dimension, id]: readonly [string, unknown]): string =>
-    text(fields(part.labels)[dimension]) || (id === drill.period_start ? periodName : text)(text(id));
+    text(fields(part.labels)[dimension]) || (id === drill.period_start ? periodName(text(id), true) : text(id));
   return Object.entries(fields(part.members)).map(named).join(" · ") || (part.is_total ? "Total" : "");
 }
 

@@ -72,7 +72,7 @@ export interface Table {
 /** Nothing where this is neither a rendered table nor a report; `asked` is the call that it answers. */
 export function readTable(found: unknown, asked: Fields = {}): Table | undefined {
   const answer = fields(found);
-  const isBlock = answer.kind === "financial-table" || "key" in fields(list(answer.columns)[0]);
+  const isBlock = answer.kind === "financial-table";
   if (!Array.isArray(answer.rows) || !(isBlock || answer.statement || answer.scenarios)) return undefined;
   const said = isBlock ? answer : filledIn(answer, asked);
   const columns = list(said.columns).map(fields);
@@ -109,7 +109,7 @@ const ofItsOwn = (part: Fields, unit: string): string => {
 function readColumn(column: Fields, unit: string): Column {
   const members = Object.values(fields(column.members));
   return {
-    heading: "heading" in column ? texts(column.heading) : headingOf(column),
+    heading: texts(column.heading),
     style: text(column.style),
     comparison: comparisonOf(column),
     isTotal: column.is_total === true,
@@ -119,15 +119,6 @@ function readColumn(column: Fields, unit: string): Column {
     drill: column.drill,
     rank: text(column.metric) && `${text(column.metric)}@${text(column.alias)}`,
   };
-}
-
-function headingOf(column: Fields): readonly string[] {
-  const alias = text(column.alias);
-  if ("metric" in column) return [text(column.label), alias];
-  const labels = fields(column.labels);
-  const members = Object.entries(fields(column.members)).map(([dimension, id]) => text(labels[dimension] ?? id));
-  if (members.length > 0) return [alias, members.join(" · ")];
-  return column.is_total === true ? [alias, "Total"] : [alias];
 }
 
 function comparisonOf(column: Fields): Comparison {

@@ -4,11 +4,13 @@ import { fields, text } from "./shape";
 
 const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
-/** "2026-09" is Sep 2026, "2026-09-03" is 3 Sep 2026, "2026-Q3" is 2026 Q3. */
-export function periodName(code: string): string {
-  const [, year = "", month = 0, day = 0] = /^(\d{4})-(\d\d)(?:-(\d\d))?$/.exec(code) ?? [];
-  if (!month) return code.replace("-Q", " Q");
-  return `${Number(day) || ""} ${MONTHS.slice(3 * Number(month) - 3, 3 * Number(month))} ${year}`.trim();
+const monthName = (month: number): string => MONTHS.slice(3 * month - 3, 3 * month);
+
+/** "2026-09" is Sep 2026, "2026-09-03" is 3 Sep 2026; a quarter is called by its code, whose months may stand beside it. */
+export function periodName(code: string, hasMonths = false): string {
+  const [, year = "", quarter = 0, month = 0, day = 0] = /^(\d{4})-(?:Q(\d)|(\d\d)(?:-(\d\d))?)$/.exec(code) ?? [];
+  if (quarter && hasMonths) return `${year} Q${quarter} (${monthName(3 * Number(quarter) - 2)}–${monthName(3 * Number(quarter))} ${year})`;
+  return month ? `${Number(day) || ""} ${monthName(Number(month))} ${year}`.trim() : code.replace("-Q", " Q");
 }
 
 /** A range as its label has it, else from its first to its last period; where it says its days, these codes are not names. */

@@ -198,6 +198,7 @@ test("filters that an answer leaves to the call come from the call, and without 
 
 test("periods are called as the server calls them, those of a calendar of its own by their codes", () => {
   assert.deepEqual(["2026-09", "2026-09-03", "2026-Q3", "2026", "2026-W05"].map((code) => periodName(code)), ["Sep 2026", "3 Sep 2026", "2026 Q3", "2026", "2026-W05"]);
+  assert.equal(periodName("2026-Q3", true), "2026 Q3 (Jul–Sep 2026)");
   assert.equal(rangeWords({ start: "2026-09", end: "2026-09", first_day: "2026-08-24", last_day: "2026-09-20" }), "2026-09");
   assert.equal(rangeWords(undefined), "");
 });
