@@ -94,6 +94,7 @@ def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
         if isinstance(metric.body, Base):
             yield from ((f"metric {metric.key}", cut) for cut in metric.body.where)
     for statement in catalogue.statements.values():
+        yield from ((f"statement {statement.key}, covers", cut) for cut in statement.covers)
         for line in statement.lines:
             if isinstance(line, RollupLine):
                 cut = Cut(line.dimension, (line.node,), location=line.location)

@@ -1,7 +1,7 @@
 """Readers: the books as one profile sees them, the only door to the facts."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from hashlib import sha256
 from itertools import zip_longest
@@ -146,7 +146,8 @@ class Reader:
                 if not isinstance(line, HeaderLine) or (after is not None and not isinstance(after, HeaderLine))
             )
             if followed:
-                visible[key] = Statement(key=key, label=statement.label, lines=followed)
+                covers = tuple(cut for cut in statement.covers if cut.dimension in self.dimensions)
+                visible[key] = replace(statement, lines=followed, covers=covers)
         return visible
 
     @cached_property

@@ -254,6 +254,7 @@ class Statement:
     key: str
     label: str
     lines: tuple[Line, ...]
+    covers: Cuts = ()  # nodes whose leaves the lines should all reach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

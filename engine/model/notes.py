@@ -126,6 +126,11 @@ NOTES: dict[str, Wording] = {
         "Amounts in several currencies ({currencies}) are added up in {scenario}: {lines}. Such a sum is an amount in "
         "none of them, whatever unit is shown. Break down by {dimension} to see them apart, or use a converted metric.",
     ),
+    "outside_tree": Wording(
+        Severity.CAUTION,
+        "{scenario}: no line reaches {count} members below {node} of {dimension} that have rows, {total} in sum. The "
+        "largest: {members}.",
+    ),
     "mixed_units": Wording(
         Severity.CAUTION,
         "{lines} adds up several units ({units}) in {scenario}. Break down by {dimension} to see them apart.",

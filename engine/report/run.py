@@ -10,6 +10,7 @@ from engine.plans.currency_notes import currency_notes, currency_reads
 from engine.plans.figures import ColumnRead, FigurePlan, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import freshness
 from engine.plans.notes import notes
+from engine.plans.outside_notes import outside_notes
 from engine.plans.partial_notes import partial_notes
 from engine.plans.report_size import refuse_too_many
 from engine.plans.rows import MeasureExpression, Row
@@ -41,10 +42,12 @@ def run(plan: ReportPlan) -> Report:
     shown = [found for found, seen in zip(rows, is_seen, strict=True) if seen]
     catalogue = planned.reader.catalogue
     query = planned.query
+    covers = planned.reader.statements[plan.key].covers if isinstance(plan, StatementPlan) else ()
     said = (
         *query.notes,
         *blank_notes(planned, table, is_seen),
         *notes(planned),
+        *outside_notes(planned, covers),
         *partial_notes(planned, figures),
         *sum_notes(planned),
         *weight_notes(planned, figures),

@@ -54,9 +54,22 @@ class StatementBuilder:
             written = list(self.expanded(document, file, (file.statement,)))
             lines = StatementLines(self, written).build()
             self.built[file.statement] = Statement(
-                key=file.statement, label=file.label or words(file.statement), lines=lines
+                key=file.statement,
+                label=file.label or words(file.statement),
+                lines=lines,
+                covers=tuple(self.covered(document, file)),
             )
         return self.built
+
+    def covered(self, document: Document, file: StatementFile) -> Iterator[Cut]:
+        """Yield the nodes that a statement covers."""
+        ragged = [dim.key for dim in self.dimensions.values() if dim.kind is DimensionKind.RAGGED]
+        for dimension, node in file.covers.items():
+            at: Location = ["covers", dimension]
+            if dimension in ragged:
+                yield Cut(dimension, (node,), location=document.place(at))
+            else:
+                document.fault(at, f"there is no ragged dimension '{dimension}'", known(dimension, ragged))
 
     def expanded(self, document: Document, file: StatementFile, above: tuple[str, ...]) -> Iterator[Written]:
         """Yield the lines of a file. Replaces each include by the lines of the included statement."""

@@ -78,7 +78,8 @@ def write(books: Books, held: Sequence[ProfileAsked] | Held, folder: Path) -> Pa
         dimensions="\n".join(f"{key}: {DIMENSIONS[key]}" for key in dimensions),
         tables={key: text for key, text in tables(books).items() if key in dimensions},
         statements={
-            key: "\n".join(f"- {json.dumps(line.part)}" for line in lines) for key, lines in books.statements.items()
+            key: "\n".join((*(f"- {json.dumps(line.part)}" for line in lines), "covers: {tree: G}"))
+            for key, lines in books.statements.items()
         },
         scenarios=json.dumps(
             {key: scenario_part(key, books.scenarios[key]) for key in books.scenarios}

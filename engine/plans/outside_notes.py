@@ -1,0 +1,93 @@
+"""Notes on leaves of the tree that a statement covers, with rows in the range, that none of its lines reaches."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import and_
+
+from engine.books.reader import FactRead, Reader
+from engine.model.aggregation import MemberAggregation
+from engine.model.catalogue import Base
+from engine.model.exact import Exact
+from engine.model.fact_store import Aggregate
+from engine.model.notes import Note
+from engine.model.scope import Cell, CodeSet, Cut
+from engine.plans.figures import ColumnRead, FigurePlan
+from engine.plans.measure import sums_read
+from engine.plans.windows import split_intervals
+
+LARGEST = 10
+
+
+def outside_notes(plan: FigurePlan, covers: Sequence[Cut]) -> Iterator[Note]:
+    """Yield the notes on leaves that a statement covers and no line reaches: per scenario, the largest, number, sum."""
+    reads = {
+        column_read.side.key: column_read for column in plan.columns for column_read in column[::-1]
+    }  # a side by itself shows what a variance may restrict
+    for cut in covers:
+        leaf = plan.reader.catalogue.dimensions[cut.dimension].leaf
+        bases = [base for base in plan.bases if leaf in plan.reader.catalogue.domains[base.domain].dimensions]
+        for domain in dict.fromkeys(base.domain for base in bases):
+            own = [base for base in bases if base.domain == domain]
+            summed = next((base for base in own if base.over_members is MemberAggregation.SUM), None)
+            codes = unreached(cut, leaf, own, plan.reader)
+            for column_read in reads.values() if summed and codes else ():
+                if summed and (note := outside_note(plan, cut, summed, column_read, codes)):
+                    yield note
+
+
+def unreached(cut: Cut, leaf: str, bases: Sequence[Base], reader: Reader) -> frozenset[int]:
+    """Return the leaves with a weight below a node that no base selects; none if the caller does not see the node."""
+    if not all(reader.sees(cut.dimension, node) for node in cut.ids):
+        return frozenset()
+    inside = {code for code, weight in reader.cut_leaves(cut).items() if weight}
+    for base in bases:
+        own = [known for known in base.where if reader.catalogue.dimensions[known.dimension].leaf == leaf]
+        reached = [set(reader.cut_leaves(known)) for known in own]
+        inside -= reduce(and_, reached) if reached else inside
+    return frozenset(inside)
+
+
+def outside_note(plan: FigurePlan, cut: Cut, base: Base, column_read: ColumnRead, codes: frozenset[int]) -> Note | None:
+    """Return the note on the amounts of some leaves in one column read, None if there are none."""
+    leaf = plan.reader.catalogue.dimensions[cut.dimension].leaf
+    reads = leaf_reads(plan, base, column_read, leaf, codes)
+    amounts: dict[int, int] = defaultdict(int)
+    for frame in plan.reader.collect(reads, plan.stop) if reads else ():
+        for code, amount in frame.select(leaf, base.measure.key).iter_rows():
+            amounts[code] += amount
+    if not amounts:
+        return None
+    members = {code: next(iter(plan.reader.members(leaf).among({code})), str(code)) for code in amounts}
+    ordered = sorted(amounts, key=lambda code: (-abs(amounts[code]), members[code]))
+    shown = [f"{members[code]} {written(amounts[code], base)}" for code in ordered[:LARGEST]]
+    return Note.of(
+        "outside_tree",
+        scenario=column_read.side.key,
+        node=cut.ids[0],
+        dimension=cut.dimension,
+        members=", ".join(shown),
+        count=str(len(amounts)),
+        total=written(sum(amounts.values()), base),
+    )
+
+
+def leaf_reads(
+    plan: FigurePlan, base: Base, column_read: ColumnRead, leaf: str, codes: frozenset[int]
+) -> list[FactRead]:
+    """Return the reads of some leaves under the filters of a query, on the days of a base in the total."""
+    domain_read, window = column_read.domain_read(base.domain), plan.base_windows(base, column_read)[-1]
+    if not window.spans or plan.availability.why_not_base(base):
+        return []
+    filters = (Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in plan.query.filters)
+    cell = reduce(and_, filters, Cell.where(leaf, CodeSet(codes)))
+    splits = split_intervals([window], domain_read.boundaries)
+    aggregates = (Aggregate(base.measure.key),)
+    return [
+        sums_read(domain_read, term_span, splits, (leaf,), aggregates, cell) for term_span in domain_read.term_spans
+    ]
+
+
+def written(amount: int, base: Base) -> str:
+    """Return an amount as digits, as the books hold it."""
+    return Exact(amount, 10**base.measure.places).digits()
