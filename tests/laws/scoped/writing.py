@@ -71,6 +71,7 @@ class Opened:
 def write(books: Books, held: Sequence[ProfileAsked] | Held, folder: Path) -> Path:
     """Write books and the profiles that subjects have, or somebody has."""
     dimensions = dimensions_of(books)
+    covers = ["covers: {tree: G}"] if "tree" in dimensions else []
     instance = write_instance(
         folder,
         facts={domain: table(domain, books.rows) for domain in books.domains},
@@ -78,7 +79,7 @@ def write(books: Books, held: Sequence[ProfileAsked] | Held, folder: Path) -> Pa
         dimensions="\n".join(f"{key}: {DIMENSIONS[key]}" for key in dimensions),
         tables={key: text for key, text in tables(books).items() if key in dimensions},
         statements={
-            key: "\n".join((*(f"- {json.dumps(line.part)}" for line in lines), "covers: {tree: G}"))
+            key: "\n".join((*(f"- {json.dumps(line.part)}" for line in lines), *covers))
             for key, lines in books.statements.items()
         },
         scenarios=json.dumps(
