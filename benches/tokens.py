@@ -1,19 +1,19 @@
-"""How long answers are, tool by tool: typical calls and the largest, on a server with the default budget.
+"""How long answers are: an agent's calls with their goals, and typical calls and the largest of every tool.
 
-Tokens are the estimate that the budget is kept by. Where the packages bpe-openai and anthropic-tokenizer are installed
-(they carry their vocabularies), real tokenizers count beside it. `whole` is the estimate for the same answer with
-nothing left out.
+Tokens are those of o200k, by bpe-openai, which carries its vocabulary; the estimate is what the budget is kept by.
+`whole` is the estimate for the same answer with nothing left out. The bench fails where a call is above its goal.
 """
 
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
+
+from bpe_openai import get_encoding
 
 from benches.books import demo_books
 from engine.present.answers.budget import tokens_of
@@ -24,26 +24,56 @@ from tests.support.serving import Called, McpBooks, connected, serving
 from tests.support.wide import DIMENSIONS, METRICS, wide_instance
 
 SMALL = 150_000
-TOKENIZERS = ("bpe_openai", "anthropic_tokenizer")
 WHOLE = {"SVC_ANSWER_TOKENS": "1000000000"}
-HEAD = "| call | tool | characters | tokens | o200k | Claude 2 | drill | whole | left out |"
+HEAD = "| call | tool | characters | estimate | o200k | whole | left out |\n|---|---|--:|--:|--:|--:|---|"
+TOOLS_GOAL = 5_300
+VARIED = 200
 
 
-def counted(text: str) -> str:
-    """Return how many tokens a text has for real tokenizers, where they are installed."""
-    real = [import_module(package) for package in TOKENIZERS if find_spec(package)]
-    if len(real) < len(TOKENIZERS):
-        return "— | —"
-    openai, claude = real
-    return f"{len(openai.get_encoding('o200k_base').encode(text)):,} | {claude.count_tokens(text):,}"
+def counted(text: str) -> int:
+    """Return how many o200k tokens a text has."""
+    return len(get_encoding("o200k_base").encode(text))
 
 
-def drilled(result: Mapping[str, Any]) -> int:
-    """Return how many characters of a report are drill parts."""
-    if "dataset" not in result:
-        return 0
-    parts = [part["drill"] for part in (*result["columns"], *result["rows"]) if "drill" in part]
-    return sum(len(json.dumps(part, separators=(",", ":"), ensure_ascii=False)) + len('"drill":,') for part in parts)
+def advertised(books: McpBooks) -> str:
+    """Return what a model reads of the list of tools: name, description and inputSchema as compact JSON."""
+    tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in books.tools()]
+    read = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools]
+    return json.dumps(read, separators=(",", ":"), ensure_ascii=False)
+
+
+def goals(books: McpBooks) -> bool:
+    """Print the calls of an agent with their goals; return whether all are met."""
+    print("\n### What an agent pays\n\n| call | o200k | goal |\n|---|--:|--:|")
+    met = [held("tools/list", counted(advertised(books)), TOOLS_GOAL)]
+    for name, (goal, (tool, asked)) in asking.GOALS.items():
+        met.append(held(name, length_of(books.call(tool, **asked)), goal))
+    return all(met)
+
+
+def length_of(called: Called) -> int:
+    """Return how many tokens an answer has; a refusal is none."""
+    if called.is_error:
+        raise ValueError(called.text)
+    return counted(called.text)
+
+
+def held(name: str, count: int, goal: int) -> bool:
+    """Print one call beside its goal; return whether it is met."""
+    print(f"| {name} | {count:,} | {goal:,} |" + ("" if count <= goal else " above |"))
+    return count <= goal
+
+
+def share_cut(books: McpBooks) -> None:
+    """Print how many of many varied calls of reports are cut, and how many tokens they have."""
+    lengths, cut, refused = [], 0, 0
+    for tool, asked in asking.varied(Random(23), VARIED):
+        called = books.call(tool, **asked)
+        refused += called.is_error
+        cut += bool(called.result.get("agent_truncated"))
+        lengths.append(counted(called.text))
+    half = sorted(lengths)[len(lengths) // 2]
+    print(f"\nOf {VARIED} varied calls {cut} are cut and {refused} refused; half have at most {half:,} tokens.")
 
 
 def left_out(called: Called) -> str:
@@ -59,9 +89,9 @@ def left_out(called: Called) -> str:
 
 def line(name: str, tool: str, called: Called, whole: Called) -> str:
     """Return one line of the table."""
-    share = f"{drilled(called.result) / len(called.text):.0%}" if drilled(called.result) else ""
-    words = [name, tool, f"{len(called.text):,}", f"{tokens_of(called.text.encode()):,}", counted(called.text), share]
-    return f"| {' | '.join([*words, f'{tokens_of(whole.text.encode()):,}', left_out(called)])} |"
+    estimate, uncut = tokens_of(called.text.encode()), tokens_of(whole.text.encode())
+    words = [name, tool, f"{len(called.text):,}", f"{estimate:,}", f"{counted(called.text):,}", f"{uncut:,}"]
+    return f"| {' | '.join(words)} | {left_out(called)} |"
 
 
 @contextmanager
@@ -78,17 +108,8 @@ def served(instance: Path, state: Path) -> Iterator[tuple[McpBooks, McpBooks]]:
 
 def measure(words: str, instance: Path, state: Path, calls: Mapping[str, asking.Call]) -> None:
     """Print the table of one set of books."""
-    print(f"\n### {words}\n\n{HEAD}\n|---|---|--:|--:|--:|--:|--:|--:|---|")
+    print(f"\n### {words}\n\n{HEAD}")
     with served(instance, state) as (books, whole):
-        tools = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in books.tools()])
-        words = [
-            "the tools themselves",
-            "tools/list",
-            f"{len(tools):,}",
-            f"{tokens_of(tools.encode()):,}",
-            counted(tools),
-        ]
-        print(f"| {' | '.join(words)} | | | |")
         for name, (tool, asked) in {**calls, **last_load(books)}.items():
             print(line(name, f"`{tool}`", books.call(tool, **asked), whole.call(tool, **asked)))
 
@@ -102,6 +123,9 @@ def last_load(books: McpBooks) -> dict[str, asking.Call]:
 def main(_: int) -> None:
     """Run the bench, on books of fixed sizes."""
     demo = demo_books(SMALL)
+    with serving(demo.instance, demo.state) as server, connected(server.url, "auto") as books:
+        is_met = goals(books)
+        share_cut(books)
     print(f"Budget: {Settings().answer_tokens:,} tokens.")
     largest = {"sales × 2,000 customers × 34 months": asking.LARGEST}
     measure(f"Demo, {SMALL:,} rows, as `make serve` generates it", demo.instance, demo.state, asking.DEMO | largest)
@@ -113,3 +137,5 @@ def main(_: int) -> None:
             measure("AdventureWorks, 39,409 rows", instance, state, asking.ADVENTUREWORKS)
         wide = wide_instance(Path(folder))
         measure(f"{METRICS} metrics, {DIMENSIONS} dimensions, two rows", wide, wide / ".tieout", asking.WIDE)
+    if not is_met:
+        sys.exit("an answer is above its goal")

@@ -1,5 +1,7 @@
 """Calls of every tool, typical ones and the largest that there are, by what they ask for."""
 
+from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 from server.tools.tool import Effect
@@ -176,3 +178,96 @@ WIDE: dict[str, Call] = {
     ),
     "inspect: a row of 602 columns": ("inspect_rows", {"source_key": "gl", "scenario_id": "actual"}),
 }
+
+# What an agent asks of the demo, each with the tokens that its answer may have.
+
+SIDES = [{"scenario": "actual"}, {"scenario": "budget"}]
+COMPARED = [*SIDES, {"scenario": "var(actual,budget)"}]
+NINE_MONTHS = {"period_start": "2026-01", "period_end": "2026-09"}
+TEN = [
+    *("revenue", "cost_of_sales", "gross_profit", "opex", "ebitda"),
+    *("other_opex", "personnel", "depreciation", "operating_result", "net_result"),
+]
+GOALS: dict[str, tuple[int, Call]] = {
+    "one metric, one scenario, one period": (
+        180,
+        ("run_metric", {"metrics": ["revenue"], "scenarios": SIDES[:1], "period_start": "2026-09"}),
+    ),
+    "a metric by the 3 roots of organisation × 4 columns": (
+        380,
+        (
+            "run_metric",
+            {
+                "metrics": ["revenue"],
+                "scenarios": [*COMPARED, {"scenario": "actual@py"}],
+                "dimensions": ["organisation"],
+                **NINE_MONTHS,
+            },
+        ),
+    ),
+    "revenue by month, actual, budget, variance": (
+        480,
+        ("run_metric", {"metrics": ["revenue"], "scenarios": COMPARED, "dimensions": ["period"], **NINE_MONTHS}),
+    ),
+    "10 metrics × 2 scenarios": (430, ("run_metric", {"metrics": TEN, "scenarios": SIDES, **NINE_MONTHS})),
+    "closing cash by quarter, 7 quarters": (
+        330,
+        (
+            "run_metric",
+            {
+                "metrics": ["cash"],
+                "scenarios": SIDES[:1],
+                "dimensions": ["period"],
+                "period_start": "2025-Q1",
+                "period_end": "2026-Q3",
+            },
+        ),
+    ),
+    "pnl, 13 lines × 3": (700, ("run_statement", {"statement": "pnl", "scenarios": COMPARED, **NINE_MONTHS})),
+    "full_pnl, 71 lines × 3": (
+        3_200,
+        ("run_statement", {"statement": "full_pnl", "scenarios": COMPARED, **NINE_MONTHS}),
+    ),
+    "the ten largest of 2,000 customers, with the rest and the total": (
+        480,
+        (
+            "run_metric",
+            {
+                "metrics": ["sales_amount"],
+                "scenarios": SIDES[:1],
+                "dimensions": ["customer"],
+                "order_by": "sales_amount",
+                "top": 10,
+                **NINE_MONTHS,
+            },
+        ),
+    ),
+}
+
+
+def varied(drawn: Random, count: int) -> Iterator[Call]:
+    """Yield calls of reports of the demo: statements and metrics, scenarios, periods and up to two dimensions."""
+    cuts = {
+        "gl": ["organisation", "entity", "account", "cost_centre", "period", "quarter"],
+        "sales": ["customer", "product", "product_line", "organisation", "month", "quarter"],
+        "people": ["organisation", "entity", "period"],
+    }
+    metrics = {
+        "gl": TEN,
+        "sales": ["sales_amount", "units", "average_price"],
+        "people": ["headcount", "payroll", "payroll_per_head"],
+    }
+    scenarios = [*COMPARED, {"scenario": "actual@py"}, {"scenario": "var_pct(actual,budget)"}]
+    periods = [("2026-09", "2026-09"), ("2026-01", "2026-09"), ("2025-01", "2026-09"), ("2025-Q1", "2026-Q3")]
+    for _ in range(count):
+        start, end = drawn.choice(periods)
+        shared = {"scenarios": scenarios[: drawn.randint(1, 5)], "period_start": start, "period_end": end}
+        if drawn.random() < 0.4:
+            statement = drawn.choice(["pnl", "full_pnl", "balance_sheet", "kpis"])
+            dimensions = drawn.choice([[], [], ["period"], ["organisation"], ["entity"]])
+            yield "run_statement_data", {"statement": statement, "dimensions": dimensions, **shared}
+        else:
+            domain = drawn.choice(list(metrics))
+            asked = drawn.sample(metrics[domain], drawn.randint(1, 3))
+            dimensions = drawn.sample(cuts[domain], drawn.randint(0, 2))
+            yield "run_metric_data", {"metrics": asked, "dimensions": dimensions, **shared}
