@@ -89,7 +89,6 @@ CUT_IN_DEMO = {
     "full_pnl × 3 scenarios × 12 months",
     "full_pnl × 3 scenarios × 200 cost centres",
     "pnl × 100 columns",
-    "pnl × 50 scenarios",
     "full_pnl × 50 scenarios",
     "full_pnl × 50 scenarios × 8 companies",
     "sales × 3 scenarios × 2,000 customers",
