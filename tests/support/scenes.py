@@ -183,7 +183,7 @@ def word(books: McpBooks, tool: str, /, **asked: Any) -> str:
     if called.is_error:
         return str(called.result["error_type"])
     if tool == "run_statement":
-        return KEPT if called.result["dataset_available"] else NOT_KEPT
+        return KEPT if "data_ref" in called.result else NOT_KEPT
     return MADE if tool == "export_dataset" else RENEWED
 
 
