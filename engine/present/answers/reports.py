@@ -10,6 +10,8 @@ A long answer drops the deepest lines first, then breakdown members (never total
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 from engine.model.calendar.fiscal import plain_period
 from engine.model.catalogue import Favourable
@@ -46,7 +48,7 @@ KINDS_SAID = ("header", "memo")  # kinds of line that a reader cannot tell from 
 def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT, stop: Stop = never) -> Json:
     """Return the result object of a report, at most about `budget` tokens long as JSON text."""
     axes = axes_of_report(report)
-    cut, drills = PlaceCut(report), DrillTemplate(report)
+    cut, parts = PlaceCut(report), AnswerParts(report)
 
     def build(left: LeftOut) -> Json:
         deepest, places = axes["levels"] - left["levels"], axes["members"] - left["members"]
@@ -54,8 +56,8 @@ def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT, stop: 
         notes = data_ref.notes(kept.notes)
         return {
             **described(report),
-            **(statement_json if report.statement else metrics_json)(kept.sheet, drills),
-            **({"drill": drills.shared} if drills.shared else {}),
+            **(parts.statement if report.statement else parts.metrics)(kept.sheet),
+            **({"drill": parts.drills.shared} if parts.drills.shared else {}),
             **({"notes": notes} if notes else {}),
             "freshness": short_freshness(report.freshness),
             **data_ref.as_data(),
@@ -113,67 +115,77 @@ def described(report: ReportData) -> Json:
     }
 
 
-# Statements: lines are rows, scenarios and members are columns.
+# Columns and rows. In a statement lines are rows, scenarios and members columns; of metrics members are rows.
 
 
-def statement_json(sheet: Layout, drills: DrillTemplate) -> Json:
-    """Return the columns and rows of a statement."""
-    return {
-        "columns": [column_json(sheet.report, across, drills) for across in sheet.across],
-        "rows": list(line_rows(sheet, drills)),
-    }
+@dataclass(frozen=True, eq=False)
+class AnswerParts:
+    """The columns and rows of an answer; what does not depend on the cut is made once for all attempts."""
 
+    report: ReportData
 
-def column_json(report: ReportData, across: LayoutColumn, drills: DrillTemplate) -> Json:
-    """Return a scenario and place as a column."""
-    column, place = report.columns[across.column], report.places[across.place or 0]
-    members = {**members_json(place), **labels_json(place, report)} if place.members else {}
-    return {
-        **scenario_json(column),
-        **members,
-        **into_parent_json(place),
-        **({"is_total": True} if report.breakdown and place.is_total else {}),
-        **drills.of_column(column, place),
-    }
+    @cached_property
+    def drills(self) -> DrillTemplate:
+        """The drill template, and what differs from it."""
+        return DrillTemplate(self.report)
 
+    def statement(self, sheet: Layout) -> Json:
+        """Return the columns and rows of a statement."""
+        return {"columns": [self._column(across) for across in sheet.across], "rows": list(self._lines(sheet))}
 
-def line_rows(sheet: Layout, drills: DrillTemplate) -> Iterator[Json]:
-    """Yield the lines as rows; a header has no values, and a line below another is favourable as the one before."""
-    before = Favourable.UP
-    for down in sheet.down:
-        line = sheet.report.lines[down.line or 0]
-        values = {} if line.type is None else values_json(sheet, down)
-        yield {
-            **line_json(sheet.report, line, before if line.level else Favourable.UP),
-            **drills.of_line(line),
-            **values,
+    def metrics(self, sheet: Layout) -> Json:
+        """Return the metrics, scenarios and rows of a report of metrics."""
+        report, drills = self.report, self.drills
+        return {
+            "metrics": [{**line_json(report, line), **drills.of_line(line)} for line in report.lines],
+            "scenarios": [{**scenario_json(column), **drills.of_column(column)} for column in report.columns],
+            **({"dimensions": list(report.breakdown)} if report.breakdown else {}),
+            "rows": [self._place(sheet, down) for down in sheet.down],
         }
-        before = line.favourable
 
+    @cached_property
+    def _columns(self) -> dict[LayoutColumn, Json]:
+        return {}
 
-# Metrics: members are rows, metrics and scenarios are columns.
+    def _column(self, across: LayoutColumn) -> Json:
+        """Return a scenario and place as a column."""
+        if across not in self._columns:
+            column, place = self.report.columns[across.column], self.report.places[across.place or 0]
+            members = {**members_json(place), **labels_json(place, self.report)} if place.members else {}
+            self._columns[across] = {
+                **scenario_json(column),
+                **members,
+                **into_parent_json(place),
+                **({"is_total": True} if self.report.breakdown and place.is_total else {}),
+                **self.drills.of_column(column, place),
+            }
+        return self._columns[across]
 
+    def _lines(self, sheet: Layout) -> Iterator[Json]:
+        """Yield the lines as rows; a header has no values, and a line below another is favourable as the one before."""
+        before = Favourable.UP
+        for down in sheet.down:
+            line = self.report.lines[down.line or 0]
+            values = {} if line.type is None else values_json(sheet, down)
+            known = line_json(self.report, line, before if line.level else Favourable.UP)
+            yield {**known, **self.drills.of_line(line), **values}
+            before = line.favourable
 
-def metrics_json(sheet: Layout, drills: DrillTemplate) -> Json:
-    """Return the metrics, scenarios and rows of a report of metrics."""
-    report = sheet.report
-    return {
-        "metrics": [{**line_json(report, line), **drills.of_line(line)} for line in report.lines],
-        "scenarios": [{**scenario_json(column), **drills.of_column(column)} for column in report.columns],
-        **({"dimensions": list(report.breakdown)} if report.breakdown else {}),
-        "rows": [place_row_json(sheet, down, drills) for down in sheet.down],
-    }
+    @cached_property
+    def _places(self) -> dict[LayoutRow, Json]:
+        return {}
 
-
-def place_row_json(sheet: Layout, down: LayoutRow, drills: DrillTemplate) -> Json:
-    """Return a combination of members as a row, or the total."""
-    place = sheet.report.places[down.place or 0]
-    return {
-        **named_json(place, sheet.report),
-        **into_parent_json(place),
-        **drills.of_place(place),
-        **values_json(sheet, down),
-    }
+    def _place(self, sheet: Layout, down: LayoutRow) -> Json:
+        """Return a combination of members as a row, or the total."""
+        if down not in self._places:
+            place = self.report.places[down.place or 0]
+            self._places[down] = {
+                **named_json(place, self.report),
+                **into_parent_json(place),
+                **self.drills.of_place(place),
+                **values_json(sheet, down),
+            }
+        return self._places[down]
 
 
 def named_json(place: MemberTuple, report: ReportData) -> Json:
