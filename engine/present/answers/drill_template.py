@@ -1,8 +1,8 @@
 """The drill template of an answer: the inspect_rows call that most cells share, and the parts in which some differ.
 
-The call of a cell is the template, its placeholders filled from the cell's row and column, joined with the column's own
-part, then with the row's, then with that of the row's or metric's line. A placeholder that finds no value is left out
-with its key, as for a total. tests/support/drilling.py puts calls together in this way.
+To put the call of a cell together, a reader fills the placeholders from the row, column, metric and scenario of the
+cell. A placeholder without a value, as for a total, goes with its key. The reader then joins the own parts of the
+column or scenario, of the row and of the metric; later parts win.
 """
 
 from collections import Counter
@@ -49,7 +49,7 @@ class DrillTemplate:
         return drill_field(differs)
 
     def of_column(self, column: ReportColumn, place: MemberTuple | None = None) -> Json:
-        """Return the fields of a column: the part in which its drill differs; of a statement with its members."""
+        """Return the fields of a column: the part in which its drill differs; `place` is its place in a statement."""
         said = {"scenario_id": column.scenario}
         drill = {**column.drill, **({"sides": sides_json(column.drill["sides"])} if "sides" in column.drill else {})}
         if place is None:
