@@ -31,7 +31,7 @@ widgets: widgets/dist/built  ## the views of results that MCP hosts show; takes 
 screenshots: widgets $(VENV)/dev.done  ## the pictures of the documentation, taken anew; takes Chromium
 	PICTURES=$(CURDIR)/docs/screenshots $(BIN)/python -m pytest -q tests/integration/browser -k pictures
 
-widgets/dist/built: widgets/node.done $(DEMO)/charts.json $(shell find widgets -name node_modules -prune -o -name dist -prune -o -type f -print)
+widgets/dist/built: widgets/node.done $(shell find widgets -name node_modules -prune -o -name dist -prune -o -type f -print)
 	@echo "building the views …"
 	cd widgets && node build.mjs
 	touch $@

@@ -15,6 +15,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from server.base.settings import Settings
 from server.tools.tool import DIST, PLAYGROUND
@@ -63,12 +64,24 @@ class Page:
         return {**HEADERS, "Content-Security-Policy": self.policy}
 
 
-def playground(settings: Settings, folder: Path = DIST) -> Sequence[Route]:
-    """Return the routes of the playground; none with many users."""
+def playground(settings: Settings, protect: Callable[[ASGIApp], ASGIApp], folder: Path = DIST) -> Sequence[Route]:
+    """Return the routes of the playground; none with many users.
+
+    `protect` returns an application that answers only requests with the key. It guards the charts of the instance; the
+    pages are the same for every instance.
+    """
     if settings.many_users:
         return []
+    charts = Route("/charts.json", protect(chart_examples(settings.instance)), methods=["GET"])
     pages = {"/": own_page(folder), "/view": Page(FRAME, IN_A_FRAME), "/chart": chart_page(folder)}
-    return [Route(path, serve_page(page, settings), methods=["GET"]) for path, page in pages.items()]
+    return [charts, *(Route(path, serve_page(page, settings), methods=["GET"]) for path, page in pages.items())]
+
+
+def chart_examples(instance: Path) -> Response:
+    """Return the charts that an instance offers, from its charts.json; no charts where it has no such file."""
+    path = instance / "charts.json"
+    charts = path.read_bytes() if path.is_file() else b'{"charts": []}'
+    return Response(charts, media_type="application/json", headers=HEADERS)
 
 
 def own_page(folder: Path) -> Page | None:

@@ -1,36 +1,32 @@
-// The gallery of charts: of each the question, what a script makes of its answer, and how that is drawn.
+// Charts that the instance offers: of each the question, what a script makes of its answer, and how that is drawn.
 
-import { charts } from "../../instances/demo/charts.json";
+import { at, objects } from "./json";
 import { element } from "../shared/element";
-import { texts, type Fields } from "../shared/shape";
+import { fields, parsed, text, texts, type Fields } from "../shared/shape";
 import { called } from "../shared/words";
-import type { Call } from "./server";
+import type { Call, Server } from "./server";
 import { theme } from "./theme";
 
 export const DRAWS = "eval_chart_transform";
 
-interface Exhibit {
-  readonly question: string;
-  readonly tool: string;
-  readonly arguments: Fields;
-  readonly transform_code: string;
-  readonly chart_spec: Fields;
-}
-
 type Calls = (tool: string, asked: Fields) => Promise<Call | undefined>;
-const EXHIBITS: readonly Exhibit[] = charts;
 
 /** A choice of charts: the question of one is asked, then `draw` is given what makes a chart of the answer. */
-export function gallery(call: Calls, draw: (asked: Fields) => void): HTMLElement {
-  const box = element("select", { "aria-label": "Gallery" }, element("option", { value: "" }, "A chart of the demo books…"));
-  box.append(...EXHIBITS.map(({ question, chart_spec: { chart_type } }, at) => element("option", { value: at }, `${called(String(chart_type))}: ${question}`)));
-  box.addEventListener("change", () => {
-    const exhibit = EXHIBITS[Number(box.value)];
-    if (box.value !== "" && exhibit) void show(exhibit);
-  });
-  const show = async ({ tool, arguments: asked, transform_code, chart_spec }: Exhibit): Promise<void> => {
-    const made = await call(tool, asked);
-    if (made) draw({ data_refs: texts([made.answer.data_ref]), transform_code, chart_spec: { ...chart_spec, theme: theme() } });
+export function gallery(server: Server, call: Calls, draw: (asked: Fields) => void): HTMLElement {
+  const box = element("select", { "aria-label": "Gallery" }, element("option", { value: "" }, "A chart of these books…"));
+  const field = element("div", { class: "field", hidden: true }, box);
+  const show = async ({ tool, arguments: asked, transform_code, chart_spec }: Fields): Promise<void> => {
+    const made = await call(text(tool), fields(asked));
+    if (made) draw({ data_refs: texts([made.answer.data_ref]), transform_code, chart_spec: { ...fields(chart_spec), theme: theme() } });
   };
-  return element("div", { class: "field" }, box);
+  server.page("/charts.json").then((offered) => {
+    const all = objects(at(parsed(offered), "charts"));
+    field.hidden = !all[0];
+    box.append(...all.map(({ question, chart_spec }, index) => element("option", { value: index }, `${called(text(fields(chart_spec).chart_type))}: ${text(question)}`)));
+    box.onchange = () => {
+      const chart = all[Number(box.value)];
+      if (box.value && chart) void show(chart);
+    };
+  }, () => undefined); // an instance without charts offers none
+  return field;
 }

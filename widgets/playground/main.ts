@@ -81,7 +81,7 @@ class Playground {
   }
 
   private gallery(): HTMLElement {
-    return gallery((tool, asked) => this.made(tool, asked), (asked) => {
+    return gallery(this.server, (tool, asked) => this.made(tool, asked), (asked) => {
       this.ask?.form.set(asked);
       void this.run(asked);
     });

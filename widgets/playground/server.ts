@@ -47,8 +47,11 @@ interface Answered {
 
 export class Server {
   private asked = 0;
+  private readonly auth: Readonly<Record<string, string>>;
 
-  constructor(private readonly key: string) {}
+  constructor(key: string) {
+    this.auth = { Authorization: `Bearer ${key}` };
+  }
 
   async tools(): Promise<readonly Tool[]> {
     const { result } = await this.post("tools/list", {});
@@ -77,9 +80,9 @@ export class Server {
     };
   }
 
-  /** A page of the server's own, for anybody to read. */
+  /** A page of the server's own. */
   async page(path: string): Promise<string> {
-    const response = await reached(path);
+    const response = await reached(path, { headers: this.auth });
     if (!response.ok) throw new Error(`The server answered with status ${response.status}.`);
     return await response.text();
   }
@@ -94,7 +97,7 @@ export class Server {
       method: "POST",
       headers: {
         ...JSON_BOTH_WAYS,
-        Authorization: `Bearer ${this.key}`,
+        ...this.auth,
         "MCP-Protocol-Version": VERSION,
         "Mcp-Method": method,
         ...(name && { "Mcp-Name": name }),
@@ -109,7 +112,7 @@ export class Server {
 }
 
 /** What the server answers; that it does not is said in words. */
-async function reached(path: string, asked: RequestInit = {}): Promise<Response> {
+async function reached(path: string, asked: RequestInit): Promise<Response> {
   try {
     return await fetch(path, asked);
   } catch (fault) {

@@ -29,6 +29,7 @@ from server.caller.scripts import ScriptRunner
 from server.http.app import HttpServer, application
 from server.http.dispatch import Dispatcher
 from server.http.playground import playground
+from server.http.routes import AuthenticationMiddleware
 from server.http.transfers import transfer_routes
 from server.ops.readiness import HealthFile
 from server.run.embedded.platform import Platform, platform
@@ -82,7 +83,8 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             leases = leases_of(settings, opened, partial(report_local_counting, link, telemetry))
             dispatch = Dispatcher(callers, settings, telemetry, leases, tools, partial(report_overrun, link))
             health, verifier = HealthFile(brief.health), verifier_of(settings)
-            beside = [*transfer_routes(callers, archive, settings), *playground(settings)]
+            protect = partial(AuthenticationMiddleware, verifier=verifier, settings=settings, metrics=metrics)
+            beside = [*transfer_routes(callers, archive, settings), *playground(settings, protect)]
             app = application(dispatch, verifier, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: link.send(Ready()))
             with closing(workshop), closing(archive), followed(profiles), recorded(recorder), swept(archive):

@@ -1,6 +1,7 @@
 """The playground's pages: there for the one user of this machine, under a policy of their own, and without the key."""
 
 import asyncio
+import json
 import re
 from base64 import b64encode
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from server.auth.bearer import DevKey
 from server.base.settings import Settings
@@ -23,7 +25,8 @@ from tests.support.serving import KEY, McpBooks, Server
 
 BUILT = "<title>Playground</title><style>p{color:red}</style><script type=module>go()</script>"
 PAGES = ("/", "/view", "/chart")
-MOST_BYTES = 250_000  # of the page, without what draws charts
+CHARTS = "/charts.json"
+MOST_BYTES = 40_000  # of the page, without what draws charts
 SETTINGS = Settings(port=8768)
 ORIGIN = "http://127.0.0.1:8768"
 
@@ -36,11 +39,16 @@ def built(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def unprotected(app: ASGIApp) -> ASGIApp:
+    """Return an application as it is: the pages ask for no key."""
+    return app
+
+
 def get(folder: Path, path: str, **headers: str) -> httpx2.Response:
     """Return what the routes of a folder answer."""
 
     async def ask() -> httpx2.Response:
-        over = httpx2.ASGITransport(app=Starlette(routes=list(playground(SETTINGS, folder))))
+        over = httpx2.ASGITransport(app=Starlette(routes=list(playground(SETTINGS, unprotected, folder))))
         async with httpx2.AsyncClient(transport=over, base_url=ORIGIN) as client:
             return await client.get(path, headers=headers)
 
@@ -115,9 +123,25 @@ def test_the_page_as_it_is_built_is_small_and_no_chart_is_loaded_with_it() -> No
 
 def test_many_users_have_no_playground(tmp_path: Path, built: Path) -> None:
     with issuing() as issuer, serving_many(write_books(tmp_path / "books"), issuer.url) as many:
-        for path in PAGES:
+        for path in (*PAGES, CHARTS):
             assert httpx2.get(many.url.removesuffix("/mcp") + path).status_code == 404
-    assert playground(Settings(oidc_issuer="https://login.example"), built) == []
+    assert playground(Settings(oidc_issuer="https://login.example"), unprotected, built) == []
+
+
+def test_the_charts_of_an_instance_are_given_for_the_key_alone(demo_server: Server, demo_folder: Path) -> None:
+    at = demo_server.url.removesuffix("/mcp") + CHARTS
+    for headers in ({}, {"Authorization": "Bearer not-the-key"}):
+        refused = httpx2.get(at, headers=headers)
+        assert refused.status_code == 401
+        assert "charts" not in refused.json()
+    given = httpx2.get(at, headers={"Authorization": f"Bearer {KEY}"})
+    assert given.json() == json.loads((demo_folder / "charts.json").read_bytes())
+    assert given.headers["cache-control"] == "no-store"
+
+
+def test_an_instance_without_charts_offers_none(small_server: Server) -> None:
+    at = small_server.url.removesuffix("/mcp") + CHARTS
+    assert httpx2.get(at, headers={"Authorization": f"Bearer {KEY}"}).json() == {"charts": []}
 
 
 def test_no_page_and_no_log_holds_the_key(small_server: Server, books: McpBooks) -> None:
