@@ -2,13 +2,13 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
 import polars as pl
 
-from engine.books.reader import FactRead, Reader
+from engine.books.reader import FactRead
 from engine.model.aggregation import TimeRule
 from engine.model.calendar.periods import Period, Span
 from engine.model.catalogue import Base
@@ -144,16 +144,6 @@ class Batch:
         last = zip(groups, last_known_across(frames, self.leaves), strict=True)
         found = [(group, sum_by_class(frame.lazy(), group).collect(engine="in-memory")) for group, frame in last]
         return found if self.index is None else found[self.index : self.index + 1]
-
-    def classes(self, reader: Reader, stop: Stop) -> Iterator[tuple[BaseGroup, pl.DataFrame]]:
-        """Read and yield, for each term span, its group and the combinations of classes that hold rows."""
-        if self.leaves is not None:
-            for group, sums in self.by_class(reader.collect(self.reads, stop)):
-                yield group, sums.select(group.keys).unique()
-            return
-        for of_term in self.term_sums:
-            (held,) = reader.collect([of_term.read.pipe(distinct_keys(of_term.group))], stop)
-            yield of_term.group, held
 
     def amounts(self, frames: Sequence[pl.DataFrame], stop: Stop = never) -> dict[Base, Amounts]:
         """Return the amounts of every base from the collected frames."""

@@ -1,34 +1,83 @@
-"""Report size: refuses a report of too many figures from counts, before any figure is read or made."""
+"""Report size: what a report will hold, from counts; a report of too much is refused before any amount is read."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
+import polars as pl
+
+from engine.books.reader import FactRead
+from engine.model.calendar.periods import Span
 from engine.model.errors import BadArguments
+from engine.model.fact_store import DistinctSlice, Presence, Slice
 from engine.model.stopping import watched
+from engine.plans.base_groups import BaseGroup
 from engine.plans.figures import FigurePlan
+from engine.plans.measure import Batch, distinct_keys
 from engine.plans.weights import Members
+from engine.queries.values import Ranking
 
-MOST_FIGURES = 1_000_000
+MOST_FIGURES = 1_000_000  # that a report shows
+MOST_COMPUTED = 4 * MOST_FIGURES  # that a ranking chooses from
+MOST_GROUPS = 250_000  # combinations of members and periods in all scenarios, unless the caller of `run` decides
+FIRST_DAYS = 31  # with rows, of which combinations are counted first; then twice as many each time
+COUNTED = 20_000  # a report of fewer places is not counted more exactly than by its members and periods
+BYTES_A_PLACE, BYTES_A_FIGURE = 3_000, 300  # of memory while a report is made and answered
 
 
-def refuse_too_many(plan: FigurePlan) -> None:
-    """Refuse a report of more figures than anybody reads.
+@dataclass(frozen=True, slots=True)
+class ReportSize:
+    """How many figures a report is made of, and at how many places; both are upper bounds."""
+
+    figures: int
+    places: int
+
+    @property
+    def bytes(self) -> int:
+        """The memory that the report takes while it is made, rounded high."""
+        return self.places * BYTES_A_PLACE + self.figures * BYTES_A_FIGURE
+
+
+def report_size(plan: FigurePlan, ranking: Ranking | None = None, most_groups: int = MOST_GROUPS) -> ReportSize:
+    """Return the size of a report. Raises BadArguments if it is too large to show, or too large to compute.
 
     A report shows the combinations of members that hold rows. All combinations are an upper bound. Where it is too
-    high, the combinations that hold rows are counted, until they are too many.
+    high, the combinations that hold rows are counted, until they are too many. What `top` leaves out is not shown, but
+    it is computed.
     """
-    places = MOST_FIGURES // max(len(plan.rows) * len(plan.query.columns), 1)  # as many fit, the total included
-    periods = len(plan.times) if plan.query.time else min(len(plan.axes), 1)
-    most = (places - 1) // max(periods, 1)  # combinations of members; below 0: there is no room for the total
-    bound = prod(len(axis.ids) for axis in plan.axes) if periods else 0
-    if bound > most and (not plan.axes or most < 0 or holds_more(plan, most)):
-        raise too_many(plan)
+    figures, columns = len(plan.rows) * len(plan.query.columns), len(plan.query.columns)
+    groups = most_groups // max(columns, 1)
+    shown = (MOST_COMPUTED if ranking is not None and ranking.top is not None else MOST_FIGURES) // max(figures, 1)
+    most, periods = min(groups, shown), periods_of(plan)  # as many places fit, the total included
+    combinations = prod(len(axis.ids) for axis in plan.axes) if periods else 0
+    room = (most - 1) // max(periods, 1)  # for combinations of members; below 0: there is no room for the total
+    if combinations > room or (plan.axes and combinations * periods > COUNTED):
+        known = combinations_within(plan, room) if plan.axes and room >= 0 else None
+        if known is None:
+            raise too_many(plan) if shown < groups else too_much_work(plan, most_groups)
+        combinations = known
+    places = combinations * periods + 1
+    return ReportSize(places * figures, places)
 
 
-def holds_more(plan: FigurePlan, most: int) -> bool:
-    """Tell whether more combinations of members than `most` hold rows; one column often tells, and costs little."""
-    return any(combinations_held(counted, most) > most for counted in (*one_column(plan), plan))
+def periods_of(plan: FigurePlan) -> int:
+    """Return how many places each combination of members has; 0 without a breakdown."""
+    if plan.query.time is None:
+        return min(len(plan.axes), 1)
+    runs = (plan.reader.catalogue.calendar.within(run, plan.query.time.grain) for run in plan.query.selected)
+    return sum(run.count for run in runs if run)
+
+
+def combinations_within(plan: FigurePlan, most: int) -> int | None:
+    """Return how many combinations of members hold rows, None if more than `most`; one column often tells the latter.
+
+    The count never exceeds the number of all combinations.
+    """
+    for counted in one_column(plan):
+        if combinations_held(counted, most) > most:
+            return None
+    held = combinations_held(plan, most)
+    return held if held <= most else None
 
 
 def one_column(plan: FigurePlan) -> Iterator[FigurePlan]:
@@ -59,20 +108,64 @@ def combinations(plan: FigurePlan) -> Iterator[Members]:
     for batch in plan.batches:
         if len(batch.term_sums[0].group.axes) < len(plan.axes):
             continue  # its domain lacks a dimension, so that it holds no whole combination
-        for group, held in batch.classes(plan.reader, plan.stop):
+        for group, held in classes_held(batch, plan):
             for classes in watched(held.iter_rows(), plan.stop):
                 targets = group.targets(classes)
                 yield from (target.members for target in targets if None not in target.members)  # None: the total
 
 
+def classes_held(batch: Batch, plan: FigurePlan) -> Iterator[tuple[BaseGroup, pl.DataFrame]]:
+    """Read and yield, some days of each term span at a time, its group and the combinations of classes with rows."""
+    if batch.leaves is not None:
+        for group, sums in batch.by_class(plan.reader.collect(batch.reads, plan.stop)):
+            yield group, sums.select(group.keys).unique()
+        return
+    presence = plan.presences.of(batch.domain_read)
+    for of_term in batch.term_sums:
+        for read in parts_of(of_term.read, presence):
+            (held,) = plan.reader.collect([read.pipe(distinct_keys(of_term.group))], plan.stop)
+            yield of_term.group, held
+
+
+def parts_of(read: FactRead, presence: Presence) -> Iterator[FactRead]:
+    """Yield a read of sums or codes in parts of its days, each part about twice as long as the one before."""
+    asked, count = read.asked, FIRST_DAYS
+    if not isinstance(asked, Slice | DistinctSlice):
+        yield read
+        return
+    days = [day for span in asked.spans for day in presence.days(span)]
+    while days:
+        part = Span(days[0], days[min(count, len(days)) - 1])
+        spans = tuple(inside for span in asked.spans if (inside := span.overlap(part)))
+        yield replace(read, asked=replace(asked, spans=spans))
+        days, count = days[count:], 2 * count
+
+
+def refuse_too_many_shown(plan: FigurePlan, places: int) -> None:
+    """Raise BadArguments if a ranking shows more figures at its places than a report shows."""
+    if places * len(plan.rows) * len(plan.query.columns) > MOST_FIGURES:
+        raise too_many(plan)
+
+
 def too_many(plan: FigurePlan) -> BadArguments:
-    """Return the refusal: what the report is made of, and which dimension to filter."""
+    """Return the refusal of more figures than a report shows."""
+    return too_large(plan, f"The report would have more than {MOST_FIGURES:,} figures, the most that one report shows")
+
+
+def too_much_work(plan: FigurePlan, most: int) -> BadArguments:
+    """Return the refusal of more groups of facts than a report computes."""
+    said = f"The report would compute more than {most:,} combinations of members and periods, the most of one report"
+    return too_large(plan, said)
+
+
+def too_large(plan: FigurePlan, said: str) -> BadArguments:
+    """Return a refusal: what the report is made of, and which dimension to filter."""
     sizes = {"rows": len(plan.rows), "scenarios": len(plan.query.columns)}
     sizes |= {f"members of {axis.key}": len(axis.ids) for axis in plan.axes}
     ways = ["ask for fewer scenarios, or for fewer metrics"]
     if plan.query.time:
         key = plan.query.time.dimension.key
-        sizes[f"periods of {key}"] = len(plan.times)
+        sizes[f"periods of {key}"] = periods_of(plan)
         ways.insert(0, f"choose a shorter range, or longer periods than those of {key}")
     dimensions = plan.reader.catalogue.dimensions
     largest = max(plan.axes, key=lambda axis: len(axis.ids), default=None)
@@ -84,8 +177,8 @@ def too_many(plan: FigurePlan) -> BadArguments:
     if filtered:
         ways.insert(0, f"filter {filtered.key}")
     return BadArguments(
-        f"The report would have more than {MOST_FIGURES:,} figures, the most that one report shows "
-        f"({'; '.join(f'{what}: {count:,}' for what, count in sizes.items())}). To get fewer, {'; or '.join(ways)}.",
+        f"{said} ({'; '.join(f'{what}: {count:,}' for what, count in sizes.items())}). To get fewer, "
+        f"{'; or '.join(ways)}.",
         field="dimensions",
         got=[dimension.key for dimension in plan.query.breakdown],
         example={"filters": {filtered.key: list(filtered.ids[:2])}} if filtered else None,

@@ -12,6 +12,7 @@ from engine.model.requests import Exclusion
 from engine.model.scenarios import Reference, Variance
 from engine.model.stopping import watched
 from engine.plans.figures import ColumnRead, Coordinates, FigurePlan, Figures, Variances
+from engine.plans.report_size import refuse_too_many_shown
 from engine.plans.rows import Row
 from engine.plans.weight_notes import is_weighed
 from engine.plans.weights import Axis
@@ -38,7 +39,8 @@ def figure_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) ->
     by_row = figures_by_row(plan, figures, variances)
     if ranking is not None and len(figures.places) > 1:
         return ranked(plan, figures, by_row, ranking)
-    places = tuple(place_of(place, plan) for place in watched(figures.places, plan.stop))
+    labelled = LabelledMembers(plan.reader)
+    places = tuple(place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
     return FigureTable(places, by_row, [(figures, at) for at in range(len(places))])
 
 
@@ -59,11 +61,23 @@ def line_figures(
     return figures.of(row.expression, readings[0])
 
 
-def place_of(place: Coordinates, plan: FigurePlan) -> MemberTuple:
+class LabelledMembers(dict[tuple[str, str], ReportMember]):
+    """The members of a report by dimension and id; each is made once."""
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__()
+        self._reader = reader
+
+    def __missing__(self, key: tuple[str, str]) -> ReportMember:
+        made = self[key] = ReportMember(*key, label_of(*key, self._reader))
+        return made
+
+
+def place_of(place: Coordinates, plan: FigurePlan, labelled: LabelledMembers) -> MemberTuple:
     """Return the report's place for coordinates, with member labels."""
     if place.is_total:
         return MemberTuple((), is_total=True, drill=total_drill(plan))
-    members, weight = members_of(place, plan), into_total(place, plan)
+    members, weight = members_of(place, plan, labelled), into_total(place, plan)
     drill = place_drill(members, plan)
     return MemberTuple(members, is_total=False, drill=drill, into_parent=None if weight == ONE else weight)
 
@@ -77,7 +91,7 @@ def into_total(place: Coordinates, plan: FigurePlan) -> Exact:
     return weight
 
 
-def members_of(place: Coordinates, plan: FigurePlan) -> tuple[ReportMember, ...]:
+def members_of(place: Coordinates, plan: FigurePlan, labelled: LabelledMembers) -> tuple[ReportMember, ...]:
     """Return the members of coordinates in the order of the breakdown, none for the total."""
     if place.is_total:
         return ()
@@ -88,8 +102,7 @@ def members_of(place: Coordinates, plan: FigurePlan) -> tuple[ReportMember, ...]
             period: Period = plan.times[place.time]
             members.append(ReportMember(dimension.key, period.code, period.label))
         else:
-            member = str(by_axis[dimension.key])
-            members.append(ReportMember(dimension.key, member, label_of(dimension.key, member, plan.reader)))
+            members.append(labelled[dimension.key, str(by_axis[dimension.key])])
     return tuple(members)
 
 
@@ -109,9 +122,11 @@ def ranked(
     shown = ordered[: ranking.top]
     kept = [at for member in shown for at in positions[member]]
     others = others_table(plan, shown, len(ordered) - len(shown)) if len(shown) < len(ordered) else NO_OTHERS
-    total = len(figures.places) - 1
+    refuse_too_many_shown(plan, len(kept) + len(others.places) + 1)
+    total, labelled = len(figures.places) - 1, LabelledMembers(plan.reader)
+    places = [place_of(figures.places[at], plan, labelled) for at in watched([*kept, total], plan.stop)]
     return FigureTable(
-        (*(place_of(figures.places[at], plan) for at in kept), *others.places, place_of(figures.places[-1], plan)),
+        (*places[:-1], *others.places, places[-1]),
         [
             [
                 [*(column[at] for at in kept), *(others.by_row[row][position] if others.places else ()), column[total]]
@@ -168,9 +183,9 @@ def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTa
     variances = Variances(figures)
     by_row = figures_by_row(other, figures, variances)
     within = figures.places[:-1] if other.query.breakdown else figures.places
-    places = []
+    places, labelled = [], LabelledMembers(plan.reader)
     for place in watched(within, plan.stop):
-        members = members_of(place, other)
+        members = members_of(place, other, labelled)
         drill = joined(place_drill(members, other), {"filters": {first.key: filter_json(left.asked)}})
         member = ReportMember(first.key, OTHERS, OTHERS_LABEL)
         places.append(MemberTuple((member, *members), is_total=False, drill=drill, holds=holds))

@@ -1,25 +1,27 @@
 """Execution of a report plan: collects its frames and builds the report."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from engine.model.calendar.periods import PeriodRange
+from engine.model.exact import ZERO
 from engine.model.formulas import Figure, Nothing
+from engine.model.notes import Note
 from engine.model.scenarios import Side
 from engine.model.scope import Cuts
 from engine.plans.currency_notes import currency_notes, currency_reads
 from engine.plans.figures import ColumnRead, FigurePlan, MetricPlan, ReportPlan, StatementPlan
-from engine.plans.freshness import freshness
+from engine.plans.freshness import Freshness, freshness
 from engine.plans.notes import notes
 from engine.plans.outside_notes import outside_notes
 from engine.plans.partial_notes import partial_notes
-from engine.plans.report_size import refuse_too_many
+from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
 from engine.plans.rows import MeasureExpression, Row
 from engine.plans.sum_notes import sum_notes
 from engine.plans.weight_notes import weight_notes
 from engine.queries.values import ScenarioColumn
 from engine.report.blanks import blank_notes
-from engine.report.data import Comparison, ReportColumn, ReportLine, style_of
-from engine.report.drill import column_drill, line_drill
+from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, style_of
+from engine.report.drill import column_drill, line_drill, total_drill
 from engine.report.permission import permission_of
 from engine.report.ranking import figure_table
 from engine.report.report import Report
@@ -27,24 +29,28 @@ from engine.report.report import Report
 NODES = ("node", "own", "memo")  # kinds of row
 
 
-def run(plan: ReportPlan) -> Report:
-    """Collect the frames of a plan and return the report. Raises BadArguments if it has too many figures."""
+def run(
+    plan: ReportPlan, most_groups: int = MOST_GROUPS, admit: Callable[[ReportSize], None] = lambda _: None
+) -> Report:
+    """Collect the frames of a plan and return the report.
+
+    `admit` is called with the size of the report before any amount is read. Raises BadArguments if the report is too
+    large, and what `admit` raises.
+    """
     planned, stop = plan.figures, plan.figures.stop
-    refuse_too_many(planned)
+    ranking = plan.ranking if isinstance(plan, MetricPlan) else None
+    admit(report_size(planned, ranking, most_groups))
     batches, reads = planned.batches, currency_reads(planned)
     frames = planned.reader.collect_each([*(batch.reads for batch in batches), *(read.reads for read in reads)], stop)
     sums, held = frames[: len(batches)], frames[len(batches) :]
     figures = planned.finish(sums)
-    ranking = plan.ranking if isinstance(plan, MetricPlan) else None
     table = figure_table(planned, figures, ranking)
     rows = list(zip(planned.rows, table.by_row, strict=True))
     is_seen = [is_shown(row, by_column) for row, by_column in rows]
     shown = [found for found, seen in zip(rows, is_seen, strict=True) if seen]
-    catalogue = planned.reader.catalogue
-    query = planned.query
     covers = planned.reader.statements[plan.key].covers if isinstance(plan, StatementPlan) else ()
     said = (
-        *query.notes,
+        *planned.query.notes,
         *blank_notes(planned, table, is_seen),
         *notes(planned),
         *outside_notes(planned, covers),
@@ -53,6 +59,27 @@ def run(plan: ReportPlan) -> Report:
         *weight_notes(planned, figures),
         *currency_notes(planned, reads, held),
     )
+    return made_of(plan, shown, table.places, tuple(dict.fromkeys(said)), freshness(planned))
+
+
+def outline(plan: ReportPlan) -> Report:
+    """Return the least of a report, without reading: its total, every figure 0, no notes, no freshness."""
+    planned = plan.figures
+    zeros = [[ZERO]] * len(planned.query.columns)
+    rows = [(row, zeros) for row in planned.rows if row.kind != "own"]
+    total = MemberTuple((), is_total=True, drill=total_drill(planned))
+    return made_of(plan, rows, (total,), (), {})
+
+
+def made_of(
+    plan: ReportPlan,
+    rows: Sequence[tuple[Row, Sequence[Sequence[Figure]]]],
+    places: tuple[MemberTuple, ...],
+    said: tuple[Note, ...],
+    loaded: Mapping[str, Mapping[str, Freshness]],
+) -> Report:
+    """Return the report of a plan: its rows with figures by column and place, its notes and freshness."""
+    planned, query, catalogue = plan.figures, plan.figures.query, plan.figures.reader.catalogue
     return Report(
         statement=plan.key if isinstance(plan, StatementPlan) else None,
         label=plan.label,
@@ -62,23 +89,23 @@ def run(plan: ReportPlan) -> Report:
         scale=query.scale,
         decimals=query.decimals,
         breakdown=tuple(dimension.key for dimension in query.breakdown),
-        lines=tuple(line_of(row, planned) for row, _ in shown),
+        lines=tuple(line_of(row, planned) for row, _ in rows),
         columns=tuple(
             column_of(column, readings, planned)
             for column, readings in zip(query.columns, planned.columns, strict=True)
         ),
-        places=table.places,
-        ranked=ranking is not None,
+        places=places,
+        ranked=isinstance(plan, MetricPlan) and plan.ranking is not None,
         time=query.time.dimension.key if query.time else None,
-        figures=[by_column for _, by_column in shown],
-        notes=tuple(dict.fromkeys(said)),
-        freshness=freshness(planned),
+        figures=[by_column for _, by_column in rows],
+        notes=said,
+        freshness=loaded,
         catalogue_version=catalogue.version,
         data_version=planned.reader.data_version,
         permission=permission_of(
             (*(domain.key for domain in query.domains), *(base.domain for base in planned.bases)),
             scenarios_of(planned),
-            nodes_of(row for row, _ in shown),
+            nodes_of(row for row, _ in rows),
             planned.reader,
         ),
     )

@@ -97,6 +97,8 @@ class Settings:
     """Estimated tokens that an answer may have; at least 2,000."""
     row_cap: int = setting("INSPECTION_ROW_CAP", 10_000)
     """Most rows that an inspection returns."""
+    report_groups: int = setting("SVC_REPORT_GROUPS", 250_000)
+    """Most combinations of members and periods, in all scenarios, that a report computes."""
     calls_per_caller: int = setting("SVC_CALLS_PER_CALLER", 16)
     """Most calls of one caller in flight."""
     calls: int = setting("SVC_CALLS", 64)

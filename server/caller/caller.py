@@ -14,6 +14,7 @@ from engine.instance.read import Instance
 from engine.model.errors import ExpiredReference, Unavailable
 from engine.model.notes import Note
 from engine.model.profiles import Profile
+from engine.plans.report_size import MOST_GROUPS
 from engine.present.answers.budget import DataRef
 from engine.report.admission import Snapshot, admit
 from engine.report.snapshots import Kept, given, keep
@@ -161,6 +162,7 @@ class Caller:
     imports: CallerImports
     answer_tokens: int
     row_cap: int
+    report_groups: int
     stop: Callable[[], None]
 
 
@@ -186,6 +188,7 @@ class Callers:
     row_cap: int
     profiles: LiveProfiles | None = None  # None: use the profiles of the instance files
     workshop: ScriptRunner = field(default_factory=ScriptRunner)
+    report_groups: int = MOST_GROUPS
 
     def of(self, principal: Principal, stop: Callable[[], None]) -> Caller:
         """Return the caller of a principal; raises Unavailable if their profiles cannot be read."""
@@ -198,7 +201,8 @@ class Callers:
         scripts = CallerScripts(principal.subject, self.workshop, stop)
         uploads = CallerUploads(principal, self.keeping.archive)
         imports = CallerImports(uploads, self.keeping.importer, stop)
-        return Caller(reader, feeds, datasets, files, scripts, uploads, imports, self.answer_tokens, self.row_cap, stop)
+        limits = (self.answer_tokens, self.row_cap, self.report_groups)
+        return Caller(reader, feeds, datasets, files, scripts, uploads, imports, *limits, stop)
 
     def reader_of(self, principal: Principal) -> Reader:
         """Return the books as a principal sees them, outside a call: a link carries no token."""

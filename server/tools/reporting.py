@@ -3,15 +3,14 @@
 from functools import partial
 
 from engine.model.requests import EmptyRequest, MetricRequest, RowsRequest, SourceRequest, StatementRequest
-from engine.plans.figures import plan_metrics, plan_statement
-from engine.present.answers.reports import answer, details
+from engine.plans.figures import ReportPlan, plan_metrics, plan_statement
+from engine.present.answers.reports import answer, details, refuse_too_long
 from engine.present.answers.rows import rows_answer, source_answer, sources_answer, versions
 from engine.present.blocks import grid, table
 from engine.queries.reports import metric_query, statement_query
 from engine.queries.rows import resolve_source, row_query
 from engine.report.inspection import inspect
-from engine.report.report import Report
-from engine.report.run import run
+from engine.report.run import outline, run
 from server.caller.caller import Caller
 from server.tools.tool import FINANCIAL_TABLE, INSPECTION_GRID, Tool
 from server.wire.answers import Answer
@@ -40,24 +39,35 @@ def inspect_rows(caller: Caller, asked: RowsRequest) -> Answer:
 
 # Statements and metrics.
 
+OF_A_ROW, OF_A_COLUMN, OF_A_FIGURE = 40, 80, 10  # tokens
+
 
 def run_statement(caller: Caller, asked: StatementRequest) -> Answer:
     """Report one financial statement."""
     query = statement_query(asked, caller.reader)
-    return reported(run(plan_statement(query, caller.reader, caller.stop)), caller)
+    return reported(plan_statement(query, caller.reader, caller.stop), caller)
 
 
 def run_metric(caller: Caller, asked: MetricRequest) -> Answer:
     """Report metrics by members of dimensions."""
     query = metric_query(asked, caller.reader)
-    return reported(run(plan_metrics(query, caller.reader, caller.stop)), caller)
+    return reported(plan_metrics(query, caller.reader, caller.stop), caller)
 
 
-def reported(report: Report, caller: Caller) -> Answer:
-    """Keep a report and return it as an answer."""
+def reported(plan: ReportPlan, caller: Caller) -> Answer:
+    """Run a plan, keep its report and return it as an answer; refuses what no answer can hold before it reads."""
+    if may_be_too_long(plan, caller.answer_tokens):
+        refuse_too_long(outline(plan), caller.answer_tokens)
+    report = run(plan, caller.report_groups)
     data_ref = caller.datasets.keep(report)
     answered = answer(report, caller.answer_tokens, data_ref, caller.stop)
     return Answer(answered, partial(table, report, data_ref), details(report))
+
+
+def may_be_too_long(plan: ReportPlan, budget: int) -> bool:
+    """Tell whether the totals of a report may be longer than a budget, by tokens that no part of them exceeds often."""
+    rows, columns = len(plan.figures.rows), len(plan.figures.query.columns)
+    return rows * OF_A_ROW + columns * OF_A_COLUMN + rows * columns * OF_A_FIGURE > budget
 
 
 # Figures, and the rows behind them.

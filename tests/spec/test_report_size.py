@@ -1,6 +1,9 @@
 """The size of a report: what is refused, from counts and before any figure is read, and what is answered."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,15 @@ from engine.instance.read import read_instance
 from engine.model import stopping
 from engine.model.errors import BadArguments
 from engine.plans import report_size
+from engine.plans.base_groups import BaseGroup
+from engine.plans.figures import plan_statement
+from engine.present.answers.reports import answer, refuse_too_long
+from engine.queries.reports import statement_query
 from engine.report.report import Report
+from engine.report.run import outline, run
+from engine.report.snapshots import keep
 from server.base.interfaces import Principal
-from server.caller.caller import Callers
+from server.caller.caller import MOST_BYTES, Callers
 from server.caller.feeds import Feeds
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
@@ -93,7 +102,7 @@ def test_too_large_a_report_is_refused_before_any_amount_is_read(
         assert size in str(told["error"])
     assert "To get fewer, filter customer;" in str(told["error"])
     assert told["example"] == {"filters": {"customer": ["C0001", "C0002"]}}
-    assert collected.count({"customer", "product"}) == 1  # which of them hold rows
+    assert 1 <= collected.count({"customer", "product"}) <= 2  # which of them hold rows in the first months
     assert not any("amount" in columns for columns in collected)
 
 
@@ -138,6 +147,107 @@ def test_exactly_the_reports_of_more_figures_than_the_most_are_refused(
     monkeypatch.setattr(report_size, "MOST_FIGURES", figures - 1)
     with pytest.raises(BadArguments, match="filter"):
         metric(books, *dimensions)
+
+
+@pytest.mark.parametrize("dimensions", [("customer", "product", "date"), ("product", "customer")])
+def test_combinations_are_counted_from_the_first_days_until_they_are_too_many(
+    books: Door,
+    demo_folder: Path,
+    collected: list[set[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    dimensions: Sequence[str],
+) -> None:
+    monkeypatch.setattr(report_size, "MOST_FIGURES", 100)
+    monkeypatch.setattr(report_size, "FIRST_DAYS", 1)
+    read: list[int] = []
+    distinct_keys = report_size.distinct_keys
+
+    def noting(group: BaseGroup) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+        step = distinct_keys(group)
+        return lambda sums: step(sums).map_batches(lambda found: (read.append(found.height), found)[1])
+
+    monkeypatch.setattr(report_size, "distinct_keys", noting)
+    with pytest.raises(BadArguments):
+        metric(books, *dimensions, period=("2024", "2026"))
+    assert len(read) < 8  # 1, 2, 4, … days
+    assert sum(read) < len(held(demo_folder, "customer, product", 2024))
+    assert not any("amount" in columns for columns in collected)
+
+
+def test_what_top_leaves_out_is_no_figure_of_the_report(
+    books: Door, demo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = held(demo_folder, "product, entity", 2024)
+    by_product = Counter(product for product, _ in found)
+    monkeypatch.setattr(report_size, "MOST_FIGURES", len(found))
+
+    def ranked(top: int) -> Report:
+        asked = {"scenarios": ACTUAL, "period": ("2024-01", "2024-03"), "dimensions": ["product", "entity"]}
+        return books.metric("sales_amount", **asked, top=top)
+
+    with pytest.raises(BadArguments, match="more than"):
+        metric(books, "product", "entity")
+    report = ranked(3)
+    shown = [place.members[0].id for place in report.places[:-1] if place.holds is None]
+    assert len(shown) == sum(by_product[product] for product in dict.fromkeys(shown))
+    monkeypatch.setattr(report_size, "MOST_FIGURES", len(report.places))
+    assert ranked(3).places == report.places
+    monkeypatch.setattr(report_size, "MOST_FIGURES", len(report.places) - 1)
+    with pytest.raises(BadArguments, match="more than"):
+        ranked(3)
+
+
+def test_a_ranking_is_refused_by_the_groups_that_it_computes(demo_folder: Path, callers: Callers) -> None:
+    asked = {"metrics": ["sales_amount"], "scenarios": COLUMNS[:1], "period_start": "2024-01", "period_end": "2024-03"}
+    asked |= {"dimensions": ["product", "entity"], "order_by": "sales_amount", "top": 1}
+    groups = len(held(demo_folder, "product, entity", 2024)) + 1
+    call(replace(callers, report_groups=groups), "run_metric", **asked)
+    with pytest.raises(BadArguments, match="would compute more than") as refused:  # a model reads what to do
+        call(replace(callers, report_groups=groups - 1), "run_metric", **asked)
+    assert "To get fewer, filter product;" in str(refused.value)
+
+
+def test_a_report_within_the_limits_can_be_kept_and_so_exported(books: Door) -> None:
+    report = metric(books, "customer", "product", "period")
+    assert len(report.places) > 1_000
+    assert len(keep(report)) / len(report.places) * report_size.MOST_GROUPS < MOST_BYTES
+
+
+def test_what_no_answer_can_hold_is_refused_before_anything_is_read(
+    callers: Callers, collected: list[set[str]]
+) -> None:
+    years = [{"scenario": f"actual@py{year}", "alias": f"Year {year}"} for year in range(1, 40)]
+    asked = {"statement": "full_pnl", "scenarios": [*COLUMNS[:1], *years], "dimensions": ["cost_centre"]}
+    asked |= {"period_start": "2024-01", "period_end": "2026-09"}
+    bounded = replace(callers, answer_tokens=2_000)
+    with pytest.raises(BadArguments, match="Even the totals"):  # the members that this caller sees are known then
+        call(bounded, "run_statement", **asked)
+    collected.clear()
+    with pytest.raises(BadArguments) as refused:
+        call(bounded, "run_statement", **asked)
+    assert "Ask for fewer scenarios or a shorter range, or filter 'cost_centre'." in str(refused.value)
+    assert collected == []
+
+
+@pytest.mark.parametrize("statement", ["pnl", "full_pnl", "balance_sheet"])
+def test_nothing_is_refused_unread_that_an_answer_could_hold(callers: Callers, statement: str) -> None:
+    reader = callers.of(Principal("dev"), lambda: None).reader
+    shape = TOOLS["run_statement"].shape
+    asked = {"statement": statement, "scenarios": COLUMNS, "period_start": "2025-01", "period_end": "2025-03"}
+    plan = plan_statement(statement_query(read_request(shape, asked), reader), reader)
+    report, least = run(plan), outline(plan)
+    shortest = next(budget for budget in range(200, 10_000, 20) if fits(partial(answer, report, budget)))
+    refuse_too_long(least, shortest)
+    assert not fits(partial(refuse_too_long, least, shortest // 2))
+
+
+def fits(answering: Callable[[], object]) -> bool:
+    """Tell whether something is not refused."""
+    try:
+        answering()
+    except BadArguments:
+        return False
+    return True
 
 
 def test_a_breakdown_that_finds_no_rows_is_answered_whatever_it_could_have_held(books: Door) -> None:

@@ -21,11 +21,13 @@ from engine.plans.freshness import Freshness
 from engine.present.answers.budget import (
     NOT_KEPT,
     TOKENS_PER_VALUE,
+    Build,
     DataRef,
     Json,
     LeftOut,
     fitted,
     period_json,
+    tokens,
     without_defaults,
 )
 from engine.present.answers.drill_template import DrillTemplate
@@ -48,7 +50,33 @@ KINDS_SAID = ("header", "memo")  # kinds of line that a reader cannot tell from 
 def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT, stop: Stop = never) -> Json:
     """Return the result object of a report, at most about `budget` tokens long as JSON text."""
     axes = axes_of_report(report)
-    cut, parts = PlaceCut(report), AnswerParts(report)
+    result = fitted(builder(report, data_ref), axes, budget, stop, least_left_out(report, budget))
+    if result is None:
+        raise too_long(report, budget)
+    return result
+
+
+def refuse_too_long(least: ReportData, budget: int) -> None:
+    """Raise BadArguments if even the shortest answer of a report is too long; `least` is the outline of the report."""
+    if tokens(builder(least)(axes_of_report(least))) > budget:
+        raise too_long(least, budget)
+
+
+def too_long(report: ReportData, budget: int) -> BadArguments:
+    """Return the refusal of a report whose shortest answer is too long."""
+    fewer = "scenarios" if report.statement else "metrics, scenarios"
+    narrower = f", or filter {quoted(report.breakdown)}" if report.breakdown else ""
+    return BadArguments(
+        f"Even the totals of this report are longer than {budget} tokens. Ask for fewer {fewer} or a shorter "
+        f"range{narrower}.",
+        field="dimensions" if report.breakdown else "scenarios",
+        got=list(report.breakdown) or len(report.columns),
+    )
+
+
+def builder(report: ReportData, data_ref: DataRef = NOT_KEPT) -> Build:
+    """Return the function that makes the result object of a report, given what it leaves out."""
+    axes, cut, parts = axes_of_report(report), PlaceCut(report), AnswerParts(report)
 
     def build(left: LeftOut) -> Json:
         deepest, places = axes["levels"] - left["levels"], axes["members"] - left["members"]
@@ -64,17 +92,7 @@ def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT, stop: 
             **({"agent_truncated": kept.left_out} if kept.left_out else {}),
         }
 
-    result = fitted(build, axes, budget, stop, least_left_out(report, budget))
-    if result is None:
-        fewer = "scenarios" if report.statement else "metrics, scenarios"
-        narrower = f", or filter {quoted(report.breakdown)}" if report.breakdown else ""
-        raise BadArguments(
-            f"Even the totals of this report are longer than {budget} tokens. Ask for fewer {fewer} or a shorter "
-            f"range{narrower}.",
-            field="dimensions" if report.breakdown else "scenarios",
-            got=list(report.breakdown) or len(report.columns),
-        )
-    return result
+    return build
 
 
 def axes_of_report(report: ReportData) -> dict[str, int]:

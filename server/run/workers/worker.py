@@ -126,7 +126,8 @@ def callers_of(
     shelf = Shelf(instance.catalogue, settings.store)
     Thread(target=shelf.current, name="first look at the books", daemon=True).start()
     feeds = Feeds.of(instance.bindings, loads, os.environ)
-    return Callers(instance, shelf, feeds, keeping, settings.answer_tokens, settings.row_cap, profiles, workshop)
+    limits = (settings.answer_tokens, settings.row_cap)
+    return Callers(instance, shelf, feeds, keeping, *limits, profiles, workshop, settings.report_groups)
 
 
 def check_scripts(workshop: ScriptRunner, link: Connection) -> None:
