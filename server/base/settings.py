@@ -13,6 +13,7 @@ from server.base.links import parse_hosts
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SHORTEST_KEY = 32
+LEAST_MEGABYTES = 512  # a worker that starts holds about 100
 SHORTEST_ANSWER = 2000  # what tools say of themselves takes about half of it
 LOG_FORMATS = ("text", "json")
 PROFILES = ("file", "database")
@@ -103,6 +104,8 @@ class Settings:
     """Most calls of one caller in flight."""
     calls: int = setting("SVC_CALLS", 64)
     """Most calls of all callers in flight."""
+    worker_megabytes: int = setting("SVC_WORKER_MEGABYTES", 1536)
+    """Memory of its own, without the mapped books, at which a worker is replaced; at least 512."""
     deadline_seconds: int = setting("SVC_DEADLINE_SECONDS", 60)
     """Seconds that a call may take, waiting included."""
     scripts_at_once: int = setting("SVC_SCRIPTS_AT_ONCE", 2)
@@ -210,8 +213,8 @@ def validate(settings: Settings) -> None:
     (validate_many_users if settings.many_users else validate_single_user)(settings)
     if settings.port > LAST_PORT:
         raise BadSetting(f"SVC_PORT is '{settings.port}'; it takes a port, 1 to {LAST_PORT}")
-    if settings.answer_tokens < SHORTEST_ANSWER:
-        raise BadSetting(f"SVC_ANSWER_TOKENS is '{settings.answer_tokens}'; it takes at least {SHORTEST_ANSWER}")
+    refuse_below("SVC_ANSWER_TOKENS", settings.answer_tokens, SHORTEST_ANSWER)
+    refuse_below("SVC_WORKER_MEGABYTES", settings.worker_megabytes, LEAST_MEGABYTES)
     for variable, key in (("MCP_DEV_KEY", settings.dev_key), ("ARTIFACT_SIGNING_KEY", settings.signing_key)):
         if key is not None and len(key) < SHORTEST_KEY:
             raise BadSetting(f"{variable} has {len(key)} characters; it takes at least {SHORTEST_KEY}")
@@ -231,6 +234,12 @@ def validate(settings: Settings) -> None:
     host, _, port = settings.ops_bind.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= LAST_PORT:
         raise BadSetting(f"SVC_OPS_BIND is '{settings.ops_bind}'; it takes an address and a port, as 127.0.0.1:8769")
+
+
+def refuse_below(variable: str, value: int, least: int) -> None:
+    """Raise BadSetting if a setting is below the least that works."""
+    if value < least:
+        raise BadSetting(f"{variable} is '{value}'; it takes at least {least}")
 
 
 def validate_single_user(settings: Settings) -> None:

@@ -14,7 +14,7 @@ from engine.instance.read import Instance
 from engine.model.errors import ExpiredReference, Unavailable
 from engine.model.notes import Note
 from engine.model.profiles import Profile
-from engine.plans.report_size import MOST_GROUPS
+from engine.plans.report_size import MOST_GROUPS, ReportSize
 from engine.present.answers.budget import DataRef
 from engine.report.admission import Snapshot, admit
 from engine.report.snapshots import Kept, given, keep
@@ -149,6 +149,9 @@ def recorded(recorder: Recorder) -> Iterator[None]:
 # Callers: what one principal can reach.
 
 
+Admit = Callable[[ReportSize], None]  # raises if no report of that size is made here and now
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """What one call can reach: books and feeds as its principal sees them, kept results, files, scripts, limits."""
@@ -164,6 +167,7 @@ class Caller:
     row_cap: int
     report_groups: int
     stop: Callable[[], None]
+    admit: Admit  # called with the size of a report before it is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +194,7 @@ class Callers:
     workshop: ScriptRunner = field(default_factory=ScriptRunner)
     report_groups: int = MOST_GROUPS
 
-    def of(self, principal: Principal, stop: Callable[[], None]) -> Caller:
+    def of(self, principal: Principal, stop: Callable[[], None], admit: Admit = lambda _: None) -> Caller:
         """Return the caller of a principal; raises Unavailable if their profiles cannot be read."""
         self.keeping.callers.note(principal)
         held = self._held_by(principal)
@@ -202,7 +206,7 @@ class Callers:
         uploads = CallerUploads(principal, self.keeping.archive)
         imports = CallerImports(uploads, self.keeping.importer, stop)
         limits = (self.answer_tokens, self.row_cap, self.report_groups)
-        return Caller(reader, feeds, datasets, files, scripts, uploads, imports, *limits, stop)
+        return Caller(reader, feeds, datasets, files, scripts, uploads, imports, *limits, stop, admit)
 
     def reader_of(self, principal: Principal) -> Reader:
         """Return the books as a principal sees them, outside a call: a link carries no token."""

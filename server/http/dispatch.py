@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from secrets import token_hex
 from threading import Condition, Event, Thread
@@ -15,11 +15,13 @@ from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from engine.model.errors import Busy, DeadlineExceeded, Refusal, ToolDisabled, UnknownName
+from engine.plans.report_size import ReportSize
 from server.base.interfaces import CapReached, Leases, Principal
+from server.base.memory_ceiling import MemoryCeiling
 from server.base.settings import Settings
-from server.caller.caller import Callers
+from server.caller.caller import Admit, Callers
 from server.telemetry.calls import Telemetry
-from server.tools.tool import Deployment, LaneName, Tool
+from server.tools.tool import Deployment, Tool
 from server.tools.toolbox import TOOLS
 from server.wire.answers import as_text
 from server.wire.arguments import Json, read_request
@@ -104,14 +106,17 @@ class Lane:
             return caller, waiting
 
 
-# Dispatch. A call over a limit is answered `busy` immediately. Other calls run in one of four lanes: heavy calls on as
+# Dispatch. A call over a limit is answered `busy` immediately. Other calls run in one of five lanes: heavy calls on as
 # many threads as the worker has cores, scripts on as many as may run at once, exports and light calls on eight each. A
-# call whose client is gone or whose deadline has passed does not start, or stops before the next frame it collects; its
+# heavy call whose report turns out to be large leaves its thread and begins anew in the fifth, whose calls run one
+# after another, so that no other call waits behind them; it must fit below the memory ceiling of the worker. A call
+# whose client is gone or whose deadline has passed does not start, or stops before the next frame it collects; its
 # lease is released when its thread ends. A query past its deadline cannot be cancelled; dispatch reports it, so that
 # the supervisor replaces the worker.
 
 
 LIGHT_THREADS = 8
+LARGE, LARGE_BYTES = "large", 10 << 20  # of a report: about 3,000 places
 RETRY_AFTER_MS = 250
 GRACE = 5.0  # seconds that a call may compute beyond its deadline
 log = logging.getLogger("tieout")
@@ -119,6 +124,10 @@ log = logging.getLogger("tieout")
 
 class CallAbandoned(Exception):
     """The client of a call is gone."""
+
+
+class LargeCall(Exception):
+    """A call turned out to be large. It has read and kept nothing yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +161,23 @@ class StopCheck:
             raise DeadlineExceeded("The call took longer than its deadline. Ask for less at once.")
 
 
+@dataclass(eq=False)
+class AdmittedCall:
+    """A call that holds a lease, and its turn in a lane."""
+
+    tool: str
+    subject: str
+    stop: StopCheck
+    work: Callable[[Admit], CallResult | None]
+    turn: Future[CallResult | None] = field(default_factory=Future)
+
+
+def refuse_large(size: ReportSize) -> None:
+    """Raise LargeCall if a report takes more memory, and so more time, than others should wait for."""
+    if size.bytes > LARGE_BYTES:
+        raise LargeCall
+
+
 class Dispatcher:
     """Runs the calls of all callers in one process."""
 
@@ -163,6 +189,7 @@ class Dispatcher:
         leases: Leases,
         tools: Mapping[str, Tool] = TOOLS,
         overrun: Callable[[str], None] = lambda _: None,
+        memory: MemoryCeiling | None = None,
     ) -> None:
         """`overrun` is called with the name of a tool whose call runs past its deadline."""
         self.tools = tools
@@ -172,9 +199,11 @@ class Dispatcher:
         self._telemetry = telemetry
         self._leases = leases
         self._overrun = overrun
+        self._memory = memory or MemoryCeiling(settings.worker_megabytes << 20)
         telemetry.expect(tools)
         self._in_flight: set[asyncio.Task[CallResult]] = set()
-        threads: Mapping[LaneName, int] = {
+        threads = {
+            LARGE: 1,
             "heavy": max(1, (os.cpu_count() or 1) // settings.workers),
             "light": LIGHT_THREADS,
             "scripts": settings.scripts_at_once,
@@ -222,9 +251,14 @@ class Dispatcher:
         deadline = monotonic() + self._deadline
         lease = await self._take(principal)
         stop = StopCheck(Event(), deadline)
-        work = partial(copy_context().run, self._run, tool, arguments, principal, stop)
-        turn = self._lanes[tool.lane].submit(principal.subject, work)
-        ended = asyncio.create_task(self._until_ended(turn, lease, tool))
+        context = copy_context()
+
+        def work(admit: Admit) -> CallResult | None:
+            return context.run(self._run, tool, arguments, principal, stop, admit)
+
+        call = AdmittedCall(tool.name, principal.subject, stop, work)
+        call.turn = self._lanes[tool.lane].submit(call.subject, partial(work, refuse_large))
+        ended = asyncio.create_task(self._until_ended(call, lease))
         self._in_flight.add(ended)
         ended.add_done_callback(self._out)
         self._telemetry.in_flight(len(self._in_flight))
@@ -232,7 +266,7 @@ class Dispatcher:
             done, _ = await asyncio.wait({ended}, timeout=deadline - monotonic())
         finally:
             stop.gone.set()
-            if turn.cancel():  # it was still queued
+            if call.turn.cancel():  # it was still queued
                 await asyncio.wait({ended})
         if not done:
             raise DeadlineExceeded("The call took longer than its deadline. Ask for less at once.")
@@ -247,10 +281,14 @@ class Dispatcher:
                 "Too many calls are in flight. Call again shortly, a few at a time.", retry_after_ms=RETRY_AFTER_MS
             ) from None
 
-    async def _until_ended(self, turn: Future[CallResult], lease: str, tool: Tool) -> CallResult:
-        late = asyncio.get_running_loop().call_later(self._deadline + GRACE, self._overrun, tool.name)
+    async def _until_ended(self, call: AdmittedCall, lease: str) -> CallResult:
+        late = asyncio.get_running_loop().call_later(self._deadline + GRACE, self._overrun, call.tool)
         try:
-            return await asyncio.wrap_future(turn)
+            result = await asyncio.wrap_future(call.turn)
+            if result is None and not call.stop.gone.is_set():
+                call.turn = self._lanes[LARGE].submit(call.subject, partial(call.work, self._memory.need))
+                result = await asyncio.wrap_future(call.turn)
+            return result or CallResult.refused({})
         finally:
             late.cancel()
             await self._leases.give_back(lease)
@@ -263,14 +301,19 @@ class Dispatcher:
         if tool.withheld(self._deployment) is not None:
             raise ToolDisabled.of(tool.name)
 
-    def _run(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal, stop: StopCheck) -> CallResult:
+    def _run(
+        self, tool: Tool, arguments: Mapping[str, Any], principal: Principal, stop: StopCheck, admit: Admit
+    ) -> CallResult | None:
+        """Return the answer of a call; None if `admit` finds it large."""
         try:
             stop()
             self._hold_open(tool)
             asked = read_request(tool.shape, arguments)
-            answer = tool.run(self._callers.of(principal, stop), asked)
+            answer = tool.run(self._callers.of(principal, stop, admit), asked)
             block = answer.render_block() if tool.widget else None
             return CallResult(answer.result, as_text(answer.result), render_block=block, details=answer.details)
+        except LargeCall:
+            return None
         except Refusal as refusal:
             return CallResult.refused(refusal.as_data())
         except CallAbandoned:

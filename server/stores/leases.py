@@ -1,8 +1,8 @@
 """Leases in the cache store: limits on concurrent calls that hold across workers and hosts.
 
-One sorted set holds all leases and one each caller's; the score is when a lease expires by the store's clock. A process
-renews its leases; those of a dead process expire. The keys have no expiry of their own, because the store evicts keys
-that have one.
+The last quarter of the cap of all callers is kept for those with fewer than two calls in flight. One sorted set holds
+all leases and one each caller's; the score is when a lease expires by the store's clock. A process renews its leases;
+those of a dead process expire. The keys have no expiry of their own, because the store evicts keys that have one.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from redis.backoff import ExponentialWithJitterBackoff
 
 from server.base.interfaces import CapReached, StoreDown
 from server.stores.circuit_breaker import CircuitBreaker
-from server.stores.memory import MemoryLeases
+from server.stores.memory import FEW_CALLS, KEPT_SHARE, MemoryLeases
 from server.stores.valkey import connection_options
 
 ALL, OF = "{sem}:all", "{sem}:of:"
@@ -39,8 +39,10 @@ for _, ended in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
 end
 local mine = of(ARGV[3])
 redis.call('ZREMRANGEBYSCORE', mine, '-inf', now)
-if redis.call('ZCARD', mine) >= tonumber(ARGV[4]) then return 'caller' end
-if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[5]) then return 'all' end
+local held, cap = redis.call('ZCARD', mine), tonumber(ARGV[5])
+if held >= tonumber(ARGV[4]) then return 'caller' end
+if held >= {FEW_CALLS} then cap = cap - math.floor(cap / {KEPT_SHARE}) end
+if redis.call('ZCARD', KEYS[1]) >= cap then return 'all' end
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[3])
 redis.call('ZADD', mine, now + ARGV[2], ARGV[3])
 return ''

@@ -79,6 +79,9 @@ class MemorySnapshots:
         self._bytes -= len(self._kept.pop(reference).data)
 
 
+KEPT_SHARE, FEW_CALLS = 4, 2  # the last quarter of the cap of all is kept for callers with fewer than two calls
+
+
 class MemoryLeases:
     """Leases of one process, on one event loop."""
 
@@ -104,7 +107,8 @@ class MemoryLeases:
         """Raise CapReached if a caller may hold no further lease."""
         if self._of[subject] >= self._calls_per_caller:
             raise CapReached("caller")
-        if len(self._held) >= self._calls:
+        kept = self._calls // KEPT_SHARE if self._of[subject] >= FEW_CALLS else 0
+        if len(self._held) >= self._calls - kept:
             raise CapReached("all")
 
     def hold(self, lease: str, subject: str) -> None:

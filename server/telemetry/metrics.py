@@ -24,6 +24,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from engine.model.feeds import LoadStatus
 from server.base.interfaces import LoadCount
+from server.base.memory_ceiling import anonymous_bytes
 
 # Counters of several processes. Each process counts in its own file of one folder, which an environment variable names
 # for prometheus_client; one process adds them up. The counts of a process that ended are merged into one file.
@@ -126,6 +127,11 @@ class Metrics(CallMetrics):
         self._added = None if folder is None else CounterFiles(folder, registry)
         self.workers = Gauge("tieout_workers", "Processes that answer calls.", registry=registry)
         self.workers_bytes = Gauge("tieout_workers_resident_memory_bytes", "Memory that they hold.", registry=registry)
+        self.workers_own_bytes = Gauge(
+            "tieout_workers_anonymous_memory_bytes",
+            "Memory that they hold without the mapped books: the largest of them.",
+            registry=registry,
+        )
         self.workers_ended = Counter("tieout_workers_ended", "Processes of them that are gone.", registry=registry)
         self.ready = Gauge("tieout_ready", "Whether a check of readiness holds.", ["check"], registry=registry)
         self.check_seconds = Gauge("tieout_check_seconds", "How long it took last.", ["check"], registry=registry)
@@ -158,6 +164,7 @@ class Metrics(CallMetrics):
         """Look at some processes whenever the metrics are read."""
         self.workers.set_function(lambda: len(workers()))
         self.workers_bytes.set_function(lambda: sum(map(resident_bytes, workers())))
+        self.workers_own_bytes.set_function(lambda: max(map(anonymous_bytes, workers()), default=0))
 
     def ended(self, worker: int) -> None:
         """Take note of a process that is gone; what it counted stays."""

@@ -58,7 +58,7 @@ def reported(plan: ReportPlan, caller: Caller) -> Answer:
     """Run a plan, keep its report and return it as an answer; refuses what no answer can hold before it reads."""
     if may_be_too_long(plan, caller.answer_tokens):
         refuse_too_long(outline(plan), caller.answer_tokens)
-    report = run(plan, caller.report_groups)
+    report = run(plan, caller.report_groups, caller.admit)
     data_ref = caller.datasets.keep(report)
     answered = answer(report, caller.answer_tokens, data_ref, caller.stop)
     return Answer(answered, partial(table, report, data_ref), details(report))

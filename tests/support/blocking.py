@@ -1,4 +1,6 @@
-"""tieout serve with a tool that blocks, and heeds nothing, until a file is there: python -m tests.support.blocking.
+"""tieout serve with tools that misbehave: python -m tests.support.blocking.
+
+One blocks, and heeds nothing, until a file is there. One takes memory and keeps it.
 
 Or, `python -m tests.support.blocking MODULE`, with workers that run another module.
 """
@@ -29,11 +31,22 @@ def block(_caller: Caller, _asked: EmptyRequest) -> Answer:
     return Answer({"through": True})
 
 
+HOARD: list[bytes] = []
+HOARDED = 600 << 20
+
+
+def hoard(_caller: Caller, _asked: EmptyRequest) -> Answer:
+    """Take memory for good."""
+    HOARD.append(b"x" * HOARDED)
+    return Answer({"hoarded": len(HOARD)})
+
+
+HOARDS = Tool(name="hoard", title="Hoard", description="For tests.", request=EmptyRequest, run=hoard, example={})
 TOOL = Tool(name="block", title="Block", description="For tests.", request=EmptyRequest, run=block, example={})
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
         control, listening, parent = map(int, sys.argv[1:])
-        main(control, listening, parent, tools={**TOOLS, "block": TOOL})
+        main(control, listening, parent, tools={**TOOLS, "block": TOOL, "hoard": HOARDS})
     else:
         sys.exit(preside(read_settings(), program=sys.argv[1] if len(sys.argv) > 1 else __spec__.name))

@@ -133,6 +133,13 @@ class CallOverrun:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryShort:
+    """The worker holds so much memory that a report does not fit into it, which fits into a new one."""
+
+    held: int  # bytes
+
+
+@dataclass(frozen=True, slots=True)
 class LocalCounting:
     """Whether the worker counts calls by itself, against its share of the limits, because the cache store is down."""
 
@@ -165,7 +172,7 @@ class WorkerExit:
         return f"by {Signals(-self.status).name}" if self.status < 0 else f"with status {self.status}"
 
 
-WorkerMessage = Ready | CallOverrun | LocalCounting | ScriptsUnavailable | WorkerExit
+WorkerMessage = Ready | CallOverrun | MemoryShort | LocalCounting | ScriptsUnavailable | WorkerExit
 MessageHandler = Callable[["WorkerProcess", WorkerMessage], None]
 
 

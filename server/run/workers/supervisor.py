@@ -21,11 +21,13 @@ from types import TracebackType
 from typing import Self
 
 from server.base.backoff import Backoff
+from server.base.memory_ceiling import anonymous_bytes
 from server.base.settings import Settings
 from server.base.signals import on_hangup
 from server.run.workers.process import (
     CallOverrun,
     LocalCounting,
+    MemoryShort,
     Ready,
     ScriptsUnavailable,
     WorkerBrief,
@@ -64,6 +66,7 @@ class Supervisor:
     def __init__(self, settings: Settings, listening: socket.socket, folder: Path, program: str = WORKERS) -> None:
         self._wanted = settings.workers
         self._answering = settings.deadline_seconds + GRACE + FAREWELL
+        self._ceiling = settings.worker_megabytes << 20
         self._listening = listening
         self._folder = folder
         self._program = program
@@ -127,6 +130,9 @@ class Supervisor:
         if self._status is not None:
             return
         serving = [worker for worker in self._workers if worker.phase is WorkerPhase.SERVING]
+        for worker in serving:
+            if (held := anonymous_bytes(worker.pid)) > self._ceiling:
+                self._replace_full(worker, held)
         starting = any(worker.phase is WorkerPhase.STARTING for worker in self._workers)
         fresh = sum(not worker.outdated for worker in serving)
         room = len(self._workers) <= 2 * self._wanted  # limits workers that leave slowly
@@ -165,10 +171,18 @@ class Supervisor:
             case CallOverrun(tool):
                 log.error("a call of %s does not end; worker %d is replaced", tool, worker.pid)
                 worker.outdated = True
+            case MemoryShort(held):
+                self._replace_full(worker, held)
             case WorkerExit():
                 self._workers.remove(worker)
                 duties.ended(worker.pid)
                 self._gone(worker, told)
+
+    def _replace_full(self, worker: WorkerProcess, held: int) -> None:
+        """Replace a worker that holds too much memory: it is asked to leave once another serves."""
+        if not worker.outdated:
+            log.warning("worker %d holds %d MB of its own and is replaced", worker.pid, held >> 20)
+            worker.outdated = True
 
     def _serves(self, worker: WorkerProcess) -> None:
         log.info("worker %d serves", worker.pid)

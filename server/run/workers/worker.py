@@ -18,6 +18,7 @@ from engine.instance.read import Instance, read_instance
 from sandbox.pool import WORKER, Pool
 from server.auth.bearer import secrets_of, verifier_of
 from server.base.interfaces import LoadHistory
+from server.base.memory_ceiling import MemoryCeiling
 from server.base.settings import Settings
 from server.base.signals import die_with_parent
 from server.caller.caller import Callers, CallerStores, Recorder, recorded
@@ -33,7 +34,15 @@ from server.http.routes import AuthenticationMiddleware
 from server.http.transfers import transfer_routes
 from server.ops.readiness import HealthFile
 from server.run.embedded.platform import Platform, platform
-from server.run.workers.process import CallOverrun, Leave, LocalCounting, Ready, ScriptsUnavailable, WorkerBrief
+from server.run.workers.process import (
+    CallOverrun,
+    Leave,
+    LocalCounting,
+    MemoryShort,
+    Ready,
+    ScriptsUnavailable,
+    WorkerBrief,
+)
 from server.stores.leases import CacheLeases, SharedLeases
 from server.stores.loads import PostgresLoadHistory
 from server.stores.memory import MemoryLeases
@@ -81,7 +90,8 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             Thread(target=check_scripts, args=(workshop, link), name="first look at the jail", daemon=True).start()
             callers = callers_of(settings, instance, PostgresLoadHistory(spared), keeping, profiles, workshop)
             leases = leases_of(settings, opened, partial(report_local_counting, link, telemetry))
-            dispatch = Dispatcher(callers, settings, telemetry, leases, tools, partial(report_overrun, link))
+            memory = MemoryCeiling(settings.worker_megabytes << 20, lambda held: link.send(MemoryShort(held)))
+            dispatch = Dispatcher(callers, settings, telemetry, leases, tools, partial(report_overrun, link), memory)
             health, verifier = HealthFile(brief.health), verifier_of(settings)
             protect = partial(AuthenticationMiddleware, verifier=verifier, settings=settings, metrics=metrics)
             beside = [*transfer_routes(callers, archive, settings), *playground(settings, protect)]

@@ -16,6 +16,7 @@ from typing import Any, Self
 import httpx2
 import pytest
 
+from server.base.memory_ceiling import anonymous_bytes
 from tests.support.blocking import GATE
 from tests.support.keeping import alive, children
 from tests.support.operating import metric, until_ready
@@ -254,6 +255,21 @@ def test_a_worker_whose_call_does_not_end_is_replaced(own: tuple[Path, Path]) ->
         wait_for(lambda: f"a call of block does not end; worker {stuck} is replaced" in server.log.read_text())
         wait_for(lambda: serve(server, 1) and stuck not in workers(server))
         assert call(server.url, "list_kpis")
+
+
+def test_a_worker_at_its_memory_ceiling_finishes_its_calls_and_is_replaced(own: tuple[Path, Path]) -> None:
+    with blocked(own, SVC_WORKER_MEGABYTES="512") as (server, gate, answer):
+        (full,) = workers(server)
+        assert anonymous_bytes(full) < 512 << 20
+        assert call(server.url, "hoard") == {"hoarded": 1}
+        wait_for(lambda: f"worker {full} holds" in server.log.read_text())
+        assert "MB of its own and is replaced" in server.log.read_text()
+        wait_for(lambda: len(workers(server)) == 2)
+        gate.touch()
+        assert answer()["result"]["structuredContent"] == {"through": True}  # from the worker that leaves
+        wait_for(lambda: serve(server, 1) and full not in workers(server))
+        assert call(server.url, "list_kpis")
+        assert anonymous_bytes(workers(server)[0]) < 512 << 20
 
 
 def test_the_number_of_workers_can_be_given_where_it_is_started(own: tuple[Path, Path]) -> None:

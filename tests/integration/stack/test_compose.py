@@ -56,6 +56,15 @@ def test_temporary_folders_are_bounded(services: Services) -> None:
         assert all("size=" in folder for folder in service["tmpfs"]), name
 
 
+def test_the_memory_of_every_service_is_bounded_and_the_server_holds_a_full_worker_and_the_next(
+    services: Services,
+) -> None:
+    assert {name for name, service in services.items() if not int(service.get("mem_limit", 0))} == set()
+    defaults = Settings()
+    full = defaults.worker_megabytes + 512 * defaults.scripts_at_once  # beside it the parent, exports and a new worker
+    assert int(services["server"]["mem_limit"]) >= (defaults.workers * full + 1024) << 20
+
+
 def test_every_service_says_how_it_is_found_healthy(services: Services) -> None:
     for name, service in services.items():
         check = service.get("healthcheck", {})

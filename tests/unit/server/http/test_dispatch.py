@@ -12,9 +12,11 @@ import pytest
 
 from engine.books.books import Shelf
 from engine.instance.read import read_instance
-from engine.model.errors import DeadlineExceeded
+from engine.model.errors import BadArguments, DeadlineExceeded
 from engine.model.requests import EmptyRequest
+from engine.plans.report_size import ReportSize
 from server.base.interfaces import Principal
+from server.base.memory_ceiling import MemoryCeiling, anonymous_bytes
 from server.base.settings import Settings
 from server.caller.caller import Caller, Callers, CallerStores
 from server.caller.feeds import Feeds
@@ -63,6 +65,7 @@ def dispatch_of(
     metrics: Metrics | None = None,
     keeping: CallerStores | None = None,
     workshop: ScriptRunner | None = None,
+    memory: MemoryCeiling | None = None,
     **settings: Any,
 ) -> Dispatcher:
     """Return a dispatch over the small books."""
@@ -73,7 +76,83 @@ def dispatch_of(
     callers = Callers(instance, shelf, feeds, keeping, 10_000, 10_000, workshop=workshop or ScriptRunner())
     known = replace(Settings(instance=folder, state=state), **settings)
     leases = MemoryLeases(known.calls_per_caller, known.calls)
-    return Dispatcher(callers, known, Telemetry(metrics or Metrics()), leases, tools)
+    return Dispatcher(callers, known, Telemetry(metrics or Metrics()), leases, tools, memory=memory)
+
+
+class LargeReport(Gate):
+    """A tool that asks to be admitted with a large report, then waits until it is let go."""
+
+    def run(self, caller: Caller, asked: EmptyRequest) -> Answer:
+        caller.admit(ReportSize(figures=100_000, places=100_000))
+        return super().run(caller, asked)
+
+
+def test_a_large_report_leaves_its_thread_to_others_and_waits_for_another_large_one(
+    small_instance: tuple[Path, Path],
+) -> None:
+    first, second = LargeReport(), LargeReport()
+    tools = {
+        "first": tool(first.run, lane="heavy"),
+        "second": tool(second.run, lane="heavy"),
+        "light": tool(lambda *_: Answer({"light": True}), lane="heavy"),
+    }
+    dispatch = dispatch_of(small_instance, tools, workers=1000)  # one thread of heavy calls
+
+    async def scene() -> list[CallResult]:
+        large = [asyncio.create_task(dispatch.call("first", {}, ANN))]
+        await until(first.entered)
+        large.append(asyncio.create_task(dispatch.call("second", {}, BOB)))
+        light = [await dispatch.call("light", {}, caller) for caller in (ANN, BOB)]
+        assert not second.entered.is_set()
+        first.open.set()
+        second.open.set()
+        return [*light, *await asyncio.gather(*large)]
+
+    assert [outcome.is_error for outcome in asyncio.run(scene())] == [False] * 4
+
+
+def test_a_large_report_whose_caller_left_while_it_waits_never_runs_and_holds_no_place(
+    small_instance: tuple[Path, Path],
+) -> None:
+    first, second = LargeReport(), LargeReport()
+    tools = {"first": tool(first.run, lane="heavy"), "second": tool(second.run, lane="heavy"), **TOOLS}
+    dispatch = dispatch_of(small_instance, tools, calls_per_caller=1, deadline_seconds=15)
+
+    async def scene() -> CallResult:
+        large = asyncio.create_task(dispatch.call("first", {}, ANN))
+        await until(first.entered)
+        left = asyncio.create_task(dispatch.call("second", {}, BOB))
+        await asyncio.sleep(0.2)  # it is queued a second time
+        left.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await left
+        outcome = await dispatch.call("list_kpis", {}, BOB)
+        first.open.set()
+        await large
+        return outcome
+
+    assert not asyncio.run(asyncio.wait_for(scene(), DEADLINE)).is_error
+    assert not second.entered.is_set()
+
+
+def test_a_report_that_does_not_fit_below_the_ceiling_is_busy_and_its_worker_is_told_of(
+    small_instance: tuple[Path, Path],
+) -> None:
+    held: list[int] = []
+    report, size = LargeReport(), ReportSize(figures=100_000, places=100_000)
+    ceiling = MemoryCeiling(anonymous_bytes() + size.bytes + (64 << 20), held.append)
+    dispatch = dispatch_of(small_instance, {"large": tool(report.run, lane="heavy")}, memory=ceiling)
+    taken = bytearray(b"x" * (256 << 20))  # of this process, by something else
+    busy = asyncio.run(dispatch.call("large", {}, ANN)).result
+    assert (busy["error_type"], busy["retryable"]) == ("busy", True)
+    assert busy["retry_after_ms"] > 0
+    assert "Call again shortly, or ask for less at once." in busy["error"]
+    assert held[0] > len(taken)
+    del taken
+    report.open.set()
+    assert not asyncio.run(dispatch.call("large", {}, ANN)).is_error
+    with pytest.raises(BadArguments, match=r"take about .* MB of memory.* filter a dimension"):
+        ceiling.need(ReportSize(figures=1, places=10_000_000))
 
 
 async def until(event: Event) -> None:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
+from typing import Protocol
 
 import pytest
 import redis
@@ -60,20 +61,33 @@ async def until(happened: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
+class Played(Protocol):
+    """What plays a scene with leases of some places a caller and some in all."""
+
+    def __call__(self, scene: Scene, caps: tuple[int, int] = (2, 3)) -> None: ...
+
+
 @pytest.fixture(params=["memory", *SERVERS])
-def played(request: pytest.FixtureRequest) -> Iterator[Callable[[Scene], None]]:
-    """What plays a scene with leases of 2 places a caller and 3 in all, in each store."""
+def played(request: pytest.FixtureRequest) -> Iterator[Played]:
+    """What plays a scene, in each store."""
+
+    def in_memory(scene: Scene, caps: tuple[int, int] = (2, 3)) -> None:
+        asyncio.run(as_run(scene(MemoryLeases(*caps))))
+
     if request.param == "memory":
-        yield lambda scene: asyncio.run(as_run(scene(MemoryLeases(2, 3))))
+        yield in_memory
         return
     server = CacheServer(binary_of(request.param), free_port())
     server.start()
 
-    async def with_store(scene: Scene) -> None:
-        async with shared(server, (2, 3)) as leases:
+    async def with_store(scene: Scene, caps: tuple[int, int]) -> None:
+        async with shared(server, caps) as leases:
             await scene(leases)
 
-    yield lambda scene: asyncio.run(with_store(scene))
+    def in_store(scene: Scene, caps: tuple[int, int] = (2, 3)) -> None:
+        asyncio.run(with_store(scene, caps))
+
+    yield in_store
     server.stop()
 
 
@@ -90,7 +104,7 @@ async def refused(leases: Leases, subject: str) -> str:
 
 
 def test_a_cap_that_is_reached_is_named_and_a_place_given_back_is_there_again(
-    played: Callable[[Scene], None],
+    played: Played,
 ) -> None:
     async def scene(leases: Leases) -> None:
         first, _ = await leases.take("ann"), await leases.take("ann")
@@ -107,7 +121,20 @@ def test_a_cap_that_is_reached_is_named_and_a_place_given_back_is_there_again(
     played(scene)
 
 
-def test_giving_back_what_is_lost_or_was_given_back_is_nothing(played: Callable[[Scene], None]) -> None:
+def test_the_last_quarter_of_the_cap_is_kept_for_callers_with_fewer_than_two_calls(played: Played) -> None:
+    async def scene(leases: Leases) -> None:
+        held = [await leases.take(subject) for subject in ("ann", "bob", "ann", "bob", "ann", "bob")]
+        assert [await refused(leases, subject) for subject in ("ann", "bob")] == ["all", "all"]  # 6 of 8
+        await leases.give_back(held[0])
+        await leases.take("bob")
+        await leases.take("cy")
+        await leases.take("cy")  # who had one
+        assert [await refused(leases, subject) for subject in ("ann", "cy", "di")] == ["all"] * 3
+
+    played(scene, (5, 8))
+
+
+def test_giving_back_what_is_lost_or_was_given_back_is_nothing(played: Played) -> None:
     async def scene(leases: Leases) -> None:
         lease = await leases.take("ann")
         await leases.give_back(lease)
@@ -120,7 +147,7 @@ def test_giving_back_what_is_lost_or_was_given_back_is_nothing(played: Callable[
     played(scene)
 
 
-def test_a_caller_may_be_called_anything(played: Callable[[Scene], None]) -> None:
+def test_a_caller_may_be_called_anything(played: Played) -> None:
     async def scene(leases: Leases) -> None:
         for subject in ("", "a:b", "{x}", "\n\0", "é" * 10_000):
             first, second = await leases.take(subject), await leases.take(subject)
@@ -131,7 +158,7 @@ def test_a_caller_may_be_called_anything(played: Callable[[Scene], None]) -> Non
     played(scene)
 
 
-def test_many_at_once_never_hold_more_than_there_are(played: Callable[[Scene], None]) -> None:
+def test_many_at_once_never_hold_more_than_there_are(played: Played) -> None:
     async def scene(leases: Leases) -> None:
         held = [0, 0]
 
@@ -185,7 +212,7 @@ def test_several_processes_never_hold_more_than_the_caps(server: CacheServer) ->
 
 
 def test_the_places_of_a_process_that_is_killed_are_free_when_its_leases_end(server: CacheServer) -> None:
-    process = taking(server, 2, 3, 5, 0)
+    process = taking(server, 3, 3, 5, 0)
     assert process.stdout is not None
     assert int(process.stdout.readline()) == 5
 
@@ -220,7 +247,7 @@ def test_a_full_store_never_evicts_a_lease(server: CacheServer) -> None:
     server.start("--maxmemory", "4mb", "--maxmemory-policy", "volatile-lru")
 
     async def scene() -> None:
-        async with shared(server, (20, 20)) as leases:
+        async with shared(server, (20, 27)) as leases:
             for _ in range(20):
                 await leases.take("ann")
             with redis.Redis(port=server.port) as client:
@@ -327,7 +354,7 @@ def test_while_the_store_is_away_a_share_of_the_caps_holds_and_all_is_counted_wh
 
 def test_a_call_that_is_cancelled_while_it_takes_a_place_leaves_none_behind(server: CacheServer) -> None:
     async def scene() -> None:
-        async with shared(server, (5, 5)) as leases:
+        async with shared(server, (5, 7)) as leases:
             for _ in range(100):
                 taken = [asyncio.create_task(leases.take("ann")) for _ in range(5)]
                 await asyncio.sleep(0)
