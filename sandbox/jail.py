@@ -20,11 +20,12 @@ from sandbox.job import JobLimits
 
 
 ALLOW, KILL, REFUSE, ABSENT = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
+FULL = 0x00050000 | errno.EAGAIN
 LOAD, AND, EQUAL, ABOVE, RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 NUMBER, MACHINE, ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 X32 = 0x40000000  # system calls of the x32 ABI carry this bit
 PROT_EXEC = 4
-MAP_TYPE, MAP_PRIVATE = 0x0F, 0x02
+MAP_TYPE, MAP_PRIVATE, MAP_GROWSDOWN = 0x0F, 0x02, 0x100
 THREAD = 0x00010000 | 0x00000100 | 0x00000800  # CLONE_THREAD, CLONE_VM and CLONE_SIGHAND
 NAMESPACES = 0x7E020000 | 0x00000080  # all CLONE_NEW… flags
 FCNTL = (1, 3, 1030)  # F_GETFD, F_GETFL, F_DUPFD_CLOEXEC
@@ -70,10 +71,10 @@ def allow_values(place: int, values: tuple[int, ...]) -> list[Step]:
 
 
 def check_mmap(_: int) -> list[Step]:
-    """Allow private memory without execution; shared memory would escape the limit."""
+    """Allow private memory without execution; RLIMIT_DATA counts neither shared memory nor stacks that grow."""
     private: list[Step] = [
         load_argument(3)[0],
-        (AND, 0, 0, MAP_TYPE),
+        (AND, 0, 0, MAP_TYPE | MAP_GROWSDOWN),
         (EQUAL, 1, 0, MAP_PRIVATE),
         (RETURN, 0, 0, REFUSE),
     ]
@@ -81,12 +82,12 @@ def check_mmap(_: int) -> list[Step]:
 
 
 def check_clone(_: int) -> list[Step]:
-    """Allow new threads; a new process kills the child."""
+    """Refuse a new thread as a full machine does, which polars survives; a new process kills the child."""
     return [
         load_argument(0)[0],
         (AND, 0, 0, THREAD | NAMESPACES),
         (EQUAL, 0, 1, THREAD),
-        (RETURN, 0, 0, ALLOW),
+        (RETURN, 0, 0, FULL),
         (RETURN, 0, 0, KILL),
     ]
 
@@ -141,7 +142,6 @@ def filter_steps(calls: SystemCalls, process: int) -> Iterator[Step]:
 
 
 NOBODY = 65534
-ADDRESSES = 2_560 << 20  # bytes of address space, which includes what polars maps and never touches
 STACK = 8 << 20
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_MDWE = 1, 4, 38, 65
 SIGKILL = 9
@@ -180,8 +180,12 @@ class Kernel:
         return os.strerror(ctypes.get_errno())
 
 
-def enter(limits: JobLimits, parent: int, kept: Collection[int]) -> None:
-    """Drop every right and descriptor except `kept`, in the required order. Raises JailUnavailable if a part fails."""
+def enter(limits: JobLimits, parent: int, kept: Collection[int], start_threads: Callable[[], object]) -> None:
+    """Drop every right and descriptor except `kept`, in the required order. Raises JailUnavailable if a part fails.
+
+    `start_threads` starts the threads of polars: Landlock holds for threads that start after it, and the filter lets
+    none start.
+    """
     kernel = Kernel()
     die_with(kernel, parent)
     close_others(kept)
@@ -194,6 +198,7 @@ def enter(limits: JobLimits, parent: int, kept: Collection[int]) -> None:
     require(kernel, PR_SET_NO_NEW_PRIVS, 1, "no_new_privs")
     landlock(kernel)
     kernel.prctl(PR_SET_MDWE, 1)  # from kernel 6.3; the filter refuses executable memory anyway
+    start_threads()
     seccomp(kernel)
 
 
@@ -230,8 +235,9 @@ def prefer_for_killing() -> None:
 def set_limits(limits: JobLimits) -> None:
     """Set the resource limits of the process."""
     cpu = max(1, math.ceil(limits.cpu))
+    addresses = constant_addresses() + limits.memory
     for kind, soft, hard in (
-        (resource.RLIMIT_AS, ADDRESSES, ADDRESSES),
+        (resource.RLIMIT_AS, addresses, addresses),
         (resource.RLIMIT_DATA, limits.memory, limits.memory),
         (resource.RLIMIT_CPU, cpu, cpu + 1),
         (resource.RLIMIT_NOFILE, 64, 64),
@@ -244,6 +250,19 @@ def set_limits(limits: JobLimits) -> None:
             resource.setrlimit(kind, (soft, hard))
         except (OSError, ValueError) as fault:
             raise JailUnavailable(f"limit {kind}: {fault}") from fault
+
+
+def constant_addresses() -> int:
+    """Return the bytes of address space that hold no data.
+
+    Beside RLIMIT_DATA, which the kernel does not check where the address space is full, the address space itself is
+    limited: to these and the memory of a job.
+    """
+    try:
+        size, *_, data, _ = map(int, Path("/proc/self/statm").read_text(encoding="ascii").split())
+    except OSError as fault:
+        raise JailUnavailable(f"the size of the process: {fault.strerror}") from fault
+    return (size - data) * resource.getpagesize()
 
 
 def become_nobody() -> None:

@@ -1,11 +1,15 @@
 """Probes from inside the jail: forbidden operations. Each must fail or kill the process that tries it."""
 
+import _thread
 import mmap
 import os
 import socket
 from collections.abc import Callable, Mapping
 
-TRIED = 4 << 30  # bytes; above the limit of every job
+from sandbox.job import JobLimits
+
+MAP_GROWSDOWN = 0x100
+TRIED = JobLimits().memory  # bytes; a probe has the limits of a job, and its process has used some
 
 
 def read_a_file() -> None:
@@ -39,6 +43,21 @@ def take_memory() -> None:
     mmap.mmap(-1, TRIED, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
 
 
+def reserve_memory() -> None:
+    """Allocate as many addresses, which a process could make memory later."""
+    mmap.mmap(-1, TRIED, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ).close()
+
+
+def grow_a_stack() -> None:
+    """Allocate memory that grows as a stack does, which RLIMIT_DATA does not count."""
+    mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_GROWSDOWN).close()
+
+
+def start_a_thread() -> None:
+    """Start a thread."""
+    _thread.start_new_thread(os.getpid, ())
+
+
 def share_memory() -> None:
     """Allocate shared memory, which no limit counts."""
     mmap.mmap(-1, 4096, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS).close()
@@ -59,8 +78,11 @@ PROBES: Mapping[str, Callable[[], None]] = {
         execute,
         signal_the_parent,
         take_memory,
+        reserve_memory,
+        grow_a_stack,
         share_memory,
         make_code,
+        start_a_thread,
     )
 }
 
@@ -69,6 +91,6 @@ def is_refused(name: str) -> bool:
     """Run a probe; tell whether it was refused. A probe that breaks a fatal rule kills the process instead."""
     try:
         PROBES[name]()
-    except (OSError, MemoryError):
+    except (OSError, MemoryError, RuntimeError):  # Python's words for "no new thread"
         return True
     return False

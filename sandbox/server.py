@@ -26,6 +26,7 @@ import_module(sys.argv[2]).main()
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "TZ": "UTC",
+    "MALLOC_ARENA_MAX": "1",  # the C library reserves no address space for each thread
     "POLARS_MAX_THREADS": "1",
     "_RJEM_MALLOC_CONF": "background_thread:false",
 }

@@ -29,6 +29,7 @@ polars._utils.udfs polars._utils.various polars._warnings polars.convert polars.
 polars.interchange.protocol polars.io.partition polars.lazyframe.engine polars.lazyframe.engine_config
 polars.lazyframe.in_process polars.lazyframe.opt_flags polars.lazyframe.query_result polars.selectors
 polars.series.utils unicodedata"""
+NESTED = 3  # queries that may run in callbacks of each other, below the first
 ZONES: list[zoneinfo.ZoneInfo] = []  # keeps zones alive; zoneinfo's cache holds weak references
 Runner = Callable[[str, list[pl.DataFrame]], JobResult]
 
@@ -107,10 +108,19 @@ def run_child(request: JobRequest, runner: Runner, parent: int) -> None:
         os._exit(BROKEN)
 
 
+def start_threads(nested: int = NESTED) -> pl.Series:
+    """Make polars start its threads, by a query; each query in a callback of another takes one more."""
+    query = pl.LazyFrame({"a": [0]})
+    if nested:
+        column = pl.col("a").map_batches(lambda _: start_threads(nested - 1), pl.Int64, is_elementwise=True)
+        query = query.select(column)
+    return query.collect(engine="streaming")["a"]
+
+
 def run_job(request: JobRequest, runner: Runner, parent: int) -> JobResult:
     """Enter the jail, then read and run the job."""
     try:
-        enter(request.limits, parent, request.kept)
+        enter(request.limits, parent, request.kept, start_threads)
     except JailUnavailable as fault:
         return JobResult(failure=Failure.of("unavailable", f"this machine cannot jail scripts: {fault}"))
     if request.probe:

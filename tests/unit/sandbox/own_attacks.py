@@ -131,6 +131,9 @@ RAW: Mapping[str, str] = {  # with the language off: each must raise, or end its
     "affinity": "os.sched_setaffinity(0, {0})",
     "x32": "call(0x40000000 | 39)",
     "shared_memory": "import mmap; mmap.mmap(-1, 4096, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS)",
+    "growing_stack": "import mmap; mmap.mmap(-1, 4096, 0x122)",
+    "thread": "import _thread; _thread.start_new_thread(print, ())",
+    "clone_thread": "call(56, 0x10F00, 0, 0, 0, 0)",
     "executable_memory": "import mmap; mmap.mmap(-1, 4096, 34, 7)",
     "executable_later": "import mmap; m = mmap.mmap(-1, 4096, 34, 3); "
     "call(10, ctypes.addressof(ctypes.c_char.from_buffer(m)), 4096, 7)",
@@ -141,4 +144,43 @@ RAW: Mapping[str, str] = {  # with the language off: each must raise, or end its
     "handle_of_a_file": "call(303, -100, b'/etc/passwd', b'\\0' * 16, b'\\0' * 8, 0)",
     "log_of_the_kernel": "call(103, 3, b'\\0' * 100, 100)",
     "terminal": "import fcntl; fcntl.ioctl(0, 0x5412, b'x')",
+}
+
+MAPPING = """
+import ctypes, os, resource, sys
+libc = ctypes.CDLL(None, use_errno=True)
+SIZE, MOST, NOWHERE = 32 << 20, 4 << 30, ctypes.c_void_p(-1).value
+libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+libc.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+def mapped(at, rights, flags):
+    where = libc.mmap(at, SIZE, rights, flags, -1, 0)
+    return None if where == NOWHERE else where
+def every(take):
+    return [where for where in iter(take, None)][: MOST // SIZE]
+def fill(places):
+    for where in places:
+        if where is not None:
+            ctypes.memset(where, 1, SIZE)
+reserve = lambda: mapped(None, 1, 0x22)
+data = lambda: mapped(None, 3, 0x22)
+"""
+MEMORY: Mapping[str, str] = {  # with the language off: each takes what it can, beside what RLIMIT_DATA counts
+    "data": "fill(every(data))",
+    "stacks": "taken = every(lambda: mapped(None, 3, 0x122)); fill(taken + every(data))",
+    "reserved_then_writable": "taken = every(reserve)\n"
+    "fill(where for where in taken if libc.mprotect(where, SIZE, 3) == 0)",
+    "data_then_reserved": "taken = every(data); more = every(reserve); fill(taken)\n"
+    "fill(where for where in more if libc.mprotect(where, SIZE, 3) == 0)",
+    "reserved_then_replaced": "SIZE = MOST\n"
+    "while SIZE and not (taken := reserve()): SIZE -= 32 << 20\n"
+    "fill([SIZE and mapped(taken, 3, 0x32)])",
+    "longer_stack": "sys.setrecursionlimit(10**5); nested = []\n"
+    "for _ in range(5000): nested = [nested]\n"
+    "repr(nested)  # the stack is longer now, and its end is free\n"
+    "top = ctypes.c_void_p.in_dll(libc, 'environ').value & ~4095\n"
+    "found = [libc.mremap(top - 4096 * page, 4096, SIZE, 1) for page in range(120, 200)]\n"
+    "fill([where for where in found if where != NOWHERE])\n"
+    "fill(every(data))",
 }

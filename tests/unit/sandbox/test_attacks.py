@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from sandbox.job import JobLimits
 from sandbox.pool import WORKER
-from tests.unit.sandbox.own_attacks import LANGUAGE, PREAMBLE, RAW
+from sandbox.server import ENVIRONMENT
+from tests.unit.sandbox.own_attacks import LANGUAGE, MAPPING, MEMORY, PREAMBLE, RAW
 from tests.unit.sandbox.trap import ATTACKS, BOUND, CANARY, OF_THE_SERVICE, Attack, Ending, Trap, trap
 
 PLAIN = "tests.unit.sandbox.plain"
@@ -42,7 +44,12 @@ def is_pipe(fd):
         return fault.errno == errno.ESPIPE
 (pipe,) = [fd for fd in range(3, 64) if is_pipe(fd)]
 """
-NO = ("[Errno 1]", "[Errno 38]", "(os error 1)", "AssertionError", "not allowed to raise")  # the kernel's
+NO = (  # the kernel's
+    *("[Errno 1]", "[Errno 11]", "[Errno 38]", "(os error 1)"),
+    *("AssertionError", "not allowed to raise", "can't start new thread"),
+)
+PEAK = "result = [{'v': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10}]"  # megabytes
+TEXT = 128  # megabytes of programs, which are shared with the fork server
 FORGERIES = {
     "forged_table": 'os.write(pipe, b\'{"printed":"","columns":[["a","number"]],"rows":[[1e999]]}\')',
     "forged_noise": "os.write(pipe, bytes(range(256)))",
@@ -69,7 +76,8 @@ def bare(trapped: Trap) -> Mapping[str, Ending]:
     """How attacks end with the jail alone."""
     of_another = Attack("another", "x = 'OF-ANOTHER-JOB'\nresult = [{'v': x}]", "harmless")
     forged = [Attack(name, f"{PIPE}\n{code}\nos._exit(0)", "rejected") for name, code in FORGERIES.items()]
-    return trapped.spring([of_another, *ATTACKS, *BARE, *forged, INSIDE], PLAIN)
+    greedy = [Attack(name, f"{MAPPING}\n{code}\n{PEAK}", "harmless") for name, code in MEMORY.items()]
+    return trapped.spring([of_another, *ATTACKS, *BARE, *forged, *greedy, INSIDE], PLAIN)
 
 
 @pytest.mark.parametrize("attack", [*ATTACKS, *OWN], ids=lambda attack: attack.id)
@@ -102,6 +110,15 @@ def test_the_jail_alone_refuses(name: str, bare: Mapping[str, Ending]) -> None:
     assert ending.kind == "forbidden" or any(words in ending.told for words in NO), ending.told
 
 
+@pytest.mark.parametrize("name", MEMORY)
+def test_a_process_in_jail_has_the_memory_of_one_job_however_it_asks(name: str, bare: Mapping[str, Ending]) -> None:
+    outcome = bare[name].outcome
+    assert outcome.failure is None, outcome.failure
+    ((megabytes,),) = outcome.rows
+    assert isinstance(megabytes, int)
+    assert megabytes <= (JobLimits().memory >> 20) + TEXT
+
+
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forged_reply_is_no_answer(name: str, bare: Mapping[str, Ending]) -> None:
     assert bare[name].kind in ("forbidden", "limit")
@@ -113,8 +130,10 @@ def test_a_process_in_jail_holds_its_own_job_and_nothing_else(bare: Mapping[str,
     told = dict(zip([column.name for column in outcome.columns], outcome.rows[0], strict=True))
     assert told["found"] == ()
     assert told["user"] != 0
-    assert set(told["environment"]) <= {"LANG", "TZ", "POLARS_MAX_THREADS", "_RJEM_MALLOC_CONF", "LC_CTYPE"}
-    assert len(told["descriptors"]) == 4  # the reply, the script and two frames
+    assert set(told["environment"]) <= {*ENVIRONMENT, "LC_CTYPE"}
+    job = 4  # the reply, the script and two frames
+    waits = 3  # of polars' threads: an epoll, its copy and an eventfd
+    assert len(told["descriptors"]) == job + waits
 
 
 def test_nothing_outside_was_reached(trapped: Trap, endings: Mapping[str, Ending], bare: Mapping[str, Ending]) -> None:

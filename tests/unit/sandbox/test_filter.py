@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from sandbox.jail import ABSENT, ALLOW, CALLS, KILL, REFUSE, filter_program
+from sandbox.jail import ABSENT, ALLOW, CALLS, FULL, KILL, REFUSE, filter_program
 
 PROCESS = 4711
 OPENAT = {"x86_64": 257, "aarch64": 56}
@@ -62,7 +62,7 @@ def test_another_machine_and_another_abi_are_fatal(machine: str) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "verdict"),
     [
-        ("clone", (THREAD,), ALLOW),
+        ("clone", (THREAD,), FULL),
         ("clone", (17,), KILL),
         ("clone", (0x4111,), KILL),
         ("clone", (THREAD | 0x10000000,), KILL),
@@ -71,6 +71,7 @@ def test_another_machine_and_another_abi_are_fatal(machine: str) -> None:
         ("mmap", (0, 4096, 3, PRIVATE), ALLOW),
         ("mmap", (0, 4096, 3, SHARED), REFUSE),
         ("mmap", (0, 4096, 3, 0x03), REFUSE),
+        ("mmap", (0, 4096, 3, PRIVATE | 0x100), REFUSE),
         ("mmap", (0, 4096, 7, PRIVATE), REFUSE),
         ("mprotect", (0, 4096, 3), ALLOW),
         ("mprotect", (0, 4096, 5), REFUSE),

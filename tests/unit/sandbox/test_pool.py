@@ -111,6 +111,19 @@ def test_zones_and_non_ascii_names_need_no_file(pool: Pool) -> None:
     assert outcome.rows == (("2025-06-01T10:00:00+02:00",),), outcome.failure
 
 
+NESTED = """
+def deeper(left):
+    query = df.lazy().select(pl.col('v').map_elements(lambda v: v + (deeper(left - 1) if left else 0), pl.Int64))
+    return query.collect()['v'].sum()
+result = [{'v': deeper(2)}]
+"""
+
+
+def test_a_query_in_a_callback_of_a_query_needs_no_new_thread(pool: Pool) -> None:
+    outcome = pool.run(Job(code=NESTED, frames=streamed([pl.DataFrame({"v": [1, 2]})])))
+    assert outcome.rows == ((21,),), outcome.failure  # 3, then 3 + 2 * 3, then 3 + 2 * 9
+
+
 def test_a_place_is_free_or_the_pool_is_busy_at_once(pool: Pool) -> None:
     server = server_of(pool)
     with ThreadPoolExecutor(2) as threads:
@@ -217,7 +230,7 @@ def test_a_worker_that_does_not_start_is_told() -> None:
 def test_the_fork_server_has_an_empty_environment_and_no_other_descriptor(pool: Pool) -> None:
     server = server_of(pool)
     names = {entry.partition(b"=")[0] for entry in Path(f"/proc/{server}/environ").read_bytes().split(b"\0") if entry}
-    assert names == {b"LANG", b"TZ", b"POLARS_MAX_THREADS", b"_RJEM_MALLOC_CONF"}
+    assert names == {b"LANG", b"TZ", b"MALLOC_ARENA_MAX", b"POLARS_MAX_THREADS", b"_RJEM_MALLOC_CONF"}
     wait_for(lambda: len(list(Path(f"/proc/{server}/fd").iterdir())) <= 6)
 
 
