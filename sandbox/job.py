@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
 MESSAGE = 500  # characters of a failure's message
@@ -85,3 +86,20 @@ def is_scalar(value: object) -> bool:
     if type(value) is float:
         return math.isfinite(value)
     return type(value) is str and len(value) <= MOST_CHARACTERS
+
+
+def name_fault(name: str) -> str:
+    """Return what keeps a text from being the name of a column of a frame; "" if nothing does."""
+    if not name:
+        return "a column of result has no name: give every column a name"
+    shown = f"result has a column named {name[:40]!r}"
+    if "\0" in name:
+        return f"{shown}: leave the NUL character out"
+    if any("\ud800" <= sign <= "\udfff" for sign in name):
+        return f"{shown}, which is half a character: write the name as plain Unicode text"
+    return f"{shown}…: names are short text" if len(name) > MOST_CHARACTERS else ""
+
+
+def naive_instant(instant: datetime) -> datetime:
+    """Return a naive timestamp, in UTC if the given one has a zone. Raises OverflowError outside the years of UTC."""
+    return instant.astimezone(UTC).replace(tzinfo=None) if instant.tzinfo else instant

@@ -1,7 +1,7 @@
 """The reply of a child to its parent: bounded JSON, which the parent parses as hostile input."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
 from typing import Any, NoReturn, cast, get_args
 
@@ -19,6 +19,8 @@ from sandbox.job import (
     JobResult,
     OutputColumn,
     is_scalar,
+    naive_instant,
+    name_fault,
 )
 
 FRAMING = 64 << 10  # bytes of a reply besides its table: printed text and JSON syntax
@@ -96,7 +98,9 @@ def read_columns(pairs: object) -> tuple[OutputColumn, ...]:
         name, kind = both if len(both := read_list(pair, 2)) == 2 else (None, None)
         if type(kind) is not str or kind not in KINDS:
             raise ForgedReply("no kind of column")
-        columns.append(OutputColumn(read_text(name, MOST_CHARACTERS), cast("ColumnKind", kind)))
+        if fault := name_fault(named := read_text(name, MOST_CHARACTERS)):
+            raise ForgedReply(fault)
+        columns.append(OutputColumn(named, cast("ColumnKind", kind)))
     if len({column.name for column in columns}) != len(columns):
         raise ForgedReply("a column twice")
     return tuple(columns)
@@ -129,7 +133,7 @@ def read_cell(value: object, kind: ColumnKind) -> CellValue:
     if kind in INSTANTS and isinstance(cell, str):
         try:
             INSTANTS[kind](cell)
-        except ValueError as fault:
+        except (ValueError, OverflowError) as fault:
             raise ForgedReply(f"no {kind}") from fault
     return cell
 
@@ -151,4 +155,8 @@ KINDS: Mapping[object, tuple[type, ...]] = {
     "time": (str,),
     "list": (tuple,),
 }
-INSTANTS = {"date": date.fromisoformat, "datetime": datetime.fromisoformat, "time": time.fromisoformat}
+INSTANTS: Mapping[str, Callable[[str], object]] = {
+    "date": date.fromisoformat,
+    "datetime": lambda text: naive_instant(datetime.fromisoformat(text)),
+    "time": time.fromisoformat,
+}

@@ -18,6 +18,8 @@ from sandbox.job import (
     ColumnKind,
     JobResult,
     OutputColumn,
+    naive_instant,
+    name_fault,
 )
 
 SHAPES = "a polars DataFrame, LazyFrame or Series, a dict of lists, or a list of dicts"
@@ -56,8 +58,10 @@ def check_size(values: Mapping[str, Sequence[Any]]) -> None:
     if not values:
         raise NotATable(f"result has no columns: leave {SHAPES}")
     for name in values:
-        if type(name) is not str or len(name) > MOST_CHARACTERS:
+        if type(name) is not str:
             raise NotATable(f"result has a column named {str(name)[:40]!r}: names are short text")
+        if fault := name_fault(name):
+            raise NotATable(fault)
     lengths = {len(cells) for cells in values.values()}
     if len(lengths) > 1:
         raise NotATable(f"the columns of result have different lengths: {sorted(lengths)}")
@@ -174,7 +178,12 @@ def scalar_of(name: str, value: Any) -> str | int | float | bool | None:  # noqa
     """Return a value as a JSON scalar, without infinities, long integers and lone surrogates."""
     if value is None:
         return None
-    plain = PLAIN[type(value)](value)
+    try:
+        plain = PLAIN[type(value)](value)
+    except OverflowError:
+        raise NotATable(
+            f"column {name[:80]} of result holds a time outside the years 1 to 9999 in UTC: leave it out"
+        ) from None
     if type(plain) is float and not math.isfinite(plain):
         return None
     if type(plain) is str:
@@ -184,6 +193,12 @@ def scalar_of(name: str, value: Any) -> str | int | float | bool | None:  # noqa
             )
         return plain.encode("utf-8", "replace").decode("utf-8")
     return plain
+
+
+def instant_text(instant: datetime) -> str:
+    """Return a timestamp in ISO form. Raises OverflowError if UTC has no such time."""
+    naive_instant(instant)
+    return instant.isoformat()
 
 
 def json_integer(value: int) -> int | str:
@@ -213,6 +228,6 @@ PLAIN: Mapping[type, Callable[[Any], str | int | float | bool]] = {
     Decimal: float,
     timedelta: timedelta.total_seconds,
     date: date.isoformat,
-    datetime: datetime.isoformat,
+    datetime: instant_text,
     time: time.isoformat,
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from typing import Any, Literal
 
 import polars as pl
@@ -16,7 +16,16 @@ from engine.model.errors import (
     TransformRefused,
     Unavailable,
 )
-from sandbox.job import MOST_FRAME_BYTES, CellValue, ColumnKind, FailureKind, Job, JobResult, OutputColumn
+from sandbox.job import (
+    MOST_FRAME_BYTES,
+    CellValue,
+    ColumnKind,
+    FailureKind,
+    Job,
+    JobResult,
+    OutputColumn,
+    naive_instant,
+)
 from sandbox.pool import Pool, PoolBusy
 from sandbox.render import Renderer
 from server.telemetry.logs import log_forbidden_script
@@ -130,19 +139,13 @@ def inner_of(types: set[type]) -> pl.DataType:
     return next((dtype for some, dtype in INNER if types <= some), pl.String())
 
 
-def instant(text: str) -> datetime:
-    """Return a naive timestamp; converts to UTC if the text names a zone."""
-    read = datetime.fromisoformat(text)
-    return read.astimezone(UTC).replace(tzinfo=None) if read.tzinfo else read
-
-
 KINDS: Mapping[ColumnKind, tuple[pl.DataType, Callable[[Any], Any]]] = {
     "integer": (pl.Int64(), int),
     "number": (pl.Float64(), float),
     "text": (pl.String(), str),
     "boolean": (pl.Boolean(), bool),
     "date": (pl.Date(), date.fromisoformat),
-    "datetime": (pl.Datetime(), instant),
+    "datetime": (pl.Datetime(), lambda text: naive_instant(datetime.fromisoformat(text))),
     "time": (pl.Time(), lambda text: time.fromisoformat(text).replace(tzinfo=None)),
 }
 INNER: Sequence[tuple[set[type], pl.DataType]] = (

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from engine.model.errors import Busy, Refusal, TransformForbidden, TransformLimit, Unavailable
+from engine.model.errors import Busy, Refusal, TransformFailed, TransformForbidden, TransformLimit, Unavailable
 from sandbox.job import JobResult, OutputColumn
 from sandbox.pool import Pool
 from sandbox.render import Renderer
@@ -27,6 +27,7 @@ from tests.unit.server.http.test_dispatch import DEADLINE, dispatch_of
 DEV = Principal("dev")
 FRAME = pl.DataFrame({"month": ["2026-01", "2026-02"], "value": [1.5, None]})
 ENDLESS = "while True: pass"
+AHEAD = "import datetime as dt\nahead = dt.timedelta(hours=14)"
 SPEC = {"chart_type": "bar", "title": "A chart"}
 METRIC = {"metrics": ["revenue"], "scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
 
@@ -91,6 +92,30 @@ def test_an_outcome_that_was_forged_makes_a_table_or_none_but_never_a_fault() ->
     zoned = JobResult(columns=(OutputColumn("t", "datetime"),), rows=(("2026-01-01T01:00:00+02:00",),))
     assert frame_of(zoned)["t"].to_list() == [datetime(2025, 12, 31, 23, tzinfo=UTC).replace(tzinfo=None)]
     assert frame_of(JobResult(rows=((), ()))).shape == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("result = [{'': 1}]", "a column of result has no name: give every column a name"),
+        ("result = df.rename({'value': ''})", "a column of result has no name: give every column a name"),
+        ("result = {'a\\0b': [1]}", "result has a column named 'a\\x00b': leave the NUL character out"),
+        ("result = df.rename({'value': 'a\\0b'})", "result has a column named 'a\\x00b': leave the NUL character out"),
+        ("result = [{'\\ud800': 1}]", "result has a column named '\\ud800', which is half a character"),
+        (
+            f"{AHEAD}\nresult = [{{'at': dt.datetime.min.replace(tzinfo=dt.timezone(ahead))}}]",
+            "column at of result holds a time outside the years 1 to 9999 in UTC: leave it out",
+        ),
+        (
+            f"{AHEAD}\nresult = [{{'at': dt.datetime.max.replace(tzinfo=dt.timezone(-ahead))}}]",
+            "column at of result holds a time outside the years 1 to 9999 in UTC: leave it out",
+        ),
+    ],
+)
+def test_what_no_frame_can_hold_is_the_failure_of_the_script(workshop: ScriptRunner, code: str, told: str) -> None:
+    with pytest.raises(TransformFailed) as failed:
+        scripts_in(workshop).run("tool", code, [FRAME])
+    assert told in failed.value.error
 
 
 def test_what_no_script_may_is_told_to_operators_without_the_script(caplog: pytest.LogCaptureFixture) -> None:
