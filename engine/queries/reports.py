@@ -5,13 +5,13 @@ out with a note, because the answer about the others still stands.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Dimension, Domain, Metric, Statement
 from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
 from engine.model.notes import Note
-from engine.model.requests import ColumnRequest, MetricRequest, ReportRequest, StatementRequest
+from engine.model.requests import MetricRequest, ReportRequest, StatementRequest
 from engine.model.scenarios import resolve
 from engine.queries.filters import refuse_long, refuse_long_members, resolve_filters, select_periods, usable_dimension
 from engine.queries.formulas import resolve_formulas
@@ -38,24 +38,38 @@ def statement_query(asked: StatementRequest, reader: Reader) -> StatementQuery:
     statement = resolve_statement(asked.statement, reader)
     needed = frozenset().union(*(reader.domains_of_line(line, statement) for line in statement.lines))
     domains = [domain for key, domain in reader.domains.items() if key in needed]
-    return StatementQuery(statement, resolve_query(asked, reader, domains))
+    return StatementQuery(statement, resolve_query(asked, reader, domains, needed, *resolve_columns(asked, reader)))
 
 
 def metric_query(asked: MetricRequest, reader: Reader) -> MetricQuery:
     """Return the query of a metric request."""
     metrics = resolve_metrics(asked.metrics, reader)
     domain = reader.domains[metrics[0].domain]
-    query = resolve_query(asked, reader, [domain])
-    headings = {column.heading for column in query.columns}
+    columns, notes = resolve_columns(asked, reader)
+    headings = {column.heading for column in columns}
     headings |= {column.alias or column.scenario for column in asked.scenarios or ()}
     formulas = resolve_formulas(asked.formulas, domain.key, headings, reader)
+    operands = [reader.metrics[name] for formula in formulas for name in formula.formula.names]
+    read = frozenset().union(*(reader.domains_of(metric) for metric in (*metrics, *operands)))
+    query = resolve_query(asked, reader, [domain], read, columns, notes)
     lines = [*(metric.key for metric in metrics), *(formula.alias for formula in formulas)]
     query, ranking = resolve_ranking(asked, lines, query)
     return MetricQuery(metrics, query, formulas, ranking)
 
 
-def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain]) -> Query:
-    """Return the query that statements and metrics share; BadArguments for a wrong scale or number of decimals."""
+def resolve_query(
+    asked: ReportRequest,
+    reader: Reader,
+    domains: Sequence[Domain],
+    read: Collection[str],
+    columns: tuple[ScenarioColumn, ...],
+    notes: Sequence[Note],
+) -> Query:
+    """Return the query that statements and metrics share; BadArguments for a wrong scale or number of decimals.
+
+    `domains` give the dimensions and grains; `read` are the keys of all domains whose facts the figures use. The query
+    holds the notes given and its own.
+    """
     if asked.scale not in SCALES:
         raise BadArguments(
             f"scale {asked.scale} is none of 0 (units), 3 (thousands), 6 (millions), 9 (billions).",
@@ -68,14 +82,13 @@ def resolve_query(asked: ReportRequest, reader: Reader, domains: Sequence[Domain
             f"decimals {asked.decimals} is not between 0 and {MOST_DECIMALS}.", field="decimals", got=asked.decimals
         )
     refuse_long_members(asked.filters)
-    columns, notes = resolve_columns(asked.scenarios, reader)
     refuse_endless_blends(columns, domains)
     terms = [term for column in columns for side in column.reference.sides for term in side.terms]
     scenarios = [term.scenario for term in terms]
-    period = resolve_range(asked, reader.catalogue, domains, scenarios)
+    last_closed = LastClosed(reader.catalogue.calendar, domains, read, scenarios)
+    period = resolve_range(asked, reader.catalogue.default, last_closed)
     if not (asked.period_start or asked.period_end):
-        notes.append(Note.of("default_period", period=period.label))
-    last_closed = LastClosed(reader.catalogue.calendar, domains, scenarios)
+        notes = [*notes, Note.of("default_period", period=period.label)]
     filters = resolve_filters(asked.filters, reader, last_closed, period.grain)
     breakdown = resolve_breakdown(asked.dimensions, reader, domains)
     selected = select_periods(period, filters.by_time, reader.catalogue.calendar)
@@ -134,10 +147,9 @@ def resolve_metrics(keys: Sequence[str], reader: Reader) -> tuple[Metric, ...]:
     return tuple(metrics)
 
 
-def resolve_columns(
-    asked: Sequence[ColumnRequest] | None, reader: Reader
-) -> tuple[tuple[ScenarioColumn, ...], list[Note]]:
+def resolve_columns(request: ReportRequest, reader: Reader) -> tuple[tuple[ScenarioColumn, ...], list[Note]]:
     """Return the requested or default columns, and a note for each unknown scenario."""
+    asked = request.scenarios
     if asked is None:
         defaults = reader.catalogue.default.scenarios
         meant = [(resolve(key, reader.scenarios), alias or key) for key, alias in defaults]

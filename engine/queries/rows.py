@@ -9,7 +9,7 @@ from engine.model.catalogue import INSPECTION_KEYS, Domain, Metric, Statement
 from engine.model.errors import BadArguments, ColumnUnavailable, UnknownName, echo, quoted
 from engine.model.notes import Note
 from engine.model.requests import Exclusion, RowsRequest, Selection
-from engine.model.scenarios import ScenarioTerm, Side, resolve, resolve_side
+from engine.model.scenarios import Side, resolve, resolve_side
 from engine.model.scope import UNASSIGNED
 from engine.queries.filters import refuse_long_members, resolve_filters, select_periods
 from engine.queries.reports import refuse_endless_blends
@@ -66,11 +66,11 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     named = listed("compared_with", asked.filters.get("compared_with", ()))
     notes += [Note.of("unknown_scenario", scenario=key[:100]) for key in named if key not in reader.scenarios]
     terms = side.terms[term_index : term_index + 1] if side else ()
-    period = None if undated else resolve_period(asked, reader, domain, terms)
+    calendar = reader.catalogue.calendar
+    last_closed = LastClosed(calendar, [domain], {domain.key}, [term.scenario for term in terms])
+    period = None if undated else resolve_period(asked, reader, last_closed)
     if not (undated or asked.period_start or asked.period_end):
         notes.append(Note.of("default_period", period=period.label if period else "all periods"))
-    calendar = reader.catalogue.calendar
-    last_closed = LastClosed(calendar, [domain], [term.scenario for term in terms])
     filters = resolve_filters(plain, reader, last_closed, period.grain if period else None, inspecting=True)
     return RowQuery(
         domain=domain,
@@ -186,13 +186,11 @@ def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side 
     return side, side.terms.index(asked.terms[0])
 
 
-def resolve_period(
-    asked: RowsRequest, reader: Reader, domain: Domain, terms: Sequence[ScenarioTerm]
-) -> PeriodRange | None:
+def resolve_period(asked: RowsRequest, reader: Reader, last_closed: LastClosed) -> PeriodRange | None:
     """Return the requested or default range, or None if there is neither."""
     default = reader.catalogue.default
     if asked.period_start or asked.period_end or default.period_start:
-        return resolve_range(asked, reader.catalogue, [domain], [term.scenario for term in terms])
+        return resolve_range(asked, default, last_closed)
     return None
 
 

@@ -1,13 +1,13 @@
 """Queries as values, and the ranges and breakdowns by time that they hold."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, Period, PeriodRange
-from engine.model.catalogue import PERIOD, Catalogue, Dimension, Domain, Metric, Statement
+from engine.model.catalogue import PERIOD, Catalogue, Dimension, Domain, Metric, ReportDefault, Statement
 from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, GrainUnavailable, quoted
 from engine.model.exact import Exact
 from engine.model.formulas import FigureType, Formula
@@ -111,48 +111,19 @@ MOST_PERIODS = 4000
 LAST_CLOSED = re.compile(r"last_closed(?:-(\d{1,3}))?", re.ASCII | re.IGNORECASE)
 
 
-def resolve_range(
-    asked: ReportRequest | RowsRequest, catalogue: Catalogue, domains: Sequence[Domain], scenarios: Iterable[Scenario]
-) -> PeriodRange:
-    """Return the requested range; one bound alone means that one period, no bound the default of the instance.
-
-    `last_closed` is that of the first of the scenarios that has one. Raises BadPeriod if there is no default or no last
-    closed period, GrainUnavailable if no domain can answer at the grain.
-    """
-    start, end = asked.period_start or asked.period_end, asked.period_end or asked.period_start
-    if start is None or end is None:
-        start, end = catalogue.default.period_start, catalogue.default.period_end
-    if start is None or end is None:
-        raise BadPeriod(
-            "Give period_start and period_end; these books have no default period.",
-            field="period_start",
-            example={"period_start": "2025-01", "period_end": "2025-12"},
-        )
-    resolved = read_range(start, end, LastClosed(catalogue.calendar, domains, scenarios))
-    if not any(domain.carries(resolved.grain) for domain in domains):
-        carried = [grain for grain in catalogue.calendar.grains if any(domain.carries(grain) for domain in domains)]
-        raise GrainUnavailable(
-            f"These figures are not held by {resolved.grain.value}. Ask by "
-            f"{' or '.join(grain.value for grain in Grain if grain in carried)}.",
-            field="period_start",
-            got=start,
-            valid=[catalogue.calendar.grains[grain].example for grain in carried],
-        )
-    return resolved
-
-
 @dataclass(frozen=True, slots=True)
 class LastClosed:
-    """What `last_closed` refers to: scenarios, and the domains that the request reads."""
+    """What `last_closed` refers to: scenarios, the domains of the request, and the keys of those that it reads."""
 
     calendar: Calendar
     domains: Sequence[Domain]
+    read: Collection[str]
     scenarios: Iterable[Scenario]
 
     def day(self) -> date | None:
-        """Return the earliest last closed day among the domains, of the first scenario that has one."""
+        """Return the earliest last closed day among the domains read, of the first scenario that has one."""
         for scenario in self.scenarios:
-            days = [day for domain in self.domains if (day := scenario.open_after(domain.key))]
+            days = [day for domain in self.read if (day := scenario.open_after(domain))]
             if days:
                 return min(days)
         return None
@@ -189,6 +160,35 @@ class LastClosed:
                 valid=["last_closed"],
             )
         return self.calendar.period(grain, ordinal)
+
+
+def resolve_range(asked: ReportRequest | RowsRequest, default: ReportDefault, last_closed: LastClosed) -> PeriodRange:
+    """Return the requested range; one bound alone means that one period, no bound the default of the instance.
+
+    Raises BadPeriod if there is no default or no last closed period, GrainUnavailable if no domain can answer at the
+    grain.
+    """
+    start, end = asked.period_start or asked.period_end, asked.period_end or asked.period_start
+    if start is None or end is None:
+        start, end = default.period_start, default.period_end
+    if start is None or end is None:
+        raise BadPeriod(
+            "Give period_start and period_end; these books have no default period.",
+            field="period_start",
+            example={"period_start": "2025-01", "period_end": "2025-12"},
+        )
+    resolved = read_range(start, end, last_closed)
+    domains, grains = last_closed.domains, last_closed.calendar.grains
+    if not any(domain.carries(resolved.grain) for domain in domains):
+        carried = [grain for grain in grains if any(domain.carries(grain) for domain in domains)]
+        raise GrainUnavailable(
+            f"These figures are not held by {resolved.grain.value}. Ask by "
+            f"{' or '.join(grain.value for grain in Grain if grain in carried)}.",
+            field="period_start",
+            got=start,
+            valid=[grains[grain].example for grain in carried],
+        )
+    return resolved
 
 
 def read_range(start: str, end: str, last_closed: LastClosed) -> PeriodRange:

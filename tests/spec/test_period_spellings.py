@@ -74,7 +74,7 @@ metrics:
 """
 
 
-def books_of(folder: Path, closed: str, **parts: str) -> Door:
+def books_of(folder: Path, closed: str, *, margin: str = "", **parts: str) -> Door:
     """Return books of 1 in January 2021, 2 in February and so on, in two domains; sales come ten times."""
     rows = [(f"2021-{month:02}-15", month) for month in range(1, 13)]
     facts = {
@@ -85,7 +85,7 @@ def books_of(folder: Path, closed: str, **parts: str) -> Door:
     return small_books(
         folder,
         facts=facts,
-        domains={"gl": LEDGER.replace("KEY", "revenue"), "sales": LEDGER.replace("KEY", "intake")},
+        domains={"gl": LEDGER.replace("KEY", "revenue"), "sales": LEDGER.replace("KEY", "intake") + margin},
         dimensions="quarter: {kind: leaf, grain: quarter}",
         statements={"pnl": "- {metric: revenue}\n- {metric: intake}"},
         scenarios=f"actual: {{alias: Actuals, kind: actual, {closed}}}\nbudget: {{alias: Budget, kind: budget}}\n",
@@ -127,6 +127,18 @@ def test_a_range_is_echoed_by_its_codes(
     assert rows.period is not None
     assert (rows.period.start.code, rows.period.end.code) == codes
     assert rows.contribution_total == Exact(amount)
+
+
+def test_last_closed_of_a_metric_is_the_earliest_of_all_domains_that_it_reads(tmp_path: Path) -> None:
+    books = books_of(
+        tmp_path, "closed_through: {gl: 2021-08, sales: 2021-10}", margin="  margin: {formula: intake - gl.revenue}"
+    )
+    report = books.metric("margin", scenarios=A, period="last_closed")
+    assert (report.period.end.code, figure(report)) == ("2021-08", 72)
+    asked = {"with": "margin + intake", "without": "2 * intake"}
+    assert books.metric("intake", scenarios=A, period="last_closed", formulas=asked).period.end.code == "2021-08"
+    del asked["with"]
+    assert books.metric("intake", scenarios=A, period="last_closed", formulas=asked).period.end.code == "2021-10"
 
 
 def test_last_closed_is_that_of_the_first_scenario_with_one_and_of_the_domains_read(closed: Door) -> None:
