@@ -1,23 +1,32 @@
 """Rankings: the top members, one row for the others that is computed as a total is, and what a cut answer keeps."""
 
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from engine.door import Door
 from engine.model.errors import BadArguments
 from engine.model.exact import Exact
+from engine.model.requests import ChartSpec
+from engine.present.charts.charts import chart
+from engine.present.exports.about import ExportStamp
+from engine.present.exports.workbook import write_workbook
 from engine.report.report import Report
 from engine.report.snapshots import keep, opened
+from tests.support.charting import drawn, texts
 from tests.support.drilling import calls
 from tests.support.inspecting import rows_of
 from tests.support.reading import answer
 from tests.support.small import small_books
+from tests.support.workbooks import go_on, grid
 
 A = {"A": "actual"}
 BOTH = {"A": "actual", "B": "budget"}
+MADE = ExportStamp(at=datetime(2026, 11, 23, 9, 30, tzinfo=UTC), subject="ann")
 ASKED: dict[str, Any] = {"scenarios": A, "period": "2021"}
 
 
@@ -234,3 +243,28 @@ def test_a_cut_ranking_keeps_the_others(shop: Door) -> None:
     result = cut(shop.metric("revenue", dimensions=["customer"], top=3, scenarios=MANY, period="2021"), 2)
     assert keys_of(result) == ["C2", "(others)", "total"]
     assert result["notes"] == []
+
+
+# The file and the chart of a ranking hold the others as the table does: figures, order and label.
+
+
+def test_a_workbook_of_a_ranking_holds_the_others_and_the_total(shop: Door, tmp_path: Path) -> None:
+    report = shop.metric("revenue", "customers", dimensions=["customer"], top=2, **ASKED)
+    path = tmp_path / "ranking.xlsx"
+    write_workbook(opened(keep(report), shop.reader), MADE, path, go_on)
+    assert grid(path)[3:] == [
+        ["C2", "C2", "300", "1"],
+        ["C1", "C1", "120", "1"],
+        ["(others)", "Others", "107", "2"],
+        ["Total", None, "527", "4"],
+    ]
+
+
+def test_a_chart_of_a_ranking_draws_the_others(shop: Door) -> None:
+    report = shop.metric("revenue", dimensions=["customer"], top=2, **ASKED)
+    kept = opened(keep(report), shop.reader)
+    assert isinstance(kept, Report)
+    bars = kept.frame.filter(pl.col("customer").is_not_null()).select("customer", "value")
+    made = chart(ChartSpec(chart_type="bar", title="Largest", x="customer", y="value"), bars, {"value": "EUR"})
+    assert list(made.rows) == [("C2", 300), ("C1", 120), ("(others)", 107)]
+    assert "(others)" in texts(drawn(made))
