@@ -74,7 +74,7 @@ NOTES: dict[str, Wording] = {
     ),
     "leap_day": Wording(Severity.INFO, "{scenario}: {window} {differs} 29 February beside {period}."),
     "weighted_rows": Wording(Severity.CAUTION, "{dimensions} weighs: {says}."),
-    "sign_reversed": Wording(Severity.INFO, "{lines} shows {metric} with the other sign."),
+    "sign_reversed": Wording(Severity.INFO, "{metric} has the other sign in {lines}."),
     "coarser_postings": Wording(
         Severity.CAUTION,
         "{scenario} posts {domain} on one day of each month, so its figures by {grain} lie on these days alone.",
