@@ -159,12 +159,18 @@ export class TableView implements Actions, Meaning {
     const isLast = isSame && sort.isDescending !== first;
     const next = { column: first ? column : undefined, isDescending: isSame ? !first : first };
     const by = this.first.columns[column]?.rank;
-    if (isLast) this.put(this.first, undefined);
-    else if (by && isCut(this.first) && this.asked && this.host.can("serverTools"))
-      void ranked(this.host, this.asked, this.first, by, !next.isDescending).then((table) => {
-        this.put(table ?? this.table, { ...next, isRanked: table !== undefined });
-      });
-    else this.put(this.table, next);
+    if (isLast) {
+      this.put(this.first, undefined);
+      return;
+    }
+    this.put(this.table, next);
+    if (!by || !isCut(this.first) || !this.asked || !this.host.can("serverTools")) return;
+    ranked(this.host, this.asked, this.first, by, !next.isDescending).then(
+      (table) => {
+        if (this.outline.sort === next) this.put(table, { ...next, isRanked: true }); // else another order was asked for since
+      },
+      (fault: unknown) => { this.told.tell((fault as Error).message); },
+    );
   }
 
   /** Puts lines in an order, which the server may have found for other lines than those before. */

@@ -196,6 +196,7 @@ for (const theme of ["light", "dark"] as const)
       assert.deepEqual(await view.violations(), []);
       await page.keyboard.press("Enter");
       await frame.locator("[aria-sort=ascending]").waitFor();
+      await told(frame, /Ranked among all/);
       assert.equal((await rankings(view))[1]?.asc, true);
       await page.keyboard.press("Enter");
       await told(frame, /In the report's order/);
@@ -225,6 +226,16 @@ test("where the host calls no tools, or nothing was left out, a heading sorts wh
       assert.deepEqual(await rankings(view), []);
     });
 });
+
+test("a ranking that the server refuses leaves what is there sorted, and says why", () =>
+  shown({ ...CUSTOMERS, told: { ...CUSTOMERS.given, scale: 5 }, stripped: "meta" }, async (view) => {
+    await view.frame.waitForSelector("[role=treegrid]");
+    const before = (await labelsSeen(view.frame)).length;
+    await view.frame.locator("thead tr:last-child button").nth(1).click();
+    await told(view.frame, /^scale 5 is none of 0 \(units\)/);
+    assert.equal(await view.frame.locator("[aria-sort=descending]").count(), 1);
+    assert.equal((await labelsSeen(view.frame)).length, before);
+  }));
 
 test("finding a line unfolds what it stands under and says how many there are", () =>
   shown(PNL, async ({ frame }) => {

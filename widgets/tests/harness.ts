@@ -32,6 +32,7 @@ export const ABLE: McpUiHostCapabilities = {
 export interface Shown {
   readonly tool: string;
   readonly given: Json;
+  readonly told?: Json; // the arguments that the host tells the view, where they are others
   readonly stripped?: keyof typeof STRIPPED;
   readonly width?: number;
   readonly height?: number;
@@ -196,7 +197,7 @@ export async function shown(asked: Shown, work: (view: View) => Promise<void>): 
     const showing: Showing = {
       sandbox: asked.lax ? `${SANDBOX}/lax` : SANDBOX,
       html: (asked.edited ?? ((html) => html))(await pageOf(tool)),
-      given: asked.given,
+      given: asked.told ?? asked.given,
       result: STRIPPED[asked.stripped ?? "nothing"](result),
       capabilities: asked.able ?? ABLE,
       context: { theme: "light", toolInfo: { tool }, ...asked.context },
