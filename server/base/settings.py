@@ -133,6 +133,11 @@ class Settings:
         return self.user_data or self.state_folder / "files"
 
     @property
+    def private_folders(self) -> tuple[Path, ...]:
+        """The folders that only the server's user may enter."""
+        return self.state_folder, self.store, self.files
+
+    @property
     def ops_address(self) -> tuple[str, int]:
         """The address and port of the operators' listener."""
         host, _, port = self.ops_bind.rpartition(":")

@@ -9,6 +9,7 @@ from importlib import import_module
 
 from engine.instance.documents import InstanceFaults
 from engine.model.errors import Unavailable
+from server.base.folders import private_umask, restrict
 from server.base.interfaces import StoreDown
 from server.base.settings import BadSetting, read_settings
 from server.run.commands.console import FAULTY, INTERRUPTED, TERMINATED, err
@@ -35,7 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = read_settings()
         if asked.instance is not None:
             settings = replace(settings, instance=asked.instance)
-        return int(asked.run(asked, settings))
+        with private_umask():
+            for folder in settings.private_folders:
+                restrict(folder)
+            return int(asked.run(asked, settings))
     except (InstanceFaults, BadSetting, StoreDown, Unavailable) as faults:
         err.print(str(faults), markup=False)
         return FAULTY

@@ -11,6 +11,7 @@ from socket import socket
 
 from engine.books.books import Shelf
 from engine.books.checks import data_faults
+from server.base.folders import restrict
 from server.base.settings import Settings, variable_of
 from server.caller.profiles import LiveProfiles, followed
 from server.ingest.folder import reload_files
@@ -104,7 +105,7 @@ class Parent:
         books = StoredBooks(self._taken.instance.catalogue, self._settings.store, metrics.books)
         checks = [
             HealthCheck(name="relational_database", run=partial(check_database, opened.database)),
-            HealthCheck(name="analytical_store", run=books.use),
+            HealthCheck(name="analytical_store", run=partial(self._use_books, books)),
             HealthCheck(name="cache_store", run=partial(self._use_cache, opened)),
             HealthCheck(name="artifacts", run=partial(self._use_files, files)),
         ]
@@ -114,6 +115,9 @@ class Parent:
             HealthCheck(name="profiles", run=lambda: metrics.profiles(len(profiles.faults), profiles.age)),
         ]
         return Readiness(checks, metrics, beside=beside, post=HealthFile(self._folder / HEALTH).post)
+
+    def _use_books(self, books: StoredBooks) -> str | None:
+        return joined(books.use(), restrict(self._settings.state_folder), restrict(self._settings.store))
 
     def _use_cache(self, opened: Platform) -> str | None:
         if opened.cache is None:
@@ -127,4 +131,10 @@ class Parent:
     def _use_files(self, files: ArtifactsFolder) -> str | None:
         files.use()
         without = self._supervisor.no_scripts
-        return f"workers that do not offer eval_chart_transform: {len(without)}; {without[0]}" if without else None
+        scripts = f"workers that do not offer eval_chart_transform: {len(without)}; {without[0]}" if without else None
+        return joined(scripts, restrict(self._settings.files))
+
+
+def joined(*remarks: str | None) -> str | None:
+    """Return some remarks as one; None if there are none."""
+    return "; ".join(filter(None, remarks)) or None

@@ -11,6 +11,7 @@ from engine.instance.profiles import profiles_of
 from engine.instance.read import Instance, read_instance
 from engine.model.profiles import Profiles
 from engine.model.scope import Cell
+from server.base.folders import restrict
 from server.base.settings import Settings
 from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out, tell_data_faults
 from server.run.embedded.platform import platform
@@ -39,6 +40,7 @@ def claim(text: str) -> tuple[str, str]:
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Print every fault of an instance."""
+    tell_open_folders(settings)
     instance = read_instance(settings.instance)
     catalogue = instance.catalogue
     profiles = profiles_in_use(instance, settings)
@@ -72,6 +74,12 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     if not profiles.by_key:
         out.print("Nobody sees anything without a profile: write profiles.yaml and assign one.")
     return DONE
+
+
+def tell_open_folders(settings: Settings) -> None:
+    """Print which folders other users can read, if they cannot be closed to them."""
+    for remark in filter(None, map(restrict, settings.private_folders)):
+        err.print(remark, markup=False)
 
 
 def profiles_in_use(instance: Instance, settings: Settings) -> Profiles:

@@ -88,6 +88,32 @@ def test_load_tells_rows_and_keeps_the_rejected_ones_in_a_file(tmp_path: Path) -
     assert (unknown.returncode, unknown.stderr.strip()) == (1, "There is no feed gll; known: gl")
 
 
+def test_other_users_of_the_machine_cannot_read_the_books(tmp_path: Path) -> None:
+    instance, wide = ledger(tmp_path, "2021-01-05 actual 1"), os.umask(0o022)
+    try:
+        assert tieout("load", "--instance", instance).returncode == 0
+    finally:
+        os.umask(wide)
+    state = instance / ".tieout"
+    found = [state, *state.rglob("*")]
+    assert any(path.suffix == ".arrow" for path in found)
+    assert [path for path in found if path.stat().st_mode & 0o077] == []
+    for folder in (state, state / "store"):  # as an older release left them
+        folder.chmod(0o755)
+    assert tieout("check", instance).stderr == ""
+    assert [folder.stat().st_mode & 0o777 for folder in (state, state / "store")] == [0o700, 0o700]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder to another user")
+def test_check_tells_that_others_can_read_what_it_cannot_close(tmp_path: Path) -> None:
+    instance = ledger(tmp_path, "2021-01-05 actual 1")
+    (tmp_path / "state").mkdir(mode=0o755)
+    os.chown(tmp_path / "state", 4711, 4711)
+    checked = tieout("check", instance, SVC_STATE_DIR=str(tmp_path / "state"))
+    assert checked.returncode == 0
+    assert f"other users of this machine may read {tmp_path / 'state'}, and it cannot be closed" in checked.stderr
+
+
 def test_a_taken_port_is_refused_before_anything_is_announced(tmp_path: Path) -> None:
     instance = ledger(tmp_path, "2021-01-05 actual 1")
     with socket.socket() as taken:

@@ -84,6 +84,23 @@ def test_a_server_is_ready_once_everything_it_stands_on_was_used(operated: Serve
         assert metric(operated, "tieout_ready", check=check) == 1
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder to another user")
+def test_folders_that_others_can_read_are_closed_or_told(operated: Server, home: Path, files: Path) -> None:
+    files.chmod(0o755)
+    os.chown(home / "state", 4711, 4711)
+    (home / "state").chmod(0o755)
+    try:
+        checks = until_ready(operated)
+        wait_for(lambda: "note" in until_ready(operated)["analytical_store"])
+        note = until_ready(operated)["analytical_store"]["note"]
+        assert f"other users of this machine may read {home / 'state'}, and it cannot be closed to them" in note
+        wait_for(lambda: files.stat().st_mode & 0o777 == 0o700)
+        assert "note" not in checks["artifacts"]
+    finally:
+        os.chown(home / "state", os.geteuid(), os.getegid())
+    wait_for(lambda: "note" not in until_ready(operated)["analytical_store"])
+
+
 def test_books_that_nobody_loaded_yet_are_ready_and_say_so(tmp_path: Path) -> None:
     instance = ledger(tmp_path)
     state = tmp_path / "state"

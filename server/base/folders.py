@@ -1,0 +1,38 @@
+"""Folders of the books: what the server keeps is for its user alone."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PRIVATE, OTHERS = 0o700, 0o077
+
+
+@contextmanager
+def private_umask() -> Iterator[None]:
+    """Let only this user read what this process and its children create in the block."""
+    previous = os.umask(OTHERS)
+    try:
+        yield
+    finally:
+        os.umask(previous)
+
+
+def restrict(folder: Path) -> str | None:
+    """Close a folder of this user to other users; return a remark if others can enter it nevertheless.
+
+    A folder of another user stays as it is, because its owner may need the other rights.
+    """
+    try:
+        status = folder.stat()
+        if not status.st_mode & OTHERS:
+            return None
+        if status.st_uid == os.geteuid():
+            folder.chmod(PRIVATE)
+            return None
+        why = "it belongs to another user"
+    except FileNotFoundError:
+        return None
+    except OSError as fault:
+        why = f"{fault.strerror}"
+    return f"other users of this machine may read {folder}, and it cannot be closed to them ({why}): chmod 700 it"
