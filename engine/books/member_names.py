@@ -10,6 +10,7 @@ from engine.books.search_index import fold_whole
 from engine.model.catalogue import Dimension
 from engine.model.errors import BadArguments, echo, quoted
 from engine.model.notes import NAMED, Note
+from engine.model.stopping import watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ def resolve_member_names(dimension: Dimension, names: Sequence[str], reader: Rea
     Ids go first. The lookup finds what search_hierarchy returns to this reader, so hidden members are unknown. Notes
     say which names were read as ids and which are unknown. Raises BadArguments for a name of several members.
     """
-    others = [name for name in names if not reader.sees(dimension.key, name)]
+    others = [name for name in watched(names) if not reader.sees(dimension.key, name)]
     found = {} if dimension.axis_only or not others else find_by_name(dimension.key, others, reader)
     for name, candidates in found.items():
         if len(candidates) > 1:
@@ -42,9 +43,9 @@ def resolve_member_names(dimension: Dimension, names: Sequence[str], reader: Rea
         about: dict[str, str | tuple[str, ...]] = {"dimension": dimension.key, "members": quoted(unknown, NAMED)}
         close = () if dimension.axis_only else close_to(dimension.key, unknown[:NAMED], reader)
         notes.append(Note.of("unknown_member", **about, **({"did_you_mean": close} if close else {})))
-    ids = tuple(dict.fromkeys(read.get(name, name) for name in names))
+    ids = tuple(dict.fromkeys(read.get(name, name) for name in watched(names)))
     hidden = set(unknown)
-    return MemberNames(ids, tuple(member for member in ids if member not in hidden), tuple(notes))
+    return MemberNames(ids, tuple(member for member in watched(ids) if member not in hidden), tuple(notes))
 
 
 def listed(words: Sequence[str]) -> str:

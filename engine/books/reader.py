@@ -30,7 +30,7 @@ from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet
 from engine.model.profiles import Profile, permission
 from engine.model.scenarios import Scenario
 from engine.model.scope import ALL_CODES, EVERYTHING, NOTHING, UNASSIGNED, Cell, CodeSet, Cut, Cuts, named_by
-from engine.model.stopping import Stop
+from engine.model.stopping import Stop, watched
 
 # Everything that a caller sees comes from a Reader: scenarios, metrics, statements, members, sums. A Reader adds its
 # permission to every question, so whatever lies outside does not exist for the caller.
@@ -225,7 +225,7 @@ class Reader:
     def weighs(self, dimension: str, leaves: Leaves) -> bool:
         """Tell whether any visible leaf of a dimension has a weight other than 1 in `leaves`."""
         sees = self.sees_leaf(dimension)
-        return any(weight != ONE and sees(code) for code, weight in leaves.items())
+        return any(weight != ONE and sees(code) for code, weight in watched(leaves.items()))
 
     def counts_all(self, dimension: str, leaves: Leaves) -> bool:
         """Tell whether every visible leaf of a dimension has weight 1 in `leaves`."""

@@ -42,7 +42,7 @@ from engine.model.fact_store import (
     refuse_too_many_groups,
 )
 from engine.model.scope import Cell, CodeSet, Conjunction
-from engine.model.stopping import Stop
+from engine.model.stopping import Stop, watched
 
 # Facts.
 #
@@ -161,7 +161,7 @@ class ArrowFacts:
         frame = source.frame if predicate is None else source.frame.filter(predicate)
         counted = [*aggregates, source.rows]
         if len(spans) > 1:
-            days = {day: position for position, span, _ in spans for day in days_of(span)}
+            days = {day: position for position, span, _ in spans for day in watched(days_of(span))}
             schema = {DATE: pl.Date, SPAN: pl.UInt32}
             on_days = pl.DataFrame({DATE: list(days), SPAN: list(days.values())}, schema=schema)
             return (
@@ -246,7 +246,7 @@ class ArrowFacts:
             sums.filter(pl.col(SPAN).is_in(list(read)))
             .filter(pl.col(PERIOD) == (last.over(leaves) if leaves else last))
             .with_columns(pl.lit(window, pl.UInt32).alias(SPAN))
-            for window, read in enumerate(asked.windows)
+            for window, read in watched(enumerate(asked.windows))
         ]
         made = [getattr(pl.col(part.column), part.how.value)() for part in asked.aggregates] + [pl.col(ROWS).sum()]
         return (
@@ -279,10 +279,10 @@ class ArrowFacts:
         predicate, parts = self.predicate(within), self.partitions(domain, scenario)
         undated = [part for part in parts if part.bucket == UNDATED]
         if predicate is None:
-            days = {day for part in parts for day in part.dates}
+            days = {day for part in watched(parts) for day in part.dates}
             return Presence(tuple(sorted(days)), sum(part.rows for part in undated))
-        frames = [self.inside(domain, part, predicate).select(pl.col(DATE).unique()) for part in parts]
-        dates = {day for frame in frames for day in frame.collect(engine="in-memory")[DATE]}
+        frames = (self.inside(domain, part, predicate).select(pl.col(DATE).unique()) for part in watched(parts))
+        dates = {day for frame in frames for day in watched(frame.collect(engine="in-memory")[DATE])}
         return Presence(tuple(sorted(dates - {None})), sum(self.row_count(domain, part, predicate) for part in undated))
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
@@ -290,7 +290,7 @@ class ArrowFacts:
         predicate = self.predicate(within)
         frames = (self.inside(domain, part, predicate) for part in self.partitions(domain, scenario))
         found = (frame.select(pl.col(dimension).unique()).collect()[dimension] for frame in frames)
-        return frozenset(code for codes in found for code in codes)
+        return frozenset(code for codes in watched(found) for code in watched(codes))
 
     def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
         """Return the leaf dimensions for which some row has no member."""

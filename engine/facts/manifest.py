@@ -19,6 +19,7 @@ from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
 from engine.model.fact_store import ROWS, AggregateFunction, Slice
 from engine.model.scope import Cell
+from engine.model.stopping import watched
 
 # Layout of the store:
 #
@@ -256,7 +257,7 @@ def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bo
     days = part.dates
     held = Span(days[0], days[-1])
     found = []
-    for position in range(bisect_left(spans, held.first, key=LAST_DAY), len(spans)):
+    for position in watched(range(bisect_left(spans, held.first, key=LAST_DAY), len(spans))):
         span = spans[position]
         if span.first > held.last:
             break

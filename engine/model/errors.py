@@ -21,16 +21,21 @@ def closest(got: str, names: Sequence[str]) -> list[str]:
 
 def quoted(names: Iterable[str], most: int = ECHO_NAMES) -> str:
     """Join names for a sentence: 'a', 'b' or 'c'. Truncates long lists."""
-    named = [f"'{echo(name)}'" for name in names]
-    if len(named) == 1 or len(named) > most:
-        return first_of(named, most)
+    known = list(names)
+    named = [f"'{echo(name)}'" for name in known[:most]]
+    if len(known) == 1 or len(known) > most:
+        return more_than(named, len(known) - most)
     return f"{', '.join(named[:-1])} or {named[-1]}"
 
 
 def first_of(names: Sequence[str], most: int = ECHO_NAMES) -> str:
     """Join the first names and append the number of the others."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    return more_than(names[:most], len(names) - most)
+
+
+def more_than(names: Sequence[str], more: int) -> str:
+    """Join names and append the number of the others, if there are any."""
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
 def echo(got: object) -> object:

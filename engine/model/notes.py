@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from engine.model.errors import first_of, quoted
+from engine.model.stopping import watched
 
 NAMED = 5  # names in a message; the rest are counted
 MOST_NAMED = 20  # names in the message of notes that are joined in one
@@ -240,10 +241,10 @@ def by_code(notes: Iterable[Note]) -> dict[str, list[Note]]:
 
 def joined(notes: Sequence[Note]) -> list[Note]:
     """Join notes of one code that differ in one name only."""
-    for key in dict.fromkeys(key for note in notes for key, _ in note.about):
+    for key in dict.fromkeys(key for note in watched(notes) for key, _ in note.about):
         alike: dict[tuple[tuple[str, Name], ...], list[Name]] = {}
         places: dict[tuple[tuple[str, Name], ...], tuple[str, ...]] = {}
-        for note in notes:
+        for note in watched(notes):
             others = tuple((name, value) for name, value in note.about if name != key)
             places.setdefault(others, tuple(name for name, _ in note.about))
             alike.setdefault(others, []).extend(value for name, value in note.about if name == key)
@@ -252,7 +253,7 @@ def joined(notes: Sequence[Note]) -> list[Note]:
             Note(code, tuple((name, {**dict(others), key: together(values)}[name]) for name in places[others]))
             if values
             else Note(code, others)
-            for others, values in alike.items()
+            for others, values in watched(alike.items())
         ]
     return list(notes)
 
@@ -281,7 +282,7 @@ def as_data(code: str, notes: Sequence[Note]) -> Json:
     """Return some notes of one code as one: code, severity and message, then the names that a program reads."""
     wording = NOTES[code]
     found: dict[str, list[Name]] = {}
-    for note in notes:
+    for note in watched(notes):
         for key, value in note.about:
             if key in wording.fields or (f"{{{key}}}" not in wording.sentence and key not in OF_BLANKS):
                 found.setdefault(key, []).append(value)

@@ -1,10 +1,13 @@
 """Stopping: how a long computation learns that nobody waits for it any more.
 
-The caller passes a `Stop`. A call of it returns if the work should continue, and raises if the client is gone or the
-deadline has passed. The module stands alone because every room of the engine uses it and it needs none of them.
+A `Stop` returns if the work should continue, and raises if the client is gone or the deadline has passed. A call runs
+within `stopped_by`, so that loops deep inside find its `Stop` without being handed it. The module stands alone because
+every room of the engine uses it and it needs none of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -16,8 +19,22 @@ def never() -> None:
     """Continue, always."""
 
 
-def watched(items: Iterable[Item], stop: Stop) -> Iterator[Item]:
-    """Yield items; call `stop` before the first and before every thousandth after it."""
+CURRENT: ContextVar[Stop] = ContextVar("stop", default=never)  # of the call that runs
+
+
+@contextmanager
+def stopped_by(stop: Stop) -> Iterator[None]:
+    """Run a block whose loops look at `stop`."""
+    token = CURRENT.set(stop)
+    try:
+        yield
+    finally:
+        CURRENT.reset(token)
+
+
+def watched(items: Iterable[Item], stop: Stop | None = None) -> Iterator[Item]:
+    """Yield items; call `stop` before the first and before every thousandth after it; by default the call's own."""
+    stop = stop or CURRENT.get()
     for at, item in enumerate(items):
         if at % STRIDE == 0:
             stop()

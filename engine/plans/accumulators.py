@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from operator import add
 from typing import Any
 
+from engine.model import stopping
 from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
 from engine.model.exact import Exact
@@ -62,7 +63,7 @@ class Amounts:
         self, windows: Sequence[DateWindow], cells: Iterable[tuple[Members, int]], stop: Stop = never
     ) -> list[Figure]:
         """Return the figure of each cell: its members over the window at its position."""
-        splits = [self.splits.of(window) for window in windows]
+        splits = [self.splits.of(window) for window in watched(windows)]
         accumulators = list(zip(self.by_accumulator, ACCUMULATORS[self.base.over_members], strict=True))
         figures: list[Figure] = []
         for members, time in watched(cells, stop):
@@ -99,7 +100,8 @@ def combine_amounts(
 ) -> Amount | None:
     """Combine the amounts of some intervals; None if all are empty."""
     total = None
-    for interval in splits if by_interval else ():
+    splits = splits if by_interval else ()
+    for interval in watched(splits) if len(splits) > stopping.STRIDE else splits:
         amount = by_interval[interval]
         if amount is not None:
             total = amount if total is None else combine(total, amount)

@@ -7,6 +7,7 @@ from functools import cached_property
 from engine.books.reader import Reader
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Base, Catalogue
+from engine.model.stopping import watched
 from engine.plans.rows import Expression, FormulaExpression, MeasureExpression
 from engine.plans.weights import Members
 from engine.plans.windows import DateWindow
@@ -129,7 +130,8 @@ def breaks_down_weighing(dimension: str, reader: Reader) -> bool:
     """Tell whether a member of a breakdown, or its total, has a weight other than 1 on a visible leaf."""
     members = reader.members(dimension)
     return members.top() is not None and any(
-        reader.weighs(dimension, leaves) for leaves in (members.top() or {}, *map(members.leaves, members.ids()))
+        reader.weighs(dimension, leaves)
+        for leaves in watched((members.top() or {}, *map(members.leaves, members.ids())))
     )
 
 

@@ -17,6 +17,7 @@ from engine.model.exact import ONE
 from engine.model.fact_store import ROWS, VALUE, Aggregate
 from engine.model.scenarios import Variant
 from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
+from engine.model.stopping import watched
 from engine.plans.accumulators import ACCUMULATORS, Accumulator, Amount
 from engine.plans.weights import (
     Axis,
@@ -69,7 +70,7 @@ class BaseGroup:
         first = self.weights[0].by_leaf[leaf]
         return all(
             (weights.by_leaf[leaf] is first or weights.by_leaf[leaf].keys() == first.keys())
-            and all(weight is ONE or weight == ONE for weight in weights.by_leaf[leaf].values())
+            and all(weight is ONE or weight == ONE for weight in watched(weights.by_leaf[leaf].values()))
             for weights in self.weights
         )
 

@@ -12,6 +12,7 @@ from engine.model.exact import ONE, ZERO, Exact
 from engine.model.fact_store import DATE
 from engine.model.formulas import Figure, Nothing
 from engine.model.members.member_sets import NULL_CODE
+from engine.model.stopping import watched
 from engine.plans.accumulators import Amounts
 from engine.plans.row_plan import RowPlan, WeightedTerm
 
@@ -25,7 +26,7 @@ def contributions(plan: RowPlan, rows: pl.DataFrame, figure: Figure) -> list[Exa
     """
     found = [ZERO] * rows.height
     for weighted_term in plan.weighted_terms:
-        for at, row in counted_rows(weighted_term, rows):
+        for at, row in watched(counted_rows(weighted_term, rows)):
             found[at] = found[at] + amount_of(weighted_term, row)
     decide = DECIDERS.get(plan.weighted_terms[0].base.over_members)
     return decide(plan.weighted_terms[0], rows, found, figure) if decide else found
@@ -64,8 +65,8 @@ def amount_of(weighted_term: WeightedTerm, row: Row) -> Exact:
 
 def deciding(_counting: WeightedTerm, _rows: pl.DataFrame, found: Sequence[Exact], figure: Figure) -> list[Exact]:
     """Return the contributions of MIN or MAX: the figure, from the first row with that amount."""
-    first = next((at for at, amount in enumerate(found) if amount == figure), None)
-    return [amount if at == first else ZERO for at, amount in enumerate(found)]
+    first = next((at for at, amount in watched(enumerate(found)) if amount == figure), None)
+    return [amount if at == first else ZERO for at, amount in watched(enumerate(found))]
 
 
 def first_of_each(
@@ -74,7 +75,7 @@ def first_of_each(
     """Return the contributions of COUNT_DISTINCT: 1 from the first row of each member."""
     codes = rows[str(weighted_term.base.counted)]
     firsts = zip(codes, codes.is_first_distinct(), strict=True)
-    return [ONE if is_first and code != NULL_CODE else ZERO for code, is_first in firsts]
+    return [ONE if is_first and code != NULL_CODE else ZERO for code, is_first in watched(firsts)]
 
 
 DECIDERS: Mapping[MemberAggregation, Callable[[WeightedTerm, pl.DataFrame, Sequence[Exact], Figure], list[Exact]]] = {

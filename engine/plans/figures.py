@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from operator import itemgetter
 
 import polars as pl
 
@@ -158,13 +159,15 @@ class FigurePlan:
         In a breakdown by members, a closing balance also reads the days before its close. They show which members have
         rows in the range but none at the close.
         """
-        whole = [window for column_read in column_reads for window in column_read.windows]
+        whole = [window for column_read in column_reads for window in watched(column_read.windows)]
         known: dict[tuple[TimeAggregation, str | None], Sequence[DateWindow]] = {(FLOW, None): whole}
         bases = [base for base in self.bases if base.domain == domain_read.domain]
         for base in bases:
             key = (base.over_time, base.stock_group)
             if key not in known:
-                own = [window for column_read in column_reads for window in self.base_windows(base, column_read)]
+                own = [
+                    window for column_read in column_reads for window in watched(self.base_windows(base, column_read))
+                ]
                 known[key] = own + whole if (self.axes or self.before_close) and base.over_time.closes else own
         return {base: known[base.over_time, base.stock_group] for base in bases}
 
@@ -177,7 +180,7 @@ class FigurePlan:
             self.stop()
             domain_read = column_read.domain_read(base.domain)
             self._base_windows[key] = tuple(
-                self.window_resolver.window(domain_read, base, window) for window in column_read.windows
+                self.window_resolver.window(domain_read, base, window) for window in watched(column_read.windows)
             )
         return self._base_windows[key]
 
@@ -236,19 +239,18 @@ class Figures:
     @cached_property
     def orders(self) -> list[dict[str, int]]:
         """The display order of the members of each axis."""
-        return [{member: place for place, member in enumerate(axis.ids)} for axis in self.plan.axes]
+        return [{member: place for place, member in watched(enumerate(axis.ids))} for axis in self.plan.axes]
 
     @cached_property
     def members(self) -> tuple[Members, ...]:
         """The combinations of members that hold rows, in display order."""
-        seen = {members for amounts in self.amounts.values() for members in amounts.members}
-        whole = [members for members in seen if None not in members]
-        return tuple(
-            sorted(
-                whole,
-                key=lambda found: [order[str(member)] for order, member in zip(self.orders, found, strict=True)],
-            )
-        )
+        seen = {members for amounts in watched(self.amounts.values()) for members in watched(amounts.members)}
+        keyed = [
+            ([order[str(member)] for order, member in zip(self.orders, members, strict=True)], members)
+            for members in watched(seen)
+            if None not in members
+        ]
+        return tuple(members for _, members in watched(sorted(keyed, key=itemgetter(0))))
 
     def of(self, expression: Expression, column_read: ColumnRead) -> Sequence[Figure]:
         """Return the figures of an expression in one column read, by place."""
@@ -281,7 +283,7 @@ class Figures:
             return [Nothing.UNAVAILABLE] * len(self.places)
         amounts = self.amounts[column_read.domain_read(base.domain), base]
         figures = amounts.figures(self.plan.base_windows(base, column_read), self.cells(base.domain), self.plan.stop)
-        carried = [availability.carries(base.domain, window) for window in column_read.windows]
+        carried = [availability.carries(base.domain, window) for window in watched(column_read.windows)]
         if all(carried):
             return figures
         return [

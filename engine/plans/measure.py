@@ -47,8 +47,8 @@ class LastKnownSplits(IntervalSplits):
         super().__init__(splits.spans)
         self.windows = windows
         starts = [period.first for period in periods]
-        self.periods = tuple(bisect_right(starts, interval.first) for interval in splits.spans)
-        self.read = [splits.of(window) for window in windows]
+        self.periods = tuple(bisect_right(starts, interval.first) for interval in watched(splits.spans))
+        self.read = [splits.of(window) for window in watched(windows)]
 
     @classmethod
     def cut(
@@ -57,9 +57,12 @@ class LastKnownSplits(IntervalSplits):
         """Split the days of some windows that lie in some ascending periods."""
         inside = [
             DateWindow(
-                tuple(days for period in periods for span in window.spans if (days := span.overlap(period.span))), ""
+                tuple(
+                    days for period in watched(periods) for span in window.spans if (days := span.overlap(period.span))
+                ),
+                "",
             )
-            for window in windows
+            for window in watched(windows)
         ]
         return cls(
             IntervalSplits(split_intervals(inside, [*boundaries, *(period.first for period in periods)])),
@@ -83,9 +86,9 @@ def periods_with_rows(
     """Return the periods of the stock group's grain in which a domain read holds rows of some windows."""
     presence, reader = presences.of(domain_read), presences.reader
     grain = reader.catalogue.domains[base.domain].stock_groups[str(base.stock_group)].grain
-    spans = {span for window in windows for span in window.spans}
-    days = sorted({day for span in spans for day in presence.days(span)})
-    periods = (reader.catalogue.calendar.at(day, grain) for day in days)
+    spans = {span for window in watched(windows) for span in window.spans}
+    days = sorted({day for span in watched(spans) for day in watched(presence.days(span))})
+    periods = (reader.catalogue.calendar.at(day, grain) for day in watched(days))
     return list(dict.fromkeys(period for period in periods if period))
 
 
@@ -219,7 +222,7 @@ def batch_of(
     """Return one batch. `alike` holds the group of the same bases for each term span."""
     own = tuple(bases[position] for position in alike[0].positions)
     read = {id(windows[base]): windows[base] for base in own}  # most bases share their list of windows
-    distinct = list(dict.fromkeys(window for listed in read.values() for window in listed))
+    distinct = list(dict.fromkeys(window for listed in read.values() for window in watched(listed)))
     terms = list(zip(domain_read.term_spans, alike, strict=True))
     if own[0].over_time.rule is TimeRule.LAST_KNOWN:
         last_splits = last_known_splits(domain_read, own[0], distinct, presences)
@@ -323,7 +326,8 @@ def last_known_read(
         spans=spans,
         periods=splits.periods[before : before + len(spans)],
         windows=tuple(
-            tuple(place - before for place in read if before <= place < before + len(spans)) for read in splits.read
+            tuple(place - before for place in watched(read) if before <= place < before + len(spans))
+            for read in watched(splits.read)
         ),
         leaves=leaves,
         keys=tuple(dict.fromkeys(keys)),
@@ -335,8 +339,8 @@ def last_known_read(
 
 def spans_of_term(term_span: TermSpan, splits: Sequence[Span]) -> tuple[tuple[Span, ...], int]:
     """Return the intervals of a term span, and the position of the first."""
-    own = [place for place, interval in enumerate(splits) if term_span.days.holds(interval.first)]
-    return tuple(splits[place] for place in own), own[0] if own else 0
+    own = [place for place, interval in watched(enumerate(splits)) if term_span.days.holds(interval.first)]
+    return tuple(splits[place] for place in watched(own)), own[0] if own else 0
 
 
 def distinct_keys(group: BaseGroup) -> Callable[[pl.LazyFrame], pl.LazyFrame]:

@@ -15,6 +15,7 @@ from engine.model.errors import Unavailable
 from engine.model.fact_store import Presence
 from engine.model.scenarios import Reference, Side
 from engine.model.scope import EVERYTHING, NOTHING, Cell
+from engine.model.stopping import watched
 from engine.plans.windows import EMPTY_WINDOW, DateWindow, DomainRead
 
 # Presence is restricted to the scope of the caller and ignores the filters of the request.
@@ -160,7 +161,7 @@ class Presences:
         calendar = self.reader.catalogue.calendar
         finest = Grain.WEEK if grain is Grain.DATE else min(grain, Grain.MONTH, key=lambda other: other.fineness)
         presence = self.of(domain_read)
-        periods = (calendar.at(day, finest) for span in window.spans for day in presence.days(span))
+        periods = (calendar.at(day, finest) for span in window.spans for day in watched(presence.days(span)))
         touched = (calendar.touching(span, finest) for span in window.spans)
         weeks = [calendar.weeks(span) for span in window.spans]
         return Coverage(

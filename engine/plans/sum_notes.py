@@ -16,6 +16,7 @@ from engine.model.members.trees import RaggedNodes
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import ALL_DAYS
 from engine.model.scope import UNASSIGNED, Cell, CodeSet
+from engine.model.stopping import watched
 from engine.plans.figures import ColumnRead, FigurePlan
 from engine.plans.presence import group_cell
 from engine.queries.values import Filter
@@ -51,7 +52,7 @@ def posting_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     finest = min(grains, key=lambda grain: grain.fineness)
     for domain in plan.query.domains if finest in FINER else ():
         days = plan.presences.of(column_read.domain_read(domain.key)).days(ALL_DAYS)
-        months = Counter((day.year, day.month) for day in days)
+        months = Counter((day.year, day.month) for day in watched(days))
         if domain.carries(finest) and len(months) > 1 and set(months.values()) == {1}:
             yield Note.of(
                 "coarser_postings",
@@ -108,8 +109,8 @@ def header_notes(
         held = frozenset().union(
             *(reader.codes_with_rows(domain, scenario, leaf) for domain in having for scenario in scenarios)
         )
-        codes = {member: code for member in known.members for code in reader.members(leaf).leaves(member)}
-        empty = {code: member for member, code in codes.items() if code not in held and member != UNASSIGNED}
+        codes = {member: code for member in watched(known.members) for code in reader.members(leaf).leaves(member)}
+        empty = {code: member for member, code in watched(codes.items()) if code not in held and member != UNASSIGNED}
         for tree in trees if empty else ():
             heads = {empty[code]: node for code, node in heads_of(tree, reader) if code in empty}
             if heads:

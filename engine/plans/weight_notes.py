@@ -9,6 +9,7 @@ from engine.model.exact import Exact
 from engine.model.formulas import Figure, FigureKind, Nothing
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side
+from engine.model.stopping import watched
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.rows import Row
 from engine.plans.weights import Axis
@@ -34,7 +35,7 @@ def weight_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
         axis.key
         for axis in plan.axes
         if any(is_weighed(base, axis, plan) for base in plan.bases)
-        and any(members[axis.place] in axis.into_total for members in figures.members)
+        and any(members[axis.place] in axis.into_total for members in watched(figures.members))
     ]
     if uneven:
         yield Note.of("weighted_rows", dimensions=" and ".join(uneven), says=ROWS)

@@ -21,6 +21,7 @@ from engine.model.members.member_sets import Leaves, MemberSet, joined_leaves
 from engine.model.members.trees import RaggedNodes
 from engine.model.scenarios import Variant
 from engine.model.scope import ALL, OWN
+from engine.model.stopping import watched
 from engine.queries.values import Filter
 
 Members = tuple[str | None, ...]  # a member of each breakdown dimension; None is the total
@@ -53,7 +54,7 @@ class Axis:
 
 def common_denominator(weighed: Sequence[Leaves]) -> int:
     """Return a common denominator of all weights."""
-    return lcm(*{weight.denominator for leaves in weighed for weight in leaves.values()})
+    return lcm(*{weight.denominator for leaves in weighed for weight in watched(leaves.values())})
 
 
 def axis_of(place: int, key: str, reader: Reader, filters: Sequence[Filter]) -> Axis:
@@ -75,7 +76,7 @@ def make_axis(place: int, key: str, reader: Reader, same: Filter | None) -> Axis
         key=key,
         leaf=members.leaf,
         ids=ids,
-        members={member: members.leaves(member) for member in ids},
+        members={member: members.leaves(member) for member in watched(ids)},
         total=same.leaves if same else members.top(),
         into_total=into_total(members, same.members if same else (), ids, visible),
         kept=frozenset(same.leaves) if same and (same.excluded or ALL not in same.members) else None,
@@ -94,8 +95,8 @@ def into_total(
     edges = dict(roots)
     if len(top) == 1 and top[0] in members.nodes and top[0] not in shown:
         root = roots.get(top[0], ONE)
-        edges = {child: edge * root for child, edge in members.nodes[top[0]].children} | {top[0] + OWN: root}
-    return {member: edges[member] for member in shown if edges.get(member, ONE) != ONE}
+        edges = {child: edge * root for child, edge in watched(members.nodes[top[0]].children)} | {top[0] + OWN: root}
+    return {member: edges[member] for member in watched(shown) if edges.get(member, ONE) != ONE}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +162,7 @@ def base_weights(
         if known.dimension.key in hierarchies or known.dimension.key in broken_down:
             multiply(weights, known.dimension.leaf, dict.fromkeys(known.leaves, ONE))
         else:
-            weighed = {code: weight for code, weight in known.leaves.items() if weight}
+            weighed = {code: weight for code, weight in watched(known.leaves.items()) if weight}
             multiply(weights, known.dimension.leaf, weighed)
     touching = tuple(factor for factor, measures in factors.items() if base.measure.key in measures)
     return BaseWeights(weights, hierarchies, touching)
@@ -216,7 +217,7 @@ class LeafClasses:
         in_bases: dict[int, list[tuple[int, Exact]]] = defaultdict(list)
         restricting = False
         for position, base in enumerate(bases):
-            for code, weight in base.by_leaf.get(leaf, {}).items():
+            for code, weight in watched(base.by_leaf.get(leaf, {}).items()):
                 in_bases[code].append((position, weight))
             restricting = restricting or leaf in base.by_leaf
         adjusting = [(factor, codes) for factor in factors_in(bases) if (codes := factor.leaves.get(leaf)) is not None]
@@ -224,7 +225,7 @@ class LeafClasses:
         numbers: dict[object, int] = {}
         classes = [LeafClass({}, frozenset(), {}, {})]
         of_code = []
-        for code in in_bases if restricting else range(count):
+        for code in watched(in_bases if restricting else range(count)):
             totals = [axis_total(axis, code) for axis in here]
             in_factors = (
                 frozenset([factor for factor, codes in adjusting if code in codes]) if adjusting else NO_FACTORS
@@ -247,7 +248,7 @@ class LeafClasses:
                 )
             of_code.append((code, number))
         table = [0] * count
-        for code, number in of_code:
+        for code, number in watched(of_code):
             table[code] = number
         return cls(leaf, pl.Series(table, dtype=pl.UInt32), classes)
 
@@ -270,8 +271,8 @@ def axis_total(axis: Axis, code: int) -> Exact:
 def memberships(axis: Axis) -> Mapping[int, list[tuple[str, Exact]]]:
     """Return the members of an axis that each leaf counts in, with weights."""
     found: dict[int, list[tuple[str, Exact]]] = defaultdict(list)
-    for member, leaves in axis.members.items():
-        for code, weight in leaves.items():
+    for member, leaves in watched(axis.members.items()):
+        for code, weight in watched(leaves.items()):
             if axis.kept is None or code in axis.kept:
                 found[code].append((member, weight))
     return found

@@ -10,6 +10,7 @@ from itertools import pairwise
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, Period, PeriodRange, Span
 from engine.model.scenarios import Side, TermSpan
+from engine.model.stopping import watched
 from engine.queries.values import Query
 
 
@@ -64,7 +65,7 @@ def time_columns(query: Query, calendar: Calendar) -> tuple[Period, ...]:
     if query.time is None:
         return ()
     runs = [calendar.within(run, query.time.grain) for run in query.selected]
-    return tuple(period for run in runs if run for period in calendar.periods(run))
+    return tuple(period for run in runs if run for period in watched(calendar.periods(run)))
 
 
 def windows_of(side: Side, query: Query, columns: Sequence[Period], calendar: Calendar) -> tuple[DateWindow, ...]:
@@ -73,7 +74,7 @@ def windows_of(side: Side, query: Query, columns: Sequence[Period], calendar: Ca
     Each column shifts by its own period. The total shifts the whole range; a shift to a window, such as year to date,
     takes the window of the last column instead.
     """
-    single = [shifted_window(side, [PeriodRange(period, period)], calendar) for period in columns]
+    single = [shifted_window(side, [PeriodRange(period, period)], calendar) for period in watched(columns)]
     total = single[-1] if single and side.has_window else shifted_window(side, query.selected, calendar)
     return (*single, total)
 
@@ -99,7 +100,7 @@ class IntervalSplits:
         """Return the positions of the intervals of a window."""
         found = self._known.get(window)
         if found is None:
-            found = self._known[window] = [place for span in window.spans for place in self.inside(span)]
+            found = self._known[window] = [place for span in window.spans for place in watched(self.inside(span))]
         return found
 
     def inside(self, span: Span) -> range:
@@ -108,7 +109,7 @@ class IntervalSplits:
 
     @cached_property
     def _starts(self) -> list[date]:
-        return [interval.first for interval in self.spans]
+        return [interval.first for interval in watched(self.spans)]
 
     @cached_property
     def _known(self) -> dict[DateWindow, Sequence[int]]:
@@ -117,13 +118,13 @@ class IntervalSplits:
 
 def split_intervals(windows: Iterable[DateWindow], boundaries: Sequence[date] = ()) -> tuple[Span, ...]:
     """Split the days of some windows at every window bound, and before each day of `boundaries`."""
-    spans = {span for window in windows for span in window.spans}
+    spans = {span for window in watched(windows) for span in window.spans}
     ordered = sorted(spans, key=lambda span: span.first)
-    ends = {span.first.toordinal() for span in spans} | {span.last.toordinal() + 1 for span in spans}
+    ends = {span.first.toordinal() for span in watched(spans)} | {span.last.toordinal() + 1 for span in watched(spans)}
     cuts = sorted(ends | {day.toordinal() for day in boundaries})
     splits = []
     reach = ahead = 0
-    for first, after in pairwise(cuts):
+    for first, after in watched(pairwise(cuts)):
         while ahead < len(ordered) and ordered[ahead].first.toordinal() <= first:
             reach = max(reach, ordered[ahead].last.toordinal())
             ahead += 1

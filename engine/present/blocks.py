@@ -4,6 +4,7 @@ from typing import Any
 
 from engine.model.catalogue import Favourable
 from engine.model.exact import Exact
+from engine.model.stopping import watched
 from engine.present.answers.budget import NOT_KEPT, DataRef, Json
 from engine.present.answers.full_reports import (
     column_json,
@@ -50,11 +51,11 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
                 "style": report.columns[column.column].style.value,
                 "comparison": report.columns[column.column].comparison.value,
             }
-            for at, column in enumerate(across)
+            for at, column in watched(enumerate(across))
         ],
         "rows": [
             {**row_json(report, row), "cells": [table_cell_json(report, cell) for cell in sheet.cells(row)]}
-            for row in down[:most]
+            for row in watched(down[:most])
         ],
         "left_out": {**kept.left_out, **cut},
         "notes": data_ref.notes(kept.notes),
@@ -90,7 +91,7 @@ MOST_ROWS = 50
 def grid(inspection: Inspection, answered: Json) -> dict[str, Any]:
     """Return the render block of an answered inspection; an amount is [text, value]."""
     rows = inspection.rows[:MOST_ROWS]
-    cells = [[grid_cell_json(*cell) for cell in zip(inspection.columns, row, strict=True)] for row in rows]
+    cells = [[grid_cell_json(*cell) for cell in zip(inspection.columns, row, strict=True)] for row in watched(rows)]
     period = {} if inspection.period is None else {"period": full_period_json(inspection.period)}
     return {
         "notes": [],

@@ -14,6 +14,7 @@ from engine.model.members.member_sets import Leaves, joined_leaves
 from engine.model.notes import Note
 from engine.model.requests import Exclusion, Selection
 from engine.model.scope import ALL
+from engine.model.stopping import watched
 from engine.queries.values import Filter, LastClosed
 
 LONGEST_MEMBER = 200
@@ -69,7 +70,7 @@ def resolve_filters(
 def refuse_long_members(asked: Mapping[str, str | Selection]) -> None:
     """Raise BadArguments for a filter value that is longer than any id, code or name."""
     for key, ids in asked.items():
-        for member in (ids,) if isinstance(ids, str) else named_by(ids):
+        for member in watched((ids,) if isinstance(ids, str) else named_by(ids)):
             refuse_long(member, f"filters.{key}", LONGEST_MEMBER)
 
 
@@ -132,14 +133,14 @@ def filter_of(dimension: Dimension, asked: Selection, reader: Reader) -> Filter:
         return Filter(dimension=dimension, asked=asked, members=seen, leaves=joined_leaves(members, seen, sees_leaf))
     seen, excluded = visible_of(asked.include, key, reader), visible_of(asked.exclude, key, reader)
     whole = joined_leaves(members, seen, sees_leaf) if asked.include else every_leaf_of(key, reader)
-    left_out = frozenset().union(*(members.leaves(member).keys() for member in excluded))
-    leaves = {code: weight for code, weight in whole.items() if code not in left_out}
+    left_out = frozenset().union(*(members.leaves(member).keys() for member in watched(excluded)))
+    leaves = {code: weight for code, weight in watched(whole.items()) if code not in left_out}
     return Filter(dimension=dimension, asked=asked, members=seen, leaves=leaves, excluded=excluded)
 
 
 def visible_of(ids: Iterable[str], dimension: str, reader: Reader) -> tuple[str, ...]:
     """Return those ids of a dimension that the reader sees."""
-    return tuple(member for member in ids if reader.sees(dimension, member))
+    return tuple(member for member in watched(ids) if reader.sees(dimension, member))
 
 
 def every_leaf_of(dimension: str, reader: Reader) -> Leaves:

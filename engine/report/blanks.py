@@ -66,7 +66,7 @@ class Block:
 def blocks(cells: Iterable[tuple[int, int, int]]) -> list[Block]:
     """Return blocks that hold each of some cells once: by rows or by columns first, whichever makes fewer."""
     places: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for row, column, place in cells:
+    for row, column, place in watched(cells):
         places[row, column].append(place)
     alike = {pair: tuple(found) for pair, found in places.items()}
     by_row = [Block(rows, columns, found) for columns, rows, found in grouped(alike, lambda pair: pair)]
@@ -101,12 +101,12 @@ class PlaceNames:
 
     def __init__(self, places: Sequence[MemberTuple]) -> None:
         self.total = len(places) - 1
-        self._ids = [[member.id for member in place.members] for place in places[:-1]]
+        self._ids = [[member.id for member in place.members] for place in watched(places[:-1])]
         self._counts = [Counter(members) for members in zip(*self._ids, strict=True)]  # of each dimension
 
     def of(self, positions: Sequence[int]) -> Iterator[str]:
         """Yield the names of places: by one dimension where its members make them up, else each by its path."""
-        within = [place for place in positions if place != self.total]
+        within = [place for place in watched(positions) if place != self.total]
         if within and len(within) == self.total:
             yield MEMBERS
         elif within:
@@ -119,9 +119,9 @@ class PlaceNames:
 
     def _by_dimension(self, positions: Sequence[int]) -> Iterable[str]:
         for dimension, counts in enumerate(self._counts):
-            names = dict.fromkeys(self._ids[place][dimension] for place in positions)
-            if sum(counts[name] for name in names) == len(positions):
-                return [self._path(dimension, name) for name in names]
+            names = dict.fromkeys(self._ids[place][dimension] for place in watched(positions))
+            if sum(counts[name] for name in watched(names)) == len(positions):
+                return [self._path(dimension, name) for name in watched(names)]
         return ["/".join(self._ids[place]) for place in positions]
 
 

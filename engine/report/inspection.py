@@ -15,7 +15,7 @@ from engine.model.formulas import Figure, FigureKind, Nothing
 from engine.model.members.member_sets import LeafMembers
 from engine.model.notes import Note
 from engine.model.requests import Selection
-from engine.model.stopping import Stop, never
+from engine.model.stopping import Stop, never, watched
 from engine.plans.contributions import contributions, total_of
 from engine.plans.freshness import Freshness
 from engine.plans.row_plan import RowPlan, plan_rows
@@ -82,7 +82,9 @@ class Inspection:
         columns = zip(*self.rows, strict=True) if self.rows else [[] for _ in self.columns]
         return pl.DataFrame(
             {
-                column.name: [float(value.decimal()) if isinstance(value, Exact) else value for value in values]
+                column.name: [
+                    float(value.decimal()) if isinstance(value, Exact) else value for value in watched(values)
+                ]
                 for column, values in zip(self.columns, columns, strict=True)
             },
             schema={column.name: pl.Float64 if column.kind == "amount" else pl.String for column in self.columns},
@@ -181,7 +183,7 @@ def contribution_column(plan: RowPlan, contributed: Sequence[Exact]) -> RowColum
     """Return the contribution column: it has the decimal places of the amounts, or more if weights need them."""
     assert plan.expression is not None  # noqa: S101 - asked only where a figure is named
     least = max(0 if term.base.over_members.counts else term.base.measure.places for term in plan.weighted_terms)
-    needed = (decimal_places(amount.reduced()[1]) or 0 for amount in contributed)
+    needed = (decimal_places(amount.reduced()[1]) or 0 for amount in watched(contributed))
     places = min(max(least, *needed, 0), MOST_PLACES)
     return RowColumn(
         CONTRIBUTION, worded(CONTRIBUTION), "amount", unit_of(plan.expression.type.kind, plan.reader), places
@@ -207,13 +209,13 @@ def values_of(column: RowColumn, domain: Domain, rows: pl.DataFrame, reader: Rea
     match column.kind:
         case "date":
             calendar = reader.catalogue.calendar
-            return [None if day is None else calendar.code_at(day, domain.grain) for day in values]
+            return [None if day is None else calendar.code_at(day, domain.grain) for day in watched(values)]
         case "member":
             members = reader.members(name)
             ids = members.member_ids if isinstance(members, LeafMembers) else ()
-            return [ids[code] if code else None for code in values]
+            return [ids[code] if code else None for code in watched(values)]
         case "amount":
-            return [Exact(units, 10 ** domain.measures[name].places) for units in values]
+            return [Exact(units, 10 ** domain.measures[name].places) for units in watched(values)]
     return values
 
 
@@ -225,6 +227,8 @@ def labels_of(
     for column, values in zip(columns, found, strict=True):
         if column.kind == "member":
             members = reader.members(column.name)
-            known = {member: members.label(member) for member in dict.fromkeys(values) if isinstance(member, str)}
-            labels[column.name] = {member: label for member, label in known.items() if label != member}
+            known = {
+                member: members.label(member) for member in watched(dict.fromkeys(values)) if isinstance(member, str)
+            }
+            labels[column.name] = {member: label for member, label in watched(known.items()) if label != member}
     return {name: known for name, known in labels.items() if known}

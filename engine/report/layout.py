@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from engine.model.catalogue import Format
 from engine.model.exact import Exact
 from engine.model.formulas import FigureKind, Nothing
+from engine.model.stopping import watched
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 
 # Layout of a report. A statement has lines as rows, and scenarios and members as columns; the total of each scenario is
@@ -66,7 +67,7 @@ class Layout:
 
     def cells(self, down: LayoutRow) -> Iterator[TableCell]:
         """Yield the cells of one row."""
-        return (self.cell(down, across) for across in self.across)
+        return (self.cell(down, across) for across in watched(self.across))
 
 
 def layout(report: ReportData, lines: Sequence[int] | None = None, places: Sequence[int] | None = None) -> Layout:
@@ -75,10 +76,10 @@ def layout(report: ReportData, lines: Sequence[int] | None = None, places: Seque
     lines = range(len(report.lines)) if lines is None else lines
     places = range(len(report.places)) if places is None else places
     if report.statement is not None:
-        across = tuple(LayoutColumn(column, place, None) for column in columns for place in places)
+        across = tuple(LayoutColumn(column, place, None) for column in columns for place in watched(places))
         return Layout(report, tuple(LayoutRow(line, None) for line in lines), across)
     across = tuple(LayoutColumn(column, None, line) for line in lines for column in columns)
-    return Layout(report, tuple(LayoutRow(None, place) for place in places), across)
+    return Layout(report, tuple(LayoutRow(None, place) for place in watched(places)), across)
 
 
 # Figures as text: scaled, rounded once, and signed.

@@ -41,7 +41,7 @@ def figure_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) ->
         return ranked(plan, figures, by_row, ranking)
     labelled = LabelledMembers(plan.reader)
     places = tuple(place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
-    return FigureTable(places, by_row, [(figures, at) for at in range(len(places))])
+    return FigureTable(places, by_row, [(figures, at) for at in watched(range(len(places)))])
 
 
 def figures_by_row(plan: FigurePlan, figures: Figures, variances: Variances) -> list[list[Sequence[Figure]]]:
@@ -120,7 +120,7 @@ def ranked(
     by_member = ranking_figures(plan, figures.places, whole, ranking)
     ordered = in_order(positions, by_member, asc=ranking.asc)
     shown = ordered[: ranking.top]
-    kept = [at for member in shown for at in positions[member]]
+    kept = [at for member in watched(shown) for at in watched(positions[member])]
     others = others_table(plan, shown, len(ordered) - len(shown)) if len(shown) < len(ordered) else NO_OTHERS
     refuse_too_many_shown(plan, len(kept) + len(others.places) + 1)
     total, labelled = len(figures.places) - 1, LabelledMembers(plan.reader)
@@ -129,12 +129,16 @@ def ranked(
         (*places[:-1], *others.places, places[-1]),
         [
             [
-                [*(column[at] for at in kept), *(others.by_row[row][position] if others.places else ()), column[total]]
+                [
+                    *(column[at] for at in watched(kept)),
+                    *(others.by_row[row][position] if others.places else ()),
+                    column[total],
+                ]
                 for position, column in enumerate(columns)
             ]
             for row, columns in enumerate(whole)
         ],
-        [*((figures, at) for at in kept), *others.sources, (figures, total)],
+        [*((figures, at) for at in watched(kept)), *others.sources, (figures, total)],
     )
 
 
@@ -156,16 +160,16 @@ def ranking_figures(
         found = alone.collect()
         ((figures,),) = figures_by_row(alone, found, Variances(found))
         places = found.places
-    return {str(place.members[0]): figure for place, figure in zip(places[:-1], figures, strict=False)}
+    return {str(place.members[0]): figure for place, figure in watched(zip(places[:-1], figures, strict=False))}
 
 
 def in_order(members: Iterable[str], figures: Mapping[str, Figure], *, asc: bool) -> list[str]:
     """Return members by their figures, those without one last; equal figures stand in the order of their ids."""
     by_id = sorted(members)
-    known = {member: figure for member in by_id if isinstance(figure := figures.get(member), Exact)}
+    known = {member: figure for member in watched(by_id) if isinstance(figure := figures.get(member), Exact)}
     return [
         *sorted(known, key=lambda member: known[member], reverse=not asc),
-        *(member for member in by_id if member not in known),
+        *(member for member in watched(by_id) if member not in known),
     ]
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from engine.model.catalogue import LABEL, Format
 from engine.model.exact import Exact
 from engine.model.notes import messages
+from engine.model.stopping import watched
 from engine.report.data import EACH, Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 from engine.report.layout import Layout, LayoutColumn, LayoutRow, display, layout
 
@@ -49,7 +50,7 @@ def frame_of(report: ReportData) -> pl.DataFrame:
     rows.
     """
     schema = schema_of(report)
-    exact = [text for order, _, at, _ in blocks(report) for text in digits_of(report, order, at)]
+    exact = [text for order, _, at, _ in blocks(report) for text in watched(digits_of(report, order, at))]
     heads = [
         (line.key, line.label, order, line.level, line.kind, column.scenario, column.heading, unit)
         for order, line, _, column in blocks(report)
@@ -59,7 +60,7 @@ def frame_of(report: ReportData) -> pl.DataFrame:
     described = pl.DataFrame(heads, {name: schema[name] for name in names}, orient="row")
     columns = described[each_times(len(heads), len(report.places))].get_columns()
     columns += places_of(report)[all_times(len(report.places), len(heads))].get_columns()
-    columns.append(pl.Series("value", [None if text is None else float(text) for text in exact], pl.Float64))
+    columns.append(pl.Series("value", [None if text is None else float(text) for text in watched(exact)], pl.Float64))
     columns.append(pl.Series("exact", exact, pl.String))
     known = {column.name: column for column in columns}
     return pl.DataFrame([known[name] for name in schema])
@@ -67,7 +68,7 @@ def frame_of(report: ReportData) -> pl.DataFrame:
 
 def each_times(rows: int, times: int) -> list[int]:
     """Return row positions, each repeated `times` times in succession."""
-    return [at for at in range(rows) for _ in range(times)]
+    return [at for at in range(rows) for _ in watched(range(times))]
 
 
 def all_times(rows: int, times: int) -> list[int]:
@@ -87,7 +88,7 @@ def digits_of(report: ReportData, order: int, at: int) -> list[str | None]:
     """Return the digits of one line in one column, by place; None if there is no figure."""
     quotient = report.is_quotient(report.lines[order], report.columns[at].comparison)
     figures = report.figures[order][at]
-    return [figure.digits(quotient=quotient) if isinstance(figure, Exact) else None for figure in figures]
+    return [figure.digits(quotient=quotient) if isinstance(figure, Exact) else None for figure in watched(figures)]
 
 
 def places_of(report: ReportData) -> pl.DataFrame:
@@ -95,10 +96,11 @@ def places_of(report: ReportData) -> pl.DataFrame:
     members: dict[str, list[str | None]] = {}
     for dimension in report.breakdown:
         found = [
-            next((known for known in place.members if known.dimension == dimension), None) for place in report.places
+            next((known for known in place.members if known.dimension == dimension), None)
+            for place in watched(report.places)
         ]
-        members[dimension] = [None if member is None else member.id for member in found]
-        members[dimension + LABEL] = [None if member is None else member.label for member in found]
+        members[dimension] = [None if member is None else member.id for member in watched(found)]
+        members[dimension + LABEL] = [None if member is None else member.label for member in watched(found)]
     return pl.DataFrame(members or None, height=len(report.places)).cast(pl.String)
 
 

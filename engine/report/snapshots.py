@@ -14,6 +14,7 @@ from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.notes import Note
 from engine.model.scope import ALL_CODES, Cell, CodeSet, Conjunction, Cut, Cuts
+from engine.model.stopping import watched
 from engine.report.encoding import Decode, Header, as_json, decoders, read, write
 from engine.report.inspection import Inspection
 from engine.report.permission import Permission, counted
@@ -140,8 +141,10 @@ def keep(kept: Kept) -> bytes:
     name, kind = next((name, kind) for name, kind in KINDS.items() if isinstance(kept, kind.made))
     table = kept.frame.to_arrow()
     for at, figures in enumerate(kind.columns(kept)):
-        table = table.append_column(f"numerator{at}", integers([numerator_of(figure) for figure in figures]))
-        table = table.append_column(f"denominator{at}", integers([denominator_of(figure) for figure in figures]))
+        table = table.append_column(f"numerator{at}", integers([numerator_of(figure) for figure in watched(figures)]))
+        table = table.append_column(
+            f"denominator{at}", integers([denominator_of(figure) for figure in watched(figures)])
+        )
     head = {field: getattr(kept, field) for field in kind.fields if field not in (kind.body, *kind.unseen)}
     aside = {field: getattr(kept, field) for field in kind.unseen}
     return write(table, {"kind": name, "width": kept.frame.width, **head}, aside)
@@ -227,7 +230,7 @@ def denominator_of(figure: object) -> int | None:
 
 def integers(numbers: Sequence[int | None]) -> pa.Array:
     """Return integers of any length as an Arrow column."""
-    if all(number is None or -LONGEST <= number < LONGEST for number in numbers):
+    if all(number is None or -LONGEST <= number < LONGEST for number in watched(numbers)):
         return pa.array(numbers, pa.int64())
     return pa.array([None if number is None else str(number) for number in numbers], pa.string())
 
@@ -247,7 +250,7 @@ def figures_of(numerators: pa.Array | pa.ChunkedArray, denominators: pa.Array | 
 def report_columns(report: Report) -> list[list[Figure]]:
     """Return the figures of a report as one column, in the order of its tidy frame."""
     shown = (figures for line, figures in zip(report.lines, report.figures, strict=True) if line.type is not None)
-    return [[figure for by_column in shown for by_place in by_column for figure in by_place]]
+    return [[figure for by_column in shown for by_place in by_column for figure in watched(by_place)]]
 
 
 def report_of(values: Values, _frame: pl.DataFrame, columns: Sequence[Sequence[Figure]]) -> Report:
@@ -263,7 +266,7 @@ def report_of(values: Values, _frame: pl.DataFrame, columns: Sequence[Sequence[F
 def inspection_columns(inspection: Inspection) -> list[list[object]]:
     """Return the amount columns of an inspection."""
     at_amounts = [at for at, column in enumerate(inspection.columns) if column.kind == "amount"]
-    return [[row[at] for row in inspection.rows] for at in at_amounts]
+    return [[row[at] for row in watched(inspection.rows)] for at in at_amounts]
 
 
 def inspection_of(values: Values, frame: pl.DataFrame, columns: Sequence[Sequence[Figure]]) -> Inspection:

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from engine.model.errors import Busy, DeadlineExceeded, Refusal, ToolDisabled, UnknownName
+from engine.model.stopping import stopped_by
 from engine.plans.report_size import ReportSize
 from server.base.interfaces import CapReached, Leases, Principal
 from server.base.memory_ceiling import MemoryCeiling
@@ -309,8 +310,9 @@ class Dispatcher:
             stop()
             self._hold_open(tool)
             asked = read_request(tool.shape, arguments)
-            answer = tool.run(self._callers.of(principal, stop, admit), asked)
-            block = answer.render_block() if tool.widget else None
+            with stopped_by(stop):
+                answer = tool.run(self._callers.of(principal, stop, admit), asked)
+                block = answer.render_block() if tool.widget else None
             return CallResult(answer.result, as_text(answer.result), render_block=block, details=answer.details)
         except LargeCall:
             return None

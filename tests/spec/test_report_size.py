@@ -73,7 +73,8 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[set[str]]]:
 def call(callers: Callers, tool: str, stop: Callable[[], None] = lambda: None, **asked: Any) -> None:
     """Call a tool as the demo's single user."""
     chosen = TOOLS[tool]
-    chosen.run(callers.of(Principal("dev"), stop), read_request(chosen.shape, asked))
+    with stopping.stopped_by(stop):
+        chosen.run(callers.of(Principal("dev"), stop), read_request(chosen.shape, asked))
 
 
 def held(folder: Path, columns: str, year: int) -> list[tuple[Any, ...]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from engine.model.stopping import watched
 from engine.present.answers.budget import Json
 from engine.report.data import Drill, MemberTuple, ReportColumn, ReportData, ReportLine
 from engine.report.drill import joined
@@ -118,7 +119,7 @@ class DrillTemplate:
             if dimension != report.time:
                 parts.append({"filters": {dimension: text}})
             elif all(key in self._fixed for key in PERIOD):
-                by_time = (key for place in report.places for key in place.drill.get("filters", {}))
+                by_time = (key for place in watched(report.places) for key in place.drill.get("filters", {}))
                 again = [key for key in dict.fromkeys(by_time) if key not in report.breakdown]
                 parts.append({**dict.fromkeys(PERIOD, text), "filters": dict.fromkeys(again, text)})
         return joined(*parts)

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from engine.model.exact import ZERO, Exact
 from engine.model.notes import Note
+from engine.model.stopping import watched
 from engine.report.data import Comparison, ReportData
 
 RANK = "Give order_by and top to rank them."
@@ -67,10 +68,10 @@ class PlaceCut:
             return range(len(places))
         line, column = self._largest_by
         amounts: dict[str, Exact] = {}
-        for place, figure in zip(places, self.report.figures[line][column], strict=False):
+        for place, figure in watched(zip(places, self.report.figures[line][column], strict=False)):
             first = place.members[0].id
             known = amounts.get(first, ZERO)
             amounts[first] = known + figure if isinstance(figure, Exact) else known
         largest = sorted(amounts, key=lambda first: abs(amounts[first]), reverse=True)
-        rank = {first: at for at, first in enumerate(largest)}
+        rank = {first: at for at, first in watched(enumerate(largest))}
         return sorted(range(len(places)), key=lambda at: rank[places[at].members[0].id])

@@ -16,7 +16,7 @@ from functools import cached_property
 from engine.model.calendar.fiscal import plain_period
 from engine.model.catalogue import Favourable
 from engine.model.errors import BadArguments, quoted
-from engine.model.stopping import Stop, never
+from engine.model.stopping import Stop, never, watched
 from engine.plans.freshness import Freshness
 from engine.present.answers.budget import (
     NOT_KEPT,
@@ -149,7 +149,7 @@ class AnswerParts:
 
     def statement(self, sheet: Layout) -> Json:
         """Return the columns and rows of a statement."""
-        return {"columns": [self._column(across) for across in sheet.across], "rows": list(self._lines(sheet))}
+        return {"columns": [self._column(across) for across in watched(sheet.across)], "rows": list(self._lines(sheet))}
 
     def metrics(self, sheet: Layout) -> Json:
         """Return the metrics, scenarios and rows of a report of metrics."""
@@ -158,7 +158,7 @@ class AnswerParts:
             "metrics": [{**line_json(report, line), **drills.of_line(line)} for line in report.lines],
             "scenarios": [{**scenario_json(column), **drills.of_column(column)} for column in report.columns],
             **({"dimensions": list(report.breakdown)} if report.breakdown else {}),
-            "rows": [self._place(sheet, down) for down in sheet.down],
+            "rows": [self._place(sheet, down) for down in watched(sheet.down)],
         }
 
     @cached_property

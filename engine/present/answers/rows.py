@@ -9,7 +9,7 @@ from engine.model.catalogue import Dimension, Domain
 from engine.model.errors import BadArguments
 from engine.model.exact import Exact
 from engine.model.notes import notes_as_data
-from engine.model.stopping import Stop, never
+from engine.model.stopping import Stop, never, watched
 from engine.present.answers.budget import (
     NOT_KEPT,
     TOKENS_PER_VALUE,
@@ -72,8 +72,8 @@ def whole_rows(inspection: Inspection, stop: Stop) -> UncutAnswer:
 
 def rows_result(inspection: Inspection, shown: int, data_ref: DataRef) -> Json:
     """Return the result object with the first `shown` rows."""
-    rows = [row_json(row) for row in inspection.rows[:shown]]
-    strings = {at for row in rows for at, value in enumerate(row) if isinstance(value, str)}
+    rows = [row_json(row) for row in watched(inspection.rows[:shown])]
+    strings = {at for row in watched(rows) for at, value in enumerate(row) if isinstance(value, str)}
     return described(inspection, rows, strings, labels_shown(inspection, rows), shown, data_ref)
 
 
@@ -154,8 +154,8 @@ def labels_shown(inspection: Inspection, rows: Sequence[Sequence[object]]) -> Js
     labels: Json = {}
     for at, column in enumerate(inspection.columns):
         known = inspection.labels.get(column.name, {})
-        seen = {row[at] for row in rows}
-        found = {member: label for member, label in known.items() if member in seen}
+        seen = {row[at] for row in watched(rows)}
+        found = {member: label for member, label in watched(known.items()) if member in seen}
         if found:
             labels[column.name] = found
     return labels
