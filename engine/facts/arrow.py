@@ -286,9 +286,9 @@ class ArrowFacts:
         return Presence(tuple(sorted(dates - {None})), sum(self.row_count(domain, part, predicate) for part in undated))
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
-        """Return the codes of a leaf dimension that occur in the rows."""
-        predicate = self.predicate(within)
-        frames = (self.inside(domain, part, predicate) for part in self.partitions(domain, scenario))
+        """Return the codes of a leaf dimension that occur in the rows; a rollup knows them as well."""
+        predicate, dimensions = self.predicate(within), within.dimensions | {dimension}
+        frames = (self.inside(domain, part, predicate, dimensions) for part in self.partitions(domain, scenario))
         found = (frame.select(pl.col(dimension).unique()).collect()[dimension] for frame in frames)
         return frozenset(code for codes in watched(found) for code in watched(codes))
 
@@ -310,9 +310,12 @@ class ArrowFacts:
         parts = (part for part in self.partitions(domain, scenario) if part.load == load)
         return any(part.rows if predicate is None else self.row_count(domain, part, predicate) for part in parts)
 
-    def inside(self, domain: str, part: Partition, predicate: pl.Expr | None) -> pl.LazyFrame:
-        """Return the rows of a partition that a filter keeps."""
-        frame = self.frame(domain, part).lazy()
+    def inside(
+        self, domain: str, part: Partition, predicate: pl.Expr | None, dimensions: frozenset[str] | None = None
+    ) -> pl.LazyFrame:
+        """Return the rows of a partition that a filter keeps, or of its smallest rollup by these dimensions or more."""
+        rollup = None if dimensions is None else answering(part, dimensions)
+        frame = self.frame(domain, part, rollup.file if rollup else "").lazy()
         return frame if predicate is None else frame.filter(predicate)
 
     def row_count(self, domain: str, part: Partition, predicate: pl.Expr) -> int:

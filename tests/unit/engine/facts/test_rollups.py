@@ -155,6 +155,18 @@ def test_at_the_edges_of_a_span_rows_are_read_and_rollups_between_them(tmp_path:
     assert store_of(tmp_path).sums(question, EVERYTHING).collect().equals(expected)
 
 
+def test_the_members_that_occur_are_read_from_a_rollup(tmp_path: Path) -> None:
+    publish(tmp_path, facts_of(1))
+    cell = Cell.where("account", ~FIRST_OF_ALL)
+    expected = store_of(tmp_path, GL).codes("gl", "actual", "account", cell)
+    for part in parts_of(tmp_path):
+        if part.rollups:
+            (tmp_path / part.file).unlink()
+    assert store_of(tmp_path).codes("gl", "actual", "account", cell) == expected
+    with pytest.raises(FileNotFoundError):
+        store_of(tmp_path).codes("gl", "actual", "centre", cell)
+
+
 def test_the_smallest_rollup_is_read(tmp_path: Path) -> None:
     publish(tmp_path, facts_of(1), BY_BOTH)
     expected = total(tmp_path, GL)
