@@ -1,6 +1,7 @@
 """The deep tests: `python -m tests.deep MINUTES [PART …]` runs each named part for so many minutes.
 
     laws        every law on random books, round after round, each round with a fresh seed that is printed
+    scope       every tool on two thousand random books held to the law of scope, from a fresh seed that is printed
     large-load  a load of ten million rows
     rows        the rows behind every cell of the cases of inspection
     kills       a loader killed at ten random moments
@@ -31,7 +32,8 @@ PARTS: Mapping[str, Sequence[str]] = {
     "leaks": ("tests/integration/server/test_leaks.py",),
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
 }
-MUTATIONS = "mutations"
+MUTATIONS, SCOPE = "mutations", "scope"
+SEARCHED = 2000  # books of a round of scope
 AT_ONCE = 10  # mutations of a round
 
 
@@ -43,6 +45,8 @@ def rounds(part: str) -> list[list[str]]:
         batches = [rules[begin : begin + AT_ONCE] for begin in range(0, len(rules), AT_ONCE)]
         return [[sys.executable, "-m", "tests.mutations", *batch] for batch in batches]
     seed = random.SystemRandom().randrange(2**32)
+    if part == SCOPE:
+        return [[sys.executable, "-m", "tests.laws.scoped.law", str(seed), str(SEARCHED)]]
     return [[*PYTEST, f"--hypothesis-seed={seed}", *PARTS[part]]]
 
 
@@ -69,9 +73,9 @@ def main() -> int:
     """Run the parts that are asked for, all of them where none is; 1 where one fails."""
     parser = ArgumentParser(prog="python -m tests.deep")
     parser.add_argument("minutes", type=float)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, MUTATIONS, []])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, SCOPE, MUTATIONS, []])
     asked = parser.parse_args()
-    passed = [run(part, asked.minutes) for part in asked.parts or [*PARTS, MUTATIONS]]
+    passed = [run(part, asked.minutes) for part in asked.parts or [*PARTS, SCOPE, MUTATIONS]]
     return 0 if all(passed) else 1
 
 

@@ -322,8 +322,13 @@ def comparing(draw: st.DrawFn, compared: Sequence[str]) -> Call:
 
 @st.composite
 def calls(draw: st.DrawFn) -> Call:
-    """Draw a call of any tool; at times an argument is of a kind or a name that it does not take."""
-    tool = draw(st.sampled_from((*sorted(TOOLS), *OFTEN)))
+    """Draw a call of any tool."""
+    return draw(calls_of(draw(st.sampled_from((*sorted(TOOLS), *OFTEN)))))
+
+
+@st.composite
+def calls_of(draw: st.DrawFn, tool: str) -> Call:
+    """Draw a call of a tool; at times an argument is of a kind or a name that it does not take."""
     arguments = dict(draw(ARGUMENTS[tool]))
     if draw(st.integers(0, 29)) == 1:
         arguments[draw(st.sampled_from(("limit", "statement", "querry", "region", "filters")))] = draw(

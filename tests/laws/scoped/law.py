@@ -1,0 +1,141 @@
+"""The law of scope: what a tool answers through profiles is what it answers to everyone on books cut to them.
+
+`python -m tests.laws.scoped.law SEED BOOKS` holds every tool to it on so many random books, and prints each call that
+breaks it with its books.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from server.tools.toolbox import TOOLS
+from tests.laws.scoped.answering import asked, compared_alike
+from tests.laws.scoped.books import Books, random_books
+from tests.laws.scoped.calls import EVERYTHING_LISTED, LARGE, Call, calls, calls_of, comparing
+from tests.laws.scoped.cutting import Sight, cut
+from tests.laws.scoped.profiles import ProfileAsked, profiles_asked
+from tests.laws.scoped.writing import EVERYTHING, IN_MEMORY, Opened
+
+BOOKS_OF_A_SEED = 20  # the later books of a seed vary the earlier ones
+NEARLY = range(-60, 61)  # tokens of budget: ids of loads and versions are not of the same digits
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenCall:
+    """A call whose answer through profiles is not that of books cut to them."""
+
+    call: Call
+    seen: Any
+    expected: Any
+
+
+@st.composite
+def seen_books(draw: st.DrawFn) -> tuple[Books, tuple[ProfileAsked, ...]]:
+    """Draw books and the profiles that they are seen through."""
+    books = draw(random_books())
+    return books, draw(profiles_asked(books.world))
+
+
+def seen_apart(books: Books, profiles: Sequence[ProfileAsked]) -> list[tuple[str, str]]:
+    """Return the pairs of scenarios of which profiles show other parts."""
+    sight = Sight(books, profiles)
+    scenarios = sorted(sight.scenarios)
+    return [(a, b) for a in scenarios for b in scenarios if a != b and not sight.alike([a, b])]
+
+
+def same(call: Call, seen: Opened, whole: Opened) -> bool:
+    """Tell whether a call is answered alike; what is cut to a budget, as by nearly the same budget."""
+    mine = asked(call, seen)
+    return mine == asked(call, whole) or (
+        call.budget < LARGE and any(mine == asked(call, whole, call.budget + more) for more in NEARLY)
+    )
+
+
+def compares(call: Call, sight: Sight) -> bool:
+    """Tell whether a call shows a default column that compares what is not seen alike."""
+    columns = [] if "scenarios" in call.arguments else sight.books.default.get("scenarios", ())
+    return any("var" in column["scenario"] for column in columns) and not sight.alike(["actual", "budget"])
+
+
+def broken_calls(books: Books, profiles: Sequence[ProfileAsked], drawn: Sequence[Call]) -> Iterator[BrokenCall]:
+    """Yield the calls, and those that list everything, whose answers are not those of books cut to the profiles."""
+    sight = Sight(books, profiles)
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
+        seen = Opened(books, profiles, Path(folder, "seen"))
+        whole = Opened(cut(books, sight), [EVERYTHING], Path(folder, "cut"))
+        for call in (*EVERYTHING_LISTED, *drawn):
+            if not compares(call, sight) and not same(call, seen, whole):
+                yield BrokenCall(call, asked(call, seen), asked(call, whole))
+
+
+def broken_comparisons(
+    books: Books, profiles: Sequence[ProfileAsked], pair: tuple[str, str], drawn: Sequence[Call]
+) -> Iterator[BrokenCall]:
+    """Yield the calls whose variances are not those of books with both scenarios cut to what is seen of both."""
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
+        seen = Opened(books, profiles, Path(folder, "seen"))
+        both = Opened(cut(books, Sight(books, profiles), pair), [EVERYTHING], Path(folder, "both"))
+        for call in drawn:
+            mine, theirs = asked(call, seen), asked(call, both)
+            if (mine := compared_alike(mine)) != (theirs := compared_alike(theirs)):
+                yield BrokenCall(call, mine, theirs)
+
+
+def differences(mine: Any, theirs: Any, at: str = "") -> Iterator[str]:
+    """Yield the places in which two answers differ, with what each says there."""
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        for key in sorted({*mine, *theirs}):
+            yield from differences(mine.get(key, "nothing"), theirs.get(key, "nothing"), f"{at}.{key}")
+    elif isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs):
+        for place, (one, other) in enumerate(zip(mine, theirs, strict=True)):
+            yield from differences(one, other, f"{at}[{place}]")
+    elif mine != theirs:
+        yield f"{at}: {mine} instead of {theirs}"
+
+
+def search(number: int, count: int) -> int:
+    """Print each broken call of some random books, two of every tool for each, and return how many there are."""
+    found = 0
+
+    @seed(number)
+    @settings(
+        max_examples=count,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(data=st.data(), known=seen_books())
+    def searched(data: st.DataObject, known: tuple[Books, tuple[ProfileAsked, ...]]) -> None:
+        nonlocal found
+        drawn = [data.draw(calls_of(tool)) for tool in sorted(TOOLS) for _ in range(2)]
+        broken = [*broken_calls(*known, [*drawn, *data.draw(st.lists(calls(), min_size=4, max_size=8))])]
+        if pairs := seen_apart(*known):
+            pair = data.draw(st.sampled_from(pairs))
+            broken += broken_comparisons(*known, pair, data.draw(st.lists(comparing(pair), min_size=4, max_size=8)))
+        for each in broken:
+            found += 1
+            sys.stdout.write(f"seed {number}: {each.call}\nin {known[0]}\nthrough {known[1]}\n")
+            sys.stdout.writelines(f"  {text}\n" for text in differences(each.seen, each.expected))
+
+    searched()
+    return found
+
+
+def main() -> int:
+    """Search the books of one seed after another; 1 if a call breaks the law."""
+    first, count = int(sys.argv[1]), int(sys.argv[2])
+    seeds = range(first, first + -(-count // BOOKS_OF_A_SEED))
+    broken = {number: found for number in seeds if (found := search(number, BOOKS_OF_A_SEED))}
+    sys.stdout.write(f"{len(seeds) * BOOKS_OF_A_SEED} books of the seeds {seeds}: broken calls by seed {broken}\n")
+    return int(bool(broken))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
