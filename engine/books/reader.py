@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from hashlib import sha256
 from itertools import zip_longest
-from operator import and_
+from operator import and_, or_
 from typing import TypeVar
 
 import polars as pl
@@ -29,7 +29,19 @@ from engine.model.fact_store import Asked, FactLoad, Presence, Question, unchang
 from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet
 from engine.model.profiles import Profile, permission
 from engine.model.scenarios import Scenario
-from engine.model.scope import ALL_CODES, EVERYTHING, NOTHING, UNASSIGNED, Cell, CodeSet, Cut, Cuts, named_by
+from engine.model.scope import (
+    ALL,
+    ALL_CODES,
+    EVERYTHING,
+    NO_CODES,
+    NOTHING,
+    UNASSIGNED,
+    Cell,
+    CodeSet,
+    Cut,
+    Cuts,
+    named_by,
+)
 from engine.model.stopping import Stop, watched
 
 # Everything that a caller sees comes from a Reader: scenarios, metrics, statements, members, sums. A Reader adds its
@@ -67,9 +79,15 @@ class Reader:
     def _cells(self) -> Cells:
         return self._books.memo(("cells", self._profiles), self._resolve_cells, named_by)
 
-    def _resolve_cells(self) -> Cells:
+    @cached_property
+    def _cells_of_all_members(self) -> Cells:
+        """The cells that profiles show which show all members of them."""
+        shown = partial(self._resolve_cells, lambda profile: profile.all_members)
+        return self._books.memo(("cells of all members", self._profiles), shown, named_by)
+
+    def _resolve_cells(self, granting: Callable[[Profile], bool] = lambda _: True) -> Cells:
         return {
-            (scenario.id, domain.key): permission(self._profiles, scenario, domain, self._cell_of)
+            (scenario.id, domain.key): permission(self._profiles, scenario, domain, self._cell_of, granting)
             for scenario in self.catalogue.scenarios.values()
             for domain in self.catalogue.domains.values()
         }
@@ -202,10 +220,15 @@ class Reader:
         return self._books.memo(("as seen", self._profiles, key), make, size)
 
     def sees(self, dimension: str, member: str) -> bool:
-        """Tell whether an id exists and a readable scenario shows one of its leaves. `(unassigned)` always exists."""
+        """Tell whether an id exists and a readable scenario shows one of its leaves.
+
+        `(unassigned)` always exists, and `(all)` in every tree.
+        """
         members = self.members(dimension)
-        if member == UNASSIGNED or not members.has(member):
-            return member == UNASSIGNED
+        if member == UNASSIGNED or (member == ALL and members.top() is not None):
+            return True
+        if not members.has(member):
+            return False
         return self.sees_all(dimension) or any(map(self.sees_leaf(dimension), members.each_below(member)))
 
     def visible_ids(self, dimension: str) -> Iterator[str]:
@@ -241,17 +264,19 @@ class Reader:
         return self._visible_codes(self.catalogue.dimensions[dimension].leaf).is_all
 
     def _visible_codes(self, leaf: str) -> CodeSet:
-        """Return the leaf codes that any readable scenario shows."""
+        """Return the leaf codes that any readable scenario shows: those granted as such, and those in visible rows."""
         return self.worked_out_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf), CodeSet.named)
 
     def _find_visible_codes(self, leaf: str) -> CodeSet:
-        domains = self.catalogue.domains
-        cells = [cell for (_, domain), cell in self._cells.items() if leaf in domains[domain].dimensions]
-        if all(cell.is_everything for cell in cells):
+        having = [place for place in self._cells if leaf in self.catalogue.domains[place[1]].dimensions]
+        if all(self._cells[place].is_everything for place in having):
             return ALL_CODES
-        visible = ~ALL_CODES
-        for part in (part for cell in cells for part in cell):
-            visible |= part.codes.get(leaf, ALL_CODES)
+        alone = (self._cells[place].granted_alone(leaf) for place in having)
+        all_members = (self._cells_of_all_members[place].granted(leaf) for place in having)
+        visible = reduce(or_, (*alone, *all_members), NO_CODES)
+        for scenario, domain in having:
+            if not visible.contains(self.cell(scenario, domain).granted(leaf)):
+                visible |= CodeSet(self.codes_with_rows(domain, scenario, leaf))
         from_facts = self._books.leaf(leaf).undescribed - {NULL_CODE}
         return visible & ~CodeSet(from_facts - self._find_codes_with_rows(leaf)) if from_facts else visible
 
@@ -276,7 +301,7 @@ class Reader:
         )
 
     def _find_codes_with_rows(self, leaf: str) -> frozenset[int]:
-        """Return the codes in visible rows. If members come from the facts, no other members exist."""
+        """Return the codes of a leaf dimension in the visible rows of all scenarios and domains."""
         return frozenset().union(
             *(
                 self.codes_with_rows(domain, scenario, leaf)

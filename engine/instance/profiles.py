@@ -129,7 +129,7 @@ def build_profile(document: Document, name: str, part: ProfilePart) -> Profile:
     grants = tuple(
         (key, build_grant(document, [name, "scenarios", key], grant)) for key, grant in part.scenarios.items()
     )
-    return Profile(key=name, grants=grants, operations=part.operations)
+    return Profile(key=name, grants=grants, operations=part.operations, all_members=part.members == "all")
 
 
 def build_grant(document: Document, at: list[str], part: GrantPart) -> Grant:

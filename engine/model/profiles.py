@@ -62,11 +62,16 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """Grants by scenario key."""
+    """Grants by scenario key.
+
+    A grant that restricts a dimension of a domain shows of the other dimensions only members of visible rows, or every
+    member with `all_members`.
+    """
 
     key: str
     grants: tuple[tuple[str, Grant], ...] = field(hash=False)  # long lists; memos hash a profile at every use
     operations: bool = False
+    all_members: bool = False
 
     def grant(self, scenario: Scenario) -> Grant | None:
         """Return the grant of the most specific key that matches a scenario, None if no key matches."""
@@ -143,13 +148,23 @@ class Profiles:
         return sorted({known.profile for known in candidates if known.holds(subject, claims)})
 
 
-def permission(profiles: Sequence[Profile], scenario: Scenario, domain: Domain, resolve: Resolve) -> Cell:
-    """Return the cell of a scenario and domain that the given profiles show."""
-    grants = [grant for profile in profiles if (grant := profile.grant(scenario))]
+def permission(
+    profiles: Sequence[Profile],
+    scenario: Scenario,
+    domain: Domain,
+    resolve: Resolve,
+    granting: Callable[[Profile], bool] = lambda _: True,
+) -> Cell:
+    """Return the cell of a scenario and domain that the given profiles show, or those of them that are `granting`.
+
+    The denies of every profile apply.
+    """
+    grants = [(profile, grant) for profile in profiles if (grant := profile.grant(scenario))]
     widened = NOTHING
-    for grant in grants:
-        widened |= grant.cell(domain, resolve)
-    for grant in grants:
+    for profile, grant in grants:
+        if granting(profile):
+            widened |= grant.cell(domain, resolve)
+    for _, grant in grants:
         widened = grant.narrowed(widened, domain, resolve)
     return widened
 

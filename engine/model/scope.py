@@ -5,7 +5,8 @@ A permission is a cell, a filter is a cell, and `permission & filter` is a cell.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 UNASSIGNED = "(unassigned)"
 OWN = "/(own)"
@@ -83,6 +84,7 @@ class CodeSet:
 
 
 ALL_CODES = CodeSet(frozenset(), complement=True)
+NO_CODES = CodeSet(frozenset())
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,15 @@ class Cell:
         True is certain. False may also mean that several conjunctions together contain it.
         """
         return all(any(mine.contains(theirs) for mine in self.parts) for theirs in other.parts)
+
+    def granted(self, dimension: str) -> CodeSet:
+        """Return the codes of a dimension that the cell contains at some leaf."""
+        return reduce(or_, (part.codes.get(dimension, ALL_CODES) for part in self.parts), NO_CODES)
+
+    def granted_alone(self, dimension: str) -> CodeSet:
+        """Return the codes of a dimension that conjunctions contain which restrict no other dimension."""
+        parts = (part for part in self.parts if part.codes.keys() <= {dimension})
+        return reduce(or_, (part.codes.get(dimension, ALL_CODES) for part in parts), NO_CODES)
 
     def holds(self, dimension: str, code: int) -> bool:
         """Tell whether the cell may contain a leaf with this code."""

@@ -20,7 +20,7 @@ MOST = 1_000_000  # rows of a table
 TABLES = "the tables of profiles"
 
 REVISION: LiteralString = "select coalesce(max(revision), 0) from profile_changes"
-PROFILES: LiteralString = "select name, operations from profiles order by name limit %s"
+PROFILES: LiteralString = "select name, operations, members from profiles order by name limit %s"
 GRANTS: LiteralString = """
 select profile, scenario, domains, dimensions, open_domains from profile_grants order by profile, scenario limit %s
 """
@@ -122,7 +122,11 @@ def read_tables(connection: psycopg.Connection[Any], most: int) -> Document:
     ]
     document.tree = {
         **{
-            row["name"]: {"operations": str(row["operations"]).lower(), "scenarios": scenarios[row["name"]]}
+            row["name"]: {
+                "operations": str(row["operations"]).lower(),
+                "members": row["members"],
+                "scenarios": scenarios[row["name"]],
+            }
             for row in profiles
         },
         ASSIGN: assigned,  # an unknown profile name: its holders see nothing

@@ -87,8 +87,14 @@ def expected(asked: Sequence[ProfileAsked]) -> dict[str, bool]:
             told[feed] = all(len(rows) == len(list(WORLD.every_row(domain))) for rows in parts)
     for feed, (_, leaf) in READS.items():
         members = {row[leaf] for rows in seen.values() for row in rows if leaf in row}
+        known = {
+            member
+            for scenario, domain in seen
+            if leaf in LEAVES[domain]
+            for member in WORLD.members_known(asked, scenario, domain, leaf)
+        }
         if members:
-            told[feed] = members == {*MEMBERS[leaf], NOBODY, NEW}
+            told[feed] = known == {*MEMBERS[leaf], NOBODY, NEW}
     for feed, facts in CONVERTED.items():
         if known := [told[fact] for fact in facts if fact in told]:
             told[feed] = all(known)
@@ -100,6 +106,7 @@ def profile_of(asked: ProfileAsked, key: str) -> Profile:
     return Profile(
         key=key,
         operations=asked.operations,
+        all_members=asked.all_members,
         grants=tuple(
             (
                 scenario,

@@ -145,7 +145,8 @@ OF_MEMBERS: dict[str, tuple[str, Arguments]] = {
     "query on the next page": ("search_hierarchy", lambda name: {"query": name, "offset": 1, "limit": 1}),
     "query in a tree": ("search_hierarchy", lambda name: {"query": f"Node {name}", "dimension": "tree"}),
 }
-PROFILE = "{domains: {allow: [gl]}, dimensions: {product: {allow: [ABC, D]}}}"
+BY_NAME = "{domains: {allow: [gl]}, dimensions: {product: {allow: [ABC, D]}}}"
+BY_ROWS = "{domains: {allow: [gl]}, dimensions: {region: {allow: [EU]}}}"  # products that only hidden rows have
 
 
 class CountedShelf(Shelf):
@@ -172,9 +173,9 @@ class CountedShelf(Shelf):
 class Told:
     """The tools over books that hold some hidden names, or none."""
 
-    def __init__(self, folder: Path, keys: Sequence[str], ids: Sequence[str]) -> None:
+    def __init__(self, folder: Path, keys: Sequence[str], ids: Sequence[str], grant: str = BY_NAME) -> None:
         self._folder = folder
-        instance = written(folder, keys, ids)
+        instance = written(folder, keys, ids, grant)
         load_feeds(instance, folder / "state")
         self._instance = read_instance(instance)
         self._workshop = ScriptRunner()  # of all calls: a fork server costs more than what they ask
@@ -208,12 +209,12 @@ def attempts(feeds: Sequence[str]) -> Iterator[LoadAttempt]:
         )
 
 
-def written(folder: Path, keys: Sequence[str], ids: Sequence[str]) -> Path:
-    """Write books of a ledger that somebody sees a part of; everything of the names given is hidden from them."""
+def written(folder: Path, keys: Sequence[str], ids: Sequence[str], grant: str) -> Path:
+    """Write books of a ledger that a grant shows a part of; it hides everything of the names given."""
 
     def domain(key: str) -> str:
         metrics = "revenue: {measure: amount}" if key == "gl" else f"of_{key}: {{measure: amount}}"
-        dimension = "product: product" if key == "gl" else f"of_{key}: of_{key}"
+        dimension = "product: product, region: region" if key == "gl" else f"of_{key}: of_{key}"
         return (
             f"time: {{column: date}}\ndimensions: {{{dimension}}}\nmeasures: {{amount: {{places: 2}}}}\n"
             f"inspect_enabled: true\nmetrics: {{{metrics}}}\n"
@@ -226,15 +227,16 @@ def written(folder: Path, keys: Sequence[str], ids: Sequence[str]) -> Path:
     return write_instance(
         folder / "books",
         facts={
-            "gl": "date scenario product amount\n2021-01-05 actual ABC 1\n2021-01-05 actual D 2\n"
-            + "\n".join(f"2021-01-06 actual {id_.replace(' ', '~')} 4" for id_ in ids)
-            + "\n".join(f"\n2021-01-07 {key} D 8" for key in keys),
+            "gl": "date scenario product region amount\n2021-01-05 actual ABC EU 1\n2021-01-05 actual D EU 2\n"
+            + "\n".join(f"2021-01-06 actual {id_.replace(' ', '~')} US 4" for id_ in ids)
+            + "\n".join(f"\n2021-01-07 {key} D EU 8" for key in keys),
             **{key: f"date scenario of_{key} amount\n2021-01-05 actual X 16" for key in keys},
         },
         domains={key: domain(key) for key in ("gl", *keys)},
         dimensions=json.dumps(
             {
                 "product": {"kind": "leaf", "members": "live.product"},
+                "region": {"kind": "leaf"},
                 "band": {"kind": "derived", "from": "product", "attribute": "band"},
                 "tree": {"kind": "ragged", "leaf_dimension": "product", "nodes": "live.tree"},
                 **{f"of_{key}": {"kind": "leaf"} for key in keys},
@@ -249,7 +251,7 @@ def written(folder: Path, keys: Sequence[str], ids: Sequence[str]) -> Path:
             **{key: f"- {{metric: of_{key}}}" for key in keys},
         },
         scenarios=json.dumps({"actual": actual, **plans}),
-        profiles=f"seen: {{scenarios: {{actual: {PROFILE}}}}}\nassign: [{{subject: somebody, profile: seen}}]",
+        profiles=f"seen: {{scenarios: {{actual: {grant}}}}}\nassign: [{{subject: somebody, profile: seen}}]",
         bindings={key: {"source": f"from_{key}"} for key in keys},
         sources={f"from_{key}": {"kind": "folder", "path": "data"} for key in keys},
     )
@@ -271,6 +273,20 @@ def holding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
 def lacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     """Books that never had them."""
     with closing(Told(tmp_path_factory.mktemp("lacking"), (), ())) as told:
+        yield told
+
+
+@pytest.fixture(scope="module")
+def holding_rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+    """Books whose hidden rows have members of the names."""
+    with closing(Told(tmp_path_factory.mktemp("holding_rows"), (), IDS, BY_ROWS)) as told:
+        yield told
+
+
+@pytest.fixture(scope="module")
+def lacking_rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+    """Books that never had them, seen through the same profile."""
+    with closing(Told(tmp_path_factory.mktemp("lacking_rows"), (), (), BY_ROWS)) as told:
         yield told
 
 
@@ -297,6 +313,25 @@ def test_a_hidden_name_costs_the_questions_that_an_unknown_one_does(holding: Tol
     for named in (name, NEVER):
         holding.open()
         asked.append([(holding.ask(tool, arguments(named)), holding.shelf.take())[1] for _ in range(2)])
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("what", OF_MEMBERS)
+def test_a_member_of_hidden_rows_is_answered_as_where_nothing_has_it(
+    holding_rows: Told, lacking_rows: Told, what: str
+) -> None:
+    tool, arguments = OF_MEMBERS[what]
+    for name in IDS:
+        assert holding_rows.ask(tool, arguments(name)) == lacking_rows.ask(tool, arguments(name))
+
+
+@pytest.mark.parametrize("what", OF_MEMBERS)
+def test_a_member_of_hidden_rows_costs_the_questions_that_an_unknown_one_does(holding_rows: Told, what: str) -> None:
+    tool, arguments = OF_MEMBERS[what]
+    asked = []
+    for named in (HIDDEN, NEVER):
+        holding_rows.open()
+        asked.append([(holding_rows.ask(tool, arguments(named)), holding_rows.shelf.take())[1] for _ in range(2)])
     assert asked[0] == asked[1]
 
 

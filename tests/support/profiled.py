@@ -53,8 +53,8 @@ class WrittenTables:
             connection.execute("delete from profiles")
             assigned = tree.pop("assign", [])
             for name, profile in tree.items():
-                operations = profile.get("operations") == "true"
-                connection.execute("insert into profiles values (%s, %s)", (name, operations))
+                row = name, profile.get("operations") == "true", profile.get("members", "visible")
+                connection.execute("insert into profiles values (%s, %s, %s)", row)
                 for scenario, grant in profile["scenarios"].items():
                     connection.execute(
                         "insert into profile_grants values (%s, %s, %s, %s, %s)",
@@ -67,8 +67,8 @@ class WrittenTables:
                         ),
                     )
             for part in assigned:
-                row = part["profile"], part.get("subject"), json.dumps(part.get("claim", {}))
-                connection.execute("insert into profile_assignments values (%s, %s, %s)", row)
+                holder = part["profile"], part.get("subject"), json.dumps(part.get("claim", {}))
+                connection.execute("insert into profile_assignments values (%s, %s, %s)", holder)
 
     def source(self) -> ProfileSource:
         """Return a source of its own."""

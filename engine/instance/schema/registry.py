@@ -93,6 +93,8 @@ class ProfilePart(SchemaPart):
 
     operations: Flag = False
     """Whether loads and feeds are shown whole."""
+    members: Literal["visible", "all"] = "visible"
+    """visible: where a dimension is restricted, members of the others have a visible row; all: they need none."""
     scenarios: dict[str, GrantPart]
     """Scenario id, kind:KIND or * to what is granted; the most specific key alone applies."""
 

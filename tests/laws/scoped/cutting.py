@@ -54,12 +54,28 @@ class Sight:
         """The scenarios of which anything may be seen."""
         return frozenset(scenario for (scenario, _), cell in self.cells.items() if cell)
 
-    def members(self, leaf: str) -> frozenset[str]:
-        """Return the members of a leaf dimension that some scenario shows."""
-        places = {domain: LEAVES[domain].index(leaf) for domain in self.books.domains if leaf in LEAVES[domain]}
-        return frozenset(
-            row[places[domain]] for (_, domain), cell in self.cells.items() if domain in places for row in cell
-        )
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows that may be seen."""
+        return tuple(row for row in self.books.rows if self.sees(row, [row.scenario]))
+
+    @cached_property
+    def members(self) -> Mapping[str, frozenset[str]]:
+        """The members of each leaf dimension that a row seen has, or that a grant shows, rows or no rows."""
+        having = {
+            leaf: [domain for domain in self.books.domains if leaf in LEAVES[domain]]
+            for leaf in self.books.world.members
+        }
+        return {
+            leaf: frozenset(row.members[leaf] for row in self.rows if row.domain in domains).union(
+                *(
+                    self.books.world.members_known(self.profiles, scenario, domain, leaf)
+                    for scenario in self.books.scenarios
+                    for domain in domains
+                )
+            )
+            for leaf, domains in having.items()
+        }
 
     def alike(self, scenarios: Sequence[str]) -> bool:
         """Tell whether as much may be seen of each of some scenarios."""
@@ -73,17 +89,16 @@ def cut(books: Books, sight: Sight, compared: Sequence[str] = ()) -> Books:
     """
     rows = tuple(
         row if row.scenario not in compared or sight.sees(row, compared) else replace(row, scenario=ASIDE)
-        for row in books.rows
-        if sight.sees(row, [row.scenario])
+        for row in sight.rows
     )
-    seen = sight.members("product")
+    seen = sight.members["product"]
     edges = tuple(edge for edge in books.edges if books.nodes[edge.node] & seen)
     scenarios = {key: scenario_cut(books.scenarios[key], sight) for key in books.scenarios if key in sight.scenarios}
     return replace(
         books,
         rows=rows,
         members={
-            leaf: {key: known for key, known in members.items() if key in sight.members(leaf)}
+            leaf: {key: known for key, known in members.items() if key in sight.members[leaf]}
             for leaf, members in books.members.items()
         },
         edges=edges,

@@ -39,6 +39,7 @@ class ProfileAsked:
 
     grants: Mapping[str, GrantAsked]
     operations: bool = False
+    all_members: bool = False  # whether members that only hidden rows have are no secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +107,25 @@ class World:
         for members in product(*((*self.members[leaf], NOBODY, NEW) for leaf in leaves)):
             yield dict(zip(leaves, members, strict=True))
 
+    def members_known(self, profiles: Sequence[ProfileAsked], scenario: str, domain: str, leaf: str) -> frozenset[str]:
+        """Return the members of a leaf dimension that profiles show of a scenario of a domain, rows or no rows.
+
+        A grant that restricts another dimension of the domain shows none of them, unless its profile shows all. A deny
+        of any grant restricts what the others show.
+        """
+        held = [(profile, grant) for profile in profiles if (grant := self.grant_of(profile, scenario))]
+        denied = {self.leaf_of(key) for _, grant in held for key, asked in grant.dimensions.items() if asked.deny}
+        known: set[str] = set()
+        for profile, grant in held:
+            restricted = {*denied, *map(self.leaf_of, grant.dimensions)} & {*self.leaves[domain]}
+            if profile.all_members or restricted <= {leaf}:
+                known.update(
+                    row[leaf]
+                    for row in self.every_row(domain)
+                    if self.grants(grant, row, domain) and not any(self.denies(other, row, domain) for _, other in held)
+                )
+        return frozenset(known)
+
     def rows_seen(self, profiles: Sequence[ProfileAsked], scenario: str, domain: str) -> list[dict[str, str]]:
         """Return the rows that profiles show of those that a scenario of a domain can have."""
         held = [grant for profile in profiles if (grant := self.grant_of(profile, scenario))]
@@ -131,7 +151,8 @@ def profile_part(profile: ProfileAsked) -> dict[str, Any]:
             "open_domains": list(grant.open_domains),
             **({} if grant.domains is None else {"domains": restriction_part(grant.domains)}),
         }
-    return {"operations": profile.operations, "scenarios": grants}
+    members = {"members": "all"} if profile.all_members else {}
+    return {"operations": profile.operations, **members, "scenarios": grants}
 
 
 @st.composite
@@ -161,5 +182,5 @@ def profiles_asked(draw: st.DrawFn, world: World) -> tuple[ProfileAsked, ...]:
     """Draw the profiles of one caller."""
     keys = [*world.kinds, *(f"kind:{kind}" for kind in dict.fromkeys(world.kinds.values())), "*", "*"]
     grants = st.dictionaries(st.sampled_from(keys), grants_asked(world), min_size=1, max_size=3)
-    operates = st.integers(0, 4).map(lambda drawn: drawn == 0)
-    return tuple(draw(st.lists(st.builds(ProfileAsked, grants, operates), min_size=1, max_size=2)))
+    seldom = st.integers(0, 4).map(lambda drawn: drawn == 0)
+    return tuple(draw(st.lists(st.builds(ProfileAsked, grants, seldom, seldom), min_size=1, max_size=2)))

@@ -121,6 +121,7 @@ some:
     kind:budget: {domains: {deny: [people]}, dimensions: {product: {deny: [NO]}}}
     '*': {dimensions: {product: {deny: [B]}}, open_domains: [people]}
 none: {scenarios: {}}
+open: {members: all, scenarios: {}}
 """
     written.write(text)
     expected = WrittenFile(folder)
@@ -128,9 +129,12 @@ none: {scenarios: {}}
     profiles = Seen(written, catalogue).profiles
     assert profiles.faults == ()
     by_key = Seen(expected, catalogue).profiles.by_key
-    assert {key: (dict(known.grants), known.operations) for key, known in profiles.by_key.items()} == {
-        key: (dict(known.grants), known.operations) for key, known in by_key.items()
-    }
+    said = [
+        {key: (dict(profile.grants), profile.operations, profile.all_members) for key, profile in known.items()}
+        for known in (profiles.by_key, by_key)
+    ]
+    assert said[0] == said[1]
+    assert profiles.by_key["open"].all_members
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,166 @@
+"""Members that occur only in hidden rows do not exist: a caller cut to a company finds no cost centre of another.
+
+Where a profile restricts a dimension of a domain, the other dimensions have the members of visible rows and the nodes
+above them. Where it restricts none, they have all.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.books import load_feeds
+from tests.support.fed import SOMEBODY, Fed
+from tests.support.memory import MemoryLoads
+from tests.support.small import write_instance
+
+LEDGER = """
+    date       scenario entity cost_centre amount
+    2021-01-05 actual   DE     C1          1
+    2021-01-05 actual   US     C2          2
+    2021-01-05 budget   DE     C3          4
+    2021-01-05 budget   US     C4          8
+    -          actual   DE     C6          16
+"""
+SALES = """
+    date       scenario entity customer cost_centre value
+    2021-01-05 actual   DE     K1       C1          1
+    2021-01-05 actual   US     K2       C7          2
+"""
+DE, FR = "{dimensions: {entity: {allow: [DE]}}}", "{dimensions: {entity: {allow: [FR]}}}"
+EVERY_CENTRE = ("C1", "C2", "C3", "C4", "C5", "C6", "C7")  # C5 has no row
+NO_YARD = ("C1", "C3", "C5", "C6", "C7")
+ONE = {"scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
+
+
+def showing(grant: str, *, key: str = "'*'", more: str = "", members: str = "") -> str:
+    """Return a profile with a grant of some scenarios, and perhaps more grants."""
+    all_members = f"members: {members}, " if members else ""
+    return f"{{{all_members}scenarios: {{{key}: {grant}, {more}}}}}"
+
+
+def fed(folder: Path, profile: str, *more: str) -> Fed:
+    """Return the tools over a ledger and sales by company, as somebody with some profiles meets them."""
+    held = [profile, *more]
+    domain = "time: {{column: date, missing: keep}}\ninspect_enabled: true\ndimensions: {{{dimensions}}}\n{rest}"
+    instance = write_instance(
+        folder / "small",
+        facts={"gl": LEDGER, "sales": SALES},
+        domains={
+            "gl": domain.format(
+                dimensions="entity: entity, cost_centre: cost_centre",
+                rest="measures: {amount: {places: 2}}\n"
+                "metrics: {costs: {measure: amount}, of_us: {measure: amount, where: {cost_centre: [C2, C1]}}}",
+            ),
+            "sales": domain.format(
+                dimensions="entity: entity, customer: customer, cost_centre: cost_centre",
+                rest="measures: {value: {places: 2}}\nmetrics: {turnover: {measure: value}}",
+            ),
+        },
+        dimensions="""
+            entity: {kind: leaf, members: live.entity}
+            cost_centre: {kind: leaf, members: live.cost_centre}
+            area: {kind: derived, from: cost_centre, attribute: area}
+            function: {kind: ragged, leaf_dimension: cost_centre, nodes: live.function}
+            customer: {kind: leaf, members: live.customer}
+        """,
+        tables={
+            "entity": "id name\nDE Germany\nUS America\nFR France",
+            "cost_centre": "id name code area\n"
+            "C1 Lab 901 Works\nC2 Depot 902 Yard\nC3 Desk 903 Works\nC4 Dock 904 Yard\nC5 Den 905 Loft\n"
+            "C6 Dorm 906 Inn\nC7 Deck 907 Pier",
+            "customer": "id name\nK1 Krupp\nK2 Kraft\nK3 Kaiser",
+            "function": "node parent name\n"
+            "TOP - Everything\nIN TOP Indoors\nOUT TOP Outdoors\nC1 IN -\nC3 IN -\nC2 OUT -\nC4 OUT -\nC7 OUT -",
+        },
+        scenarios="actual: {alias: Actuals, kind: actual}\nbudget: {alias: Budget, kind: budget}",
+        profiles="\n".join(f"p{at}: {text}" for at, text in enumerate(held))
+        + f"\nassign: [{', '.join(f'{{subject: {SOMEBODY.subject}, profile: p{at}}}' for at in range(len(held)))}]",
+    )
+    loads = MemoryLoads()
+    load_feeds(instance, folder / "state", loads=loads)
+    return Fed(instance, folder / "state", loads=loads)
+
+
+def members(books: Fed, dimension: str) -> list[str]:
+    """Return the ids that a search of a dimension lists."""
+    listed = books.ask("search_hierarchy", dimension=dimension)
+    return [hit["id"] for hit in (*listed["records"], *listed["hierarchy_nodes"])]
+
+
+@pytest.mark.parametrize(
+    ("profiles", "centres"),
+    [
+        ([showing("{}")], EVERY_CENTRE),
+        ([showing(DE)], ("C1", "C3", "C6")),
+        ([showing("{dimensions: {entity: {deny: [US]}}}")], ("C1", "C3", "C6")),
+        ([showing(DE, key="actual")], ("C1", "C6")),
+        ([showing(FR)], ()),
+        ([showing("{dimensions: {customer: {allow: [K2]}}}")], ("C7",)),
+        # a domain or scenario that is not restricted keeps all
+        ([showing("{domains: {allow: [gl]}}")], EVERY_CENTRE),
+        ([showing("{dimensions: {customer: {allow: [K2]}}, open_domains: [gl]}")], EVERY_CENTRE),
+        ([showing(DE, more="budget: {}")], EVERY_CENTRE),
+        # members of a restricted dimension need no row, unless another dimension is restricted too
+        ([showing("{dimensions: {cost_centre: {allow: [C2, C5]}}}")], ("C2", "C5")),
+        ([showing("{dimensions: {function: {allow: [OUT]}}}")], ("C2", "C4", "C7")),
+        ([showing("{dimensions: {entity: {allow: [DE]}, cost_centre: {deny: [C3]}}}")], ("C1", "C6")),
+        ([showing("{dimensions: {entity: {allow: [DE]}, cost_centre: {allow: [C1, C2]}}}")], ("C1",)),
+        # several profiles show what one of them shows, without what any of them denies
+        ([showing(DE), showing("{dimensions: {cost_centre: {allow: [C5]}}}")], ("C1", "C3", "C5", "C6")),
+        ([showing("{}"), showing("{dimensions: {entity: {deny: [US]}}}")], ("C1", "C3", "C6")),
+        # a profile may show all members
+        ([showing(DE, members="visible")], ("C1", "C3", "C6")),
+        ([showing(DE, members="all")], EVERY_CENTRE),
+        ([showing("{dimensions: {entity: {allow: [DE]}, area: {deny: [Yard]}}}", members="all")], NO_YARD),
+        ([showing(DE, members="all"), showing("{dimensions: {area: {deny: [Yard]}}}")], NO_YARD),
+        ([showing(DE), showing("{dimensions: {area: {allow: [Loft]}}}", members="all")], ("C1", "C3", "C5", "C6")),
+    ],
+)
+def test_members_are_those_of_visible_rows(tmp_path: Path, profiles: list[str], centres: tuple[str, ...]) -> None:
+    books = fed(tmp_path, *profiles)
+    assert tuple(key for key in members(books, "cost_centre") if key != "(unassigned)") == centres
+
+
+def test_nodes_and_attributes_are_those_above_members_of_visible_rows(tmp_path: Path) -> None:
+    books = fed(tmp_path, showing(DE))
+    assert members(books, "function") == ["TOP", "IN", "C1", "C3", "(unassigned)"]  # C6 is in no node
+    assert members(books, "area") == ["Inn", "Works"]
+    assert members(books, "customer") == ["K1"]
+    assert members(books, "entity") == ["DE"]  # granted; no other has rows that may be seen
+
+
+def test_a_granted_member_needs_no_row(tmp_path: Path) -> None:
+    assert members(fed(tmp_path, showing("{dimensions: {entity: {deny: [US]}}}")), "entity") == ["DE", "FR"]
+
+
+def test_a_breakdown_has_the_members_of_visible_rows(tmp_path: Path) -> None:
+    books = fed(tmp_path, showing(DE))
+    shown = books.ask("run_metric", metrics=["costs"], dimensions=["cost_centre"], **ONE)
+    assert [row["label"] for row in shown["rows"]] == ["Lab", "Total"]
+    nodes = books.ask("run_metric", metrics=["costs"], dimensions=["function"], filters={"function": "TOP"}, **ONE)
+    assert [row["label"] for row in nodes["rows"]] == ["Indoors", "Total"]
+
+
+def test_a_metric_names_the_members_of_visible_rows_that_it_counts(tmp_path: Path) -> None:
+    listed = fed(tmp_path, showing(DE)).ask("list_kpis")
+    (metric,) = (known for domain in listed["domains"] for known in domain["metrics"] if known["key"] == "of_us")
+    assert metric["where"] == {"cost_centre": ["C1"]}
+
+
+@pytest.mark.parametrize("name", ["C2", "902", "Depot", "Depott"])
+def test_a_member_of_hidden_rows_is_unknown_by_id_code_and_name(tmp_path: Path, name: str) -> None:
+    books = fed(tmp_path, showing(DE))
+    found = books.ask("search_hierarchy", query=name)
+    assert (found["records"], found["hierarchy_nodes"]) == ([], [])
+    shown = books.ask("run_metric", metrics=["costs"], filters={"cost_centre": name}, **ONE)
+    (note,) = (note for note in shown["notes"] if note["code"] == "unknown_member")
+    assert note["message"] == (
+        f"No member of cost_centre has the id '{name}'; it matches nothing. search_hierarchy finds the ids."
+    )
+
+
+def test_the_whole_of_a_tree_is_known_where_nothing_of_it_is_seen(tmp_path: Path) -> None:
+    # found by the law of scope: `(all)` was an unknown member, which no tree lacks
+    books = fed(tmp_path, showing(FR))
+    shown = books.ask("run_metric", metrics=["costs"], filters={"function": "(all)"}, **ONE)
+    assert "unknown_member" not in [note["code"] for note in shown["notes"]]
