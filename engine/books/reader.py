@@ -310,9 +310,11 @@ class Reader:
             )
         )
 
-    def codes_with_rows(self, domain: str, scenario: str, leaf: str) -> frozenset[int]:
-        """Return the codes of a leaf dimension in the visible rows of a scenario of a domain."""
-        within = self.cell(scenario, domain)
+    def codes_with_rows(
+        self, domain: str, scenario: str, leaf: str, sides: frozenset[str] = frozenset()
+    ) -> frozenset[int]:
+        """Return the codes of a leaf dimension in the rows of a scenario that are visible in it and in all `sides`."""
+        within = self.shared_cell({scenario, *sides}, domain)
         if within.is_nothing:
             return frozenset()
         key = ("codes with rows", domain, scenario, leaf, within)

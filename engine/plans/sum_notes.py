@@ -27,9 +27,9 @@ FINER = (Grain.DATE, Grain.WEEK)  # grains finer than a month
 def sum_notes(plan: FigurePlan) -> Iterator[Note]:
     """Yield the notes on sums and names that mislead."""
     column_reads = list(dict.fromkeys(column_read for column in plan.columns for column_read in column))
-    scenarios = dict.fromkeys(term.scenario.id for known in column_reads for term in known.side.terms)
+    compared = dict.fromkeys((term.scenario.id, known.shared) for known in column_reads for term in known.side.terms)
     yield from sign_notes(plan)
-    yield from header_notes(plan.query.filters, plan.query.domains, scenarios, plan.reader)
+    yield from header_notes(plan.query.filters, plan.query.domains, list(compared), plan.reader)
     for column_read in column_reads:
         yield from posting_notes(plan, column_read)
         yield from leap_notes(plan, column_read)
@@ -96,10 +96,12 @@ def ends_february(span: Span) -> bool:
 
 
 def header_notes(
-    filters: Iterable[Filter], domains: Sequence[Domain], scenarios: Iterable[str], reader: Reader
+    filters: Iterable[Filter], domains: Sequence[Domain], compared: Sequence[tuple[str, frozenset[str]]], reader: Reader
 ) -> Iterator[Note]:
-    """Yield the notes on filtered members that carry no rows in any of the scenarios but head a subtree."""
-    scenarios = list(scenarios)
+    """Yield the notes on filtered members that carry no rows but head a subtree.
+
+    `compared` has each scenario with those whose scope narrows it.
+    """
     for known in filters:
         leaf, dimensions = known.dimension.key, reader.dimensions
         trees = [key for key, other in dimensions.items() if other.leaf == leaf and other.kind is DimensionKind.RAGGED]
@@ -107,7 +109,11 @@ def header_notes(
             continue
         having = [domain.key for domain in domains if leaf in domain.dimensions]
         held = frozenset().union(
-            *(reader.codes_with_rows(domain, scenario, leaf) for domain in having for scenario in scenarios)
+            *(
+                reader.codes_with_rows(domain, scenario, leaf, sides)
+                for domain in having
+                for scenario, sides in compared
+            )
         )
         codes = {member: code for member in watched(known.members) for code in reader.members(leaf).leaves(member)}
         empty = {code: member for member, code in watched(codes.items()) if code not in held and member != UNASSIGNED}

@@ -102,7 +102,7 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
         contributed = contributions(plan, rows, total / divisor if isinstance(total, Exact) else total)
         columns = (*columns, contribution_column(plan, contributed))
         found.append(contributed)
-    own = [query.side.terms[query.term_index].scenario.id] if query.side else []
+    own = [(query.side.terms[query.term_index].scenario.id, query.compared)] if query.side else []
     return Inspection(
         source=query.domain.key,
         source_label=query.domain.label,

@@ -195,6 +195,13 @@ def test_a_filter_by_an_account_that_heads_others_offers_its_node(tmp_path: Path
     assert [note["code"] for note in rows["notes"]] == ["header_member"]
     alone = granting(tmp_path, "{actual: {dimensions: {account: {allow: ['1000', '2000']}}}}")
     assert noted(alone, "actual", "1000") == []  # nothing that this caller sees lies below
+    # found by the law of scope: what is compared is what is seen of both sides
+    apart = granting(tmp_path, "{actual: {dimensions: {account: {deny: ['1000']}}}, budget: {}}")
+    assert noted(apart, "budget", "1000") == []
+    assert noted(apart, "var(budget,actual)", "1000") == [offer]
+    compared = {"account": "1000", "compared_with": ["actual"]}
+    rows = rows_of(apart, source_key="gl", scenario_id="budget", period_start="2020-01", filters=compared)
+    assert "header_member" in [note["code"] for note in rows["notes"]]
 
 
 STOCK = """
