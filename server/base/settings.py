@@ -1,6 +1,7 @@
 """Settings: what the environment decides, read once."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -13,6 +14,7 @@ from server.base.links import parse_hosts
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SHORTEST_KEY = 32
+SIGNING_KEY = re.compile(r"[0-9A-Fa-f]{64}")  # 32 random bytes
 LEAST_MEGABYTES = 512  # a worker that starts holds about 100
 SHORTEST_ANSWER = 2000  # what tools say of themselves takes about half of it
 LOG_FORMATS = ("text", "json")
@@ -220,9 +222,12 @@ def validate(settings: Settings) -> None:
         raise BadSetting(f"SVC_PORT is '{settings.port}'; it takes a port, 1 to {LAST_PORT}")
     refuse_below("SVC_ANSWER_TOKENS", settings.answer_tokens, SHORTEST_ANSWER)
     refuse_below("SVC_WORKER_MEGABYTES", settings.worker_megabytes, LEAST_MEGABYTES)
-    for variable, key in (("MCP_DEV_KEY", settings.dev_key), ("ARTIFACT_SIGNING_KEY", settings.signing_key)):
-        if key is not None and len(key) < SHORTEST_KEY:
-            raise BadSetting(f"{variable} has {len(key)} characters; it takes at least {SHORTEST_KEY}")
+    if settings.dev_key is not None and len(settings.dev_key) < SHORTEST_KEY:
+        raise BadSetting(f"MCP_DEV_KEY has {len(settings.dev_key)} characters; it takes at least {SHORTEST_KEY}")
+    if settings.signing_key is not None and not SIGNING_KEY.fullmatch(settings.signing_key):
+        raise BadSetting(
+            "ARTIFACT_SIGNING_KEY takes 32 random bytes as 64 hex digits; make them with: openssl rand -hex 32"
+        )
     if settings.signing_key is not None and settings.signing_key in (
         settings.dev_key,
         *passwords(settings.database_url or ""),

@@ -212,7 +212,10 @@ def test_a_server_of_many_users_may_listen_beyond_this_machine() -> None:
         ({"SVC_OIDC_ISSUER": "https://id.example.com:port"}, "it takes an https URL"),
         ({"SVC_OIDC_DISCOVERY": "ftp://id.example.com"}, "SVC_OIDC_DISCOVERY is"),
         ({"ARTIFACT_SIGNING_KEY": ""}, "ARTIFACT_SIGNING_KEY is missing"),
-        ({"ARTIFACT_SIGNING_KEY": "short"}, "ARTIFACT_SIGNING_KEY has 5 characters"),
+        *(
+            ({"ARTIFACT_SIGNING_KEY": key}, "64 hex digits; make them with: openssl rand -hex 32")
+            for key in ("short", "z" * 32, "z" * 64, "a" * 63, "a" * 65, "a" * 63 + "\n", "٣" * 64)
+        ),
         ({"DATABASE_URL": f"postgresql://me:{MANY['ARTIFACT_SIGNING_KEY']}@db/x"}, "takes a key of its own"),
         ({"MCP_DEV_KEY": "k" * 40}, "MCP_DEV_KEY is the key of one user"),
         ({"SVC_OIDC_ISSUER": ""}, "SVC_HOST is '0.0.0.0'"),
