@@ -311,7 +311,7 @@ class Daemon:
 
     def _tell_end(self, attempt: LoadAttempt) -> None:
         self._failed = self._failed or attempt.status.failed
-        rows = f", {attempt.rows_landed:,} rows landed" if attempt.rows_landed is not None else ""
+        rows = "" if attempt.status.failed else f", {attempt.rows_landed:,} rows landed"
         rejected = f", {attempt.rows_rejected:,} rejected" if attempt.rows_rejected else ""
         why = f": {attempt.message}" if attempt.message else ""
         level = logging.ERROR if attempt.status.failed else logging.INFO

@@ -98,9 +98,7 @@ class AttemptRecorder:
     def ended(self, delivery: Delivery, fault: BaseException | None, manifest: Manifest) -> LoadAttempt:
         """Return the attempt of a delivery as it ended."""
         if fault is None or delivery.load_id in manifest.loads:
-            attempt = replace(
-                self.of(delivery, LoadStatus.SUCCESS), rows_landed=landed_rows(manifest, delivery.load_id)
-            )
+            attempt = self.of(delivery, LoadStatus.SUCCESS)
         elif isinstance(fault, KeyboardInterrupt):
             attempt = self.of(delivery, INTERRUPTED, STOPPED)
         elif isinstance(fault, BindingFailed) and fault.binding == delivery.binding.key:
@@ -109,7 +107,8 @@ class AttemptRecorder:
             attempt = self.of(delivery, PUBLISH, f"nothing was published, because {fault.binding} failed")
         else:
             attempt = self.of(delivery, INTERRUPTED, f"the loader failed ({type(fault).__name__}); its log says more")
-        return replace(attempt, finished_at=datetime.now(UTC))
+        landed = landed_rows(manifest, delivery.load_id)  # 0 unless it was published
+        return replace(attempt, finished_at=datetime.now(UTC), rows_landed=landed)
 
 
 def settle_attempts(place: BooksFolder, loads: LoadHistory) -> None:
@@ -121,7 +120,7 @@ def settle_attempts(place: BooksFolder, loads: LoadHistory) -> None:
 
 def settled_attempt(attempt: LoadAttempt, manifest: Manifest) -> LoadAttempt:
     """Return an attempt as it ended: successful if the manifest has its load, else interrupted."""
-    attempt = replace(attempt, finished_at=datetime.now(UTC))
+    attempt = replace(attempt, finished_at=datetime.now(UTC), rows_landed=landed_rows(manifest, attempt.load_id))
     load = manifest.loads.get(attempt.load_id)
     if load is None:
         return replace(attempt, status=INTERRUPTED, message=KILLED)
@@ -129,7 +128,6 @@ def settled_attempt(attempt: LoadAttempt, manifest: Manifest) -> LoadAttempt:
         attempt,
         status=LoadStatus.SUCCESS,
         rows_read=load.rows_read,
-        rows_landed=landed_rows(manifest, load.id),
         rows_rejected=load.rows_rejected,
     )
 

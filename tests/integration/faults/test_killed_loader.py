@@ -82,7 +82,7 @@ def test_random_kills_of_the_loader(tmp_path: Path) -> None:
                 assert latest.rows_landed == 10 * 12 * 3 * 50
             else:
                 assert found == shown
-                assert (latest.status, latest.rows_landed) == (LoadStatus.FAILED_INTERRUPTED, None)
+                assert (latest.status, latest.rows_landed) == (LoadStatus.FAILED_INTERRUPTED, 0)
             shown = found
         statuses = {attempt.status for attempt in keeper.loads.find(LoadQuery(bindings={"gl"}, limit=200))}
         assert statuses == {LoadStatus.SUCCESS, LoadStatus.FAILED_INTERRUPTED}

@@ -165,6 +165,7 @@ def test_a_failed_attempt_is_remembered_with_its_rows_and_its_report(tmp_path: P
         load_feeds(instance, state, loads=loads)
     (attempt,) = history(loads)
     assert (attempt.status, attempt.rows_read, attempt.rows_rejected) == (LoadStatus.FAILED_VALIDATE, 2, 1)
+    assert attempt.rows_landed == 0, "a load that fails publishes nothing, and says so"
     assert (attempt.load_id, attempt.message) == (failed.value.load_id, "1 of 2 rows rejected, 0 allowed")
     assert attempt.finished_at is not None
     assert "'ten'" not in str(attempt.message)
@@ -218,7 +219,7 @@ def test_an_attempt_that_was_killed_is_settled_by_what_was_published(tmp_path: P
         load_feeds(instance, state, loads=forgetful)
     _, published, killed = history(forgetful)
     assert (published.status, published.rows_landed, published.rows_read) == (LoadStatus.SUCCESS, 2, 2)
-    assert killed.status is LoadStatus.FAILED_INTERRUPTED
+    assert (killed.status, killed.rows_landed) == (LoadStatus.FAILED_INTERRUPTED, 0)
     assert "nothing changed" in str(killed.message)
 
 
