@@ -1,7 +1,7 @@
 """The token verifier of a deployment: the key of a single user, or an identity provider for many."""
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
@@ -30,10 +30,10 @@ class AccessTokenVerifier:
         self._expected = expected
 
     @classmethod
-    def by(cls, settings: Settings) -> "AccessTokenVerifier":
-        """Return the verifier of a server with many users."""
+    def by(cls, settings: Settings, tell: Callable[[str | None], None]) -> "AccessTokenVerifier":
+        """Return the verifier of a server with many users; `tell` learns whether the provider's keys can be read."""
         provider = OidcProvider(f"{settings.oidc_issuer}", settings.discovery)
-        return cls(KeyCache(provider.keys), TokenPolicy.by(settings))
+        return cls(KeyCache(provider.keys, tell=tell), TokenPolicy.by(settings))
 
     async def principal(self, token: str) -> Principal:
         """Return the caller whom a token names; InvalidToken, InsufficientScope or VerificationUnavailable."""
@@ -111,9 +111,9 @@ def own_key(settings: Settings) -> DevKey | None:
     return None if settings.many_users else dev_key(settings.dev_key, settings.state_folder)
 
 
-def verifier_of(settings: Settings) -> TokenVerifier:
-    """Return the token verifier that the settings ask for."""
-    return own_key(settings) or AccessTokenVerifier.by(settings)
+def verifier_of(settings: Settings, tell: Callable[[str | None], None]) -> TokenVerifier:
+    """Return the token verifier that the settings ask for; `tell` is called with why keys cannot be read, or None."""
+    return own_key(settings) or AccessTokenVerifier.by(settings, tell)
 
 
 def secrets_of(settings: Settings) -> Sequence[str]:

@@ -185,8 +185,15 @@ class RefreshTimes:
 class KeyCache:
     """The keys of one identity provider, in one process."""
 
-    def __init__(self, read: Callable[[], Awaitable[Keys]], times: RefreshTimes = RefreshTimes()) -> None:
+    def __init__(
+        self,
+        read: Callable[[], Awaitable[Keys]],
+        times: RefreshTimes = RefreshTimes(),
+        tell: Callable[[str | None], None] = lambda _: None,
+    ) -> None:
+        """`tell` is called with the reason when the provider's keys cannot be read, with None when they can again."""
         self._read = read
+        self._tell = tell
         self._times = times
         self._keys: Keys = {}
         self._read_at = self._looked_at = float("-inf")
@@ -225,10 +232,12 @@ class KeyCache:
             self._read_at = monotonic()
             if self._fault is not None:
                 log.info("the keys of the identity provider are read again")
+                self._tell(None)
             self._fault = None
         except ProviderUnavailable as fault:
             if self._fault is None:
                 log.warning("the keys of the identity provider cannot be read", extra={"reason": str(fault)})
+                self._tell(str(fault))
             self._fault = str(fault)
         finally:
             self._looked_at, self._looking = monotonic(), None

@@ -128,8 +128,13 @@ class Readiness:
         metrics: Metrics,
         beside: Sequence[HealthCheck] = (),
         post: Callable[[Json], None] = lambda _: None,
+        details: Callable[[], Json] = dict,
     ) -> None:
-        """`beside` is looked at as often and decides nothing; `post` is given the health after each round."""
+        """`beside` is looked at as often and decides nothing; `post` is given the health after each round.
+
+        `details` returns what /readyz shows beside the checks.
+        """
+        self.details = details
         self._post = post
         self._watched = [CheckRunner(check) for check in checks]
         self._beside = [CheckRunner(check) for check in beside]
@@ -232,7 +237,8 @@ def ops_application(readiness: Readiness, metrics: Metrics) -> Starlette:
 
     async def readyz(_: Request) -> Response:
         verdict = await readiness.verdict()
-        return JSONResponse(verdict.as_data(), status_code=200 if verdict.ready else 503, headers=NOT_STORED)
+        shown = {**verdict.as_data(), **readiness.details()}
+        return JSONResponse(shown, status_code=200 if verdict.ready else 503, headers=NOT_STORED)
 
     async def show_metrics(_: Request) -> Response:
         return Response(metrics.page(), media_type=CONTENT_TYPE, headers=NOT_STORED)

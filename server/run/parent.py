@@ -16,7 +16,7 @@ from server.base.settings import Settings, variable_of
 from server.caller.profiles import LiveProfiles, followed
 from server.ingest.folder import reload_files
 from server.ops.health_checks import NO_BOOKS, ArtifactsFolder, StoredBooks, check_database, report_loads
-from server.ops.readiness import HealthCheck, HealthFile, Readiness, serve_operators
+from server.ops.readiness import CheckResult, HealthCheck, HealthFile, Json, Readiness, serve_operators
 from server.run.embedded.platform import Platform, hold_to_cache, platform
 from server.run.workers.process import WorkerBrief, copy_instance
 from server.run.workers.supervisor import Supervisor, SupervisorHooks
@@ -114,7 +114,19 @@ class Parent:
             HealthCheck(name="load_history", run=tell),
             HealthCheck(name="profiles", run=lambda: metrics.profiles(len(profiles.faults), profiles.age)),
         ]
-        return Readiness(checks, metrics, beside=beside, post=HealthFile(self._folder / HEALTH).post)
+        post = HealthFile(self._folder / HEALTH).post
+        return Readiness(checks, metrics, beside=beside, post=post, details=self._identity_provider)
+
+    def _identity_provider(self) -> Json:
+        """Return whether the workers read the identity provider's keys; nothing without one.
+
+        It decides nothing: tokens of keys that are known are still accepted.
+        """
+        if not self._settings.many_users:
+            return {}
+        unread = self._supervisor.no_keys
+        found = CheckResult(reason=unread[0] if unread else None)
+        return {"identity_provider": found.as_data()}
 
     def _use_books(self, books: StoredBooks) -> str | None:
         return joined(books.use(), restrict(self._settings.state_folder), restrict(self._settings.store))

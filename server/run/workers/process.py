@@ -147,6 +147,13 @@ class LocalCounting:
 
 
 @dataclass(frozen=True, slots=True)
+class SigningKeysUnavailable:
+    """Why the worker cannot read the keys of the identity provider; None when it can again."""
+
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ScriptsUnavailable:
     """The worker runs no scripts, because its jail does not hold."""
 
@@ -172,7 +179,9 @@ class WorkerExit:
         return f"by {Signals(-self.status).name}" if self.status < 0 else f"with status {self.status}"
 
 
-WorkerMessage = Ready | CallOverrun | MemoryShort | LocalCounting | ScriptsUnavailable | WorkerExit
+WorkerMessage = (
+    Ready | CallOverrun | MemoryShort | LocalCounting | SigningKeysUnavailable | ScriptsUnavailable | WorkerExit
+)
 MessageHandler = Callable[["WorkerProcess", WorkerMessage], None]
 
 
@@ -185,6 +194,7 @@ class WorkerProcess:
         self.limit = float("inf")  # when the phase must end
         self.outdated = False  # the instance's files are newer
         self.counts_alone = False
+        self.no_keys: str | None = None  # the reason, if it cannot read the identity provider's keys
         self.no_scripts: str | None = None  # the reason, if it runs no scripts
         self._control, theirs = Pipe()
         with theirs:

@@ -30,6 +30,7 @@ from server.run.workers.process import (
     MemoryShort,
     Ready,
     ScriptsUnavailable,
+    SigningKeysUnavailable,
     WorkerBrief,
     WorkerExit,
     WorkerMessage,
@@ -92,6 +93,11 @@ class Supervisor:
     def counting_alone(self) -> int:
         """The number of workers that count calls by themselves."""
         return sum(worker.counts_alone for worker in self._workers)
+
+    @property
+    def no_keys(self) -> Sequence[str]:
+        """The reasons of the workers that cannot read the identity provider's keys."""
+        return [worker.no_keys for worker in self._workers if worker.no_keys is not None]
 
     @property
     def no_scripts(self) -> Sequence[str]:
@@ -166,6 +172,8 @@ class Supervisor:
                 duties.serving()
             case LocalCounting(alone):
                 worker.counts_alone = alone
+            case SigningKeysUnavailable(reason):
+                worker.no_keys = reason
             case ScriptsUnavailable(reason):
                 worker.no_scripts = reason
             case CallOverrun(tool):

@@ -41,6 +41,7 @@ from server.run.workers.process import (
     MemoryShort,
     Ready,
     ScriptsUnavailable,
+    SigningKeysUnavailable,
     WorkerBrief,
 )
 from server.stores.leases import CacheLeases, SharedLeases
@@ -92,7 +93,8 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             leases = leases_of(settings, opened, partial(report_local_counting, link, telemetry))
             memory = MemoryCeiling(settings.worker_megabytes << 20, lambda held: link.send(MemoryShort(held)))
             dispatch = Dispatcher(callers, settings, telemetry, leases, tools, partial(report_overrun, link), memory)
-            health, verifier = HealthFile(brief.health), verifier_of(settings)
+            health = HealthFile(brief.health)
+            verifier = verifier_of(settings, lambda reason: link.send(SigningKeysUnavailable(reason)))
             protect = partial(AuthenticationMiddleware, verifier=verifier, settings=settings, metrics=metrics)
             beside = [*transfer_routes(callers, archive, settings), *playground(settings, protect)]
             app = application(dispatch, verifier, settings, health, metrics, beside=beside)

@@ -161,6 +161,12 @@ def test_while_no_token_can_be_verified_nobody_is_sent_to_log_in(tmp_path: Path)
             assert "WWW-Authenticate" not in answer.headers
             assert "Send the same request again" in answer.json()["error"]
             assert metric(server, "tieout_refused_tokens_total", reason="unverifiable") == 1
+            ready = httpx2.get(f"{server.ops}/readyz")
+            assert (ready.status_code, ready.json()["status"]) == (200, "ok"), "tokens of known keys are accepted"
+            assert ready.json()["identity_provider"]["status"] == "unavailable"
+            assert "answered 500" in ready.json()["identity_provider"]["reason"]
+            del away.answers["/.well-known/openid-configuration"]
+            wait_for(lambda: httpx2.get(f"{server.ops}/readyz").json()["identity_provider"]["status"] == "ok")
 
 
 def test_refused_tokens_are_counted_and_logged_with_reason_and_address_and_without_the_token(
