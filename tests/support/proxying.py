@@ -4,7 +4,9 @@ import json
 import os
 import pwd
 import re
+import signal
 import socket
+import socketserver
 import ssl
 import subprocess
 import tempfile
@@ -54,8 +56,8 @@ class Recorder:
 
 
 @contextmanager
-def recording() -> Iterator[Recorder]:
-    """Run a recorder until the block ends."""
+def recording(host: str = "127.0.0.1", port: int = 0) -> Iterator[Recorder]:
+    """Run a recorder until the block ends; port 0 chooses one that is free."""
     heard: list[Heard] = []
 
     class Answers(BaseHTTPRequestHandler):
@@ -84,7 +86,7 @@ def recording() -> Iterator[Recorder]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    server = ThreadingHTTPServer((host, port), Answers)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -102,6 +104,27 @@ class Proxy:
     port: int
     trust: ssl.SSLContext
     log: Path
+    process: "subprocess.Popen[bytes]"
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its configuration and its certificate."""
+        return self.log.parent
+
+    def renew(self) -> None:
+        """Give it a new certificate in the place of the old one, and tell it."""
+        certify(self.folder)
+        self.process.send_signal(signal.SIGHUP)
+
+    def certificate(self) -> bytes:
+        """Return the certificate that it shows to a new connection."""
+        unchecked = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
+        with (
+            socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE) as plain,
+            unchecked.wrap_socket(plain) as shown,
+        ):
+            return shown.getpeercert(binary_form=True) or b""
 
     def client(self) -> httpx2.Client:
         """Return a client that trusts the proxy's certificate."""
@@ -123,24 +146,57 @@ class Proxy:
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
 
 
+def certify(folder: Path) -> None:
+    """Write a new key and its certificate over those that the proxy has."""
+    openssl = needs_program("openssl")
+    pair = ["-keyout", folder / "key.pem", "-out", folder / "certificate.pem"]
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    made = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", *names]
+    subprocess.run([*made, *pair], check=True, capture_output=True)
+
+
 @contextmanager
-def proxying(server: int, identity: int) -> Iterator[Proxy]:
+def naming(addresses: Mapping[str, str]) -> Iterator[str]:
+    """Run a name server until the block ends; it answers with what `addresses` says at that moment."""
+
+    class Answers(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            asked, sender = self.request
+            labels, at = [], 12
+            while size := asked[at]:
+                labels.append(asked[at + 1 : at + 1 + size].decode())
+                at += 1 + size
+            found = addresses.get(".".join(labels))
+            head = asked[:2] + (b"\x81\x80\x00\x01\x00\x01" if found else b"\x81\x83\x00\x01\x00\x00") + bytes(4)
+            answer = b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x01\x00\x04" + socket.inet_aton(found) if found else b""
+            sender.sendto(head + asked[12 : at + 5] + answer, self.client_address)
+
+    with socketserver.ThreadingUDPServer(("127.0.0.1", 0), Answers) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def proxying(server: int, identity: int, host: str = "127.0.0.1", resolver: str = "127.0.0.1") -> Iterator[Proxy]:
     """Run nginx with the template filled in as its image does, before servers on ports of this machine."""
-    nginx, openssl = needs_program("nginx"), needs_program("openssl")
+    nginx = needs_program("nginx")
     with tempfile.TemporaryDirectory(
         prefix="tieout-proxy-"
     ) as name:  # not below a folder of pytest's: nginx drops root
         folder, port = Path(name), free_port()
-        pair = ["-keyout", folder / "key.pem", "-out", folder / "certificate.pem"]
-        names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-        made = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", *names]
-        subprocess.run([*made, *pair], check=True, capture_output=True)
+        certify(folder)
         values = {
             "PROXY_LISTEN": f"127.0.0.1:{port}",
             "PROXY_CERTIFICATE": str(folder / "certificate.pem"),
             "PROXY_CERTIFICATE_KEY": str(folder / "key.pem"),
-            "PROXY_SERVER": f"127.0.0.1:{server}",
+            "PROXY_SERVER": f"{host}:{server}",
             "PROXY_IDENTITY": f"127.0.0.1:{identity}",
+            "PROXY_RESOLVER": resolver,
         }
         text = re.sub(r"\$\{(PROXY_\w+)\}", lambda name: values[name[1]], TEMPLATE.read_text(encoding="utf-8"))
         (folder / "nginx.conf").write_text(text, encoding="utf-8")
@@ -150,18 +206,18 @@ def proxying(server: int, identity: int) -> Iterator[Proxy]:
         command = [nginx, "-e", "stderr", "-p", folder, "-c", folder / "nginx.conf", "-g", "daemon off;"]
         with log.open("a") as sink:
             process = subprocess.Popen(command, stdout=sink, stderr=sink, **unprivileged(folder))
-        proxy = Proxy(port, trust, log)
+        proxy = Proxy(port, trust, log, process)
         try:
-            wait_for(lambda: listens(proxy, process))
+            wait_for(lambda: listens(proxy))
             yield proxy
         finally:
             process.terminate()
             process.wait(timeout=DEADLINE)
 
 
-def listens(proxy: Proxy, process: "subprocess.Popen[bytes]") -> bool:
+def listens(proxy: Proxy) -> bool:
     """Tell whether the proxy answers; fail with its log where it ended."""
-    assert process.poll() is None, proxy.log.read_text()
+    assert proxy.process.poll() is None, proxy.log.read_text()
     try:
         with proxy.client() as client:
             client.get("/")

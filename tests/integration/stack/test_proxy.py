@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from server.base.settings import Settings
-from tests.support.proxying import TEMPLATE, Proxy, Recorder, proxying, recording
+from tests.support.proxying import TEMPLATE, Proxy, Recorder, naming, proxying, recording
 from tests.support.serving import DEADLINE, ERAS, KEY, Server, free_port, wait_for
 
 LINK = "/api/artifacts/get/the-token-in-the-path?signature=the-secret-signature&expires=1"
@@ -232,3 +232,31 @@ def test_what_a_client_says_of_itself_is_not_believed(client: httpx2.Client, beh
 def test_browsers_are_told_to_stay_with_tls(client: httpx2.Client) -> None:
     assert "max-age=" in client.get("/health").headers["Strict-Transport-Security"]
     assert "max-age=" in client.get("/nothing").headers["Strict-Transport-Security"]
+
+
+def test_a_server_that_is_made_anew_at_another_address_is_found_again(identity: Recorder) -> None:
+    addresses = {"server.test": "127.0.0.1"}
+    with (
+        naming(addresses) as resolver,
+        recording() as old,
+        recording("127.0.0.2", old.port) as new,
+        proxying(old.port, identity.port, "server.test", resolver) as proxy,
+        proxy.client() as client,
+    ):
+        assert client.get("/health?deep=1").status_code == 200
+        assert [heard.path for heard in old.heard] == ["/health?deep=1"]
+        addresses["server.test"] = "127.0.0.2"
+        wait_for(lambda: client.get("/health").status_code == 200 and bool(new.heard))
+        del addresses["server.test"]
+        wait_for(lambda: client.get("/health").status_code == 502)
+        addresses["server.test"] = "127.0.0.1"
+        wait_for(lambda: client.get("/health").status_code == 200)
+
+
+def test_a_renewed_certificate_is_served_without_a_restart(behind: Recorder, identity: Recorder) -> None:
+    with proxying(behind.port, identity.port) as proxy, proxy.client() as client:
+        before = proxy.certificate()
+        assert client.get("/health").status_code == 200
+        proxy.renew()
+        wait_for(lambda: proxy.certificate() not in (b"", before))
+        assert proxy.process.poll() is None
