@@ -7,6 +7,7 @@ from functools import partial
 from benches import (
     callers,
     charts,
+    crowd,
     exports,
     faults,
     load,
@@ -34,6 +35,7 @@ BENCHES = {
     "faults": faults.main,
     "exports": exports.main,
     "callers": callers.main,
+    "crowd": crowd.main,
 }
 
 

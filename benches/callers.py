@@ -8,7 +8,7 @@ for its error; its own time is reported too, because it runs on the same cores.
 import asyncio
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,21 +64,33 @@ class LatencyTotals:
 class BusyCaller:
     """One caller on one connection, opened again where the server closed it."""
 
-    def __init__(self, server: Server, record: LatencyTotals, seed: int) -> None:
+    def __init__(
+        self,
+        server: Server,
+        record: LatencyTotals,
+        seed: int,
+        *,
+        key: str = KEY,
+        host: str | None = None,
+        calls: Callable[[Random], Iterator[Call]] = session,
+    ) -> None:
+        """`calls` yields the calls of one session; `host` is the name that the server is called by."""
         self._place = urlsplit(server.url)
         self._record = record
         self._drawn = Random(seed)
+        self._key, self._host, self._calls = key, host or self._place.netloc, calls
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def call_until(self, ends: float) -> None:
         """Run sessions until a point in time."""
         while perf_counter() < ends:
-            for tool, arguments in session(self._drawn):
-                await self._call(tool, arguments)
+            for tool, arguments in self._calls(self._drawn):
+                await self.call(tool, arguments)
         if self._streams:
             self._streams[1].close()
 
-    async def _call(self, tool: str, arguments: Mapping[str, Any]) -> None:
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Make one call and record it."""
         asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
         sent = json.dumps(asked).encode()
         began = perf_counter()
@@ -98,7 +110,7 @@ class BusyCaller:
             self._streams = await asyncio.open_connection(self._place.hostname, self._place.port)
         reader, writer = self._streams
         head = (
-            f"POST {self._place.path} HTTP/1.1\r\nHost: {self._place.netloc}\r\nAuthorization: Bearer {KEY}\r\n"
+            f"POST {self._place.path} HTTP/1.1\r\nHost: {self._host}\r\nAuthorization: Bearer {self._key}\r\n"
             "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
             f"MCP-Protocol-Version: 2025-11-25\r\nContent-Length: {len(sent)}\r\n\r\n"
         )

@@ -109,15 +109,15 @@ class Lane:
 
 # Dispatch. A call over a limit is answered `busy` immediately. Other calls run in one of five lanes: heavy calls on as
 # many threads as the worker has cores, scripts on as many as may run at once, exports and light calls on eight each. A
-# heavy call whose report turns out to be large leaves its thread and begins anew in the fifth, whose calls run one
-# after another, so that no other call waits behind them; it must fit below the memory ceiling of the worker. A call
+# heavy call whose report or rows turn out to be large leaves its thread and begins anew in the fifth, whose calls run
+# one after another, so that no other call waits behind them; it must fit below the memory ceiling of the worker. A call
 # whose client is gone or whose deadline has passed does not start, or stops before the next frame it collects; its
 # lease is released when its thread ends. A query past its deadline cannot be cancelled; dispatch reports it, so that
 # the supervisor replaces the worker.
 
 
 LIGHT_THREADS = 8
-LARGE, LARGE_BYTES = "large", 10 << 20  # of a report: about 3,000 places
+LARGE, LARGE_BYTES = "large", 3 << 20  # of a report: about 1,000 places or rows, or 10,000 figures
 RETRY_AFTER_MS = 250
 GRACE = 5.0  # seconds that a call may compute beyond its deadline
 log = logging.getLogger("tieout")

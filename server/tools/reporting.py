@@ -4,6 +4,7 @@ from functools import partial
 
 from engine.model.requests import EmptyRequest, MetricRequest, RowsRequest, SourceRequest, StatementRequest
 from engine.plans.figures import ReportPlan, plan_metrics, plan_statement
+from engine.plans.report_size import ReportSize
 from engine.present.answers.reports import answer, details, refuse_too_long
 from engine.present.answers.rows import rows_answer, source_answer, sources_answer, versions
 from engine.present.blocks import grid, table
@@ -32,6 +33,7 @@ def get_inspection_schema(caller: Caller, asked: SourceRequest) -> Answer:
 def inspect_rows(caller: Caller, asked: RowsRequest) -> Answer:
     """Show rows."""
     query = row_query(asked, caller.reader, caller.row_cap)
+    caller.admit(ReportSize(figures=0, places=query.limit))  # a row takes about what a place of a report takes
     inspection = inspect(query, caller.reader, caller.stop)
     answered = rows_answer(inspection, caller.answer_tokens, caller.datasets.keep(inspection), caller.stop)
     return Answer(answered, partial(grid, inspection, answered), versions(inspection))
@@ -56,9 +58,13 @@ def run_metric(caller: Caller, asked: MetricRequest) -> Answer:
 
 def reported(plan: ReportPlan, caller: Caller) -> Answer:
     """Run a plan, keep its report and return it as an answer; refuses what no answer can hold before it reads."""
-    if may_be_too_long(plan, caller.answer_tokens):
-        refuse_too_long(outline(plan), caller.answer_tokens)
-    report = run(plan, caller.report_groups, caller.admit)
+
+    def admit(size: ReportSize) -> None:
+        if may_be_too_long(plan, caller.answer_tokens):
+            refuse_too_long(outline(plan), caller.answer_tokens)
+        caller.admit(size)
+
+    report = run(plan, caller.report_groups, admit)
     data_ref = caller.datasets.keep(report)
     answered = answer(report, caller.answer_tokens, data_ref, caller.stop)
     return Answer(answered, partial(table, report, data_ref), details(report))

@@ -19,6 +19,7 @@ from engine.model.errors import BadArguments
 from engine.plans import report_size
 from engine.plans.base_groups import BaseGroup
 from engine.plans.figures import plan_statement
+from engine.plans.report_size import ReportSize
 from engine.present.answers.reports import answer, refuse_too_long
 from engine.queries.reports import statement_query
 from engine.report.report import Report
@@ -212,6 +213,33 @@ def test_a_report_within_the_limits_can_be_kept_and_so_exported(books: Door) -> 
     report = metric(books, "customer", "product", "period")
     assert len(report.places) > 1_000
     assert len(keep(report)) / len(report.places) * report_size.MOST_GROUPS < MOST_BYTES
+
+
+def test_the_size_of_a_report_and_of_rows_is_told_before_an_amount_is_read(
+    callers: Callers, collected: list[set[str]]
+) -> None:
+    asked = {"period_start": "2024-01", "period_end": "2024-03"}
+    calls = {
+        "run_metric": {"metrics": ["sales_amount"], "scenarios": COLUMNS[:1], "dimensions": ["product", "entity"]},
+        "inspect_rows": {"source_key": "sales", "scenario_id": "actual", "limit": 2000},
+    }
+    told = [admitted(callers, tool, **asked, **call) for tool, call in calls.items()]
+    assert [size.places for size in told] == [121 * 9 + 1, 2000]
+    assert not any("amount" in columns for columns in collected)
+
+
+def admitted(callers: Callers, tool: str, **asked: Any) -> ReportSize:
+    """Return the size that a call asks to be admitted with; it is not."""
+    sizes: list[ReportSize] = []
+
+    def refuse(size: ReportSize) -> None:
+        sizes.append(size)
+        raise Gone
+
+    caller = replace(callers, row_cap=10_000).of(Principal("dev"), lambda: None, refuse)
+    with pytest.raises(Gone):
+        TOOLS[tool].run(caller, read_request(TOOLS[tool].shape, asked))
+    return sizes[0]
 
 
 def test_what_no_answer_can_hold_is_refused_before_anything_is_read(
