@@ -88,7 +88,7 @@ class DevKey:
         if not hmac.compare_digest(token.encode(), self.key.encode()):
             raise InvalidToken(
                 RefusalReason.UNKNOWN,
-                "The bearer token is not known. Send the key that the server printed when it started.",
+                "The bearer token is not known. Send the key of this server; tieout token says where it is.",
             )
         return Principal(DEVELOPER)
 
@@ -109,6 +109,14 @@ def dev_key(configured: str | None, state: Path) -> DevKey:
 def own_key(settings: Settings) -> DevKey | None:
     """Return the key of the one user, made where there is none; None where there are many."""
     return None if settings.many_users else dev_key(settings.dev_key, settings.state_folder)
+
+
+def place_of_key(settings: Settings) -> str:
+    """Return where the key of one user is, not the key."""
+    path = settings.state_folder / KEY_FILE
+    if settings.dev_key is not None:
+        return "in MCP_DEV_KEY"
+    return f"in {path}" if path.exists() else f"none yet: tieout serve makes it in {path}"
 
 
 def verifier_of(settings: Settings, tell: Callable[[str | None], None]) -> TokenVerifier:

@@ -21,8 +21,10 @@ from server.http.limits import ConnectionLimits, ConnectionMonitor, MessageMiddl
 from server.http.mcp_app import endpoint
 from server.http.routes import AuthenticationMiddleware, CancelOnDisconnect, Challenges, RequestIdMiddleware
 from server.ops.readiness import HealthSource, health_endpoint
+from server.ops.strict_http import HostMiddleware, StrictProtocol
 from server.telemetry.metrics import CallMetrics
 
+HEALTH = "/health"
 KEPT_ALIVE = 5  # seconds that a connection stays open without a request
 CLOSES = (b"connection", b"close")
 BOUNDS = ConnectionLimits()
@@ -53,8 +55,16 @@ def application(
     )
     metadata = Challenges(settings).metadata_routes()
     return Starlette(
-        routes=[Route("/mcp", mcp, methods=["POST"]), Route("/health", health_endpoint(health)), *metadata, *beside],
-        middleware=[Middleware(RequestIdMiddleware)],
+        routes=[Route("/mcp", mcp, methods=["POST"]), Route(HEALTH, health_endpoint(health)), *metadata, *beside],
+        middleware=[
+            Middleware(RequestIdMiddleware),
+            Middleware(
+                HostMiddleware,
+                knows=settings.hosts.__contains__,
+                instead=f"Send requests to {settings.base_url}.",
+                anywhere=[HEALTH],  # probes name a server as they like, and it tells no figures
+            ),
+        ],
         lifespan=lifespan,
     )
 
@@ -74,7 +84,7 @@ class HttpServer(uvicorn.Server):
                 app,
                 proxy_headers=settings.many_users,  # with one user there is no proxy, so trust no proxy headers
                 forwarded_allow_ips=settings.proxies,
-                http="h11",  # strips white space around header values, which httptools does not
+                http=StrictProtocol,  # of h11: strips white space around header values, which httptools does not
                 log_config=None,
                 log_level="warning",
                 server_header=False,

@@ -15,11 +15,13 @@ from typing import Any, Protocol
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from server.base.interfaces import StoreDown
+from server.ops.strict_http import HostMiddleware, StrictProtocol, is_private_name
 from server.telemetry.metrics import CONTENT_TYPE, Metrics
 
 LIMIT_SECONDS = 1.0
@@ -252,7 +254,8 @@ def ops_application(readiness: Readiness, metrics: Metrics) -> Starlette:
             await watching
 
     routes = [Route("/readyz", readyz), Route("/health", health_endpoint(readiness)), Route("/metrics", show_metrics)]
-    return Starlette(routes=routes, lifespan=lifespan)
+    named = Middleware(HostMiddleware, knows=is_private_name, instead="Name the server by its address.")
+    return Starlette(routes=routes, middleware=[named], lifespan=lifespan)
 
 
 @contextmanager
@@ -260,7 +263,7 @@ def serve_operators(listening: socket.socket, readiness: Readiness, metrics: Met
     """Answer operators on a bound socket while the block runs."""
     config = uvicorn.Config(
         ops_application(readiness, metrics),
-        http="h11",
+        http=StrictProtocol,
         log_config=None,
         log_level="warning",
         server_header=False,

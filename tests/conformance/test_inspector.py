@@ -157,9 +157,9 @@ def test_a_wrong_key_is_told_from_a_failed_call(era: str, inspector: Inspector) 
     assert json.loads(listed.complaint)["error"]["code"] == "auth_required"
 
 
-def test_the_printed_client_entry_works_as_it_stands(node: Path, real: Served, tmp_path: Path) -> None:
+def test_the_printed_client_entry_works_with_the_key(node: Path, real: Served, tmp_path: Path) -> None:
     entry = tmp_path / "mcp.json"
-    entry.write_text((real.folder / "out").read_text().partition("mcp.json entry:")[2])
+    entry.write_text((real.folder / "out").read_text().partition("mcp.json entry:")[2].replace("KEY", real.key))
     there = ("--config", entry, "--server", "tieout")
     listed = inspect(node, tmp_path, *there, "--method", "tools/list", catalog=False)
     assert listed.exit_code == OK, listed.complaint

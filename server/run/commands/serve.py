@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import quote
 
-from server.auth.bearer import DevKey, own_key, secrets_of
+from server.auth.bearer import DevKey, own_key, place_of_key, secrets_of
 from server.base.settings import BadSetting, Settings
 from server.base.sockets import listen, listen_to_operators
 from server.run.commands.console import out, takes_instance, whole_number
@@ -53,19 +53,24 @@ def preside(settings: Settings, program: str = WORKERS) -> int:
 
         def announce() -> None:
             if not told:
-                told.append(announcement(settings, parent.name, key))
+                told.append(announcement(settings, parent.name, key, printed=sys.stdout.isatty()))
                 out.print(told[0], markup=False)
 
         return parent.run(for_operators, announce)
 
 
-def announcement(settings: Settings, name: str, key: DevKey | None) -> str:
-    """Return where the server is and a client entry that reaches it; clients of many users log in by themselves."""
-    url = settings.resource
-    headers = {"headers": {"Authorization": f"Bearer {key.key}"}} if key else {}
+def announcement(settings: Settings, name: str, key: DevKey | None, *, printed: bool = True) -> str:
+    """Return where the server is and a client entry that reaches it; clients of many users log in by themselves.
+
+    Unless `printed`, as in the log of a service, it says where the key is, and KEY stands for the key.
+    """
+    url, shown = settings.resource, key if printed or key is None else DevKey("KEY")
+    headers = {"headers": {"Authorization": f"Bearer {shown.key}"}} if shown else {}
     written = json.dumps({"mcpServers": {"tieout": {"type": "http", "url": url, **headers}}}, indent=2)
-    opens = f"key: {key.key}" if key else f"tokens: {settings.oidc_issuer}"
-    page = playground_of(settings, key) if key else ""
+    opens = f"tokens: {settings.oidc_issuer}"
+    if shown:
+        opens = f"key: {shown.key}" if printed else f"key: {place_of_key(settings)}; KEY stands for it here"
+    page = playground_of(settings, shown) if shown else ""
     return f"{name} on {url}\n{page}{opens}\n\nmcp.json entry:\n{written}"
 
 

@@ -10,7 +10,7 @@ from time import time
 from engine.instance.read import read_instance
 from engine.model.errors import quoted
 from engine.model.profiles import Profiles
-from server.auth.bearer import KEY_FILE, DevKey, read_dev_key
+from server.auth.bearer import KEY_FILE, DevKey, place_of_key, read_dev_key
 from server.auth.claims import Claims, TokenPolicy, claims_of
 from server.auth.diagnosis import TokenFinding, examine_token
 from server.auth.keys import Keys, OidcProvider, ProviderUnavailable
@@ -76,14 +76,6 @@ def describe_server(settings: Settings) -> Iterator[str]:
         yield f"key       {place_of_key(settings)}"
         yield "Clients send the key as a bearer token. To see whether one is it:"
     yield f"  {VARIABLE}=… tieout token"
-
-
-def place_of_key(settings: Settings) -> str:
-    """Return where the key of one user is, not the key."""
-    path = settings.state_folder / KEY_FILE
-    if settings.dev_key is not None:
-        return "in MCP_DEV_KEY"
-    return f"in {path}" if path.exists() else f"none yet: tieout serve makes it in {path}"
 
 
 def by_key(token: str, settings: Settings) -> Iterator[TokenFinding]:

@@ -15,7 +15,7 @@ from tests.integration.server.test_stores_down import paused, store_of
 from tests.support.books import ROOT
 from tests.support.drawing import ACTUAL, BY_MONTH, drawn
 from tests.support.issuing import Issuer, issuing
-from tests.support.many import PROFILES, serving_many, write_books
+from tests.support.many import HOST, PROFILES, serving_many, write_books
 from tests.support.operating import readyz
 from tests.support.serving import KEY, McpBooks, Server, connected, serving, wait_for
 from tests.unit.sandbox.trap import CANARY, FOLDER
@@ -225,7 +225,7 @@ def test_nobody_draws_what_another_keeps_nor_opens_what_another_drew(
         assert mine["error_type"] == "expired_reference"
     file = chart["artifact"]["file_id"]
     assert ask(server, bob, "get_file_download", file_id=file)["error_type"] == "unknown_file"
-    assert httpx2.get(here(server, chart["artifact"]["download_url"])).status_code == 200
+    assert httpx2.get(here(server, chart["artifact"]["download_url"]), headers={"Host": HOST}).status_code == 200
 
 
 def test_whoever_may_see_less_now_draws_and_opens_nothing_made_of_more(
@@ -238,13 +238,13 @@ def test_whoever_may_see_less_now_draws_and_opens_nothing_made_of_more(
     chart = pictured(server, token, report)
     again = charted(server, token, chart["data_ref"])
     url = here(server, chart["artifact"]["download_url"])
-    assert httpx2.get(url).status_code == 200
+    assert httpx2.get(url, headers={"Host": HOST}).status_code == 200
     for reference in (report, chart["data_ref"], again["data_ref"]):
         assert charted(server, narrow, reference)["error_type"] == "expired_reference"
         for form in ("json", "xlsx"):
             refusal = ask(server, narrow, "export_dataset", data_ref=reference, format=form)
             assert refusal["error_type"] == "expired_reference"
-    wait_for(lambda: httpx2.get(url).status_code == 404)
+    wait_for(lambda: httpx2.get(url, headers={"Host": HOST}).status_code == 404)
     mixed = charted(server, narrow, reported(server, narrow), report)
     assert (mixed["error_type"], mixed["field"]) == ("expired_reference", "data_refs.1")
     (instance / "profiles.yaml").write_text(PROFILES.replace("groups: finance", "groups: board"))

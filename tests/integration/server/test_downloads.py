@@ -13,7 +13,7 @@ import pytest
 from server.stores.memory import new_reference
 from tests.integration.server.test_stores_down import valkey
 from tests.support.issuing import Issuer
-from tests.support.many import ORIGIN, PROFILES, Asking, call, result, serving_many, write_books
+from tests.support.many import HOST, ORIGIN, PROFILES, Asking, call, result, serving_many, write_books
 from tests.support.serving import McpBooks, Server, connected, free_port, serving, wait_for
 from tests.support.workbooks import cells, grid
 
@@ -214,7 +214,7 @@ def test_nobody_opens_what_another_keeps(many: tuple[Server, Path], issuer: Issu
     refused = {**ask(server, bob, "get_file_download", file_id="f" * 32), "got": made["file_id"]}
     assert ask(server, bob, "get_file_download", file_id=made["file_id"]) == refused
     assert ask(server, ann, "get_file_download", file_id=made["file_id"])["sha256"] == made["sha256"]
-    assert get(here(server, made["download_url"])).status_code == 200
+    assert get(here(server, made["download_url"]), Host=HOST).status_code == 200
 
 
 def test_whoever_may_see_less_now_opens_nothing_that_was_made_of_more(
@@ -224,13 +224,13 @@ def test_whoever_may_see_less_now_opens_nothing_that_was_made_of_more(
     reference, made = exported(server, issuer.token(sub="ann", **FINANCE))
     url = here(server, made["download_url"])
     narrow = issuer.token(sub="ann", **NORTH)
-    assert get(url).status_code == 200
+    assert get(url, Host=HOST).status_code == 200
     refused = ask(server, narrow, "export_dataset", data_ref=reference, format="xlsx")
     assert refused["error_type"] == "expired_reference"
-    wait_for(lambda: get(url).status_code == 404)  # what her token said last is what counts
+    wait_for(lambda: get(url, Host=HOST).status_code == 404)  # what her token said last is what counts
     assert ask(server, narrow, "get_file_download", file_id=made["file_id"])["error_type"] == "unknown_file"
     ask(server, issuer.token(sub="ann", **FINANCE), "list_scenarios")
-    wait_for(lambda: get(url).status_code == 200)
+    wait_for(lambda: get(url, Host=HOST).status_code == 200)
 
 
 def test_a_link_opens_nothing_once_its_owners_profile_is_withdrawn(many: tuple[Server, Path], issuer: Issuer) -> None:
@@ -239,9 +239,9 @@ def test_a_link_opens_nothing_once_its_owners_profile_is_withdrawn(many: tuple[S
     _, made = exported(server, token)
     url = here(server, made["download_url"])
     (instance / "profiles.yaml").write_text(PROFILES.replace("groups: finance", "groups: board"))
-    wait_for(lambda: get(url).status_code == 404)
+    wait_for(lambda: get(url, Host=HOST).status_code == 404)
     (instance / "profiles.yaml").write_text(PROFILES)
-    wait_for(lambda: get(url).status_code == 200)
+    wait_for(lambda: get(url, Host=HOST).status_code == 200)
 
 
 def test_a_link_opens_nothing_once_what_its_owners_token_said_is_too_old(issuer: Issuer, tmp_path: Path) -> None:
@@ -249,9 +249,9 @@ def test_a_link_opens_nothing_once_what_its_owners_token_said_is_too_old(issuer:
         token = issuer.token(sub="ann", **FINANCE)
         _, made = exported(server, token)
         url = here(server, made["download_url"])
-        wait_for(lambda: get(url).status_code == 404)
+        wait_for(lambda: get(url, Host=HOST).status_code == 404)
         again = ask(server, token, "get_file_download", file_id=made["file_id"])
-        assert get(here(server, again["download_url"])).status_code == 200
+        assert get(here(server, again["download_url"]), Host=HOST).status_code == 200
 
 
 def test_without_a_cache_store_a_report_has_no_reference_and_has_one_again_when_it_is_back(

@@ -123,7 +123,7 @@ def test_two_tokens_are_a_bad_request(many: Server, issuer: Issuer) -> None:
 
 def test_where_tokens_come_from_is_told_to_anybody(many: Server, issuer: Issuer) -> None:
     for path in ("/.well-known/oauth-protected-resource", urlsplit(METADATA).path):
-        answer = httpx2.get(many.url.replace("/mcp", path), headers={"Origin": "https://client.example"})
+        answer = httpx2.get(many.url.replace("/mcp", path), headers={"Host": HOST, "Origin": "https://client.example"})
         assert answer.json() == {
             "resource": RESOURCE,
             "authorization_servers": [issuer.url],

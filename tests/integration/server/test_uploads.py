@@ -16,7 +16,7 @@ import pytest
 
 from tests.integration.server.test_tools import NAMES
 from tests.support.issuing import Issuer, issuing
-from tests.support.many import ORIGIN, Asking, call, result, serving_many, write_books
+from tests.support.many import HOST, ORIGIN, Asking, call, result, serving_many, write_books
 from tests.support.operating import events
 from tests.support.serving import ERAS, McpBooks, Server, connected, serving, wait_for
 
@@ -363,9 +363,10 @@ def test_nobody_completes_or_opens_what_another_uploads(issuer: Issuer, tmp_path
         for _ in range(2):
             other = ask(bob, "complete_file_upload", upload_id=upload["upload_id"])
             assert other | {"got": ""} == unknown | {"got": ""}
-            put(url)
+            put(url, Host=HOST)
         file = ask(ann, "complete_file_upload", upload_id=upload["upload_id"])
         assert ask(bob, "complete_file_upload", upload_id=upload["upload_id"])["error_type"] == "unknown_file"
         assert ask(bob, "get_file_download", file_id=file["file_id"])["error_type"] == "unknown_file"
         given = ask(ann, "get_file_download", file_id=file["file_id"])["download_url"]
-        assert httpx2.get(f"http://{urlsplit(server.url).netloc}{given.removeprefix(ORIGIN)}").content == BODY
+        there = f"http://{urlsplit(server.url).netloc}{given.removeprefix(ORIGIN)}"
+        assert httpx2.get(there, headers={"Host": HOST}).content == BODY

@@ -135,7 +135,8 @@ def test_headers_that_drip_are_cut_and_so_is_a_connection_that_says_nothing(url:
 
 def test_a_request_that_is_refused_while_its_body_drips_is_cut(url: str) -> None:
     with connection(url) as opened:
-        opened.sendall(b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+        host = urlsplit(url).netloc.encode()
+        opened.sendall(b"POST /mcp HTTP/1.1\r\nHost: " + host + b"\r\nContent-Length: 1000000\r\n\r\n")
         assert opened.recv(1 << 16).startswith(b"HTTP/1.1 401 ")
         dripped(opened)
 
