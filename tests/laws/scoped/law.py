@@ -125,6 +125,8 @@ def search(number: int, count: int) -> int:
             sys.stdout.writelines(f"  {text}\n" for text in differences(each.seen, each.expected))
 
     searched()
+    sys.stdout.write(f"seed {number}: {found} broken calls in {count} books\n")
+    sys.stdout.flush()
     return found
 
 
@@ -132,9 +134,7 @@ def main() -> int:
     """Search the books of one seed after another; 1 if a call breaks the law."""
     first, count = int(sys.argv[1]), int(sys.argv[2])
     seeds = range(first, first + -(-count // BOOKS_OF_A_SEED))
-    broken = {number: found for number in seeds if (found := search(number, BOOKS_OF_A_SEED))}
-    sys.stdout.write(f"{len(seeds) * BOOKS_OF_A_SEED} books of the seeds {seeds}: broken calls by seed {broken}\n")
-    return int(bool(broken))
+    return int(sum([search(number, BOOKS_OF_A_SEED) for number in seeds]) > 0)
 
 
 if __name__ == "__main__":
