@@ -127,4 +127,5 @@ def verifier_of(settings: Settings, tell: Callable[[str | None], None]) -> Token
 def secrets_of(settings: Settings) -> Sequence[str]:
     """Return the secrets that no log line may contain."""
     key = own_key(settings)
-    return [key.key if key else "", settings.signing_key or "", settings.database_url or ""]
+    urls = settings.database_url or "", settings.import_proxy or ""
+    return [key.key if key else "", settings.signing_key or "", *urls]

@@ -96,6 +96,8 @@ class Settings:
     """Largest file that may be uploaded or imported."""
     import_hosts: str = setting("SVC_FILE_IMPORT_HOSTS", "")
     """Hosts from which attachments may be imported over https, separated by commas; needs uploads enabled."""
+    import_proxy: str | None = setting("SVC_FILE_IMPORT_PROXY", None)
+    """Proxy through which attachments are imported, `http://host:port` or https; no other variable names one."""
     answer_tokens: int = setting("SVC_ANSWER_TOKENS", 10_000)
     """Estimated tokens that an answer may have; at least 2,000."""
     row_cap: int = setting("INSPECTION_ROW_CAP", 10_000)
@@ -241,6 +243,10 @@ def validate(settings: Settings) -> None:
         parse_hosts(settings.import_hosts)
     except ValueError as named:
         raise BadSetting(f"SVC_FILE_IMPORT_HOSTS has '{named}'; it takes host names, as files.example.com") from None
+    if settings.import_proxy is not None and not is_origin(without_login(settings.import_proxy), "http", "https"):
+        raise BadSetting(
+            f"SVC_FILE_IMPORT_PROXY is '{redact(settings.import_proxy)}'; it takes a URL, as http://proxy.example.com:3128"
+        )
     host, _, port = settings.ops_bind.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= LAST_PORT:
         raise BadSetting(f"SVC_OPS_BIND is '{settings.ops_bind}'; it takes an address and a port, as 127.0.0.1:8769")
@@ -281,6 +287,12 @@ def validate_many_users(settings: Settings) -> None:
         raise BadSetting("MCP_DEV_KEY is the key of one user; take it out, or SVC_OIDC_ISSUER")
     if settings.signing_key is None:
         raise BadSetting("ARTIFACT_SIGNING_KEY is missing; make one with: openssl rand -hex 32")
+
+
+def without_login(url: str) -> str:
+    """Return a URL without who logs in there."""
+    scheme, separator, rest = url.partition("://")
+    return scheme + separator + rest.rpartition("@")[2]
 
 
 def is_origin(url: str | None, *schemes: str) -> bool:

@@ -1,5 +1,6 @@
 """The importer: reads a file from a host on the allow-list and checks every address and redirect."""
 
+import logging
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +12,11 @@ from ssl import SSLContext
 from threading import BoundedSemaphore
 from time import monotonic
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import httpcore2
 
-from engine.model.errors import BadArguments, Busy, HostNotAllowed, Unavailable
+from engine.model.errors import BadArguments, Busy, HostNotAllowed, Refusal, Unavailable
 from server.base.interfaces import MinimumRate
 from server.base.links import Host, RemoteFile, parse_hosts, parse_remote_file
 from server.base.settings import Settings
@@ -142,7 +144,7 @@ class WatchedStream(httpcore2.NetworkStream):
 
 
 class PinnedBackend(httpcore2.NetworkBackend):
-    """Connects to the first address of a name that answers; every address of the name must be public."""
+    """Connects to the first address of a name that answers, unless one of its addresses is in a closed network."""
 
     def __init__(self, names: Resolver, closed: Sequence[Network], watch: ReadDeadline) -> None:
         self._names = names
@@ -162,7 +164,7 @@ class PinnedBackend(httpcore2.NetworkBackend):
         try:
             addresses = self._names.addresses(host, min(CONNECTING, self._watch.left()))
         except OSError as fault:
-            raise httpcore2.ConnectError("the name leads nowhere") from fault
+            raise httpcore2.ConnectError(f"{host} has no address") from fault
         if any(is_in(address, self._closed) for address in addresses):
             raise NotPublic
         for address in addresses[:TRIED]:
@@ -172,11 +174,12 @@ class PinnedBackend(httpcore2.NetworkBackend):
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 continue
             return WatchedStream(stream, self._watch)
-        raise httpcore2.ConnectError("no address of the name answers")
+        raise httpcore2.ConnectError(f"no address of {host} answers")
 
 
 # The importer: follows redirects only among the hosts on the allow-list. An error names only the host of the caller's
-# URL, never a redirect's target or its reply.
+# URL, never a redirect's target or its reply. Through a proxy, the proxy resolves the names of hosts: the importer then
+# pins the addresses of the proxy, which the operator chose and which may be private.
 
 
 FIELD = "file.download_url"
@@ -184,11 +187,14 @@ AT_ONCE = 2  # imports; each holds a thread of the light lane
 OF_THE_DEADLINE = 0.8  # share of a call's deadline that a host may take, so that the caller still gets the error
 MOST_REDIRECTS = 3
 REDIRECTS = (301, 302, 303, 307, 308)
+PROXY_LOGIN = HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
+WANTS_LOGIN = " (it wants another login: http://USER:PASSWORD@HOST:PORT)"
 PASSING = (408, 425, 429)  # client errors that a retry may solve, as it may any 5xx
 RETRY_AFTER_MS = 2000
 NOWHERE = RemoteFile(Host(""), "/")
 HEADERS = (("Accept", "*/*"), ("Accept-Encoding", "identity"), ("User-Agent", "tieout"), ("Connection", "close"))
 EXAMPLE = "https://files.example.com/budget.csv"
+log = logging.getLogger("tieout.imports")
 NO_ADDRESS = "The download_url takes the https address of a file as its host gave it: a host name, and no login."
 
 
@@ -213,14 +219,19 @@ class Importer:
         resolve: Resolve = system_addresses,
         closed: Sequence[Network] = NOT_PUBLIC,
         trust: SSLContext | None = None,
+        proxy: str | None = None,
     ) -> None:
-        """Set the limits: `seconds` is the time for one file, `closed` lists networks that are never connected to."""
+        """Set the limits: `seconds` is the time for one file, `closed` lists networks that are never connected to.
+
+        `proxy` is the URL of a proxy, with a login if it wants one; None connects directly.
+        """
         self._hosts = frozenset(hosts)
         self._seconds = seconds
         self._pace = pace or MinimumRate()
         self._names = Resolver(resolve)
         self._closed = closed
         self._trust = trust
+        self._proxy = None if proxy is None else proxy_of(proxy)
         self._places = BoundedSemaphore(AT_ONCE)
 
     @contextmanager
@@ -265,9 +276,9 @@ class Importer:
             scheme=b"https", host=place.host.name.encode(), port=place.host.port, target=place.target.encode()
         )
         headers = [("Host", str(place.host)), *HEADERS]
-        network = PinnedBackend(self._names, self._closed, watch)
+        network = PinnedBackend(self._names, () if self._proxy else self._closed, watch)
         with (
-            httpcore2.ConnectionPool(ssl_context=self._trust, network_backend=network) as pool,
+            httpcore2.ConnectionPool(ssl_context=self._trust, proxy=self._proxy, network_backend=network) as pool,
             pool.stream("GET", url, headers=headers) as answer,
         ):
             yield answer
@@ -279,12 +290,34 @@ class Importer:
             yield
         except NotPublic:
             raise self._not_allowed(asked, f"{asked} is no public host, or leads to one that is none.") from None
-        except httpcore2.TimeoutException:
+        except httpcore2.ProxyError as refused:
+            raise self._kept_out(asked, int(str(refused)[:3])) from None
+        except httpcore2.TimeoutException as fault:
+            self._log(asked, f"{fault}")
             raise unavailable(f"{asked} did not send the file in time. Call again, or take a smaller file.") from None
-        except httpcore2.ConnectError:
+        except httpcore2.ConnectError as fault:
+            self._log(asked, f"{fault}")
             raise unavailable(f"No secure connection to {asked} can be had just now.") from None
-        except (httpcore2.NetworkError, httpcore2.ProtocolError):
+        except (httpcore2.NetworkError, httpcore2.ProtocolError) as fault:
+            self._log(asked, f"{fault}")
             raise unavailable(f"{asked} broke off, or did not answer as a web server does.") from None
+
+    def _kept_out(self, asked: Host, status: int) -> Refusal:
+        """Log that the proxy did not connect to a host; return the error for the caller."""
+        self._log(asked, f"the proxy answers {status}{WANTS_LOGIN if status == PROXY_LOGIN else ''}")
+        if status in PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return unavailable(f"The proxy of this deployment cannot reach {asked} just now.")
+        return HostNotAllowed(
+            f"The proxy of this deployment lets nothing through from {asked}; only its operator can change that. "
+            "begin_file_upload takes the file itself.",
+            field=FIELD,
+            got=str(asked),
+        )
+
+    def _log(self, asked: Host, why: str) -> None:
+        """Log a failure behind a proxy, which is the operator's to repair."""
+        if self._proxy is not None:
+            log.warning("no file of %s came through SVC_FILE_IMPORT_PROXY: %s", asked, why)
 
     def _not_allowed(self, asked: Host, words: str) -> HostNotAllowed:
         """Return the error for a host that is not allowed."""
@@ -293,7 +326,15 @@ class Importer:
 
 def importer_of(settings: Settings) -> Importer:
     """Return the importer of a deployment."""
-    return Importer(parse_hosts(settings.import_hosts), OF_THE_DEADLINE * settings.deadline_seconds)
+    seconds = OF_THE_DEADLINE * settings.deadline_seconds
+    return Importer(parse_hosts(settings.import_hosts), seconds, proxy=settings.import_proxy)
+
+
+def proxy_of(url: str) -> httpcore2.Proxy:
+    """Return the proxy at a URL; its login stands in the URL, percent-encoded."""
+    parts = urlsplit(url)
+    login = None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
+    return httpcore2.Proxy(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", auth=login)
 
 
 def found_in(answer: httpcore2.Response, asked: Host) -> DownloadedFile:

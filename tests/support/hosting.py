@@ -1,6 +1,7 @@
 """Hosts on the network as an importer meets them: TLS with certificates of an authority of the test, and any answer."""
 
 import contextlib
+import select
 import socket
 import ssl
 import threading
@@ -40,7 +41,9 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Authority of a test")])
         own = self._signed(self._name, self._key, x509.BasicConstraints(ca=True, path_length=None))
-        self.trust = ssl.create_default_context(cadata=own.public_bytes(serialization.Encoding.PEM).decode())
+        self.file = folder / "authority.pem"
+        self.file.write_bytes(own.public_bytes(serialization.Encoding.PEM))
+        self.trust = ssl.create_default_context(cafile=self.file)
 
     def _signed(
         self, name: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType
@@ -78,10 +81,7 @@ def hosting(answers: Answers, shows: ssl.SSLContext | None, address: str = HERE)
                     answers(plain, hosted)
                     return
                 with shows.wrap_socket(plain, server_side=True) as connection:
-                    request = b""
-                    while b"\r\n\r\n" not in request and (came := connection.recv(65536)):
-                        request += came
-                    hosted.heard.append(request)
+                    hosted.heard.append(read_head(connection))
                     answers(connection, hosted)
 
         def accept() -> None:
@@ -125,3 +125,37 @@ def drips(first: bytes, drop: bytes, seconds: float = 0.05) -> Answers:
             connection.sendall(drop)
 
     return answer
+
+
+def tunnels(connection: socket.socket, hosted: Hosted) -> None:
+    """Answer as a proxy does: connect to the port that CONNECT asks for, on this machine whatever the name."""
+    request = read_head(connection)
+    hosted.heard.append(request)
+    port = int(request.split(b" ")[1].rpartition(b":")[2])
+    with socket.create_connection((HERE, port), timeout=10.0) as beyond:
+        connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        ways = {connection: beyond, beyond: connection}
+        while not hosted.ends.is_set():
+            for ready in select.select([*ways], [], [], 0.05)[0]:
+                came = ready.recv(65536)
+                if not came:
+                    return
+                ways[ready].sendall(came)
+
+
+def keeps_out(status: str) -> Answers:
+    """Return the answer of a proxy that connects to nothing."""
+
+    def answer(connection: socket.socket, hosted: Hosted) -> None:
+        hosted.heard.append(read_head(connection))
+        connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
+
+    return answer
+
+
+def read_head(connection: socket.socket) -> bytes:
+    """Return what comes up to the end of the headers."""
+    head = b""
+    while b"\r\n\r\n" not in head and (came := connection.recv(65536)):
+        head += came
+    return head
