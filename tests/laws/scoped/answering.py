@@ -125,7 +125,7 @@ def held_by_all(part: Any) -> Any:
     """Return a part of an answer without what is of one scenario, and without the note that more is seen of it."""
     if isinstance(part, Mapping):
         kept = {key: held_by_all(known) for key, known in part.items() if key not in ("freshness", "compared_with")}
-        return {key: known for key, known in kept.items() if key != "filters" or known}
+        return {key: known for key, known in kept.items() if key not in ("filters", "notes") or known}
     if isinstance(part, Sequence) and not isinstance(part, str):
         return [held_by_all(known) for known in part if not says_more_is_seen(known)]
     return part
