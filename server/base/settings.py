@@ -9,6 +9,7 @@ from typing import TypeVar, get_type_hints
 from urllib.parse import urlsplit
 
 from engine.door import STATE, STORE
+from engine.instance.build.feeds import cron_fault
 from server.base.credentials import passwords, redact
 from server.base.links import parse_hosts
 
@@ -116,6 +117,12 @@ class Settings:
     """Scripts of charts that each worker runs at once, each with up to 512 MB of memory."""
     loads_at_once: int = setting("SVC_LOADS_AT_ONCE", 2)
     """Feeds that the daemon loads at once."""
+    backup_dir: Path | None = setting("SVC_BACKUP_DIR", None)
+    """Folder, of this deployment alone, into which the daemon writes backups; without it, it takes none."""
+    backup_schedule: str = setting("SVC_BACKUP_SCHEDULE", "0 2 * * *")
+    """When: minute, hour, day of the month, month, weekday in UTC, as cron writes them."""
+    backup_keep: int = setting("SVC_BACKUP_KEEP", 7)
+    """Scheduled backups that are kept; the oldest beyond them are removed."""
     free_megabytes: int = setting("SVC_FREE_MEGABYTES", 256)
     """Free space below which no file is written for callers and the server is not ready."""
     log_format: str = setting("SVC_LOG_FORMAT", "text")
@@ -243,6 +250,15 @@ def validate(settings: Settings) -> None:
         parse_hosts(settings.import_hosts)
     except ValueError as named:
         raise BadSetting(f"SVC_FILE_IMPORT_HOSTS has '{named}'; it takes host names, as files.example.com") from None
+    validate_addresses(settings)
+    if fault := cron_fault(settings.backup_schedule):
+        raise BadSetting(
+            f"SVC_BACKUP_SCHEDULE is '{settings.backup_schedule}' ({fault}); it takes a cron expression, as 0 2 * * *"
+        )
+
+
+def validate_addresses(settings: Settings) -> None:
+    """Raise BadSetting if an address is invalid."""
     if settings.import_proxy is not None and not is_origin(without_login(settings.import_proxy), "http", "https"):
         raise BadSetting(
             f"SVC_FILE_IMPORT_PROXY is '{redact(settings.import_proxy)}'; it takes a URL, as http://proxy.example.com:3128"

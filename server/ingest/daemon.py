@@ -1,65 +1,20 @@
-"""The daemon: loads every feed on its schedule, each load in its own process."""
+"""The daemon: loads every feed on its schedule, each load in its own process, and takes scheduled backups."""
 
 import logging
-import subprocess
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from queue import Empty, SimpleQueue
-from tempfile import TemporaryFile
-from threading import Thread
 from time import monotonic
-from typing import IO
 
 from engine.model.feeds import Binding, LoadAttempt, LoadStatus
 from server.base.interfaces import LoadHistory, LoadQuery, StoreDown
+from server.ingest.backups import BackupExit, ScheduledBackups
+from server.ingest.children import ChildProcess, ProcessExit
 from server.ingest.delivery import rank
 from server.ingest.folder import InstanceWatcher
 from server.ingest.schedule import RetryPolicy, ScheduledLoad, next_load, periods_of
-
-LAST_LINE = 500  # characters of a load's last line that the log shows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadExit:
-    """How the process of a load ended."""
-
-    binding: str
-    status: int
-    last_line: str  # that it printed
-
-
-class LoadProcess:
-    """The process of one load; memory and locks of the load end with it. Reports its exit to a callback."""
-
-    def __init__(self, binding: str, command: Sequence[str], report: Callable[[LoadExit], None]) -> None:
-        self._binding = binding
-        with ExitStack() as opened:
-            output = opened.enter_context(TemporaryFile())  # a pipe would break if the daemon dies
-            # a session of its own: Ctrl-C reaches only the daemon, which then ends its loads
-            self._process = subprocess.Popen(  # noqa: S603 - our own command
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-            )
-            Thread(target=self._wait, args=(output, report), daemon=True).start()
-            opened.pop_all()
-
-    def terminate(self) -> None:
-        """Send SIGTERM."""
-        self._process.terminate()
-
-    def kill(self) -> None:
-        """Send SIGKILL."""
-        self._process.kill()
-
-    def _wait(self, output: IO[bytes], report: Callable[[LoadExit], None]) -> None:
-        status = self._process.wait()
-        with output:
-            output.seek(0)
-            printed = output.read().decode(errors="replace").strip()
-        report(LoadExit(binding=self._binding, status=status, last_line=printed.rpartition("\n")[2][:LAST_LINE]))
-
 
 RECENT = 200  # latest attempts of a feed that are read, and latest successes
 RECHECK = 10.0  # seconds after which a running attempt is read again, because another process may have ended it
@@ -145,14 +100,14 @@ class DaemonCommand(Enum):
     REREAD = "reread"
 
 
-Inbox = SimpleQueue[DaemonCommand | LoadExit]
+Inbox = SimpleQueue[DaemonCommand | ProcessExit | BackupExit]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningLoad:
     """A load in progress."""
 
-    child: LoadProcess
+    child: ChildProcess
     binding: Binding
     turn: ScheduledLoad
     rank: int
@@ -186,6 +141,7 @@ class Daemon:
     backoff: RetryPolicy = field(default_factory=RetryPolicy)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     grace: float = GRACE
+    backups: ScheduledBackups | None = None
     _running: dict[str, RunningLoad] = field(default_factory=dict)
     _turns: dict[str, CachedTurn] = field(default_factory=dict)
     _logged: dict[str, str] = field(default_factory=dict)
@@ -196,7 +152,7 @@ class Daemon:
         self._settle()
         while True:
             waiting = self._step()
-            if once and not waiting and not self._running:
+            if once and not waiting and not self._is_busy:
                 break
             try:
                 message = self.inbox.get(timeout=TICK)
@@ -208,9 +164,17 @@ class Daemon:
             self._receive(message)
         return not self._failed
 
-    def _receive(self, message: DaemonCommand | LoadExit) -> None:
-        if isinstance(message, LoadExit):
+    @property
+    def _is_busy(self) -> bool:
+        """Whether a load or a backup is under way."""
+        return bool(self._running) or (self.backups is not None and self.backups.running)
+
+    def _receive(self, message: DaemonCommand | ProcessExit | BackupExit) -> None:
+        if isinstance(message, ProcessExit):
             self._ended(message)
+        elif isinstance(message, BackupExit):
+            if self.backups is not None and not self.backups.ended(message, self.now()):
+                self._failed = True
         elif self.watched.reread():
             log.info("the files of %s were reloaded", self.watched.folder)
 
@@ -218,6 +182,8 @@ class Daemon:
         """Start the loads that are due; tell whether one of them must wait."""
         if self.watched.look():
             log.info("the files of %s changed and were reloaded", self.watched.folder)
+        if self.backups is not None and not self.backups.step(self.now()):
+            self._failed = True
         try:
             waiting = [binding for binding in self._due() if not self._begin(binding)]
         except StoreDown as down:
@@ -264,7 +230,7 @@ class Daemon:
         of_slot = describe_try(turn) or f" for the slot of {format_instant(turn.slot)}"
         self._say(binding.key, f"starts{of_slot}{f', periods {asked}' if asked else ''}")
         try:
-            child = LoadProcess(binding.key, command, self.inbox.put)
+            child = ChildProcess(binding.key, command, self.inbox.put)
         except OSError as fault:
             self._tell_end(self.history.note(binding, turn.slot, now, f"cannot be started: {fault.strerror}"))
             return
@@ -286,9 +252,9 @@ class Daemon:
     def _rank(self, binding: Binding) -> int:
         return rank(binding, self.watched.instance.catalogue)
 
-    def _ended(self, ended: LoadExit) -> None:
+    def _ended(self, ended: ProcessExit) -> None:
         """Log the end of a load, as the history records it."""
-        running = self._running.pop(ended.binding)
+        running = self._running.pop(ended.key)
         message = ended.last_line or f"the load ended with exit status {ended.status} and recorded nothing"
         try:
             attempt = self._recorded(running)
@@ -329,18 +295,23 @@ class Daemon:
         log.info("stops; %s", f"ends {', '.join(self._running)}" if self._running else "no load is under way")
         for running in self._running.values():
             running.child.terminate()
+        if self.backups is not None:
+            self.backups.terminate()
         deadline = monotonic() + self.grace
-        while self._running:
+        while self._is_busy:
             try:
                 message = self.inbox.get(timeout=max(0.0, deadline - monotonic()))
             except Empty:
-                log.warning("%s did not end in %.0f s and is killed", ", ".join(self._running), self.grace)
+                late = ", ".join(self._running) or "the backup"
+                log.warning("%s did not end in %.0f s and is killed", late, self.grace)
                 for running in self._running.values():
                     running.child.kill()
+                if self.backups is not None:
+                    self.backups.kill()
                 deadline = monotonic() + self.grace
                 continue
-            if isinstance(message, LoadExit):
-                self._ended(message)
+            if not isinstance(message, DaemonCommand):
+                self._receive(message)
 
     def _say(self, key: str, decision: str, level: int = logging.INFO, **fields: str) -> None:
         """Log a decision, unless it is the last one logged for this key."""

@@ -14,6 +14,7 @@ from engine.books.books import Books, Shelf
 from engine.model.catalogue import Catalogue
 from engine.model.errors import Unavailable
 from server.base.interfaces import LoadHistory, StoreDown
+from server.ingest.backups import BackupRecord
 from server.stores.migrations import check_migrations
 from server.stores.postgres import Database
 from server.telemetry.metrics import Metrics
@@ -32,6 +33,12 @@ def check_database(database: Database) -> None:
 def report_loads(loads: LoadHistory, bindings: Callable[[], Collection[str]], metrics: Metrics) -> None:
     """Take note of what became of the loads of each feed."""
     metrics.loads(loads.tally(), bindings())
+
+
+def report_backups(state: Path, metrics: Metrics) -> None:
+    """Take note of what became of the scheduled backups."""
+    record = BackupRecord.read(state)
+    metrics.backups(record.succeeded_at, record.failures)
 
 
 class ArtifactsFolder:

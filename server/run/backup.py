@@ -2,9 +2,9 @@
 
 import io
 import json
+import os
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +18,9 @@ from engine.facts.manifest import CURRENT, manifest_file, pin_current
 from engine.instance.read import FILES as YAML
 from engine.instance.read import InstanceDocuments
 from engine.instance.schema.books import InstanceFile
+from server.base.locks import FileLock
 from server.base.settings import Settings, variable_of
+from server.ingest.backups import DUMP, UNFINISHED
 from server.run.embedded.binaries import postgres_tools
 from server.run.embedded.platform import platform
 from server.stores.migrations import applied_to, read_migrations
@@ -144,16 +146,33 @@ def write_bundle(path: Path) -> Iterator[BundleWriter]:
     """Write a bundle that only its owner can read. It gets its name when it is complete. Raises BundleFault."""
     if path.exists():
         raise BundleFault(f"{path} is there already; a backup never replaces another")
-    aside = path.with_name(f"{path.name}.unfinished")
+    aside = path.with_name(path.name + UNFINISHED)
     try:
         aside.touch(mode=0o600)
-        with tarfile.open(aside, "w") as tar:
-            yield BundleWriter(tar)
-        aside.rename(path)
+        with FileLock(aside) as lock:
+            if not lock.acquire() or not lock.is_current():
+                raise BundleFault(f"another process is writing {path}; wait for it")
+            try:
+                with tarfile.open(aside, "w") as tar:
+                    yield BundleWriter(tar)
+                with aside.open("rb") as whole:
+                    os.fsync(whole.fileno())
+                aside.rename(path)
+            finally:
+                aside.unlink(missing_ok=True)
     except OSError as fault:
         raise BundleFault(f"the backup cannot be written: {fault}") from fault
+
+
+@contextmanager
+def dumped_beside(path: Path) -> Iterator[Path]:
+    """Lend the file of a dump beside a bundle that is being written, for its owner alone."""
+    file = path.with_name(path.name + UNFINISHED + DUMP)
+    file.touch(mode=0o600)
+    try:
+        yield file
     finally:
-        aside.unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
 
 
 def extract(path: Path, folder: Path) -> BundleManifest:
@@ -200,11 +219,10 @@ ID_LENGTH = 12
 
 def back_up(settings: Settings, path: Path, *, with_keys: bool) -> BundleManifest:
     """Write a bundle of everything that a deployment needs, and return its manifest."""
-    with write_bundle(path) as bundle, tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+    with write_bundle(path) as bundle, dumped_beside(path) as dumped:
         with platform(settings) as opened:
             uri = opened.reach()
             migrations = applied_to(uri)
-            dumped = Path(scratch) / DATABASE
             dump(uri, postgres_tools(settings, server_major(uri)).program("pg_dump"), dumped)
         bundle.add(DATABASE, dumped)
         store_version = add_store(bundle, settings.store)

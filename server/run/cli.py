@@ -19,9 +19,10 @@ COMMANDS = {  # each a module of server.run.commands, imported where it is asked
     "check": "print every fault of an instance's files",
     "provision": "put the books in order for what the files say, and tell what they hold",
     "load": "load feeds into the books, all of them or nothing",
-    "daemon": "load every feed that has a schedule, in its turn",
+    "daemon": "load every feed that has a schedule, in its turn, and take the scheduled backups",
     "loads": "print the history of loads",
     "token": "say what a server wants of tokens, and what it makes of one",
+    "backup": "write what a deployment needs into one file",
     "migrate": "make the tables of the platform database, or tell how it stands",
     "bench": "run the benches of this checkout, or those that are named",
 }

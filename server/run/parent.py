@@ -15,7 +15,14 @@ from server.base.folders import restrict
 from server.base.settings import Settings, variable_of
 from server.caller.profiles import LiveProfiles, followed
 from server.ingest.folder import reload_files
-from server.ops.health_checks import NO_BOOKS, ArtifactsFolder, StoredBooks, check_database, report_loads
+from server.ops.health_checks import (
+    NO_BOOKS,
+    ArtifactsFolder,
+    StoredBooks,
+    check_database,
+    report_backups,
+    report_loads,
+)
 from server.ops.readiness import CheckResult, HealthCheck, HealthFile, Json, Readiness, serve_operators
 from server.run.embedded.platform import Platform, hold_to_cache, platform
 from server.run.workers.process import WorkerBrief, copy_instance
@@ -112,6 +119,7 @@ class Parent:
         tell = partial(report_loads, opened.loads, lambda: self._taken.instance.bindings, metrics)
         beside = [
             HealthCheck(name="load_history", run=tell),
+            HealthCheck(name="backups", run=partial(report_backups, self._settings.state_folder, metrics)),
             HealthCheck(name="profiles", run=lambda: metrics.profiles(len(profiles.faults), profiles.age)),
         ]
         post = HealthFile(self._folder / HEALTH).post

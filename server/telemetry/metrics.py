@@ -135,6 +135,12 @@ class Metrics(CallMetrics):
         self.workers_ended = Counter("tieout_workers_ended", "Processes of them that are gone.", registry=registry)
         self.ready = Gauge("tieout_ready", "Whether a check of readiness holds.", ["check"], registry=registry)
         self.check_seconds = Gauge("tieout_check_seconds", "How long it took last.", ["check"], registry=registry)
+        self.backup_success = Gauge(
+            "tieout_backup_last_success_timestamp_seconds",
+            "When the latest scheduled backup was finished.",
+            registry=registry,
+        )
+        self.backup_failures = Gauge("tieout_backup_failures", "Scheduled backups that failed.", registry=registry)
         self.books_version = Gauge("tieout_books_version", "Version of the books, 0 without any.", registry=registry)
         self.books_published = Gauge(
             "tieout_books_published_timestamp_seconds", "When that version was published.", registry=registry
@@ -185,6 +191,11 @@ class Metrics(CallMetrics):
             self.load_attempts.labels(binding, status.value).set(number)
         for binding, at in succeeded.items():
             self.load_success.labels(binding).set(at)
+
+    def backups(self, succeeded_at: datetime | None, failures: int) -> None:
+        """Take note of the scheduled backups; without a whole one, the latest was at the beginning of time."""
+        self.backup_success.set(0.0 if succeeded_at is None else succeeded_at.timestamp())
+        self.backup_failures.set(failures)
 
     def profiles(self, faults: int, age: float) -> None:
         """Take note of how profiles stand."""

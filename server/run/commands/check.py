@@ -13,6 +13,7 @@ from engine.model.profiles import Profiles
 from engine.model.scope import Cell
 from server.base.folders import restrict
 from server.base.settings import Settings
+from server.ingest.backups import BackupRecord
 from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out, tell_data_faults
 from server.run.embedded.platform import platform
 from server.stores.profiles import PostgresProfiles
@@ -41,6 +42,7 @@ def claim(text: str) -> tuple[str, str]:
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Print every fault of an instance."""
     tell_open_folders(settings)
+    tell_backups(settings)
     instance = read_instance(settings.instance)
     catalogue = instance.catalogue
     profiles = profiles_in_use(instance, settings)
@@ -80,6 +82,22 @@ def tell_open_folders(settings: Settings) -> None:
     """Print which folders other users can read, if they cannot be closed to them."""
     for remark in filter(None, map(restrict, settings.private_folders)):
         err.print(remark, markup=False)
+
+
+def tell_backups(settings: Settings) -> None:
+    """Print what became of the scheduled backups, if there are any."""
+    if settings.backup_dir is None:
+        return
+    record = BackupRecord.read(settings.state_folder)
+    latest = (
+        "there is none yet"
+        if record.succeeded_at is None
+        else f"the latest is of {record.succeeded_at:%Y-%m-%d %H:%M} UTC"
+    )
+    if record.fault is not None:
+        err.print(f"the latest scheduled backup failed: {record.fault}; of whole ones {latest}", markup=False)
+    else:
+        out.print(f"scheduled backups: {latest}", markup=False)
 
 
 def profiles_in_use(instance: Instance, settings: Settings) -> Profiles:

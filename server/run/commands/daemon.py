@@ -6,9 +6,11 @@ import signal
 import sys
 from queue import Empty, SimpleQueue
 
+from engine.model.feeds import Schedule
 from server.base.locks import FileLock
 from server.base.settings import Settings
 from server.base.signals import on_hangup
+from server.ingest.backups import BackupFolder, ScheduledBackups
 from server.ingest.daemon import TICK, Daemon, DaemonCommand, FeedHistory, Inbox
 from server.ingest.folder import DAEMON_LOCK, BooksFolder, InstanceWatcher
 from server.ingest.load import settle_attempts
@@ -48,9 +50,27 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
                 command=[sys.executable, "-P", "-m", "server", "load", "--instance", str(settings.instance)],
                 at_once=settings.loads_at_once,
                 inbox=inbox,
+                backups=backups_of(settings, inbox),
             )
             done = daemon.run(once=asked.once)
     return DONE if done or not asked.once else FAULTY
+
+
+def backups_of(settings: Settings, inbox: Inbox) -> ScheduledBackups | None:
+    """Return the backups that the settings ask for, None if they ask for none."""
+    if settings.backup_dir is None:
+        return None
+    log.info(
+        "backup: '%s' UTC, into %s, %s are kept", settings.backup_schedule, settings.backup_dir, settings.backup_keep
+    )
+    return ScheduledBackups(
+        BackupFolder(folder=settings.backup_dir.absolute()),
+        Schedule(cron=settings.backup_schedule, timezone="UTC"),
+        keep=settings.backup_keep,
+        command=[sys.executable, "-P", "-m", "server", "backup", "--instance", str(settings.instance)],
+        state=settings.state_folder,
+        report=inbox.put,
+    )
 
 
 def leads(lock: FileLock, inbox: Inbox, *, waits: bool) -> bool:

@@ -128,9 +128,11 @@ def test_files_books_and_database_are_volumes_of_their_own(services: Services) -
         ("server", "books"): True,
         ("backup", "books"): True,
         ("backup", "files"): True,
+        ("daemon", "files"): True,
         ("server", "files"): False,
     }
-    assert services["server"]["environment"]["USER_DATA_DIR"] == "/var/lib/tieout/files"
+    for name in ("server", "daemon", "backup"):
+        assert services[name]["environment"]["USER_DATA_DIR"] == "/var/lib/tieout/files"
 
 
 def test_whatever_else_is_mounted_cannot_be_written_but_for_backups(services: Services) -> None:
@@ -140,7 +142,8 @@ def test_whatever_else_is_mounted_cannot_be_written_but_for_backups(services: Se
         for volume in service.get("volumes", [])
         if volume["type"] == "bind" and not volume.get("read_only")
     }
-    assert writable == {("backup", "/backups")}
+    assert writable == {("backup", "/backups"), ("daemon", "/backups")}
+    assert (ROOT / "backups").is_dir()  # a folder that is missing would keep the daemon from starting
 
 
 def test_no_variable_of_the_example_may_be_left_out_and_each_is_used(filled: dict[str, str]) -> None:
