@@ -31,6 +31,8 @@ from engine.plans.weights import (
 )
 from engine.queries.values import Filter
 
+KEPT_TARGETS = 2_000  # combinations of classes whose targets a group keeps from one call to the next
+
 
 @dataclass(frozen=True, slots=True)
 class AccumulatorTarget:
@@ -125,7 +127,9 @@ class BaseGroup:
         known = self._targets.get(classes)
         if known is None:
             found = {known.leaf: known.classes[number] for known, number in zip(self.classes, classes, strict=True)}
-            known = self._targets[classes] = []
+            known = []
+            if len(self._targets) < KEPT_TARGETS:
+                self._targets[classes] = known
             for position, members, weight, factor in class_contributions(found, self.weights, self.axes, self.places):
                 base = self.bases[position]
                 amount = ONE if base.over_members.counts else weight * factor  # weights never scale a count
@@ -175,7 +179,10 @@ def base_groups(
         tuple(variants),
     )
     named = sum(len(axis.ids) for axis in axes) + sum(len(known.members) + len(known.leaves) for known in filters)
-    size = named + sum(reader.leaf_count(leaf) for leaf in reader.catalogue.domains[bases[0].domain].dimensions)
+    targets = len(bases) * len(variants) * min(KEPT_TARGETS, prod(len(axis.ids) + 1 for axis in axes))
+    size = (
+        named + targets + sum(reader.leaf_count(leaf) for leaf in reader.catalogue.domains[bases[0].domain].dimensions)
+    )
     return reader.worked_out(key, lambda: make_base_groups(bases, axes, places, filters, variants, reader), size)
 
 

@@ -107,18 +107,20 @@ class Lane:
             return caller, waiting
 
 
-# Dispatch. A call over a limit is answered `busy` immediately. Other calls run in one of five lanes: heavy calls on as
-# many threads as the worker has cores, scripts on as many as may run at once, exports and light calls on eight each. A
-# heavy call whose report or rows turn out to be large leaves its thread and begins anew in the fifth, whose calls run
-# one after another, so that no other call waits behind them; it must fit below the memory ceiling of the worker. A call
-# whose client is gone or whose deadline has passed does not start, or stops before the next frame it collects; its
-# lease is released when its thread ends. A query past its deadline cannot be cancelled; dispatch reports it, so that
-# the supervisor replaces the worker.
+# Dispatch. A call over a limit is answered `busy` immediately; who calls on regardless waits for it. Other calls run in
+# one of five lanes: heavy calls on as many threads as the worker has cores, scripts on as many as may run at once,
+# exports and light calls on eight each. A heavy call whose report or rows turn out to be large leaves its thread and
+# begins anew in the fifth, whose calls run one after another, so that no other call waits behind them; it must fit
+# below the memory ceiling of the worker. A call whose client is gone or whose deadline has passed does not start, or
+# stops before the next frame it collects; its lease is released when its thread ends. A query past its deadline cannot
+# be cancelled; dispatch reports it, so that the supervisor replaces the worker.
 
 
 LIGHT_THREADS = 8
 LARGE, LARGE_BYTES = "large", 3 << 20  # of a report: about 1,000 places or rows, or 10,000 figures
 RETRY_AFTER_MS = 250
+BUSY_AT_ONCE, BUSY_WAIT = 8, 1.0  # refusals of one caller in so many seconds; further ones wait as long
+MOST_BUSY = 10_000  # callers whose refusals are counted
 GRACE = 5.0  # seconds that a call may compute beyond its deadline
 log = logging.getLogger("tieout")
 
@@ -203,6 +205,7 @@ class Dispatcher:
         self._memory = memory or MemoryCeiling(settings.worker_megabytes << 20)
         telemetry.expect(tools)
         self._in_flight: set[asyncio.Task[CallResult]] = set()
+        self._told_busy: dict[str, tuple[float, int]] = {}  # of each caller since when, and how often since
         threads = {
             LARGE: 1,
             "heavy": max(1, (os.cpu_count() or 1) // settings.workers),
@@ -278,9 +281,21 @@ class Dispatcher:
             return await self._leases.take(principal.subject)
         except CapReached as reached:
             self._telemetry.busy(reached.cap)
+            await self._hold_up(principal.subject)
             raise Busy(
                 "Too many calls are in flight. Call again shortly, a few at a time.", retry_after_ms=RETRY_AFTER_MS
             ) from None
+
+    async def _hold_up(self, subject: str) -> None:
+        """Wait if a caller is told `busy` again and again: refusals cost others as much time as answers do."""
+        now = monotonic()
+        since, told = self._told_busy.get(subject, (now, 0))
+        since, told = (since, told) if now - since < BUSY_WAIT else (now, 0)
+        if len(self._told_busy) >= MOST_BUSY:
+            self._told_busy.clear()
+        self._told_busy[subject] = (since, told + 1)
+        if told >= BUSY_AT_ONCE:
+            await asyncio.sleep(BUSY_WAIT)
 
     async def _until_ended(self, call: AdmittedCall, lease: str) -> CallResult:
         late = asyncio.get_running_loop().call_later(self._deadline + GRACE, self._overrun, call.tool)

@@ -96,6 +96,10 @@ class MemoryLeases:
         """The current leases."""
         return tuple(self._held)
 
+    def count(self, subject: str) -> int:
+        """Return how many leases a caller holds."""
+        return self._of[subject]
+
     async def take(self, subject: str) -> str:
         """Return a new lease; CapReached if a limit is reached."""
         self.need_room(subject)

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from engine.books.books import KEPT
 from engine.books.reader import Reader
 from engine.model.profiles import Grant, Profile
 from engine.model.scope import Cut
-from tests.support.small import small_books
+from engine.plans import base_groups
+from tests.support.small import LEDGER, small_books
 
 MEMBERS, PROFILES = 20_000, 90
 
@@ -32,3 +35,24 @@ def test_what_is_worked_out_for_many_profiles_is_bounded_by_the_members_it_holds
         assert len(reader.visible("product")) == MEMBERS // 2 + 1
     assert KEPT / 2 < books._kept <= KEPT
     assert sum(size for _, size in books._memos.values()) == books._kept
+
+
+def test_the_combinations_that_a_large_report_meets_are_kept_up_to_a_bound_that_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base_groups, "KEPT_TARGETS", 5)
+    rows = "\n".join(f"2021-01-05 actual M{number} {number}" for number in range(100))
+    books = small_books(
+        tmp_path,
+        facts={"gl": f"date scenario product amount\n{rows}"},
+        domains={"gl": LEDGER.replace("dimensions: {}", "dimensions: {product: product}")},
+        dimensions="product: {kind: leaf, members: live.product}",
+        tables={"product": "id\n" + "\n".join(f"M{number}" for number in range(100))},
+    )
+    for _ in range(2):
+        report = books.metric("revenue", scenarios={"A": "actual"}, period="2021", dimensions=["product"])
+        assert [figure.as_json() for figure in report.figures[0][0]] == [*range(100), 4950]
+    memos = books.reader._books._memos
+    ((made, size),) = (memo for key, memo in memos.items() if key[:1] == ("worked out",) and "base_groups" in key[1])
+    assert all(len(group._targets) == 5 for groups in made for group in groups)
+    assert size == 101 + 101 + 5  # members of the axis and codes, with the unassigned; targets

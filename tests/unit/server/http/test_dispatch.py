@@ -21,7 +21,7 @@ from server.base.settings import Settings
 from server.caller.caller import Caller, Callers, CallerStores
 from server.caller.feeds import Feeds
 from server.caller.scripts import ScriptRunner
-from server.http.dispatch import CallAbandoned, CallResult, Dispatcher
+from server.http.dispatch import BUSY_AT_ONCE, CallAbandoned, CallResult, Dispatcher
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
@@ -181,6 +181,27 @@ def test_over_the_cap_a_call_is_answered_busy_at_once_and_others_still_come_in(
     assert busy.result["retry_after_ms"] > 0
     assert "Call again shortly" in busy.result["error"]
     assert [outcome.is_error for outcome in (other, through, again)] == [False, False, False]
+
+
+def test_a_caller_who_does_not_heed_busy_waits_for_it_and_nobody_else_does(small_instance: tuple[Path, Path]) -> None:
+    gate = Gate()
+    dispatch = dispatch_of(small_instance, {"gate": tool(gate.run), **TOOLS}, calls_per_caller=1)
+
+    async def scene() -> list[CallResult]:
+        first = asyncio.create_task(dispatch.call("gate", {}, ANN))
+        await until(gate.entered)
+        again = [asyncio.create_task(dispatch.call("list_kpis", {}, ANN)) for _ in range(BUSY_AT_ONCE + 1)]
+        at_once = await asyncio.gather(*again[:BUSY_AT_ONCE])
+        other = await dispatch.call("list_kpis", {}, BOB)
+        assert not again[-1].done()
+        late = await again[-1]
+        gate.open.set()
+        return [*at_once, late, other, await first]
+
+    *busy, other, first = asyncio.run(scene())
+    assert {outcome.result["error_type"] for outcome in busy} == {"busy"}
+    assert not other.is_error
+    assert not first.is_error
 
 
 def test_the_cap_of_all_callers(small_instance: tuple[Path, Path]) -> None:
