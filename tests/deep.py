@@ -7,6 +7,7 @@
     kills       a loader killed at ten random moments
     leaks       a thousand calls searched for hidden words, also in exports
     attacks     every attack on the jail, with the language of scripts and with the jail alone
+    fuzz        twenty thousand calls with mutated arguments, and as many mutated instance files
     mutations   each rule of the figures broken on its own; a test must fail
 
 A round that has begun is finished. A failing round prints the command that repeats it; turn the book that it found into
@@ -30,9 +31,11 @@ PARTS: Mapping[str, Sequence[str]] = {
     "rows": ("tests/spec/test_cases_inspection.py",),
     "kills": ("tests/integration/faults/test_killed_loader.py",),
     "leaks": ("tests/integration/server/test_leaks.py",),
+    "fuzz": ("tests/integration/server/test_mutated_calls.py", "tests/unit/engine/instance/test_mutated_files.py"),
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
 }
 MUTATIONS, SCOPE = "mutations", "scope"
+PROFILES = {"fuzz": "fuzz"}  # of Hypothesis, in tests/conftest.py; of other parts it is `deep`
 SEARCHED = 2000  # books of a round of scope
 AT_ONCE = 10  # mutations of a round
 
@@ -57,9 +60,10 @@ def run(part: str, minutes: float) -> bool:
     while number == 0 or time.monotonic() < ends:
         for command in rounds(part):
             number += 1
-            sys.stdout.write(f"{part}, round {number}: HYPOTHESIS_PROFILE=deep {' '.join(command[1:])}\n")
+            profile = PROFILES.get(part, "deep")
+            sys.stdout.write(f"{part}, round {number}: HYPOTHESIS_PROFILE={profile} {' '.join(command[1:])}\n")
             sys.stdout.flush()
-            done = subprocess.run(command, env={**os.environ, "HYPOTHESIS_PROFILE": "deep"}, check=False)
+            done = subprocess.run(command, env={**os.environ, "HYPOTHESIS_PROFILE": profile}, check=False)
             passed = passed and done.returncode == 0
             if not passed or time.monotonic() >= ends:
                 break
