@@ -14,6 +14,7 @@ from benches import (
     overhead,
     sandbox,
     search,
+    soak,
     statement,
     tokens,
     unknown,
@@ -35,6 +36,7 @@ BENCHES = {
     "faults": faults.main,
     "exports": exports.main,
     "callers": callers.main,
+    "soak": soak.main,
     "crowd": crowd.main,
 }
 
@@ -46,8 +48,10 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the general ledger (default: 10 million)")
     parser.add_argument("--seconds", type=int, default=callers.SECONDS, help="how long callers call (default: 120)")
     parser.add_argument("--runs", type=int, default=walkthrough.RUNS, help="how often a newcomer comes (default: 3)")
+    parser.add_argument("--minutes", type=float, default=soak.MINUTES, help="how long the soak takes (default: 30)")
     asked = parser.parse_args()
     BENCHES["callers"] = partial(callers.main, seconds=asked.seconds)
+    BENCHES["soak"] = partial(soak.main, minutes=asked.minutes)
     BENCHES["walkthrough"] = partial(walkthrough.main, runs=asked.runs)
     if unknown := set(asked.bench) - set(BENCHES):
         parser.error(f"there is no bench {', '.join(sorted(unknown))}")

@@ -127,14 +127,15 @@ def grant_withdrawn(on: Scene) -> Mend:
 
 
 def worker_killed(on: Scene) -> Mend:
-    """Kill the worker, and wait until its parent has started another."""
-    (worker,) = (
+    """Kill a worker, and wait until its parent has started another."""
+    before = on.server.log.read_text().count(" serves")
+    worker, *_ = (
         child
         for child in children(on.server.process.pid)
         if b"server.run.workers" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
     )
     os.kill(worker, SIGKILL)
-    wait_for(lambda: on.server.log.read_text().count(" serves") > 1)
+    wait_for(lambda: on.server.log.read_text().count(" serves") > before)
     return nothing
 
 

@@ -86,7 +86,7 @@ class Scene:
 
 @contextmanager
 def scene(
-    instance: Path, state: Path, folder: Path, asked: Mapping[str, Any], clock: Clock | None = None
+    instance: Path, state: Path, folder: Path, asked: Mapping[str, Any], clock: Clock | None = None, **more: str
 ) -> Iterator[Scene]:
     """Serve a copy of an instance, over the books of a state folder, with stores that can be harmed."""
     own, files = folder / "instance", folder / "files"
@@ -107,6 +107,7 @@ def scene(
             "DATABASE_URL": database.uri(),
             "USER_DATA_DIR": str(files),
             "SVC_FREE_MEGABYTES": "1",
+            **more,
         }
         server = stack.enter_context(serving(own, folder / "state", **settings, **(clock.environment if clock else {})))
         books = stack.enter_context(connected(server.url, "auto"))

@@ -1,0 +1,222 @@
+"""Eight callers over two workers for half an hour, while books are loaded and things fail: what errs, and what leaks.
+
+A feed is loaded every minute. Within the first sixth a worker is killed; after it the cache store is killed, the
+database is killed, and the caller's profile is narrowed. Each minute a statement is kept and exported, and the latest
+kept results and files are opened again. The bench fails where a call errs without a cause, where a kept result or a
+file is gone that should live, and where a process holds more memory in the last third than in the third before.
+docs/operations/faults.md has what this prints.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import copytree
+from statistics import fmean
+from threading import Event, Thread
+from time import monotonic, perf_counter, sleep
+
+from benches.books import ROOT, demo_books
+from benches.callers import CALLERS, BusyCaller, LatencyTotals
+from tests.support.faults import FAULTS, caused
+from tests.support.keeping import children
+from tests.support.scenes import GIVEN, KEPT, MADE, RENEWED, Made, Scene, get, made, scene, word
+from tests.support.serving import wait_for
+
+ROWS, MINUTES, WORKERS = 150_000, 30, 2
+FEED = "people"
+ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2026-01", "period_end": "2026-09"}
+SETTLES = 1 / 6  # of the whole, before memory is compared and after which no worker is killed
+SCHEDULE = (  # a fault, when it begins as a share of the whole, and the errors that it explains beside `busy`
+    (
+        "worker killed",
+        0.08,
+        {"ConnectionError", "ConnectionResetError", "IncompleteReadError", "ConnectionRefusedError"},
+    ),
+    ("cache store killed", 0.35, {"unavailable"}),
+    ("database killed", 0.55, {"unavailable"}),
+    ("grant withdrawn after the read and the export", 0.75, {"unknown_name", "unknown_metric", "bad_arguments"}),
+)
+HELD, HEALS = 20.0, 15.0  # seconds that a fault lasts, and for which calls may still suffer from it
+LATEST = 5  # kept results and files that are opened each minute
+MOST_GROWTH = 1.05
+CACHE = {"maxmemory": "2gb"}  # so that nothing is evicted
+MARKER, END = "<!-- python -m benches soak writes what follows -->\n", "<!-- end of soak -->\n"
+PAGE = ROOT / "docs" / "operations" / "faults.md"
+
+
+@dataclass
+class SoakRecord:
+    """What a run found: errors by phase, samples of memory in MB by process, and what was lost."""
+
+    calls: LatencyTotals = field(default_factory=LatencyTotals)
+    errors: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    memory: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    loads: int = 0
+    opened: int = 0
+    lost: list[str] = field(default_factory=list)
+
+
+def anonymous(process: int) -> float:
+    """Return the memory in MB that a process holds beside mapped files."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon")), 0.0)
+
+
+def processes(on: Scene) -> Iterator[tuple[str, int]]:
+    """Yield the parent, its workers, and the script servers of the workers."""
+    parent = on.server.process.pid
+    yield "parent", parent
+    for worker in children(parent):
+        yield f"worker {worker}", worker
+        for child in children(worker):
+            yield f"scripts of worker {worker}", child
+
+
+def sample(on: Scene, record: SoakRecord, began: float, stop: Event) -> None:
+    """Sample the memory of every process each five seconds."""
+    while not stop.wait(5):
+        for name, process in processes(on):
+            try:
+                record.memory[name].append((monotonic() - began, anonymous(process)))
+            except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+                continue
+
+
+def publish(on: Scene, state: Path, record: SoakRecord) -> None:
+    """Load the feed once."""
+    environment = {**os.environ, "SVC_STATE_DIR": str(state), "DATABASE_URL": on.database.uri()}
+    command = [Path(sys.executable).with_name("tieout"), "load", "--instance", on.instance, FEED]
+    done = subprocess.run(command, env=environment, check=False, capture_output=True)
+    record.loads += done.returncode == 0
+
+
+def open_again(on: Scene, kept: Sequence[Made], record: SoakRecord) -> None:
+    """Open kept results and files again; record those that are gone."""
+    for each in kept[-LATEST:]:
+        found = (
+            word(on.books, "export_dataset", data_ref=each.reference, format="json"),
+            word(on.books, "get_file_download", file_id=each.file_id),
+            get(each.url),
+        )
+        record.opened += 1
+        if found != (MADE, RENEWED, GIVEN):
+            record.lost.append(" / ".join(found))
+
+
+def direct(on: Scene, state: Path, record: SoakRecord, seconds: float) -> None:
+    """Load each minute, open again what is kept, and cause the faults at their times."""
+    began, errors = monotonic(), record.calls.errors
+    kept: list[Made] = []
+    minute, faults = seconds / MINUTES, list(SCHEDULE)
+
+    def phase(name: str, work: Callable[[], object]) -> None:
+        before = errors.copy()
+        work()
+        record.errors[name] += errors - before
+
+    def quiet() -> None:
+        publish(on, state, record)
+        kept.append(made(on))
+        open_again(on, kept, record)
+        sleep(max(0.0, minute - (monotonic() - began) % minute))
+
+    def harmed(name: str) -> None:
+        with caused(FAULTS[name], on):
+            sleep(HELD)
+        on.cache.set(**CACHE)
+        wait_for(lambda: word(on.books, "run_statement", **ASKED) == KEPT)
+        sleep(HEALS)
+
+    while monotonic() - began < seconds:
+        if faults and monotonic() - began > faults[0][1] * seconds:
+            name, *_ = faults.pop(0)
+            phase(name, lambda: harmed(name))  # noqa: B023 - in this round
+            if name == "cache store killed":
+                kept.clear()
+        else:
+            phase("none", quiet)
+
+
+async def soak(on: Scene, state: Path, record: SoakRecord, seconds: float) -> None:
+    """Run callers, faults and samples together."""
+    stop, began = Event(), monotonic()
+    Thread(target=sample, args=(on, record, began, stop), daemon=True).start()
+    director = asyncio.create_task(asyncio.to_thread(direct, on, state, record, seconds))
+    ends = perf_counter() + seconds
+    callers = [asyncio.create_task(calling(on, record, seed, ends)) for seed in range(CALLERS)]
+    await asyncio.gather(director, *callers)
+    stop.set()
+
+
+async def calling(on: Scene, record: SoakRecord, seed: int, ends: float) -> None:
+    """Call until the end; connect again after a worker that took the connection with it."""
+    while perf_counter() < ends:
+        try:
+            await BusyCaller(on.server, record.calls, seed).call_until(ends)
+        except OSError as fault:
+            record.calls.errors[type(fault).__name__] += 1
+            await asyncio.sleep(0.2)
+
+
+def growth(samples: Sequence[tuple[float, float]], seconds: float) -> tuple[float, float] | None:
+    """Return the means of the middle and the last third after settling; None if the process did not live throughout."""
+    settled = [(at, size) for at, size in samples if at > SETTLES * seconds]
+    third = (1 - SETTLES) * seconds / 3
+    parts = [
+        [size for at, size in settled if begin < at - SETTLES * seconds <= begin + third]
+        for begin in (0, third, 2 * third)
+    ]
+    return (fmean(parts[1]), fmean(parts[2])) if all(parts) else None
+
+
+def report(record: SoakRecord, seconds: float) -> tuple[list[str], list[str]]:
+    """Return the lines of the page, and what is wrong."""
+    wrong = [f"lost: {each}" for each in record.lost]
+    explained: Mapping[str, set[str]] = {"none": set(), **{name: errors for name, _, errors in SCHEDULE}}
+    calls = sum(map(len, record.calls.milliseconds.values()))
+    lines = [
+        f"{CALLERS} callers over {WORKERS} workers for {seconds / 60:.0f} minutes: {calls:,} calls.",
+        f"{record.loads} loads were published. Kept results and files were opened again {record.opened} times;",
+        f"{len(record.lost)} of them were gone.",
+        "",
+        "| While | Errors | Of these explained |",
+        "|---|---|---|",
+    ]
+    for name, errors in record.errors.items():
+        told = ", ".join(f"{count} {error}" for error, count in errors.items()) or "none"
+        strange = {error for error in errors if error != "busy" and error not in explained[name]}
+        wrong += [f"{name}: {errors[error]} {error}" for error in sorted(strange)]
+        lines.append(f"| {name} | {told} | {'all' if not strange else 'not ' + ', '.join(sorted(strange))} |")
+    lines += ["", "| Process | Middle third, MB | Last third, MB |", "|---|--:|--:|"]
+    for name, samples in record.memory.items():
+        if means := growth(samples, seconds):
+            lines.append(
+                f"| {name.rpartition(' ')[0] if name[-1].isdigit() else name} | {means[0]:,.0f} | {means[1]:,.0f} |"
+            )
+            if means[1] > means[0] * MOST_GROWTH:
+                wrong.append(f"{name} grew from {means[0]:.0f} to {means[1]:.0f} MB")
+    return lines, wrong
+
+
+def main(_: int, minutes: float = MINUTES) -> None:
+    """Run the soak, and write its table where the page has its place."""
+    books, seconds, record = demo_books(ROWS), 60 * minutes, SoakRecord()
+    with tempfile.TemporaryDirectory(prefix="tieout-soak-") as name:
+        folder = Path(name)
+        copytree(books.state / "store", folder / "store")
+        with scene(books.instance, folder, folder / "served", ASKED, SVC_WORKERS=str(WORKERS)) as on:
+            on.cache.set(**CACHE)
+            wait_for(lambda: on.server.log.read_text().count(" serves") >= WORKERS)
+            asyncio.run(soak(on, folder / "served" / "state", record, seconds))
+    lines, wrong = report(record, seconds)
+    print("\n".join([*lines, "", *wrong]))
+    if wrong:
+        sys.exit(1)
+    above, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKER)
+    PAGE.write_text(above + MARKER + "\n".join([*lines, ""]) + END + rest.partition(END)[2], encoding="utf-8")
