@@ -45,6 +45,7 @@ SCHEDULE = (  # a fault, when it begins as a share of the whole, and the errors 
 HELD, HEALS = 20.0, 15.0  # seconds that a fault lasts, and for which calls may still suffer from it
 LATEST = 5  # kept results and files that are opened each minute
 MOST_GROWTH = 1.05
+SETTINGS = {"SVC_WORKERS": str(WORKERS), "SVC_CALLS_PER_CALLER": "32"}  # all callers are one principal
 CACHE = {"maxmemory": "2gb"}  # so that nothing is evicted
 MARKER, END = "<!-- python -m benches soak writes what follows -->\n", "<!-- end of soak -->\n"
 PAGE = ROOT / "docs" / "operations" / "faults.md"
@@ -210,7 +211,7 @@ def main(_: int, minutes: float = MINUTES) -> None:
     with tempfile.TemporaryDirectory(prefix="tieout-soak-") as name:
         folder = Path(name)
         copytree(books.state / "store", folder / "store")
-        with scene(books.instance, folder, folder / "served", ASKED, SVC_WORKERS=str(WORKERS)) as on:
+        with scene(books.instance, folder, folder / "served", ASKED, **SETTINGS) as on:
             on.cache.set(**CACHE)
             wait_for(lambda: on.server.log.read_text().count(" serves") >= WORKERS)
             asyncio.run(soak(on, folder / "served" / "state", record, seconds))

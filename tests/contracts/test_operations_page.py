@@ -85,7 +85,7 @@ def test_the_tests_that_it_names_are_there() -> None:
 
 
 def test_every_fault_names_the_test_that_causes_it() -> None:
-    caused, _, measured = FAULTS.partition("<!-- python -m benches faults")
+    caused, _, measured = FAULTS.partition("## Half an hour of faults")
     rows = re.findall(r"^\| (?!Fault \|)(.+) \|$", caused, re.MULTILINE)
     assert rows
     assert measured
