@@ -281,12 +281,12 @@ class Dispatcher:
             return await self._leases.take(principal.subject)
         except CapReached as reached:
             self._telemetry.busy(reached.cap)
-            await self._hold_up(principal.subject)
+            await self._delay_busy(principal.subject)
             raise Busy(
                 "Too many calls are in flight. Call again shortly, a few at a time.", retry_after_ms=RETRY_AFTER_MS
             ) from None
 
-    async def _hold_up(self, subject: str) -> None:
+    async def _delay_busy(self, subject: str) -> None:
         """Wait if a caller is told `busy` again and again: refusals cost others as much time as answers do."""
         now = monotonic()
         since, told = self._told_busy.get(subject, (now, 0))

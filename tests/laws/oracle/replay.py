@@ -3,6 +3,7 @@
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -15,17 +16,22 @@ from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import opened
 
 
-def replay(number: int, count: int) -> None:
-    """Print what the engine answers to the requests of a seed, one JSON object a line."""
-
-    @seed(number)
-    @settings(
+def from_seed(number: int, count: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the decorator of a test that takes so many examples from a seed, and shrinks none."""
+    generated = settings(
         max_examples=count,
         phases=[Phase.generate],
         database=None,
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
+    return lambda test: seed(number)(generated(test))
+
+
+def replay(number: int, count: int) -> None:
+    """Print what the engine answers to the requests of a seed, one JSON object a line."""
+
+    @from_seed(number, count)
     @given(data=st.data(), books=random_books())
     def answered(data: st.DataObject, books: Books) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from server.tools.toolbox import TOOLS
+from tests.laws.oracle.replay import from_seed
 from tests.laws.scoped.answering import asked, compared_alike
 from tests.laws.scoped.books import Books, random_books
 from tests.laws.scoped.calls import EVERYTHING_LISTED, LARGE, Call, calls, calls_of, comparing
@@ -103,14 +104,7 @@ def search(number: int, count: int) -> int:
     """Print each broken call of some random books, two of every tool for each, and return how many there are."""
     found = 0
 
-    @seed(number)
-    @settings(
-        max_examples=count,
-        phases=[Phase.generate],
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
+    @from_seed(number, count)
     @given(data=st.data(), known=seen_books())
     def searched(data: st.DataObject, known: tuple[Books, tuple[ProfileAsked, ...]]) -> None:
         nonlocal found
