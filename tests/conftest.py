@@ -4,8 +4,10 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
+import httpcore2
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -27,6 +29,8 @@ settings.register_profile("thorough", max_examples=100, derandomize=True, **SLOW
 settings.register_profile("deep", max_examples=100, **SLOW)  # of each round of `make test-deep`
 settings.register_profile("fuzz", max_examples=2500, **SLOW)  # of eight cases each
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+httpcore2.default_ssl_context = cache(httpcore2.default_ssl_context)  # whom to trust: reading it outlasts a request
 
 SKIPPED: list[str] = []
 

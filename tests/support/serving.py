@@ -18,11 +18,13 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.support.forking import ForkedProcess, run_command
 from tests.support.reading import filled_in
 
 KEY = token_urlsafe(32)  # of this run, so that no other server can be mistaken for ours
 ERAS = ("auto", "legacy")  # the newest protocol, and the one before it
 SERVE = (Path(sys.executable).with_name("tieout"), "serve")
+OF_INTERPRETERS = {"PYTHONPATH", "LD_PRELOAD"}  # which a process reads when it starts
 DEADLINE = 30.0
 PORTS = range(20_000, 32_768)  # below those of outgoing connections, which would take one that is not used yet
 Found = TypeVar("Found")
@@ -35,7 +37,7 @@ class Server:
 
     url: str
     ops: str  # of the operators' port
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | ForkedProcess
     log: Path
 
 
@@ -61,23 +63,47 @@ def server_environment(instance: Path, state: Path, **settings: str) -> dict[str
 
 @contextmanager
 def serving(
-    instance: Path, state: Path, *, healthy: bool = True, command: Sequence[str | Path] = SERVE, **settings: str
+    instance: Path, state: Path, *, healthy: bool = True, command: Sequence[str | Path] = (), **settings: str
 ) -> Iterator[Server]:
-    """Serve an instance with `tieout serve` until the block ends; `healthy` waits until all is well."""
+    """Serve an instance with `tieout serve` until the block ends; `healthy` waits until all is well.
+
+    It is forked, unless a command is given or the settings are those of a new interpreter.
+    """
     environment = server_environment(instance, state, **settings)
     port, ops = environment["SVC_PORT"], environment["SVC_OPS_BIND"]
     log = state / f"server-{port}.log"
-    with log.open("w") as sink, log.with_suffix(".out").open("w") as announced:
-        process = subprocess.Popen(command, env=environment, stdout=announced, stderr=sink, text=True)
+    process = start(
+        command or SERVE,
+        environment,
+        log.with_suffix(".out"),
+        log,
+        forks=not (command or OF_INTERPRETERS & settings.keys()),
+    )
     try:
         wait_until_healthy(f"http://127.0.0.1:{port}/health", process, log, {200} if healthy else {200, 503})
         yield Server(f"http://127.0.0.1:{port}/mcp", f"http://{ops}", process, log)
     finally:
         process.terminate()
-        process.wait(timeout=DEADLINE)
+        try:
+            process.wait(timeout=DEADLINE)
+        except subprocess.TimeoutExpired:
+            process.kill()  # else the run of tests would wait for it at its end
+            raise
 
 
-def wait_until_healthy(url: str, process: subprocess.Popen[str], log: Path, statuses: Collection[int] = (200,)) -> None:
+def start(
+    command: Sequence[str | Path], environment: Mapping[str, str], out: Path, log: Path, *, forks: bool
+) -> subprocess.Popen[str] | ForkedProcess:
+    """Start a command that writes to two new files; `tieout` may be forked."""
+    with out.open("w") as told, log.open("w") as sink:
+        if not forks:
+            return subprocess.Popen(command, env=environment, stdout=told, stderr=sink, text=True)
+    return ForkedProcess(run_command, [str(part) for part in command[1:]], environment, Path.cwd(), out, log)
+
+
+def wait_until_healthy(
+    url: str, process: subprocess.Popen[str] | ForkedProcess, log: Path, statuses: Collection[int] = (200,)
+) -> None:
     """Poll until the server answers; fail with its log where it does not."""
 
     def healthy() -> bool:
@@ -91,11 +117,12 @@ def wait_until_healthy(url: str, process: subprocess.Popen[str], log: Path, stat
 
 
 def wait_for(happened: Callable[[], bool], seconds: float = DEADLINE) -> None:
-    """Poll until something has happened; fail at the deadline."""
-    deadline = time.monotonic() + seconds
+    """Poll until something has happened, ever more seldom; fail at the deadline."""
+    began = time.monotonic()
     while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+        waited = time.monotonic() - began
+        assert waited < seconds
+        time.sleep(min(max(0.02, waited / 10), 0.2))
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from engine.facts.manifest import current_version
 from engine.model.feeds import LoadStatus
 from server.ingest.load import BindingFailed
 from server.run.cli import main
-from tests.integration.server.test_cli import tieout
 from tests.support.books import load_feeds
 from tests.support.feeding import attempts, books_with, platform_of, running
+from tests.support.forking import tieout
 from tests.support.serving import SERVE, wait_for
 
 pytestmark = pytest.mark.usefixtures("history")
@@ -177,7 +177,9 @@ def test_provision_names_damaged_files_and_the_feed_that_brings_them_again(month
     assert f"facts/gl/actual/{second.name} is missing; load gl again" in damaged.stderr
     assert f"rollups/gl/actual/{rollup.name} is missing; load gl again" in damaged.stderr
     brought(monthly, "gl", periods="2021-01..2021-02")
-    assert tieout("provision", "--instance", monthly).returncode == 0
+    whole = tieout("provision", "--instance", monthly)
+    assert whole.returncode == 0
+    assert "\n  sums by account: 2 rows for 2\n" in whole.stdout
 
 
 def test_provision_settles_and_sweeps_what_a_killed_load_left(

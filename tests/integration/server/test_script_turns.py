@@ -13,7 +13,6 @@ from tests.integration.server.test_chart_refusals import PLAIN, REPORT, TOOL, re
 from tests.integration.server.test_downloads import FINANCE
 from tests.support.issuing import issuing
 from tests.support.many import ACCEPTED, call, serving_many, write_books
-from tests.support.many import PLAIN as TRUSTED
 from tests.support.operating import metric
 from tests.support.serving import DEADLINE, Server, connected, serving, wait_for
 
@@ -44,7 +43,7 @@ async def answers_before_his(
         return found
 
     limits = httpx2.Limits(max_connections=MANY + 1)
-    async with httpx2.AsyncClient(verify=TRUSTED, timeout=DEADLINE, limits=limits) as client:
+    async with httpx2.AsyncClient(timeout=DEADLINE, limits=limits) as client:
         crowd = [asyncio.create_task(draw("her", *hers, ENDLESS)) for _ in range(MANY)]
         await asyncio.to_thread(wait_for, lambda: metric(server, "tieout_calls_in_flight") == MANY)
         before = len(answered)

@@ -95,7 +95,7 @@ class Calling:
 
 
 def test_workers_share_a_port_and_their_metrics_are_added_up(own: tuple[Path, Path]) -> None:
-    with serving(*own, SVC_WORKERS="2") as server:
+    with serving(*own, command=SERVE, SVC_WORKERS="2") as server:
         wait_for(lambda: serve(server, 2))
         before = metric(server, "tieout_calls_total", tool="list_kpis", outcome="ok")
         for _ in range(20):
@@ -112,7 +112,7 @@ def test_workers_share_a_port_and_their_metrics_are_added_up(own: tuple[Path, Pa
 
 def test_a_rolling_restart_loses_no_call(own: tuple[Path, Path]) -> None:
     instance, _ = own
-    with serving(*own, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
+    with serving(*own, command=SERVE, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
         for name in ("First", "Second"):
             wait_for(lambda: serve(server, 2))
             before = workers(server)
@@ -130,7 +130,7 @@ def test_a_rolling_restart_loses_no_call(own: tuple[Path, Path]) -> None:
 
 
 def test_a_worker_that_is_killed_is_replaced_and_only_its_own_calls_are_lost(own: tuple[Path, Path]) -> None:
-    with serving(*own, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
+    with serving(*own, command=SERVE, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
         wait_for(lambda: serve(server, 2))
         calling.go_on()
         killed, other = workers(server)
@@ -149,7 +149,7 @@ def test_a_worker_that_dies_while_the_files_are_faulty_is_replaced_by_what_was_r
     own: tuple[Path, Path],
 ) -> None:
     instance, _ = own
-    with serving(*own) as server:
+    with serving(*own, command=SERVE) as server:
         name = call(server.url, "svc_orientation")["name"]
         (instance / "instance.yaml").write_text("name: [\n")
         server.process.send_signal(SIGHUP)
@@ -181,7 +181,7 @@ def test_workers_that_cannot_start_are_tried_ever_more_seldom(own: tuple[Path, P
 
 
 def test_nothing_is_left_of_a_server_whose_parent_is_killed(own: tuple[Path, Path]) -> None:
-    with serving(*own, SVC_WORKERS="2") as server:
+    with serving(*own, command=SERVE, SVC_WORKERS="2") as server:
         wait_for(lambda: serve(server, 2))
         running = children(server.process.pid)
         assert len(running) == 4  # with the database and the cache store

@@ -1,0 +1,125 @@
+"""`tieout` and its workers, forked from a process that has imported all of it: a start takes no seconds of imports.
+
+    process = ForkedProcess(run_command, ["serve"], environment, Path.cwd(), out, log)
+
+They run the same functions as in interpreters of their own; only starting those is left out. multiprocessing's fork
+server forks them: it is started once in a run of tests, runs nothing, and so has no threads of Python's, of an event
+loop or of Polars' pool.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import forkserver, get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from socket import socket
+from tempfile import TemporaryDirectory
+
+from prometheus_client import values
+
+from server.run.cli import COMMANDS, main
+from server.run.workers import process
+from server.run.workers.supervisor import WORKERS
+from server.telemetry.metrics import counter_environment
+
+FORKS = get_context("forkserver")
+FORKS.set_forkserver_preload(
+    [
+        "server.run.workers.worker",
+        "server.run.parent",
+        "uvicorn.protocols.http.auto",
+        *(f"server.run.commands.{name}" for name in COMMANDS),
+    ]
+)
+
+
+class ForkedProcess:
+    """A forked process, with the methods of a Popen that tests and the parent of workers call."""
+
+    def __init__(self, run: Callable[..., None], *given: object) -> None:
+        self._process = FORKS.Process(target=run, args=given)
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit status, negative after a signal; None while it runs."""
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        """Return its exit status; None while it runs."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it ends, and return its exit status. Raises TimeoutExpired."""
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("tieout", timeout or 0.0)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal; do nothing if it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Tell it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.send_signal(signal.SIGKILL)
+
+
+def tieout(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a forked command and return what it printed."""
+    with TemporaryDirectory() as name:
+        out, log = Path(name, "out"), Path(name, "log")
+        for file in (out, log):
+            file.touch()
+        known = {**os.environ, "COLUMNS": "300", "TERM": "dumb", **environment}
+        forked = ForkedProcess(run_command, [str(argument) for argument in arguments], known, Path.cwd(), out, log)
+        return subprocess.CompletedProcess(arguments, forked.wait(60), out.read_text(), log.read_text())
+
+
+def run_command(arguments: Sequence[str], environment: Mapping[str, str], folder: Path, out: Path, log: Path) -> None:
+    """Run a command in this process, which writes to two files."""
+    settle(environment, folder, out, log)
+
+    def start_forked(program: str, control: Connection, listening: socket, shared: Path) -> ForkedProcess:
+        assert program == WORKERS
+        known = {**os.environ, **counter_environment(shared)}
+        return ForkedProcess(run_worker, control, listening, known, folder, out, log)
+
+    process.start_worker = start_forked
+    forkserver._forkserver.ensure_running = lambda: None  # workers are forked by the server that forked this process
+    sys.exit(main(arguments))
+
+
+def run_worker(
+    control: Connection, listening: socket, environment: Mapping[str, str], folder: Path, out: Path, log: Path
+) -> None:
+    """Run a worker in this process."""
+    from server.run.workers import worker  # noqa: PLC0415 - it takes a second, which the process of the tests is spared
+
+    os.setsid()
+    settle(environment, folder, out, log)
+    values.ValueClass = values.MultiProcessValue()  # which prometheus_client takes where it finds the environment
+    worker.main(os.dup(control.fileno()), listening.detach(), os.getppid())
+
+
+def settle(environment: Mapping[str, str], folder: Path, out: Path, log: Path) -> None:
+    """Give this process the environment, folder and output of a new one."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    for file, descriptor in ((out, 1), (log, 2)):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_APPEND), descriptor)
