@@ -12,7 +12,7 @@ from typing import TypedDict, Unpack
 
 from engine.books.books import Shelf
 from engine.books.reader import Reader
-from engine.instance.read import read_instance
+from engine.instance.read import STATE, STORE, read_instance
 from engine.model.errors import UnknownName
 from engine.model.profiles import EVERYONE, Profile
 from engine.model.requests import ColumnRequest, Exclusion, MetricRequest, RowsRequest, Selection, StatementRequest
@@ -24,8 +24,6 @@ from engine.report.report import Report
 from engine.report.run import run
 from engine.report.snapshots import Kept, keep, opened
 
-STATE = ".tieout"  # folder in an instance for generated files
-STORE = "store"
 MOST_ROWS = 1_000_000_000  # no practical limit for a Python user
 
 

@@ -23,7 +23,9 @@ from engine.model.scope import UNASSIGNED, CodeSet, Cut
 
 Value = TypeVar("Value")
 Size = int | Callable[[Value], int]  # approximate size in members, or a function that computes it
-KEPT = 4_000_000  # total size of the memos of one Books, in members; beyond it the least recently used go
+MEMBER_BYTES = 128  # at most, of a member or amount in a memo
+KEPT_BYTES = 512 << 20  # total size of the memos of one Books; beyond it the least recently used go
+KEPT = KEPT_BYTES // MEMBER_BYTES
 
 
 class Books:
@@ -47,6 +49,11 @@ class Books:
     def published_at(self) -> datetime | None:
         """The time of the latest load of this version, None if there is none."""
         return self._backend.published_at
+
+    @property
+    def kept_bytes(self) -> int:
+        """The size of all memos, an upper estimate."""
+        return self._kept * MEMBER_BYTES
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
         """Return the memo of a key. Makes and keeps it first if there is none."""
@@ -170,6 +177,11 @@ class Shelf:
                 if self._versions.current() != self._books.version:
                     self._books = self._open()
         return self._books
+
+    @property
+    def kept_bytes(self) -> int:
+        """The size of all memos of the version that was read last."""
+        return self._books.kept_bytes
 
     def _open(self) -> Books:
         return Books(self._catalogue, self._versions.open(self._catalogue.domains))

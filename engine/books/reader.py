@@ -12,16 +12,11 @@ import polars as pl
 
 from engine.books.books import Books, Size
 from engine.model.catalogue import (
-    Base,
     Catalogue,
     Dimension,
     Domain,
-    FormulaLine,
     HeaderLine,
-    Line,
     Metric,
-    MetricLine,
-    RollupLine,
     Statement,
 )
 from engine.model.exact import ONE
@@ -134,30 +129,44 @@ class Reader:
     @cached_property
     def scenarios(self) -> Mapping[str, Scenario]:
         """The scenarios with a visible cell."""
+        return self.worked_out_as_seen("scenarios", self._find_scenarios, len)
+
+    def _find_scenarios(self) -> Mapping[str, Scenario]:
         seen = {scenario for (scenario, _), cell in self._cells.items() if not cell.is_nothing}
         return {key: scenario for key, scenario in self.catalogue.scenarios.items() if key in seen}
 
     @cached_property
     def domains(self) -> Mapping[str, Domain]:
         """The domains with a visible cell."""
+        return self.worked_out_as_seen("domains", self._find_domains, len)
+
+    def _find_domains(self) -> Mapping[str, Domain]:
         seen = {domain for (_, domain), cell in self._cells.items() if not cell.is_nothing}
         return {key: domain for key, domain in self.catalogue.domains.items() if key in seen}
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
         """The metrics whose domains are all visible."""
+        return self.worked_out_as_seen("metrics", self._find_metrics, len)
+
+    def _find_metrics(self) -> Mapping[str, Metric]:
         return {
             key: metric
             for key, metric in self.catalogue.metrics.items()
-            if self.domains_of(metric) <= set(self.domains)
+            if self.catalogue.domains_of(metric) <= set(self.domains)
         }
 
     @cached_property
     def statements(self) -> Mapping[str, Statement]:
         """The statements, without lines of hidden domains and without empty headers."""
+        return self.worked_out_as_seen("statements", self._find_statements, len)
+
+    def _find_statements(self) -> Mapping[str, Statement]:
         visible = {}
         for key, statement in self.catalogue.statements.items():
-            lines = [line for line in statement.lines if self.domains_of_line(line, statement) <= set(self.domains)]
+            lines = [
+                line for line in statement.lines if self.catalogue.domains_of_line(line, statement) <= set(self.domains)
+            ]
             followed = tuple(
                 line
                 for line, after in zip_longest(lines, lines[1:])
@@ -171,34 +180,11 @@ class Reader:
     @cached_property
     def dimensions(self) -> Mapping[str, Dimension]:
         """The dimensions of the visible domains, and those of time."""
+        return self.worked_out_as_seen("dimensions", self._find_dimensions, len)
+
+    def _find_dimensions(self) -> Mapping[str, Dimension]:
         leaves = {leaf for domain in self.domains.values() for leaf in domain.dimensions}
         return {key: dim for key, dim in self.catalogue.dimensions.items() if dim.grain or dim.leaf in leaves}
-
-    def domains_of(self, metric: Metric) -> frozenset[str]:
-        """Return the domains whose facts a metric uses."""
-        if isinstance(metric.body, Base):
-            return frozenset({metric.domain})
-        return frozenset().union(*(self.domains_of(self.catalogue.metrics[name]) for name in metric.body.names))
-
-    def domains_of_line(self, line: Line, statement: Statement) -> frozenset[str]:
-        """Return the domains whose facts a line of a statement uses."""
-        match line:
-            case HeaderLine():
-                return frozenset()
-            case MetricLine(metric=metric):
-                return self.domains_of(self.catalogue.metrics[metric])
-            case RollupLine(base=base):
-                return frozenset({base.domain})
-            case FormulaLine(formula=formula):
-                lines = {other.key: other for other in statement.lines}
-                return frozenset().union(
-                    *(
-                        self.domains_of_line(lines[name], statement)
-                        if name in lines
-                        else self.domains_of(self.catalogue.metrics[name])
-                        for name in formula.names
-                    )
-                )
 
     def members(self, dimension: str) -> MemberSet:
         """Return all members of a dimension, visible or not. `sees` tells which are visible."""
@@ -229,14 +215,14 @@ class Reader:
             return True
         if not members.has(member):
             return False
-        return self.sees_all(dimension) or any(map(self.sees_leaf(dimension), members.each_below(member)))
+        return self._sees_every_id(dimension) or any(map(self.sees_leaf(dimension), members.each_below(member)))
 
     def visible_ids(self, dimension: str) -> Iterator[str]:
         """Yield the visible ids of a dimension in display order, `(unassigned)` last if there is any."""
         members = self.members(dimension)
         visible = self._visible_codes(members.leaf)
         codes = visible.among(self.leaf_count(members.leaf)) - {NULL_CODE}
-        yield from members.ids() if visible.is_all else members.among(codes)
+        yield from members.ids() if self._sees_every_id(dimension) else members.among(codes)
         unassigned = members.below(UNASSIGNED)
         if not codes.isdisjoint(unassigned) or (NULL_CODE in unassigned and members.leaf in self._unassigned):
             yield UNASSIGNED
@@ -262,6 +248,12 @@ class Reader:
     def sees_all(self, dimension: str) -> bool:
         """Tell whether every id of a dimension is visible, including ids of later loads."""
         return self._visible_codes(self.catalogue.dimensions[dimension].leaf).is_all
+
+    def _sees_every_id(self, dimension: str) -> bool:
+        """Tell whether every id of a dimension is visible, those without leaves included: no id holds a hidden leaf."""
+        members = self.members(dimension)
+        visible = self._visible_codes(members.leaf)
+        return visible.complement and visible.codes <= members.below(UNASSIGNED)
 
     def _visible_codes(self, leaf: str) -> CodeSet:
         """Return the leaf codes that any readable scenario shows: those granted as such, and those in visible rows."""

@@ -31,7 +31,10 @@ def spool(path: Path, frame: pl.DataFrame) -> None:
 
 
 def write_named(root: Path, stem: str, frame: pl.DataFrame) -> str:
-    """Write rows durably. Return the file name relative to the root: the stem and a digest."""
+    """Write rows durably, and return the file name relative to the root: the stem and a digest.
+
+    The name itself survives a crash once `sync_folder` has written its folder.
+    """
     path = root / f"{stem}.new"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame = frame.rechunk()
@@ -44,7 +47,6 @@ def write_named(root: Path, stem: str, frame: pl.DataFrame) -> str:
         os.fsync(file.fileno())
     name = f"{stem}-{digested.digest.hexdigest()[:DIGITS]}.arrow"
     path.rename(root / name)
-    sync_folder(path.parent)
     return name
 
 

@@ -5,7 +5,7 @@ arrive and maps the numbers to codes at the end.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -17,8 +17,10 @@ from engine.facts.manifest import UNDATED
 from engine.model.catalogue import Domain
 from engine.model.fact_store import DATE
 
-SCENARIO, BUCKET = "scenario", "bucket"
+SCENARIO, BUCKET = "scenario", "_bucket"
 NUMBER = pl.UInt32
+MONTHS = 2**32  # more than the months that one scenario can have
+MONTH = pl.col(DATE).dt.year().cast(pl.Int64) * 100 + pl.col(DATE).dt.month()
 
 
 class Numbered:
@@ -34,13 +36,17 @@ class Numbered:
 
     def number(self, column: pl.Series) -> pl.Series:
         """Return the numbers of a column of ids."""
-        seen = column.drop_nulls().unique(maintain_order=True).rename("id").to_frame()
-        new = seen.join(self._known, on="id", how="anti", maintain_order="left")
+        numbers = self._look_up(column)
+        new = column.filter(numbers.is_null() & column.is_not_null()).unique(maintain_order=True)
         if not new.is_empty():
-            numbers = new.with_row_index("number", offset=self._known.height + 1).select("id", "number")
-            self._known = self._known.vstack(numbers.cast({"number": NUMBER}))
-        numbered = column.rename("id").to_frame().join(self._known, on="id", how="left", maintain_order="left")
-        return numbered["number"].fill_null(0).alias(column.name)
+            ids = new.alias("id").to_frame().with_row_index("number", offset=self._known.height + 1)
+            self._known = self._known.vstack(ids.select("id", pl.col("number").cast(NUMBER)))
+            numbers = self._look_up(column)
+        return numbers.fill_null(0)
+
+    def _look_up(self, column: pl.Series) -> pl.Series:
+        found = column.alias("id").to_frame().join(self._known, on="id", how="left", maintain_order="left")
+        return found["number"].alias(column.name)
 
     def codes(self, coded: pl.DataFrame) -> pl.Series:
         """Return the code of each number, the null member first. `coded` has columns id and code for every id."""
@@ -63,7 +69,7 @@ class Landing:
     def __init__(self, folder: Path, domain: Domain) -> None:
         self._folder = folder
         self._domain = domain
-        self._numbered = {dimension: Numbered() for dimension in domain.dimensions}
+        self._numbered = {column: Numbered() for column in (SCENARIO, *domain.dimensions)}
         self._pieces: dict[tuple[str, str], list[Piece]] = defaultdict(list)
         self._files = 0
         self.rows = 0
@@ -76,16 +82,18 @@ class Landing:
         """
         if frame.is_empty():
             return
-        bucket = pl.col(DATE).dt.strftime("%Y-%m").fill_null(UNDATED)
-        numbers = [numbered.number(frame[dimension]) for dimension, numbered in self._numbered.items()]
-        ordered = frame.with_columns(bucket.alias(BUCKET), *numbers).sort(SCENARIO, BUCKET)
+        numbers = [numbered.number(frame[column]) for column, numbered in self._numbered.items()]
+        bucket = pl.col(SCENARIO).cast(pl.Int64) * MONTHS + MONTH.fill_null(0)
+        ordered = frame.with_columns(numbers).with_columns(bucket.alias(BUCKET)).drop(SCENARIO).sort(BUCKET)
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / f"{self._files:06}.arrow"
-        first = 0
-        for scenario, month, rows in ordered.group_by(SCENARIO, BUCKET, maintain_order=True).len().iter_rows():
-            self._pieces[scenario, month].append(Piece(file, first, rows))
+        first, scenarios = 0, self.ids(SCENARIO)
+        for rows, run in ordered[BUCKET].rle().struct.unnest().iter_rows():
+            scenario, month = divmod(run, MONTHS)
+            code = f"{month // 100:04}-{month % 100:02}" if month else UNDATED
+            self._pieces[scenarios[scenario - 1], code].append(Piece(file, first, rows))
             first += rows
-        spool(file, ordered.drop(SCENARIO, BUCKET))
+        spool(file, ordered.drop(BUCKET))
         self._files += 1
         self.rows += frame.height
 
@@ -93,18 +101,30 @@ class Landing:
         """Return the ids of a dimension that occur in the rows."""
         return self._numbered[dimension].ids
 
-    def merged(self, coded: Mapping[str, pl.DataFrame]) -> Iterator[tuple[str, str, pl.DataFrame]]:
-        """Yield (scenario, month, rows) for each month. `coded` maps the ids of each dimension to codes.
-
-        Rows are sorted by all their columns, those of the domain's `sort` first.
-        """
+    def months(self, coded: Mapping[str, pl.DataFrame]) -> Iterator["LandedMonth"]:
+        """Yield the months in order of scenario and month. `coded` maps the ids of each dimension to codes."""
         order = (*self._domain.sort, DATE)
-        codes = {dimension: numbered.codes(coded[dimension]) for dimension, numbered in self._numbered.items()}
+        codes = {key: self._numbered[key].codes(coded[key]) for key in self._domain.dimensions}
         for (scenario, month), pieces in sorted(self._pieces.items()):
-            rows = pl.concat([mapped(piece.file, piece.first, piece.rows) for piece in pieces], rechunk=True)
-            rows = rows.with_columns(codes[dimension].gather(rows[dimension]).alias(dimension) for dimension in codes)
-            rows = rows.select(*order, pl.exclude(order))
-            yield scenario, month, rows.sort(rows.columns, maintain_order=True)
+            yield LandedMonth(scenario, month, pieces, codes, order)
+
+
+@dataclass(frozen=True, slots=True)
+class LandedMonth:
+    """The spooled rows of one scenario and month."""
+
+    scenario: str
+    month: str
+    pieces: Sequence[Piece]
+    codes: Mapping[str, pl.Series]  # by dimension: the code of each number
+    order: Sequence[str]  # columns to sort by first
+
+    def sorted_rows(self) -> pl.DataFrame:
+        """Return the rows, coded and sorted by all their columns."""
+        rows = pl.concat([mapped(piece.file, piece.first, piece.rows) for piece in self.pieces], rechunk=True)
+        rows = rows.with_columns(codes.gather(rows[key]).alias(key) for key, codes in self.codes.items())
+        rows = rows.select(*self.order, pl.exclude(self.order))
+        return rows.sort(rows.columns, maintain_order=True)
 
 
 class Fingerprint:

@@ -5,20 +5,16 @@ import json
 import os
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
-from engine.model.fact_store import ROWS, AggregateFunction, Slice
-from engine.model.scope import Cell
 from engine.model.stopping import watched
 
 # Layout of the store:
@@ -123,6 +119,7 @@ class Manifest:
     codes: Mapping[str, Codes] = field(default_factory=dict)  # by leaf dimension
     loads: Mapping[str, Load] = field(default_factory=dict)
     fingerprints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of the extracts that each feed appended
+    chosen: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)  # rollups of domains that name none
 
     def files(self) -> Iterator[str]:
         """Yield every file that this version needs."""
@@ -160,6 +157,7 @@ class Manifest:
                 for key, load in data["loads"].items()
             },
             fingerprints={key: tuple(known) for key, known in data.get("fingerprints", {}).items()},
+            chosen={key: tuple(map(tuple, rollups)) for key, rollups in data.get("chosen", {}).items()},
         )
 
 
@@ -238,20 +236,6 @@ def sweep(root: Path) -> None:
                 path.unlink()
 
 
-# Rollups: the sums of a partition by some of its dimensions, read in its place if they suffice.
-#
-# A rollup has no days and no rows of facts: it answers sums and counts over all days of its partition.
-
-
-INT64_LIMIT = 2**63
-
-
-def can_be_built(part: Partition, dimensions: Sequence[str], rows: pl.DataFrame) -> bool:
-    """Tell whether a partition can have a rollup: it is dated, has the dimensions, and no sum exceeds 63 bits."""
-    fits = all(magnitude < INT64_LIMIT for magnitude in part.magnitudes.values())
-    return fits and part.bucket != UNDATED and set(dimensions) <= set(rows.columns)
-
-
 def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bool]]:
     """Return the spans in which a partition has rows: position, days, and whether the partition lies wholly inside."""
     days = part.dates
@@ -269,26 +253,12 @@ def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bo
     return found
 
 
-def without_undeclared(part: Partition, domain: Domain) -> Partition:
-    """Return a partition without the rollups that its domain no longer declares."""
-    kept = tuple(rollup for rollup in part.rollups if rollup.dimensions in domain.rollups)
-    return part if kept == part.rollups else replace(part, rollups=kept)
-
-
-def rolled_up(part: Partition, dimensions: Sequence[str], rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the sums and row counts of a partition, grouped and sorted by the dimensions."""
-    sums = [pl.col(measure).sum() for measure in part.magnitudes]
-    return rows.group_by(dimensions).agg(*sums, pl.len().cast(pl.Int64).alias(ROWS)).sort(dimensions)
-
-
-def needed(asked: Slice, within: Cell) -> frozenset[str] | None:
-    """Return the dimensions that a rollup needs to answer a slice, None if no rollup can."""
-    if any(aggregate.how is not AggregateFunction.SUM for aggregate in asked.aggregates):
-        return None
-    return frozenset(asked.keys) | within.dimensions
-
-
-def answering(part: Partition, needed: frozenset[str]) -> Rollup | None:
-    """Return the smallest rollup of a partition with the needed dimensions, None if there is none."""
-    usable = (rollup for rollup in part.rollups if needed.issubset(rollup.dimensions))
-    return min(usable, key=lambda rollup: rollup.rows, default=None)
+def refuse_other_places(domain: Domain, partition: Partition) -> None:
+    """Refuse amounts whose stored decimal places differ from the catalogue's."""
+    for key, measure in domain.measures.items():
+        held = partition.places.get(key, measure.places)
+        if held != measure.places:
+            raise Unavailable(
+                f"{key} of {domain.key} was loaded to {held} decimal places and the catalogue now says "
+                f"{measure.places}; its feeds must be loaded again."
+            )

@@ -10,16 +10,17 @@ sweep deletes them.
 """
 
 import fcntl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
-from engine.facts.arrow import code_type
+from engine.facts.expressions import code_type
 from engine.facts.files import mapped, sync_folder, write_durably, write_named
-from engine.facts.landing import Fingerprint, Landing
+from engine.facts.landing import Fingerprint, LandedMonth, Landing
 from engine.facts.manifest import (
     CURRENT,
     UNDATED,
@@ -29,18 +30,18 @@ from engine.facts.manifest import (
     Partition,
     Rollup,
     StoredTable,
-    can_be_built,
     manifest_file,
     pin_current,
-    rolled_up,
     sweep,
-    without_undeclared,
 )
+from engine.facts.rollups import LEAST_ROWS, can_be_built, choose_rollups, rolled_up, without_undeclared
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.fact_store import DATE
 from engine.model.feeds import LoadMode
 from engine.model.scope import UNASSIGNED
+
+WRITERS = 2  # months that a stage sorts and writes at once
 
 
 class BooksLocked(Exception):
@@ -82,6 +83,7 @@ class Stage:
         self._codes: dict[str, Codes] = dict(base.codes)
         self._loads: dict[str, Load] = dict(base.loads)
         self._fingerprints: dict[str, tuple[str, ...]] = dict(base.fingerprints)
+        self._chosen: dict[str, tuple[tuple[str, ...], ...]] = dict(base.chosen)
 
     def table(self, name: str, frame: pl.DataFrame, load: Load) -> None:
         """Stage a table of members, nodes or rates. Replaces the previous one."""
@@ -109,11 +111,15 @@ class Stage:
         """
         coded = {dimension: self.codes(dimension, landing.ids(dimension)) for dimension in domain.dimensions}
         fingerprint = Fingerprint()
-        written = []
-        for scenario, bucket, rows in landing.merged(coded):
+
+        def write(landed: LandedMonth) -> Partition:
+            rows = landed.sorted_rows()
             if mode is LoadMode.APPEND:
-                fingerprint.add(scenario, bucket, rows)
-            written.append(self._partition(domain, scenario, bucket, rows, load))
+                fingerprint.add(landed.scenario, landed.month, rows)
+            return self._partition(domain, landed.scenario, landed.month, rows, load)
+
+        with ThreadPoolExecutor(1 if mode is LoadMode.APPEND else WRITERS) as pool:  # a fingerprint takes them in order
+            written = list(pool.map(write, landing.months(coded)))
         if mode is LoadMode.APPEND:
             before = self._fingerprints.get(load.binding, ())
             if fingerprint.hexdigest() in before:
@@ -121,6 +127,8 @@ class Stage:
             self._fingerprints[load.binding] = (*before, fingerprint.hexdigest())
         kept = [without_undeclared(part, domain) for part in self._kept(domain, load, mode, span) if part.rows]
         self._facts[domain.key] = (*kept, *written)
+        if domain.rollups is None and domain.key not in self._chosen:
+            self._choose(domain)
         self._record(load)
         return landing.rows
 
@@ -136,7 +144,7 @@ class Stage:
         inside = [] if part.bucket == UNDATED else [day for day in part.dates if span.holds(day)]
         if not inside:
             return part
-        rows = mapped(self._root / part.file).filter(~pl.col(DATE).is_between(span.first, span.last))
+        rows = self._rows(part).filter(~pl.col(DATE).is_between(span.first, span.last))
         left = self._partition(domain, part.scenario, part.bucket, rows, self._loads[part.load])
         return replace(left, places=part.places)  # as loaded; the catalogue may differ by now
 
@@ -152,26 +160,42 @@ class Stage:
         return rows
 
     def derive(self, domains: Mapping[str, Domain]) -> int:
-        """Build the declared rollups that partitions lack and drop undeclared ones. Return the number built.
+        """Choose rollups anew, build those that partitions lack and drop the others. Return the number built.
 
         Loads build the rollups of the partitions that they write. This adds rollups to older partitions.
         """
         before = {rollup.file for part in self._all_facts() for rollup in part.rollups}
-        for key, parts in self._facts.items():
-            if key in domains:
-                self._facts[key] = tuple(self._derived(domains[key], part) for part in parts)
+        for domain in domains.values():
+            self._choose(domain)
         return len({rollup.file for part in self._all_facts() for rollup in part.rollups} - before)
 
+    def _choose(self, domain: Domain) -> None:
+        """Choose the rollups of a domain that declares none, and give its partitions those that it has."""
+        parts = self._facts.get(domain.key, ())
+        self._chosen.pop(domain.key, None)
+        if domain.rollups is None and (chosen := choose_rollups(domain, parts, self._rows)):
+            self._chosen[domain.key] = chosen
+        if parts:
+            self._facts[domain.key] = tuple(self._derived(domain, part) for part in parts)
+
+    def _rows(self, part: Partition) -> pl.DataFrame:
+        return mapped(self._root / part.file)
+
+    def _wanted(self, domain: Domain, part: Partition) -> Sequence[tuple[str, ...]]:
+        """Return the dimensions of the rollups of a partition: those declared, else those chosen if it is large."""
+        if domain.rollups is not None:
+            return domain.rollups
+        return self._chosen.get(domain.key, ()) if part.rows >= LEAST_ROWS else ()
+
     def _derived(self, domain: Domain, part: Partition) -> Partition:
-        part = without_undeclared(part, domain)
-        if len(part.rollups) == len(domain.rollups):
+        if {rollup.dimensions for rollup in part.rollups} == set(self._wanted(domain, part)):
             return part
-        return self._rolled_up(domain, part, mapped(self._root / part.file))
+        return self._rolled_up(domain, part, self._rows(part))
 
     def _rolled_up(self, domain: Domain, part: Partition, rows: pl.DataFrame) -> Partition:
         """Return a partition with all rollups of its domain that can be built."""
         held = {rollup.dimensions: rollup for rollup in part.rollups}
-        wanted = [dimensions for dimensions in domain.rollups if can_be_built(part, dimensions, rows)]
+        wanted = [dimensions for dimensions in self._wanted(domain, part) if can_be_built(part, dimensions, rows)]
         made = (held.get(dimensions) or self._rollup(domain, part, dimensions, rows) for dimensions in wanted)
         return replace(part, rollups=tuple(made))
 
@@ -192,6 +216,7 @@ class Stage:
             codes=self._codes,
             loads=self._remembered(),
             fingerprints=self._fingerprints,
+            chosen=self._chosen,
         )
         if manifest == self._base:
             return manifest
@@ -199,6 +224,9 @@ class Stage:
         path = manifest_file(self._root, manifest.version)
         path.parent.mkdir(exist_ok=True)
         write_durably(path, manifest.as_json().encode())
+        new = set(manifest.files()).difference(self._base.files())
+        for folder in {path.parent, *((self._root / file).parent for file in new)}:
+            sync_folder(folder)
         aside = self._root / f"{CURRENT}.new"
         write_durably(aside, str(manifest.version).encode())
         aside.rename(self._root / CURRENT)

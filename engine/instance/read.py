@@ -29,6 +29,9 @@ from engine.model.profiles import Profiles
 
 Model = TypeVar("Model", bound=BaseModel)
 
+STATE = ".tieout"  # folder in an instance for generated files
+STORE = "store"  # folder in it for the facts
+
 FILES: dict[str, type[BaseModel]] = {
     "instance.yaml": InstanceFile,
     "dimensions.yaml": DimensionsFile,

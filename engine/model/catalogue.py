@@ -119,7 +119,7 @@ class Domain:
     stock_groups: Mapping[str, StockGroup]
     inspect_enabled: bool
     inspect_columns: tuple[str, ...]
-    rollups: tuple[tuple[str, ...], ...] = ()  # sorted dimensions of each rollup
+    rollups: tuple[tuple[str, ...], ...] | None = None  # sorted dimensions of each; None: the store chooses them
     location: str = ""  # of its table, in the files of an instance
     locations: Mapping[str, str] = field(default_factory=dict)  # of dimensions, measures and inspected columns
 
@@ -307,6 +307,32 @@ class Catalogue:
             moves = any(balance.over_time.rule is TimeRule.TO_DATE for balance in alike)
             if group.declared and not moves and bool(alike) is bool(balances):
                 yield group
+
+    def domains_of(self, metric: Metric) -> frozenset[str]:
+        """Return the domains whose facts a metric uses."""
+        if isinstance(metric.body, Base):
+            return frozenset({metric.domain})
+        return frozenset().union(*(self.domains_of(self.metrics[name]) for name in metric.body.names))
+
+    def domains_of_line(self, line: Line, statement: Statement) -> frozenset[str]:
+        """Return the domains whose facts a line of a statement uses."""
+        match line:
+            case HeaderLine():
+                return frozenset()
+            case MetricLine(metric=metric):
+                return self.domains_of(self.metrics[metric])
+            case RollupLine(base=base):
+                return frozenset({base.domain})
+            case FormulaLine(formula=formula):
+                lines = {other.key: other for other in statement.lines}
+                return frozenset().union(
+                    *(
+                        self.domains_of_line(lines[name], statement)
+                        if name in lines
+                        else self.domains_of(self.metrics[name])
+                        for name in formula.names
+                    )
+                )
 
     def dimensions_of(self, domain: Domain) -> Iterator[Dimension]:
         """Yield the dimensions that a domain can be filtered or broken down by, in catalogue order."""

@@ -1,20 +1,23 @@
 """The store protocols: FactStore answers questions within a cell, Backend holds one version of the books."""
 
 from bisect import bisect_left, bisect_right
+from calendar import monthrange
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 import polars as pl
 
-from engine.model.calendar.periods import Span
+from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.periods import Grain, Period, Span
 from engine.model.catalogue import Domain
 from engine.model.errors import BadArguments
 from engine.model.scope import Cell
-from engine.model.stopping import Stop
+from engine.model.stopping import Stop, watched
 
 # Slices: the questions of a plan.
 
@@ -133,7 +136,7 @@ class Question:
     then: Callable[[pl.LazyFrame], pl.LazyFrame] = unchanged
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Presence:
     """The days for which a scenario of a domain has rows inside a cell. It is read once; it answers without reading."""
 
@@ -152,6 +155,33 @@ class Presence:
     def through(self) -> date | None:
         """The last day that has rows, None if there are none."""
         return self.dates[-1] if self.dates else None
+
+    @cached_property
+    def months(self) -> tuple[Span, ...]:
+        """The calendar months that have rows, ascending."""
+        held = dict.fromkeys((day.year, day.month) for day in watched(self.dates))
+        return tuple(Span(date(*month, 1), date(*month, monthrange(*month)[1])) for month in held)
+
+    def periods(self, span: Span, calendar: Calendar, grain: Grain) -> Sequence[Period]:
+        """Return the periods of a grain that have rows on days of a span, ascending."""
+        days, places, found = self._periods(calendar, grain)
+        first, after = bisect_left(days, span.first), bisect_right(days, span.last)
+        return found[places[first] : places[after - 1] + 1] if first < after else ()
+
+    def _periods(self, calendar: Calendar, grain: Grain) -> tuple[Sequence[date], Sequence[int], Sequence[Period]]:
+        """Return the days of the calendar that have rows, the position of the period of each, and the periods."""
+        known = self._by_grain.get(grain)
+        if known is None:
+            days = self.days(calendar.days) if grain in calendar.grains else ()
+            held = {period: None for day in watched(days) if (period := calendar.at(day, grain))}
+            at = {period: place for place, period in enumerate(held)}
+            places = [at[period] for day in watched(days) if (period := calendar.at(day, grain))]
+            known = self._by_grain[grain] = (days, places, tuple(held))
+        return known
+
+    @cached_property
+    def _by_grain(self) -> dict[Grain, tuple[Sequence[date], Sequence[int], Sequence[Period]]]:
+        return {}
 
 
 # FactStore: the questions that every store of facts answers, each within a cell.

@@ -1,6 +1,6 @@
 """Accumulators: how the sums of intervals combine to the amounts of a base, and amounts to figures."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 from typing import Any
@@ -57,16 +57,19 @@ class Amounts:
     base: Base
     denominator: int
     by_accumulator: Sequence[ByMember]
-    splits: IntervalSplits
 
     def figures(
-        self, windows: Sequence[DateWindow], cells: Iterable[tuple[Members, int]], stop: Stop = never
+        self,
+        windows: Sequence[DateWindow],
+        intervals: IntervalSplits,
+        cells: Sequence[tuple[Members, int]],
+        stop: Stop = never,
     ) -> list[Figure]:
         """Return the figure of each cell: its members over the window at its position."""
-        splits = [self.splits.of(window) for window in watched(windows)]
+        splits = intervals.of_all(windows)
         accumulators = list(zip(self.by_accumulator, ACCUMULATORS[self.base.over_members], strict=True))
         figures: list[Figure] = []
-        for members, time in watched(cells, stop):
+        for members, time in watched(cells, stop) if len(cells) > stopping.STRIDE else cells:
             found = [
                 combine_amounts(by_member.get(members, ()), splits[time], accumulator.combine)
                 for by_member, accumulator in accumulators
@@ -83,16 +86,17 @@ class Amounts:
                 return Exact(found[0], self.denominator * found[1])
         return Exact(found[0], self.denominator * divisor)
 
-    def divisor(self, window: DateWindow) -> int:
+    def divisor(self, window: DateWindow, intervals: IntervalSplits) -> int:
         """Return the divisor of a figure without breakdown: the number of rows or closings in a mean."""
         if self.base.over_members is not MemberAggregation.AVERAGE:
             return window.divisor
-        return int(combine_amounts(self.by_accumulator[1].get((), ()), self.splits.of(window), add) or 1)
+        return int(combine_amounts(self.by_accumulator[1].get((), ()), intervals.of(window), add) or 1)
 
-    @property
-    def members(self) -> Iterable[Members]:
-        """The combinations of members that hold rows."""
-        return self.by_accumulator[0].keys()
+    def members(self, intervals: Sequence[int]) -> Iterator[Members]:
+        """Yield the combinations of members that hold rows in any of some intervals."""
+        for members, amounts in watched(self.by_accumulator[0].items()):
+            if any(amounts[interval] is not None for interval in intervals):
+                yield members
 
 
 def combine_amounts(

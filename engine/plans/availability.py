@@ -13,23 +13,32 @@ from engine.plans.weights import Members
 from engine.plans.windows import DateWindow
 from engine.queries.values import Filter, Query
 
+KEPT_REASONS = 1_000  # bases whose reason an availability keeps, as a size in members
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Availability:
-    """What the domains can answer of one query."""
+    """What the domains can answer of a query, whatever its days and columns. It compares by identity."""
 
-    query: Query
     reader: Reader
+    dimensions: tuple[str, ...]  # of the breakdown in order, without time
+    filters: tuple[Filter, ...]
+    grain: Grain  # of the requested range
+    time: Grain | None  # of the breakdown
+
+    @classmethod
+    def of(cls, query: Query, reader: Reader) -> "Availability":
+        """Return what the domains can answer of a query, memoised by the books."""
+        dimensions = tuple(dimension.key for dimension in query.breakdown if not dimension.grain)
+        grain, time = query.asked.grain, query.time.grain if query.time else None
+        key = ("availability", dimensions, tuple(known.value for known in query.filters), grain, time)
+        size = KEPT_REASONS + sum(len(known.leaves) for known in query.filters)
+        return reader.worked_out_as_seen(key, lambda: cls(reader, dimensions, query.filters, grain, time), size)
 
     @property
     def catalogue(self) -> Catalogue:
         """The catalogue."""
         return self.reader.catalogue
-
-    @cached_property
-    def dimensions(self) -> tuple[str, ...]:
-        """The dimensions of the breakdown in order, without time."""
-        return tuple(dimension.key for dimension in self.query.breakdown if not dimension.grain)
 
     @cached_property
     def across(self) -> dict[str, tuple[bool, ...]]:
@@ -45,6 +54,8 @@ class Availability:
 
     def missing_dimensions(self, expression: Expression) -> tuple[str, ...]:
         """Return the dimensions of the breakdown that a figure lacks; it repeats its aggregate over them."""
+        if not self.dimensions:
+            return ()
         lacking = {
             key
             for base in expression.bases
@@ -62,18 +73,28 @@ class Availability:
 
     def why_not_base(self, base: Base) -> str | None:
         """Return why no column can show a base: a filter or a grain that its domain lacks."""
+        if base not in self._reasons:
+            self._reasons[base] = self._why_not_base(base)
+        return self._reasons[base]
+
+    @cached_property
+    def _reasons(self) -> dict[Base, str | None]:
+        return {}
+
+    def _why_not_base(self, base: Base) -> str | None:
         domain = self.catalogue.domains[base.domain]
-        lacking = [known.dimension.key for known in self.query.filters if known.dimension.leaf not in domain.dimensions]
+        lacking = [known.dimension.key for known in self.filters if known.dimension.leaf not in domain.dimensions]
         if lacking:
             return f"{domain.key} has no {' and no '.join(lacking)}, which is filtered"
-        if not domain.carries(self.query.asked.grain):
-            return f"{domain.key} is held by {domain.grain.value}, not by {self.query.asked.grain.value}"
-        return why_not_weighed(base, self.query.filters, self.dimensions, self.reader)
+        if not domain.carries(self.grain):
+            return f"{domain.key} is held by {domain.grain.value}, not by {self.grain.value}"
+        return why_not_weighed(base, self.filters, self.dimensions, self.reader)
 
     def why_not_by_member(self, expression: Expression) -> str | None:
         """Return why only totals show a formula (its operands have different dimensions), or None if members do too."""
         if (
-            isinstance(expression, MeasureExpression)
+            not self.dimensions
+            or isinstance(expression, MeasureExpression)
             or len({self.across[base.domain] for base in expression.bases}) == 1
         ):
             return None
@@ -84,12 +105,12 @@ class Availability:
 
     def why_not_by_time(self, expression: Expression) -> str | None:
         """Return why only totals show a figure (the periods are finer than its domain), or None if periods do too."""
-        if self.query.time is None:
+        if self.time is None:
             return None
         for base in expression.bases:
             domain = self.catalogue.domains[base.domain]
-            if not domain.carries(self.query.time.grain):
-                return f"{domain.key} is held by {domain.grain.value}, not by {self.query.time.grain.value}"
+            if not domain.carries(self.time):
+                return f"{domain.key} is held by {domain.grain.value}, not by {self.time.value}"
         return None
 
     def why_not_in(self, expression: Expression, window: DateWindow) -> str | None:

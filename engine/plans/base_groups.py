@@ -57,6 +57,8 @@ class BaseGroup:
     axes: tuple[Axis, ...]
     places: int
     leaf_counts: Mapping[str, int]
+    filters: tuple[Filter, ...]
+    reader: Reader
     after: frozenset[str] = frozenset()  # axes that restrict after the last rows of each leaf are found
 
     @cached_property
@@ -92,7 +94,16 @@ class BaseGroup:
     @cached_property
     def classes(self) -> tuple[LeafClasses, ...]:
         """The leaf classes of each key."""
-        return tuple(LeafClasses.of(leaf, self.leaf_counts[leaf], self.weights, self.axes) for leaf in self.keys)
+        return tuple(map(self._classes_of, self.keys))
+
+    def _classes_of(self, leaf: str) -> LeafClasses:
+        """Return the classes of one key. A filter by another leaf dimension does not change them: the books memoise."""
+        if factors_in(self.weights):
+            return LeafClasses.of(leaf, self.leaf_counts[leaf], self.weights, self.axes)
+        filters = tuple(known.value for known in self.filters if known.dimension.leaf == leaf)
+        key = ("classes", leaf, self.bases, filters, tuple(axis for axis in self.axes if axis.leaf == leaf))
+        count = self.leaf_counts[leaf]
+        return self.reader.worked_out(key, lambda: LeafClasses.of(leaf, count, self.weights, self.axes), count)
 
     @cached_property
     def class_codes(self) -> Mapping[str, pl.Series]:
@@ -172,10 +183,10 @@ def base_groups(
     """
     key = (
         "base_groups",
-        tuple(base.value for base in bases),
+        tuple(bases),
         tuple((axis.key, axis.ids) for axis in axes),
         places,
-        tuple((known.dimension.key, known.members, known.excluded) for known in filters),
+        tuple(known.value for known in filters),
         tuple(variants),
     )
     named = sum(len(axis.ids) for axis in axes) + sum(len(known.members) + len(known.leaves) for known in filters)
@@ -217,6 +228,8 @@ def make_base_groups(
                 axes=tuple(axes),
                 places=places,
                 leaf_counts=counts,
+                filters=tuple(filters),
+                reader=reader,
                 after=axes_only if bases[positions[0]].over_time.rule is TimeRule.LAST_KNOWN else frozenset(),
             )
             for place in range(len(variants))

@@ -3,19 +3,21 @@
 Every cause is computed from what the caller sees: from presences and amounts of the plan, which lie inside the scope.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from engine.model.aggregation import TimeAggregation
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Base
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, Formula, Nothing, Operands, Product, Quotient, Sum, Undefined
 from engine.model.notes import BLANKS, Note
 from engine.model.scenarios import Reference, Side
-from engine.plans.figures import ColumnRead, Coordinates, Figures, Variances
+from engine.plans.figures import ColumnRead, Coordinates, Figures
 from engine.plans.presence import Anchor
 from engine.plans.rows import Expression, FormulaExpression
+from engine.plans.variances import Variances
 from engine.plans.windows import DateWindow
 
 NO_WINDOW = Note.of("no_window")
@@ -89,10 +91,19 @@ class BlankCauses:
         window = column_read.windows[time]
         if not window.spans:
             return NO_WINDOW if column_read.side.shifts else None
-        causes = (
-            cause(base, column_read, window) for cause in (self.outside, self.opened) for base in expression.bases
-        )
+        causes = (self._cause_of_base(cause, base, column_read, time) for cause in CAUSES for base in expression.bases)
         return next(filter(None, causes), None)
+
+    def _cause_of_base(self, cause: "BaseCause", base: Base, column_read: ColumnRead, time: int) -> Note | None:
+        """Return a cause that the bases of a domain with one time rule share."""
+        key = (cause, base.domain, base.over_time, base.stock_group, column_read, time)
+        if key not in self._of_bases:
+            self._of_bases[key] = cause(self, base, column_read, column_read.windows[time])
+        return self._of_bases[key]
+
+    @cached_property
+    def _of_bases(self) -> "dict[tuple[BaseCause, str, TimeAggregation, str | None, ColumnRead, int], Note | None]":
+        return {}
 
     def outside(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Note | None:
         """Return the note on days before the first or after the last loaded period; None if a day lies between."""
@@ -147,8 +158,8 @@ class BlankCauses:
             plan = figures.plan
             own = plan.column_read(column_read.side, column_read.shared)
             windows = plan.base_windows(base, own) if at_close else own.windows
-            amounts = figures.amounts[own.domain_read(base.domain), base]
-            self._known[key] = amounts.figures(windows, figures.cells(base.domain), plan.stop)
+            amounts, splits = figures.amounts_of(base, own)
+            self._known[key] = amounts.figures(windows, splits, figures.cells(base.domain), plan.stop)
         return self._known[key]
 
     @cached_property
@@ -183,6 +194,10 @@ class BlankCauses:
             not isinstance(figures[name], Exact) and self.divides_by_zero(part, column_read, at)
             for name, part in expression.parts.items()
         )
+
+
+BaseCause = Callable[[BlankCauses, Base, ColumnRead, DateWindow], Note | None]
+CAUSES: tuple[BaseCause, ...] = (BlankCauses.outside, BlankCauses.opened)  # that lie in the days of a base
 
 
 def scenario_named(column_read: ColumnRead) -> str:

@@ -15,6 +15,7 @@ from engine.model.members.member_sets import NULL_CODE
 from engine.model.stopping import watched
 from engine.plans.accumulators import Amounts
 from engine.plans.row_plan import RowPlan, WeightedTerm
+from engine.plans.windows import IntervalSplits
 
 Row = Mapping[str, int]
 
@@ -87,17 +88,17 @@ DECIDERS: Mapping[MemberAggregation, Callable[[WeightedTerm, pl.DataFrame, Seque
 
 def total_of(plan: RowPlan, sums: Sequence[Sequence[pl.DataFrame]]) -> tuple[Figure, Exact]:
     """Return the total of all contributions, and the divisor that turns it into the figure."""
-    found: dict[Base, Amounts] = {}
+    found: dict[Base, tuple[Amounts, IntervalSplits]] = {}
     for batch, frames in zip(plan.batches, sums, strict=True):
-        found |= batch.amounts(frames)
+        found |= {base: (amounts, batch.splits) for base, amounts in batch.amounts(frames).items()}
     total: Figure = Nothing.MISSING
     divisor = ONE
     for weighted_term in plan.weighted_terms:
-        amounts = found[weighted_term.base]
-        (figure,) = amounts.figures([weighted_term.window], [((), 0)])
+        amounts, splits = found[weighted_term.base]
+        (figure,) = amounts.figures([weighted_term.window], splits, [((), 0)])
         if not isinstance(figure, Exact):
             continue
-        divisor = Exact(amounts.divisor(weighted_term.window))
+        divisor = Exact(amounts.divisor(weighted_term.window, splits))
         part = figure * divisor * weighted_term.term.coefficient
         total = total + part if isinstance(total, Exact) else part
     return total, divisor

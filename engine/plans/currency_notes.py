@@ -16,7 +16,8 @@ from engine.model.members.member_sets import NULL_CODE
 from engine.model.notes import NAMED, Note
 from engine.model.scope import UNASSIGNED
 from engine.plans.figures import ColumnRead, FigurePlan
-from engine.plans.measure import Batch, sums_read
+from engine.plans.measure import Batch
+from engine.plans.term_reads import sums_read
 from engine.plans.weights import BaseWeights
 from engine.plans.windows import IntervalSplits, split_intervals
 
@@ -71,7 +72,7 @@ def unit_leaf(base: Base, reader: Reader) -> str | None:
 
 def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
     """Return the currency read of one batch; its reads give SPAN, the codes of currencies and units, and the keys."""
-    domain_read, group = batch.domain_read, batch.term_sums[0].group
+    domain_read, group = batch.domain_read, batch.group
     every = dict.fromkeys(column_read for column in plan.columns for column_read in column)
     column_reads = tuple(
         column_read for column_read in every if column_read.domain_read(domain_read.domain) == domain_read
@@ -84,10 +85,10 @@ def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
     splits = IntervalSplits(split_intervals(windows, domain_read.boundaries))
     keys = tuple(dict.fromkeys((*(leaf for base in bases for leaf in named[base] if leaf), *group.keys)))
     reads = (
-        sums_read(domain_read, term_span, splits.spans, keys, (), of_term.group.cut).pipe(
+        sums_read(domain_read, term_span, splits.spans, keys, (), group.cut).pipe(
             lambda sums: sums.select(SPAN, *keys).unique()
         )
-        for term_span, of_term in zip(domain_read.term_spans, batch.term_sums, strict=True)
+        for term_span, group in batch.terms
     )
     return CurrencyRead(batch, column_reads, splits, tuple(reads))
 
@@ -134,8 +135,7 @@ def lines_by_use(plan: FigurePlan, found: Mapping[Base, Sequence[Use]]) -> dict[
 
 def weights_by_base(read: CurrencyRead) -> Iterator[tuple[Base, BaseWeights]]:
     """Return the bases of a read with their weights."""
-    group = read.batch.term_sums[0].group
-    return zip(read.batch.bases, group.weights, strict=True)
+    return zip(read.batch.bases, read.batch.group.weights, strict=True)
 
 
 def currencies_by_base(plan: FigurePlan, read: CurrencyRead, rows: pl.DataFrame) -> Iterator[tuple[Base, CurrencyUse]]:

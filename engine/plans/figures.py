@@ -10,12 +10,11 @@ from operator import itemgetter
 import polars as pl
 
 from engine.books.reader import Reader
-from engine.model.aggregation import FLOW, TimeAggregation
+from engine.model.aggregation import TimeAggregation
 from engine.model.calendar.periods import Period
 from engine.model.catalogue import Base
-from engine.model.exact import ZERO, Exact
 from engine.model.formulas import Figure, Nothing, evaluate
-from engine.model.scenarios import Reference, Side, Variance
+from engine.model.scenarios import Reference, Side
 from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import Amounts
 from engine.plans.availability import Availability
@@ -31,7 +30,7 @@ from engine.plans.rows import (
     statement_rows,
 )
 from engine.plans.weights import Axis, Members, axis_of
-from engine.plans.windows import DateWindow, DomainRead, time_columns, windows_of
+from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, time_columns, windows_of
 from engine.queries.values import MetricQuery, Query, Ranking, StatementQuery
 
 
@@ -48,7 +47,14 @@ class ColumnRead:
 
     def domain_read(self, domain: str) -> DomainRead:
         """Return the part that belongs to one domain."""
-        return DomainRead(domain, self.side.term_spans(domain), self.shared)
+        known = self._domain_reads.get(domain)
+        if known is None:
+            known = self._domain_reads[domain] = DomainRead(domain, self.side.term_spans(domain), self.shared)
+        return known
+
+    @cached_property
+    def _domain_reads(self) -> dict[str, DomainRead]:
+        return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +70,7 @@ class FigurePlan:
     @cached_property
     def availability(self) -> Availability:
         """What the domains of the query can answer."""
-        return Availability(self.query, self.reader)
+        return Availability.of(self.query, self.reader)
 
     @cached_property
     def presences(self) -> Presences:
@@ -160,16 +166,20 @@ class FigurePlan:
         rows in the range but none at the close.
         """
         whole = [window for column_read in column_reads for window in watched(column_read.windows)]
-        known: dict[tuple[TimeAggregation, str | None], Sequence[DateWindow]] = {(FLOW, None): whole}
-        bases = [base for base in self.bases if base.domain == domain_read.domain]
-        for base in bases:
+        known: dict[tuple[TimeAggregation, str | None], Sequence[DateWindow]] = {}
+        found: dict[Base, Sequence[DateWindow]] = {}
+        for base in (base for base in self.bases if base.domain == domain_read.domain):
+            if base.over_time.is_flow:
+                found[base] = whole
+                continue
             key = (base.over_time, base.stock_group)
             if key not in known:
                 own = [
                     window for column_read in column_reads for window in watched(self.base_windows(base, column_read))
                 ]
                 known[key] = own + whole if (self.axes or self.before_close) and base.over_time.closes else own
-        return {base: known[base.over_time, base.stock_group] for base in bases}
+            found[base] = known[key]
+        return found
 
     def base_windows(self, base: Base, column_read: ColumnRead) -> tuple[DateWindow, ...]:
         """Return the days that a base reads for each window of a column read."""
@@ -194,11 +204,10 @@ class FigurePlan:
 
     def finish(self, sums: Sequence[Sequence[pl.DataFrame]]) -> "Figures":
         """Return the figures from the collected frames of the batches."""
-        amounts = {
-            (batch.domain_read, base): found
-            for batch, frames in zip(self.batches, sums, strict=True)
-            for base, found in batch.amounts(frames, self.stop).items()
-        }
+        amounts: dict[DomainRead, dict[Base, tuple[Amounts, Batch]]] = defaultdict(dict)
+        for batch, frames in zip(self.batches, sums, strict=True):
+            made = batch.amounts(frames, self.stop)
+            amounts[batch.domain_read].update((base, (found, batch)) for base, found in made.items())
         return Figures(self, amounts)
 
 
@@ -216,7 +225,20 @@ class Figures:
     """The figures of a plan, by expression, column read and place."""
 
     plan: FigurePlan
-    amounts: Mapping[tuple[DomainRead, Base], Amounts]
+    amounts: Mapping[DomainRead, Mapping[Base, tuple[Amounts, Batch]]]
+
+    def amounts_of(self, base: Base, column_read: ColumnRead) -> tuple[Amounts, IntervalSplits]:
+        """Return the amounts of a base in one column read, and their intervals."""
+        key = (base.domain, column_read)
+        by_base = self._by_domain.get(key)
+        if by_base is None:
+            by_base = self._by_domain[key] = self.amounts[column_read.domain_read(base.domain)]
+        amounts, batch = by_base[base]
+        return amounts, batch.splits
+
+    @cached_property
+    def _by_domain(self) -> dict[tuple[str, ColumnRead], Mapping[Base, tuple[Amounts, Batch]]]:
+        return {}
 
     @cached_property
     def places(self) -> tuple[Coordinates, ...]:
@@ -244,7 +266,12 @@ class Figures:
     @cached_property
     def members(self) -> tuple[Members, ...]:
         """The combinations of members that hold rows, in display order."""
-        seen = {members for amounts in watched(self.amounts.values()) for members in watched(amounts.members)}
+        seen = {
+            members
+            for by_base in self.amounts.values()
+            for base, (amounts, batch) in by_base.items()
+            for members in amounts.members(batch.intervals(base))
+        }
         keyed = [
             ([order[str(member)] for order, member in zip(self.orders, members, strict=True)], members)
             for members in watched(seen)
@@ -281,15 +308,28 @@ class Figures:
         availability, base = self.plan.availability, expression.base
         if availability.why_not_base(base):
             return [Nothing.UNAVAILABLE] * len(self.places)
-        amounts = self.amounts[column_read.domain_read(base.domain), base]
-        figures = amounts.figures(self.plan.base_windows(base, column_read), self.cells(base.domain), self.plan.stop)
-        carried = [availability.carries(base.domain, window) for window in watched(column_read.windows)]
+        amounts, splits = self.amounts_of(base, column_read)
+        windows = self.plan.base_windows(base, column_read)
+        figures = amounts.figures(windows, splits, self.cells(base.domain), self.plan.stop)
+        carried = self.carried(base.domain, column_read)
         if all(carried):
             return figures
         return [
             figure if carried[place.time] else Nothing.UNAVAILABLE
             for figure, place in zip(figures, self.places, strict=True)
         ]
+
+    def carried(self, domain: str, column_read: ColumnRead) -> Sequence[bool]:
+        """Return whether a domain can answer at the grains that bound each window of a column read."""
+        key = (domain, column_read)
+        if key not in self._carried:
+            carries = self.plan.availability.carries
+            self._carried[key] = [carries(domain, window) for window in watched(column_read.windows)]
+        return self._carried[key]
+
+    @cached_property
+    def _carried(self) -> dict[tuple[str, ColumnRead], Sequence[bool]]:
+        return {}
 
     def cells(self, domain: str) -> list[tuple[Members, int]]:
         """Return the members of each place as a domain knows them, and its time column."""
@@ -339,49 +379,3 @@ def plan_metrics(asked: MetricQuery, reader: Reader, stop: Stop = never) -> Metr
     label = ", ".join(row.label for row in rows)
     figures = FigurePlan(rows, asked.query, reader, stop)
     return MetricPlan(tuple(row.key for row in rows), label, figures, asked.ranking)
-
-
-@dataclass(frozen=True, eq=False)
-class Variances:
-    """The variances of a plan."""
-
-    figures: Figures
-
-    def of(self, variance: Variance, expression: Expression, a: ColumnRead, b: ColumnRead) -> list[Figure]:
-        """Return the variance of an expression between two column reads, one figure for each place.
-
-        A missing side of an additive figure counts as 0 if its scenario holds rows of every domain in its own window
-        and the window is closed and loaded to its end. Otherwise the variance is missing.
-        """
-        figures = self.figures
-        pairs = zip(figures.of(expression, a), figures.of(expression, b), figures.places, strict=True)
-        return [
-            variance.of_exact(first, second)
-            if isinstance(first, Exact) and isinstance(second, Exact)
-            else variance.of(*self.sides(expression, (a, b), (first, second), place.time))
-            for first, second, place in watched(pairs, figures.plan.stop)
-        ]
-
-    def sides(
-        self, expression: Expression, column_reads: Sequence[ColumnRead], pair: tuple[Figure, Figure], time: int
-    ) -> tuple[Figure, Figure]:
-        """Return two figures; replace a missing one by 0 if it counts as 0."""
-        if not expression.type.additive or not any(isinstance(figure, Exact) for figure in pair):
-            return pair
-        first, second = (
-            ZERO if figure is Nothing.MISSING and self.counts_as_zero(expression, column_read, time) else figure
-            for figure, column_read in zip(pair, column_reads, strict=True)
-        )
-        return first, second
-
-    def counts_as_zero(self, expression: Expression, column_read: ColumnRead, time: int) -> bool:
-        """Tell whether a missing figure means 0: its window holds other rows, is closed and loaded to its end."""
-        window = column_read.windows[time]
-        window_resolver = self.figures.plan.window_resolver
-        for base in expression.bases:
-            domain_read = column_read.domain_read(base.domain)
-            if not window_resolver.holds(domain_read, base, window):
-                return False
-            if not window_resolver.is_complete(domain_read, base, window, self.figures.plan.query.asked.grain):
-                return False
-        return True

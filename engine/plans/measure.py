@@ -1,120 +1,47 @@
-"""Measures: the batches of sums that a plan asks the store for, and the last known values of leaves."""
+"""Measures: the batches of sums that a plan asks the store for."""
 
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from functools import cached_property
+from math import prod
 
 import polars as pl
 
 from engine.books.reader import FactRead
 from engine.model.aggregation import TimeRule
-from engine.model.calendar.periods import Period, Span
+from engine.model.calendar.periods import Span
 from engine.model.catalogue import Base
-from engine.model.fact_store import (
-    PERIOD,
-    ROWS,
-    SPAN,
-    VALUE,
-    Aggregate,
-    DistinctSlice,
-    LastKnownSlice,
-    Slice,
-    unchanged,
-)
 from engine.model.scenarios import TermSpan
-from engine.model.scope import Cell
 from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import ACCUMULATORS, Amount, Amounts
 from engine.plans.base_groups import AccumulatorTarget, BaseGroup, base_groups
 from engine.plans.presence import Presences
+from engine.plans.term_reads import (
+    LastKnownSplits,
+    last_known_across,
+    last_known_of_term,
+    last_known_splits,
+    read_of_term,
+    sum_by_class,
+)
 from engine.plans.weights import Axis, Members
 from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, split_intervals
 from engine.queries.values import Filter
 
-# Last known values: for each leaf and window, the sums of the last period that holds rows of the leaf. A leaf is one
-# member of each leaf dimension; axes do not distinguish leaves.
-
-
-TERM = "term"
-
-
-class LastKnownSplits(IntervalSplits):
-    """Interval splits that each lie in one period. Each base and member has one amount for each window."""
-
-    def __init__(self, splits: IntervalSplits, windows: Sequence[DateWindow], periods: Sequence[Period]) -> None:
-        super().__init__(splits.spans)
-        self.windows = windows
-        starts = [period.first for period in periods]
-        self.periods = tuple(bisect_right(starts, interval.first) for interval in watched(splits.spans))
-        self.read = [splits.of(window) for window in watched(windows)]
-
-    @classmethod
-    def cut(
-        cls, windows: Sequence[DateWindow], boundaries: Sequence[date], periods: Sequence[Period]
-    ) -> "LastKnownSplits":
-        """Split the days of some windows that lie in some ascending periods."""
-        inside = [
-            DateWindow(
-                tuple(
-                    days for period in watched(periods) for span in window.spans if (days := span.overlap(period.span))
-                ),
-                "",
-            )
-            for window in watched(windows)
-        ]
-        return cls(
-            IntervalSplits(split_intervals(inside, [*boundaries, *(period.first for period in periods)])),
-            windows,
-            periods,
-        )
-
-    @property
-    def count(self) -> int:
-        """How many amounts each base and member has: one for each window."""
-        return len(self.windows)
-
-    def of(self, window: DateWindow) -> Sequence[int]:
-        """Return the position of a window's amount."""
-        return [self.windows.index(window)]
-
-
-def periods_with_rows(
-    domain_read: DomainRead, base: Base, windows: Sequence[DateWindow], presences: Presences
-) -> list[Period]:
-    """Return the periods of the stock group's grain in which a domain read holds rows of some windows."""
-    presence, reader = presences.of(domain_read), presences.reader
-    grain = reader.catalogue.domains[base.domain].stock_groups[str(base.stock_group)].grain
-    spans = {span for window in watched(windows) for span in window.spans}
-    days = sorted({day for span in watched(spans) for day in watched(presence.days(span))})
-    periods = (reader.catalogue.calendar.at(day, grain) for day in watched(days))
-    return list(dict.fromkeys(period for period in periods if period))
-
-
-def last_known_across(frames: Sequence[pl.DataFrame], leaves: Sequence[str]) -> list[pl.DataFrame]:
-    """Return those rows of the term spans' last-known answers that are in the last period of their leaf in any term.
-
-    The frames hold SPAN, PERIOD and the codes of the leaves; they keep their columns.
-    """
-    sums = pl.concat(
-        [frame.with_columns(pl.lit(place, pl.UInt8).alias(TERM)) for place, frame in enumerate(frames)],
-        how="diagonal_relaxed",  # one term may need 128 bits, or a key, where another does not
-    )
-    found = sums.filter(pl.col(PERIOD) == pl.col(PERIOD).max().over(SPAN, *leaves))
-    return [found.filter(pl.col(TERM) == place).select(frame.columns) for place, frame in enumerate(frames)]
-
-
 # Batches: a batch splits the days of all its windows into intervals and sums each interval once by leaf class. A figure
-# is the sum of the intervals of its window.
+# is the sum of the intervals of its window. If every window is made of whole months, the intervals are all months that
+# hold rows: their amounts answer any such window, so that the books keep them for the cell that they were read within.
 
 
-@dataclass(frozen=True, eq=False)
-class TermSums:
-    """What one term span of a batch reads, with its base group."""
+MOST_KEPT = 200_000  # amounts of a batch that the books keep: bases times members times months
 
-    group: BaseGroup
-    read: FactRead  # by interval and the class of every key; by leaf if the batch compares its terms
+
+@dataclass(eq=False)
+class KeptAmounts:
+    """The amounts of the bases of a batch by month, once they are read."""
+
+    amounts: Sequence[Amounts] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,47 +49,101 @@ class Batch:
     """Bases of a domain read that share one query to the store."""
 
     domain_read: DomainRead
-    bases: tuple[Base, ...]
+    terms: tuple[tuple[TermSpan, BaseGroup], ...]
+    windows: Mapping[Base, Sequence[DateWindow]]
     splits: IntervalSplits
-    term_sums: tuple[TermSums, ...]
-    leaves: tuple[str, ...] | None = None  # by which the terms are compared: last known values of several terms
+    leaves: tuple[str, ...] = ()  # of the domain, for last known values
     index: int | None = None  # of the only term span whose sums count; None: all count
+    kept: KeptAmounts | None = None
+
+    @property
+    def group(self) -> BaseGroup:
+        """The base group of the first term."""
+        return self.terms[0][1]
+
+    @property
+    def bases(self) -> tuple[Base, ...]:
+        """The bases, in the order of the group."""
+        return tuple(self.windows)
+
+    @property
+    def compares(self) -> bool:
+        """Whether the last known values of several terms are compared, leaf by leaf."""
+        return isinstance(self.splits, LastKnownSplits) and len(self.terms) > 1
+
+    @cached_property
+    def term_reads(self) -> tuple[FactRead, ...]:
+        """What each term span reads: by interval and the class of every key; by leaf if the terms are compared."""
+        if isinstance(self.splits, LastKnownSplits):
+            return tuple(
+                last_known_of_term(
+                    self.domain_read, term_span, self.splits, group, self.leaves, alone=len(self.terms) == 1
+                )
+                for term_span, group in self.terms
+            )
+        return tuple(
+            read_of_term(self.domain_read, term_span, self.splits.spans, group) for term_span, group in self.terms
+        )
 
     @property
     def reads(self) -> tuple[FactRead, ...]:
-        """What to collect."""
-        return tuple(of_term.read for of_term in self.term_sums)
+        """What to collect; nothing if the books have kept the amounts."""
+        return () if self.kept and self.kept.amounts is not None else self.term_reads
+
+    @property
+    def days(self) -> tuple[Span, ...]:
+        """The days of all windows."""
+        return split_intervals(distinct_windows(self.windows))
 
     def only(self, index: int) -> "Batch":
         """Return the batch of one term span alone. It still reads the others if the terms are compared."""
-        if self.leaves is not None:
+        if self.compares or len(self.terms) == 1:
             return replace(self, index=index)
-        return replace(self, term_sums=self.term_sums[index : index + 1])
+        return replace(self, terms=self.terms[index : index + 1], kept=None)
 
     def by_class(self, frames: Sequence[pl.DataFrame]) -> list[tuple[BaseGroup, pl.DataFrame]]:
         """Return the group and the sums by class of every term span that counts, from the collected frames."""
-        groups = [of_term.group for of_term in self.term_sums]
-        if self.leaves is None:
+        groups = [group for _, group in self.terms]
+        if not self.compares:
             return list(zip(groups, frames, strict=True))
         last = zip(groups, last_known_across(frames, self.leaves), strict=True)
         found = [(group, sum_by_class(frame.lazy(), group).collect(engine="in-memory")) for group, frame in last]
         return found if self.index is None else found[self.index : self.index + 1]
 
     def amounts(self, frames: Sequence[pl.DataFrame], stop: Stop = never) -> dict[Base, Amounts]:
-        """Return the amounts of every base from the collected frames."""
-        group = self.term_sums[0].group
+        """Return the amounts of every base from the collected frames of `reads`."""
+        found = self.kept.amounts if self.kept else None
+        if found is None:
+            found = self._amounts(frames, stop)
+            if self.kept:
+                self.kept.amounts = found
+        return dict(zip(self.windows, found, strict=True))
+
+    def _amounts(self, frames: Sequence[pl.DataFrame], stop: Stop) -> list[Amounts]:
         found = AmountTable(self.splits.count)
-        for of_term, frame in self.by_class(frames):
-            found.add(of_term, frame, stop)
-        return {
-            base: Amounts(
+        for group, frame in self.by_class(frames):
+            found.add(group, frame, stop)
+        return [
+            Amounts(
                 base,
-                10**base.measure.places * group.denominators[position],
+                10**base.measure.places * self.group.denominators[position],
                 [found.amounts[position, accumulator] for accumulator in range(len(ACCUMULATORS[base.over_members]))],
-                self.splits,
             )
             for position, base in enumerate(self.bases)
-        }
+        ]
+
+    def intervals(self, base: Base) -> Sequence[int]:
+        """Return the positions of the intervals of all windows of a base, ascending."""
+        windows = self.windows[base]
+        known = self._intervals.get(id(windows))
+        if known is None:
+            read = {interval for window in watched(windows) for interval in watched(self.splits.of(window))}
+            known = self._intervals[id(windows)] = sorted(read)
+        return known
+
+    @cached_property
+    def _intervals(self) -> dict[int, Sequence[int]]:
+        return {}
 
 
 class AmountTable:
@@ -207,164 +188,41 @@ def batches(
     bases = list(windows)
     variants = [term_span.term.variant for term_span in domain_read.term_spans]
     return [
-        batch_of(domain_read, bases, alike, windows, presences)
+        batch_of(domain_read, {bases[at]: windows[bases[at]] for at in alike[0].positions}, alike, presences)
         for alike in base_groups(bases, axes, places, filters, variants, presences.reader)
     ]
 
 
 def batch_of(
     domain_read: DomainRead,
-    bases: Sequence[Base],
-    alike: Sequence[BaseGroup],
     windows: Mapping[Base, Sequence[DateWindow]],
+    alike: Sequence[BaseGroup],
     presences: Presences,
 ) -> Batch:
     """Return one batch. `alike` holds the group of the same bases for each term span."""
-    own = tuple(bases[position] for position in alike[0].positions)
-    read = {id(windows[base]): windows[base] for base in own}  # most bases share their list of windows
-    distinct = list(dict.fromkeys(window for listed in read.values() for window in watched(listed)))
-    terms = list(zip(domain_read.term_spans, alike, strict=True))
-    if own[0].over_time.rule is TimeRule.LAST_KNOWN:
-        last_splits = last_known_splits(domain_read, own[0], distinct, presences)
-        leaves, alone = presences.reader.catalogue.leaves_of(domain_read.domain), len(terms) == 1
-        last_known = (
-            TermSums(group, last_known_of_term(domain_read, span, last_splits, group, leaves, alone=alone))
-            for span, group in terms
-        )
-        return Batch(domain_read, own, last_splits, tuple(last_known), None if alone else leaves)
-    splits = IntervalSplits(split_intervals(distinct, domain_read.boundaries))
-    sums = (TermSums(group, read_of_term(domain_read, span, splits.spans, group)) for span, group in terms)
-    return Batch(domain_read, own, splits, tuple(sums))
+    reader, first = presences.reader, next(iter(windows))
+    terms, distinct = tuple(zip(domain_read.term_spans, alike, strict=True)), distinct_windows(windows)
+    if first.over_time.rule is TimeRule.LAST_KNOWN:
+        splits = last_known_splits(domain_read, first, distinct, presences)
+        return Batch(domain_read, terms, windows, splits, reader.catalogue.leaves_of(domain_read.domain))
+    months = months_with_rows(domain_read, distinct, presences)
+    amounts = len(windows) * prod(len(axis.ids) + 1 for axis in alike[0].axes) * len(months)
+    if not months or first.counted or amounts > MOST_KEPT:
+        return Batch(domain_read, terms, windows, IntervalSplits(split_intervals(distinct, domain_read.boundaries)))
+    cells = tuple(presences.cell(domain_read, term_span) for term_span in domain_read.term_spans)
+    kept = reader.worked_out(("amounts", domain_read, tuple(alike), cells), KeptAmounts, amounts)
+    return Batch(domain_read, terms, windows, IntervalSplits(months), kept=kept)
 
 
-def last_known_splits(
-    domain_read: DomainRead, base: Base, windows: Sequence[DateWindow], presences: Presences
-) -> LastKnownSplits:
-    """Return the interval splits of the windows of a last known value, by the periods that hold rows."""
-    periods = periods_with_rows(domain_read, base, windows, presences)
-    return LastKnownSplits.cut(windows, domain_read.boundaries, periods)
+def distinct_windows(windows: Mapping[Base, Sequence[DateWindow]]) -> list[DateWindow]:
+    """Return the distinct windows of some bases, most of which share their list of windows."""
+    read = {id(listed): listed for listed in windows.values()}
+    return list(dict.fromkeys(window for listed in read.values() for window in watched(listed)))
 
 
-def read_of_term(domain_read: DomainRead, term_span: TermSpan, splits: Sequence[Span], group: BaseGroup) -> FactRead:
-    """Return the read of one term span, by interval and class: its sums, or the lists of the codes that it counts."""
-    if not group.counted:
-        read = sums_read(domain_read, term_span, splits, group.keys, group.aggregates, group.cut)
-        return read.pipe(lambda sums: sum_by_class(sums, group))
-    spans, before = spans_of_term(term_span, splits)
-    asked = DistinctSlice(
-        domain=domain_read.domain,
-        scenario=term_span.term.scenario.id,
-        spans=spans,
-        keys=group.keys,
-        counted=group.counted,
-        groups=group.class_codes,
-    )
-    read = FactRead(asked, group.cut, domain_read.shared).pipe(moved_by(before))
-    return read.pipe(lambda found: found.group_by(SPAN, *group.keys).agg(VALUE))
-
-
-def sums_read(
-    domain_read: DomainRead,
-    term_span: TermSpan,
-    splits: Sequence[Span],
-    keys: tuple[str, ...],
-    aggregates: tuple[Aggregate, ...],
-    cut: Cell,
-) -> FactRead:
-    """Return the read of aggregates of one term span inside a cut: SPAN, the codes of `keys`, the aggregates, ROWS.
-
-    SPAN is the position of the interval among all intervals. The order of rows is not fixed.
-    """
-    spans, before = spans_of_term(term_span, splits)
-    asked = Slice(
-        domain=domain_read.domain,
-        scenario=term_span.term.scenario.id,
-        spans=spans,
-        keys=keys,
-        aggregates=aggregates,
-    )
-    return FactRead(asked, cut, domain_read.shared).pipe(moved_by(before))
-
-
-def last_known_of_term(
-    domain_read: DomainRead,
-    term_span: TermSpan,
-    splits: LastKnownSplits,
-    group: BaseGroup,
-    leaves: tuple[str, ...],
-    *,
-    alone: bool,
-) -> FactRead:
-    """Return the read of the last known values of one term span: by class if it stands alone, else by leaf."""
-    counted = (group.counted,) if group.counted else ()
-    in_codes = counted or not alone
-    keys = (*group.keys, *counted, *(() if alone else leaves))
-    groups = {} if in_codes else group.class_codes
-    read = last_known_read(domain_read, term_span, splits, leaves, keys, group, groups)
-    if not alone:
-        return read
-    return read.pipe(lambda sums: sum_by_class(sums, group) if in_codes else sum_by_group(sums, group))
-
-
-def last_known_read(
-    domain_read: DomainRead,
-    term_span: TermSpan,
-    splits: LastKnownSplits,
-    leaves: tuple[str, ...],
-    keys: Sequence[str],
-    group: BaseGroup,
-    groups: Mapping[str, pl.Series],
-) -> FactRead:
-    """Return the read of the last known values of one term span; SPAN is the position of the window.
-
-    `groups` holds the group of every code of the keys that are grouped.
-    """
-    spans, before = spans_of_term(term_span, splits.spans)
-    asked = LastKnownSlice(
-        domain=domain_read.domain,
-        scenario=term_span.term.scenario.id,
-        spans=spans,
-        periods=splits.periods[before : before + len(spans)],
-        windows=tuple(
-            tuple(place - before for place in watched(read) if before <= place < before + len(spans))
-            for read in watched(splits.read)
-        ),
-        leaves=leaves,
-        keys=tuple(dict.fromkeys(keys)),
-        aggregates=group.aggregates,
-        groups=groups,
-    )
-    return FactRead(asked, group.cut, domain_read.shared)
-
-
-def spans_of_term(term_span: TermSpan, splits: Sequence[Span]) -> tuple[tuple[Span, ...], int]:
-    """Return the intervals of a term span, and the position of the first."""
-    own = [place for place, interval in watched(enumerate(splits)) if term_span.days.holds(interval.first)]
-    return tuple(splits[place] for place in watched(own)), own[0] if own else 0
-
-
-def distinct_keys(group: BaseGroup) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
-    """Return the step that keeps the distinct keys of sums."""
-    return lambda sums: sums.select(group.keys).unique()
-
-
-def moved_by(before: int) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
-    """Return the step that turns positions in a term span into positions among all intervals."""
-    return (lambda sums: sums.with_columns(pl.col(SPAN) + before)) if before else unchanged
-
-
-def sum_by_class(sums: pl.LazyFrame, group: BaseGroup) -> pl.LazyFrame:
-    """Return sums by SPAN and the class of each key instead of its code; VALUE lists the codes to count, if any."""
-    if group.counted:
-        sums = sums.with_columns(pl.col(group.counted).alias(VALUE))
-    elif not group.keys and PERIOD not in sums.collect_schema():
-        return sums
-    return sum_by_group(sums.with_columns(group.class_columns), group)
-
-
-def sum_by_group(sums: pl.LazyFrame, group: BaseGroup) -> pl.LazyFrame:
-    """Return sums by SPAN and key; VALUE lists the codes to count, if any."""
-    made = [getattr(pl.col(part.column), part.how.value)() for part in group.aggregates] + [pl.col(ROWS).sum()]
-    if group.counted:
-        made.append(pl.col(VALUE).unique())
-    return sums.group_by(SPAN, *group.keys).agg(made)
+def months_with_rows(domain_read: DomainRead, windows: Sequence[DateWindow], presences: Presences) -> Sequence[Span]:
+    """Return all calendar months that hold rows of a domain read; none if a window or a term cuts a month."""
+    spans = (span for window in watched(windows) for span in window.spans)
+    if any(day.day != 1 for day in domain_read.boundaries) or not all(span.is_whole_months for span in spans):
+        return ()
+    return presences.of(domain_read).months

@@ -13,7 +13,7 @@ from engine.model.fact_store import Aggregate
 from engine.model.notes import Note
 from engine.model.scope import Cell, CodeSet, Cut
 from engine.plans.figures import ColumnRead, FigurePlan
-from engine.plans.measure import sums_read
+from engine.plans.term_reads import sums_read
 from engine.plans.windows import split_intervals
 
 LARGEST = 10

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import product
 from operator import or_
 
@@ -13,7 +13,7 @@ from engine.model.calendar.periods import Grain, Period, Span
 from engine.model.catalogue import Base, StockGroup
 from engine.model.errors import Unavailable
 from engine.model.fact_store import Presence
-from engine.model.scenarios import Reference, Side
+from engine.model.scenarios import Reference, Side, TermSpan
 from engine.model.scope import EVERYTHING, NOTHING, Cell
 from engine.model.stopping import watched
 from engine.plans.windows import EMPTY_WINDOW, DateWindow, DomainRead
@@ -81,7 +81,7 @@ def group_cell(group: StockGroup, reader: Reader) -> Cell:
     return reduce(or_, map(reader.cut_cell, group.where), NOTHING)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Presences:
     """Where the domain reads of a plan have rows. Everything was asked beforehand."""
 
@@ -104,8 +104,26 @@ class Presences:
         ]
         if len(parts) == 1:
             return parts[0][0]
-        days = (day for presence, span in parts for day in presence.days(span))
-        return Presence(tuple(days), sum(presence.undated for presence, _ in parts))
+        key = (domain_read, group.key if group else None)
+        if key not in self._blends:
+            days = (day for presence, span in parts for day in watched(presence.days(span)))
+            self._blends[key] = Presence(tuple(days), sum(presence.undated for presence, _ in parts))
+        return self._blends[key]
+
+    @cached_property
+    def _blends(self) -> dict[tuple[DomainRead, str | None], Presence]:
+        return {}
+
+    def cell(self, domain_read: DomainRead, term_span: TermSpan) -> Cell:
+        """Return the visible cell of one term of a domain read."""
+        return self.reader.shared_cell({term_span.term.scenario.id, *domain_read.shared}, domain_read.domain)
+
+    def periods(
+        self, domain_read: DomainRead, spans: Iterable[Span], grain: Grain, group: StockGroup | None = None
+    ) -> list[Period]:
+        """Return the distinct periods of a grain in which a domain read has rows on days of some ascending spans."""
+        presence, calendar = self.of(domain_read, group), self.reader.catalogue.calendar
+        return list(dict.fromkeys(period for span in spans for period in presence.periods(span, calendar, grain)))
 
     def anchor(self, domain_read: DomainRead, group: StockGroup, window: DateWindow) -> Anchor | None:
         """Return the anchor: the last period of the group's grain in which the window holds rows; None without rows."""
@@ -160,12 +178,10 @@ class Presences:
         """
         calendar = self.reader.catalogue.calendar
         finest = Grain.WEEK if grain is Grain.DATE else min(grain, Grain.MONTH, key=lambda other: other.fineness)
-        presence = self.of(domain_read)
-        periods = (calendar.at(day, finest) for span in window.spans for day in watched(presence.days(span)))
         touched = (calendar.touching(span, finest) for span in window.spans)
         weeks = [calendar.weeks(span) for span in window.spans]
         return Coverage(
-            held=len({period.ordinal for period in periods if period}),
+            held=len(self.periods(domain_read, window.spans, finest)),
             periods=sum(run.count for run in touched if run),
             noun=calendar.grains[finest].noun,
             weeks=None if None in weeks else sum(count for count in weeks if count),
@@ -246,10 +262,7 @@ class WindowResolver:
     def closes(self, domain_read: DomainRead, base: Base, asked: DateWindow) -> DateWindow:
         """Read the close of every period that has one; the divisor is the number of periods."""
         group, grain = self.group(base), base.over_time.grain or self.group(base).grain
-        calendar = self.presences.reader.catalogue.calendar
-        held = self.presences.of(domain_read, group)
-        found = (calendar.at(day, grain) for span in asked.spans for day in held.days(span))
-        periods = dict.fromkeys(period for period in found if period)
+        periods = self.presences.periods(domain_read, asked.spans, grain, group)
         spans: list[Span] = []
         for period in periods:
             inside = tuple(within for span in asked.spans if (within := span.overlap(period.span)))

@@ -1,6 +1,6 @@
 """Report size: what a report will hold, from counts; a report of too much is refused before any amount is read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -13,7 +13,8 @@ from engine.model.fact_store import DistinctSlice, Presence, Slice
 from engine.model.stopping import watched
 from engine.plans.base_groups import BaseGroup
 from engine.plans.figures import FigurePlan
-from engine.plans.measure import Batch, distinct_keys
+from engine.plans.measure import Batch
+from engine.plans.term_reads import distinct_keys
 from engine.plans.weights import Members
 from engine.queries.values import Ranking
 
@@ -106,7 +107,7 @@ def combinations_held(plan: FigurePlan, most: int) -> int:
 def combinations(plan: FigurePlan) -> Iterator[Members]:
     """Yield the combinations of members that hold rows, as often as they are met."""
     for batch in plan.batches:
-        if len(batch.term_sums[0].group.axes) < len(plan.axes):
+        if len(batch.group.axes) < len(plan.axes):
             continue  # its domain lacks a dimension, so that it holds no whole combination
         for group, held in classes_held(batch, plan):
             for classes in watched(held.iter_rows(), plan.stop):
@@ -116,27 +117,28 @@ def combinations(plan: FigurePlan) -> Iterator[Members]:
 
 def classes_held(batch: Batch, plan: FigurePlan) -> Iterator[tuple[BaseGroup, pl.DataFrame]]:
     """Read and yield, some days of each term span at a time, its group and the combinations of classes with rows."""
-    if batch.leaves is not None:
-        for group, sums in batch.by_class(plan.reader.collect(batch.reads, plan.stop)):
+    if batch.leaves:
+        for group, sums in batch.by_class(plan.reader.collect(batch.term_reads, plan.stop)):
             yield group, sums.select(group.keys).unique()
         return
-    presence = plan.presences.of(batch.domain_read)
-    for of_term in batch.term_sums:
-        for read in parts_of(of_term.read, presence):
-            (held,) = plan.reader.collect([read.pipe(distinct_keys(of_term.group))], plan.stop)
-            yield of_term.group, held
+    presence, asked = plan.presences.of(batch.domain_read), batch.days
+    for (term_span, group), read in zip(batch.terms, batch.term_reads, strict=True):
+        days = [inside for span in asked if (inside := span.overlap(term_span.days))]
+        for part in parts_of(read, days, presence):
+            (held,) = plan.reader.collect([part.pipe(distinct_keys(group))], plan.stop)
+            yield group, held
 
 
-def parts_of(read: FactRead, presence: Presence) -> Iterator[FactRead]:
-    """Yield a read of sums or codes in parts of its days, each part about twice as long as the one before."""
+def parts_of(read: FactRead, inside: Sequence[Span], presence: Presence) -> Iterator[FactRead]:
+    """Yield a read of sums or codes in parts of some days, each part about twice as long as the one before."""
     asked, count = read.asked, FIRST_DAYS
     if not isinstance(asked, Slice | DistinctSlice):
         yield read
         return
-    days = [day for span in asked.spans for day in presence.days(span)]
+    days = [day for span in inside for day in presence.days(span)]
     while days:
         part = Span(days[0], days[min(count, len(days)) - 1])
-        spans = tuple(inside for span in asked.spans if (inside := span.overlap(part)))
+        spans = tuple(overlap for span in inside if (overlap := span.overlap(part)))
         yield replace(read, asked=replace(asked, spans=spans))
         days, count = days[count:], 2 * count
 

@@ -19,16 +19,10 @@ from engine.model.scenarios import ALL_DAYS, Side, TermSpan
 from engine.model.scope import NOTHING, Cell, CodeSet, Conjunction
 from engine.plans.availability import why_not_weighed
 from engine.plans.base_groups import base_groups
-from engine.plans.measure import (
-    Batch,
-    LastKnownSplits,
-    batches,
-    last_known_across,
-    last_known_read,
-    last_known_splits,
-)
+from engine.plans.measure import Batch, batches
 from engine.plans.presence import Presences, WindowResolver, ask_presence
 from engine.plans.rows import Expression, FormulaExpression, MeasureExpression, metric_expression, statement_rows
+from engine.plans.term_reads import LastKnownSplits, last_known_across, last_known_read, last_known_splits
 from engine.plans.weights import BaseWeights, base_weights, factors_of
 from engine.plans.windows import DateWindow, DomainRead, shifted_window, split_intervals
 from engine.queries.rows import LineReference, RowQuery

@@ -100,9 +100,12 @@ def line_expression(line: Line, statement: Statement, reader: Reader) -> Express
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Row:
-    """One line or metric with its style and its expression; a header has no expression."""
+    """One line or metric with its style and its expression; a header has no expression.
+
+    Rows compare by identity. The books keep those of a statement for each permission.
+    """
 
     key: str
     label: str
@@ -122,7 +125,12 @@ class Row:
 
 
 def statement_rows(statement: Statement, reader: Reader) -> tuple[Row, ...]:
-    """Return the rows of a statement with rollups expanded. Headers are numbered among the visible lines."""
+    """Return the rows of a statement with rollups expanded, memoised by the books."""
+    return reader.worked_out_as_seen(("rows", statement.key), lambda: new_statement_rows(statement, reader), len)
+
+
+def new_statement_rows(statement: Statement, reader: Reader) -> tuple[Row, ...]:
+    """Return new rows of a statement. Headers are numbered among the visible lines."""
     return tuple(
         replace(row, key=f"header_{place}") if isinstance(line, HeaderLine) else row
         for place, line in enumerate(statement.lines, 1)

@@ -3,7 +3,7 @@
 from calendar import isleap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
 from operator import and_
@@ -140,10 +140,9 @@ def heads_of(tree: str, reader: Reader) -> Iterator[tuple[int, str]]:
 def balance_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the notes on metrics that add up balances of several periods."""
     summed: dict[tuple[str, str], set[Base]] = defaultdict(set)
-    for base in plan.bases:
-        for group in plan.reader.catalogue.summed_balances(base):
-            if adds_up_balances(plan, column_read, base, group):
-                summed[base.domain, group.key].add(base)
+    for balance in summed_balances(plan):
+        if adds_up_balances(plan, column_read, balance):
+            summed[balance.base.domain, balance.group.key].add(balance.base)
     for (domain, balances), bases in summed.items():
         lines = [row.key for row in plan.rows if row.expression and not bases.isdisjoint(row.expression.bases)]
         yield Note.of(
@@ -155,22 +154,43 @@ def balance_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
         )
 
 
-def adds_up_balances(plan: FigurePlan, column_read: ColumnRead, base: Base, group: StockGroup) -> bool:
+@dataclass(frozen=True, slots=True)
+class SummedBalance:
+    """A base that adds up the balances of a stock group over time, and the leaves that it adds up."""
+
+    base: Base
+    group: StockGroup
+    cell: Cell
+
+
+def summed_balances(plan: FigurePlan) -> list[SummedBalance]:
+    """Return what the bases of a plan add up of balances, memoised by the books."""
+    bases, filters = plan.bases, plan.query.filters
+    key = ("summed balances", bases, tuple(known.value for known in filters))
+    return plan.reader.worked_out_as_seen(key, lambda: list(find_summed_balances(bases, filters, plan.reader)), len)
+
+
+def find_summed_balances(bases: Sequence[Base], filters: Sequence[Filter], reader: Reader) -> Iterator[SummedBalance]:
+    """Yield what some bases add up of balances under some filters."""
+    for base in bases:
+        for group in reader.catalogue.summed_balances(base):
+            cells = [Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in filters]
+            cell = reduce(and_, cells, reader.cut_cell(base.where) & group_cell(group, reader))
+            if not cell.is_nothing:
+                yield SummedBalance(base, group, cell)
+
+
+def adds_up_balances(plan: FigurePlan, column_read: ColumnRead, balance: SummedBalance) -> bool:
     """Tell whether the rows of a base in the total are balances of several periods."""
     reader, calendar = plan.reader, plan.reader.catalogue.calendar
-    key = ("balances of", base.value, group.key)
-    shared: Cell = reader.worked_out(key, lambda: reader.cut_cell(base.where) & group_cell(group, reader))
-    filters = (Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in plan.query.filters)
-    cell = shared if shared.is_nothing else reduce(and_, filters, shared)
-    if cell.is_nothing:
-        return False
-    domain_read = column_read.domain_read(base.domain)
+    domain_read = column_read.domain_read(balance.base.domain)
     periods = {
         period.ordinal
         for term_span in domain_read.term_spans
         for span in column_read.windows[-1].spans
         if (inside := span.overlap(term_span.days))
-        for day in reader.presence(base.domain, term_span.term.scenario.id, cell, domain_read.shared).days(inside)
-        if (period := calendar.at(day, group.grain))
+        for period in reader.presence(
+            balance.base.domain, term_span.term.scenario.id, balance.cell, domain_read.shared
+        ).periods(inside, calendar, balance.group.grain)
     }
     return len(periods) > 1

@@ -14,13 +14,21 @@ from engine.model.stopping import watched
 from engine.queries.values import Query
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DomainRead:
     """What a column reads of one domain: term spans, restricted to the scope shared with `shared` scenarios."""
 
     domain: str
     term_spans: tuple[TermSpan, ...]
     shared: frozenset[str] = frozenset()
+
+    def __hash__(self) -> int:
+        """Hash the fields once: plans use domain reads as keys."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.domain, self.term_spans, self.shared))
 
     @property
     def boundaries(self) -> list[date]:
@@ -95,6 +103,18 @@ class IntervalSplits:
     def count(self) -> int:
         """How many amounts each base and member has."""
         return len(self.spans)
+
+    def of_all(self, windows: Sequence[DateWindow]) -> Sequence[Sequence[int]]:
+        """Return the positions of the intervals of each window."""
+        key = tuple(windows)
+        found = self._known_runs.get(key)
+        if found is None:
+            found = self._known_runs[key] = [self.of(window) for window in watched(windows)]
+        return found
+
+    @cached_property
+    def _known_runs(self) -> dict[tuple[DateWindow, ...], Sequence[Sequence[int]]]:
+        return {}
 
     def of(self, window: DateWindow) -> Sequence[int]:
         """Return the positions of the intervals of a window."""

@@ -36,7 +36,7 @@ LONGEST_ALIAS = 200
 def statement_query(asked: StatementRequest, reader: Reader) -> StatementQuery:
     """Return the query of a statement request."""
     statement = resolve_statement(asked.statement, reader)
-    needed = frozenset().union(*(reader.domains_of_line(line, statement) for line in statement.lines))
+    needed = frozenset().union(*(reader.catalogue.domains_of_line(line, statement) for line in statement.lines))
     domains = [domain for key, domain in reader.domains.items() if key in needed]
     return StatementQuery(statement, resolve_query(asked, reader, domains, needed, *resolve_columns(asked, reader)))
 
@@ -50,7 +50,7 @@ def metric_query(asked: MetricRequest, reader: Reader) -> MetricQuery:
     headings |= {column.alias or column.scenario for column in asked.scenarios or ()}
     formulas = resolve_formulas(asked.formulas, domain.key, headings, reader)
     operands = [reader.metrics[name] for formula in formulas for name in formula.formula.names]
-    read = frozenset().union(*(reader.domains_of(metric) for metric in (*metrics, *operands)))
+    read = frozenset().union(*(reader.catalogue.domains_of(metric) for metric in (*metrics, *operands)))
     query = resolve_query(asked, reader, [domain], read, columns, notes)
     lines = [*(metric.key for metric in metrics), *(formula.alias for formula in formulas)]
     query, ranking = resolve_ranking(asked, lines, query)

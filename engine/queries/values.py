@@ -1,7 +1,7 @@
 """Queries as values, and the ranges and breakdowns by time that they hold."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -36,6 +36,11 @@ class Filter:
     members: tuple[str, ...]  # the visible ones of those asked for
     leaves: Mapping[int, Exact]
     excluded: tuple[str, ...] | None = None  # the visible ones of those to leave out; None: the filter names none
+
+    @property
+    def value(self) -> Hashable:
+        """A key that is equal for filters that select alike, for one caller."""
+        return (self.dimension.key, self.members, self.excluded)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

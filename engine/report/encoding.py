@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date
 from enum import Enum
+from functools import cache
 from hashlib import sha256
+from operator import attrgetter
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -46,14 +48,11 @@ def write(table: pa.Table, header: Header, aside: Header | None = None) -> bytes
     return stream + sha256(stream).digest()
 
 
-def read(data: bytes, *, whole: bool = True) -> tuple[Header, pa.Table]:
-    """Return the header and the table of a snapshot. Raises BadArguments for foreign or damaged bytes.
-
-    If `whole`, the header includes the part beside it.
-    """
+def read(data: bytes) -> tuple[Header, pa.Table]:
+    """Return the whole header and the table of a snapshot. Raises BadArguments for foreign or damaged bytes."""
     stream = checked_stream(data)
     table = pa.ipc.open_stream(stream).read_all()
-    return header_of(table.schema, whole=whole), table.replace_schema_metadata(None)
+    return header_of(table.schema, whole=True), table.replace_schema_metadata(None)
 
 
 def checked_stream(data: bytes | pa.Buffer) -> memoryview:
@@ -78,7 +77,7 @@ def header_of(schema: pa.Schema, *, whole: bool) -> Header:
 
 def described(name: bytes, part: Header) -> dict[bytes, bytes]:
     """Return a part of the header as schema metadata."""
-    text = to_json(part)
+    text = to_json(as_json(part))
     return {name: text} if len(text) <= LONG else {name + PACKED: packed(text)}
 
 
@@ -115,30 +114,41 @@ def unpacked(data: bytes) -> bytes:
 
 Json = Any
 Decode = Callable[[Json], Any]
+Encode = Callable[[Any], Json]
 Kind = Any  # annotation of a field
+PLAIN = frozenset({type(None), bool, int, str})
 
 
 def as_json(value: object) -> Json:
     """Return a value as JSON: dataclasses as objects, tuples as lists, enums by value, dates as ISO text."""
-    match value:
-        case None | str() | int():
-            return value
-        case dict():
-            return {key: as_json(part) for key, part in value.items()}
-        case tuple() | list():
-            return [as_json(part) for part in value]
-        case Enum():
-            return value.value
-        case date():
-            return value.isoformat()
-    parts = fields(value)  # type: ignore[arg-type]  # a value
-    return {part.name: as_json(getattr(value, part.name)) for part in parts if part.compare}
+    kind: Kind = value.__class__
+    return value if kind in PLAIN else encoder(kind)(value)
+
+
+@cache
+def encoder(kind: Kind) -> Encode:
+    """Return the function that returns values of a type as JSON."""
+    if issubclass(kind, (tuple, list)):
+        return lambda value: [part if part.__class__ in PLAIN else as_json(part) for part in value]
+    if issubclass(kind, dict):
+        return lambda value: {key: part if part.__class__ in PLAIN else as_json(part) for key, part in value.items()}
+    if issubclass(kind, Enum):
+        return attrgetter("_value_")  # three times as fast as `value`
+    if issubclass(kind, date):
+        return date.isoformat
+    names = compared(kind)
+    return lambda value: {name: as_json(getattr(value, name)) for name in names}
+
+
+def compared(kind: Kind) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass that a snapshot holds: those that its values are compared by."""
+    return tuple(part.name for part in fields(kind) if part.compare)
 
 
 def decoders(kind: type) -> Mapping[str, Decode]:
     """Return the decoder of each field of a dataclass."""
     hints = get_type_hints(kind)
-    return {part.name: decoder(hints[part.name]) for part in fields(kind) if part.compare}
+    return {name: decoder(hints[name]) for name in compared(kind)}
 
 
 def decoder(kind: Kind) -> Decode:

@@ -11,9 +11,10 @@ from engine.model.formulas import Figure, Nothing
 from engine.model.requests import Exclusion
 from engine.model.scenarios import Reference, Variance
 from engine.model.stopping import watched
-from engine.plans.figures import ColumnRead, Coordinates, FigurePlan, Figures, Variances
+from engine.plans.figures import ColumnRead, Coordinates, FigurePlan, Figures
 from engine.plans.report_size import refuse_too_many_shown
 from engine.plans.rows import Row
+from engine.plans.variances import Variances
 from engine.plans.weight_notes import is_weighed
 from engine.plans.weights import Axis
 from engine.queries.filters import filter_of

@@ -89,7 +89,7 @@ def made_of(
         scale=query.scale,
         decimals=query.decimals,
         breakdown=tuple(dimension.key for dimension in query.breakdown),
-        lines=tuple(line_of(row, planned) for row, _ in rows),
+        lines=lines_of(plan, [row for row, _ in rows]),
         columns=tuple(
             column_of(column, readings, planned)
             for column, readings in zip(query.columns, planned.columns, strict=True)
@@ -126,6 +126,16 @@ def nodes_of(rows: Iterable[Row]) -> Cuts:
 def is_shown(row: Row, by_column: Sequence[Sequence[Figure]]) -> bool:
     """Tell whether a row is shown. A node's own postings have a row only if there are any."""
     return row.kind != "own" or any(figure is not Nothing.MISSING for column in by_column for figure in column)
+
+
+def lines_of(plan: ReportPlan, rows: Sequence[Row]) -> tuple[ReportLine, ...]:
+    """Return the report lines of some rows of a plan. The books memoise those of a statement."""
+    planned = plan.figures
+    if isinstance(plan, MetricPlan):
+        return tuple(line_of(row, planned) for row in rows)
+    key = ("lines", planned.rows, planned.availability)
+    known = planned.reader.worked_out_as_seen(key, lambda: {row: line_of(row, planned) for row in planned.rows}, len)
+    return tuple(known[row] for row in rows)
 
 
 def line_of(row: Row, plan: FigurePlan) -> ReportLine:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import polars as pl
@@ -104,14 +104,14 @@ def newer_data(permission: Permission, reader: Reader) -> Iterator[Note]:
 
 # Storing results as bytes, and reopening them.
 #
-# A snapshot's table is the unscaled tidy frame, followed by the numerators and denominators of its figures: Int64, or
-# text if a number is longer. Digits are not enough: a quotient's digits are cut to 15, and a reopened report must round
-# the figure, not its digits. A missing figure has no numerator. Its denominator is 0 if it is unavailable, and null if
-# it is missing. The header holds the request, layout, notes, freshness, versions and permission. Lines and places, with
-# their drill parts, stand beside the header.
+# A snapshot's table holds the numerators and denominators of its figures: Int64, or text if a number is longer. Digits
+# are not enough: a quotient's digits are cut to 15, and a reopened report must round the figure, not its digits. A
+# missing figure has no numerator. Its denominator is 0 if it is unavailable, and null if it is missing. Before them
+# stand rows and the tables of scripts as they are; the tidy frame of a report is made when it is opened. The header
+# holds the request, layout, notes, freshness, versions and permission. Lines and places, with their drill parts, stand
+# beside the header.
 
 
-LONGEST = 2**63  # the first number above Int64
 UNAVAILABLE = 0  # denominator of an unavailable figure
 FRAME = "frame"
 
@@ -123,8 +123,8 @@ Values = Mapping[str, Any]  # by field
 class SnapshotKind:
     """One kind of result: its fields, the field that the table stores, the columns of that field, and its constructor.
 
-    `unseen` are fields that scripts do not receive. They may be long, so they stand beside the header. The rows of a
-    streamed kind are read as an export asks for them.
+    `unseen` are fields that scripts do not receive. They may be long, so they stand beside the header. The frame of a
+    framed kind is stored. The rows of a streamed kind are read as an export asks for them.
     """
 
     made: type[Kept]
@@ -133,35 +133,37 @@ class SnapshotKind:
     columns: Callable[[Any], Sequence[Sequence[object]]]
     remade: Callable[[Values, pl.DataFrame, Sequence[Sequence[Figure]]], Kept]
     unseen: Sequence[str] = ()
+    is_framed: bool = True
     is_streamed: bool = False
 
 
 def keep(kept: Kept) -> bytes:
     """Return a result as snapshot bytes."""
     name, kind = next((name, kind) for name, kind in KINDS.items() if isinstance(kept, kind.made))
-    table = kept.frame.to_arrow()
+    frame = kept.frame if kind.is_framed else pl.DataFrame()
+    columns = dict(zip(frame.columns, frame.to_arrow().columns, strict=True))
     for at, figures in enumerate(kind.columns(kept)):
-        table = table.append_column(f"numerator{at}", integers([numerator_of(figure) for figure in watched(figures)]))
-        table = table.append_column(
-            f"denominator{at}", integers([denominator_of(figure) for figure in watched(figures)])
-        )
+        columns[f"numerator{at}"] = integers([numerator_of(figure) for figure in watched(figures)])
+        columns[f"denominator{at}"] = integers([denominator_of(figure) for figure in watched(figures)])
     head = {field: getattr(kept, field) for field in kind.fields if field not in (kind.body, *kind.unseen)}
     aside = {field: getattr(kept, field) for field in kind.unseen}
-    return write(table, {"kind": name, "width": kept.frame.width, **head}, aside)
+    return write(pa.table(columns), {"kind": name, "width": frame.width, **head}, aside)
 
 
 def opened(data: bytes, reader: Reader) -> Kept:
     """Return the result in a snapshot. Raises an error if the reader may no longer see all of it."""
     found = checked(data, reader)
-    return with_frame(found.kind.remade(found.values, found.frame, found.figures()), found.frame)
+    made = found.kind.remade(found.values, found.frame, found.figures())
+    return with_frame(made, found.frame) if found.kind.is_framed else made
 
 
 def given(data: bytes, reader: Reader) -> Kept:
     """Return the part of a snapshot that a script receives: its frame, without exact figures, rows and places."""
-    found = checked(data, reader, whole=False)
+    found = checked(data, reader)
     kind = found.kind
-    left_out: Values = {**dict.fromkeys(kind.unseen, ()), kind.body: found.frame if kind.body == FRAME else ()}
-    return with_frame(kind.made(**found.values, **left_out), found.frame)
+    frame = found.frame if kind.is_framed else kind.remade(found.values, found.frame, found.figures()).frame
+    left_out: Values = {**dict.fromkeys(kind.unseen, ()), kind.body: frame if kind.body == FRAME else ()}
+    return with_frame(kind.made(**{**found.values, **left_out}), frame)
 
 
 def with_frame(made: Kept, frame: pl.DataFrame) -> Kept:
@@ -186,10 +188,10 @@ class OpenedSnapshot:
         return [figures_of(*columns[at : at + 2]) for at in range(self.width, len(columns), 2)]
 
 
-def checked(data: bytes, reader: Reader, *, whole: bool = True) -> OpenedSnapshot:
+def checked(data: bytes, reader: Reader) -> OpenedSnapshot:
     """Return the content of a snapshot. Raises an error if the reader may no longer see all of it."""
-    header, table = read(data, whole=whole)
-    kind, values, width = kind_of(header), values_of(header, whole=whole), header["width"]
+    header, table = read(data)
+    kind, values, width = kind_of(header), values_of(header), header["width"]
     permission = values["permission"]
     if not still_allows(permission, reader):
         raise ExpiredReference.of()
@@ -206,12 +208,11 @@ def kind_of(header: Header) -> SnapshotKind:
     return kind
 
 
-def values_of(header: Header, *, whole: bool = True) -> dict[str, Any]:
+def values_of(header: Header) -> dict[str, Any]:
     """Return the fields in the header of a snapshot. Raises ExpiredReference if another release wrote them."""
     kind = kind_of(header)
-    left_out = {kind.body, *(() if whole else kind.unseen)}
     try:
-        return {field: decode(header[field]) for field, decode in kind.fields.items() if field not in left_out}
+        return {field: decode(header[field]) for field, decode in kind.fields.items() if field != kind.body}
     except (KeyError, TypeError, ValueError) as kept_by_another_release:
         raise ExpiredReference.of() from kept_by_another_release
 
@@ -230,9 +231,10 @@ def denominator_of(figure: object) -> int | None:
 
 def integers(numbers: Sequence[int | None]) -> pa.Array:
     """Return integers of any length as an Arrow column."""
-    if all(number is None or -LONGEST <= number < LONGEST for number in watched(numbers)):
+    try:
         return pa.array(numbers, pa.int64())
-    return pa.array([None if number is None else str(number) for number in numbers], pa.string())
+    except OverflowError:  # one is longer than 64 bits
+        return pa.array([None if number is None else str(number) for number in watched(numbers)], pa.string())
 
 
 def figures_of(numerators: pa.Array | pa.ChunkedArray, denominators: pa.Array | pa.ChunkedArray) -> list[Figure]:
@@ -250,7 +252,7 @@ def figures_of(numerators: pa.Array | pa.ChunkedArray, denominators: pa.Array | 
 def report_columns(report: Report) -> list[list[Figure]]:
     """Return the figures of a report as one column, in the order of its tidy frame."""
     shown = (figures for line, figures in zip(report.lines, report.figures, strict=True) if line.type is not None)
-    return [[figure for by_column in shown for by_place in by_column for figure in watched(by_place)]]
+    return [list(watched(chain.from_iterable(chain.from_iterable(shown))))]
 
 
 def report_of(values: Values, _frame: pl.DataFrame, columns: Sequence[Sequence[Figure]]) -> Report:
@@ -291,10 +293,12 @@ def transform_of(values: Values, frame: pl.DataFrame, _: Sequence[Sequence[Figur
     return Transform(frame=frame, **values)
 
 
-KINDS: Mapping[str, SnapshotKind] = {  # by name and format number
-    "report 1": SnapshotKind(
-        Report, decoders(Report), "figures", report_columns, report_of, unseen=("places", "lines")
-    ),
+REPORT = SnapshotKind(
+    Report, decoders(Report), "figures", report_columns, report_of, unseen=("places", "lines"), is_framed=False
+)
+KINDS: Mapping[str, SnapshotKind] = {  # by name and format number; the first of a kind is written
+    "report 2": REPORT,
+    "report 1": REPORT,  # with its frame before the figures
     "inspection 1": SnapshotKind(
         Inspection, decoders(Inspection), "rows", inspection_columns, inspection_of, is_streamed=True
     ),

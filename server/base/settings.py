@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar, get_type_hints
 from urllib.parse import urlsplit
 
-from engine.door import STATE, STORE
 from engine.instance.build.feeds import cron_fault
+from engine.instance.read import STATE, STORE
 from server.base.credentials import passwords, redact
 from server.base.links import parse_hosts
 

@@ -1,11 +1,11 @@
 """Provision: builds derived files, removes leftovers of loads, and checks every file against its digest.
 
 A load derives codes, members, trees, days with rows, the size of sums and rollups when it publishes. Provision builds
-the rollups that were declared after the load.
+the rollups that were declared after the load, and chooses anew those of domains that declare none.
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
@@ -28,6 +28,7 @@ class DomainSummary:
     loads: int
     members: int  # of all its dimensions together
     bytes: int
+    rollups: Mapping[tuple[str, ...], tuple[int, int]]  # dimensions -> rows of the sums, and of the facts behind them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,18 @@ def summarize_domain(domain: Domain, place: BooksFolder, manifest: Manifest) -> 
         loads=len({part.load for part in parts}),
         members=sum(code.count - 1 for code in codes),  # one code stands for no member
         bytes=sum((place.store / file).stat().st_size for file in files if (place.store / file).exists()),
+        rollups=rows_of_rollups(parts),
     )
+
+
+def rows_of_rollups(parts: Sequence[Partition]) -> Mapping[tuple[str, ...], tuple[int, int]]:
+    """Return, for the dimensions of each rollup, the rows of its sums and of the facts that they sum."""
+    found: dict[tuple[str, ...], tuple[int, int]] = {}
+    for part in parts:
+        for rollup in part.rollups:
+            sums, facts = found.get(rollup.dimensions, (0, 0))
+            found[rollup.dimensions] = (sums + rollup.rows, facts + part.rows)
+    return found
 
 
 def tables_of(domain: Domain, catalogue: Catalogue) -> set[str]:

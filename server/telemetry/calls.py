@@ -101,6 +101,10 @@ class Telemetry:
         """Take note of how many calls hold a slot."""
         self._metrics.in_flight.set(calls)
 
+    def kept(self, size: int) -> None:
+        """Take note of how many bytes the books keep."""
+        self._metrics.kept_bytes.set(size)
+
     def counts_alone(self, *, alone: bool) -> None:
         """Take note of whether this process counts calls by itself."""
         self._metrics.counting_alone.set(alone)
@@ -123,9 +127,9 @@ class CallRecord:
         self._bytes = 0
         self._begun = perf_counter()
 
-    def answered(self, result: Json, text: str, details: Json) -> None:
-        """Take note of the answer, as data and as text, and of its details for programs."""
-        self._result, self._bytes, self._details = result, len(text.encode()), details
+    def answered(self, result: Json, size: int, details: Json) -> None:
+        """Take note of the answer, of its size in bytes, and of its details for programs."""
+        self._result, self._bytes, self._details = result, size, details
 
     def __enter__(self) -> Self:
         return self

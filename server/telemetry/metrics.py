@@ -103,6 +103,12 @@ class CallMetrics:
         self.in_flight = Gauge(
             "tieout_calls_in_flight", "Calls that hold a slot.", multiprocess_mode="livesum", registry=registry
         )
+        self.kept_bytes = Gauge(
+            "tieout_books_kept_bytes",
+            "Plans and amounts by month that the books keep, an upper estimate.",
+            multiprocess_mode="livesum",
+            registry=registry,
+        )
         self.busy = Counter("tieout_busy", "Calls refused because a cap was reached.", ["cap"], registry=registry)
         self.refused_tokens = Counter(
             "tieout_refused_tokens", "Requests that no token let in.", ["reason"], registry=registry

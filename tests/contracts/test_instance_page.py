@@ -13,9 +13,9 @@ import yaml
 
 from engine.books.books import Shelf
 from engine.books.checks import data_faults, profile_faults
-from engine.door import STORE, open_books
+from engine.door import open_books
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import read_instance
+from engine.instance.read import STORE, read_instance
 from engine.model.feeds import LoadMode
 from engine.report.report import Report
 from scripts.schemas import SCHEMAS

@@ -25,10 +25,10 @@ from tests.laws.oracle.figures import UNAVAILABLE, Line, bases_of, figure
 from tests.laws.oracle.formulas import MADE, MONEY, NUMBER, PRICE, RATIO, kinds_of, part
 from tests.laws.oracle.members import shown
 from tests.laws.oracle.references import Cell, Reference, Side, window_of
-from tests.laws.oracle.requests import Request, cells, line_of, requests
+from tests.laws.oracle.requests import OF_METRICS, Request, cells, line_of, requests
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import opened
-from tests.laws.test_ranking import RANKABLE, home_of, others_cells
+from tests.laws.test_ranking import RANKABLE, others_cells
 from tests.support.depth import SHORT
 
 REQUESTS = (2, 3) if SHORT else (4, 6)  # of each book
@@ -52,7 +52,7 @@ def test_each_null_of_a_formula_of_a_request_is_covered_by_one_true_note(data: s
             **{key: kind for key, kind in MADE.items() if kind[1] == GL},
         }
         for _ in range(REQUESTS[0]):
-            request = data.draw(requests(books).filter(lambda one: bool(one.metrics) and home_of(books, one) == GL))
+            request = data.draw(requests(books, domains=(GL,)))
             kind = data.draw(st.sampled_from((MONEY, NUMBER, PRICE, RATIO)))
             made = Formula(key="made", domain=GL, expression=data.draw(part(kind, GL, known, 2)))
             report = ask(door, books, request, formulas={"made": text(made.expression)})
@@ -65,7 +65,7 @@ def test_each_null_of_a_ranking_is_covered_by_one_true_note(data: st.DataObject,
     with tempfile.TemporaryDirectory() as folder:
         door = opened(books, Path(folder))
         for _ in range(REQUESTS[0]):
-            request = data.draw(requests(books, breakdowns=RANKABLE).filter(lambda one: bool(one.metrics)))
+            request = data.draw(requests(books, RANKABLE, OF_METRICS))
             order = f"{data.draw(st.sampled_from(request.metrics))}@{data.draw(st.sampled_from(request.columns)).text}"
             report = ranked(door, books, request, order, data.draw(st.integers(1, 3)))
             if report is not None:

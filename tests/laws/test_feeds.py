@@ -32,7 +32,7 @@ from engine.model.scope import Cut
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
 from server.tools.toolbox import TOOLS
-from server.wire.answers import as_text
+from server.wire.answers import as_json
 from server.wire.arguments import read_request
 from tests.laws.scoped.profiles import NEW, NOBODY, UNASSIGNED, ProfileAsked, World, profiles_asked
 from tests.support.books import load_feeds
@@ -206,7 +206,7 @@ class Told:
             result = TOOLS[tool].run(self.caller, read_request(TOOLS[tool].shape, asked)).result
         except Refusal as refusal:
             result = refusal.as_data()
-        return result, as_text(result)
+        return result, as_json(result).decode()
 
     def everything(self) -> Iterator[str]:
         """Yield every answer and refusal."""

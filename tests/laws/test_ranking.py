@@ -25,7 +25,7 @@ from tests.laws.oracle.figures import UNAVAILABLE, Figure, figure
 from tests.laws.oracle.formulas import MADE, MONEY, NUMBER, PRICE, RATIO, kinds_of, part
 from tests.laws.oracle.members import joined, shown, weights
 from tests.laws.oracle.references import Cell, Reference
-from tests.laws.oracle.requests import BREAKDOWNS, Request, line_of, requests
+from tests.laws.oracle.requests import BREAKDOWNS, OF_METRICS, Request, line_of, requests
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import opened
 from tests.laws.test_figures import by_cell, compare, drill
@@ -39,7 +39,7 @@ def test_a_ranking_is_by_the_oracles_figures_and_its_others_are_what_it_says(dat
     with tempfile.TemporaryDirectory() as folder:
         door = opened(books, Path(folder))
         for _ in range(3):
-            request = data.draw(requests(books, breakdowns=RANKABLE).filter(lambda drawn: bool(drawn.metrics)))
+            request = data.draw(requests(books, RANKABLE, OF_METRICS))
             metric, column = data.draw(st.sampled_from(request.metrics)), data.draw(st.sampled_from(request.columns))
             asc, top = data.draw(st.booleans()), data.draw(st.integers(1, 3))
             first = request.dimensions[0]
@@ -83,17 +83,11 @@ def test_a_formula_of_a_request_is_what_the_oracle_makes_of_its_operands(data: s
             **{key: kind for key, kind in MADE.items() if kind[1] == GL},
         }
         for _ in range(3):
-            drawn = data.draw(requests(books).filter(lambda one: bool(one.metrics) and home_of(books, one) == GL))
+            drawn = data.draw(requests(books, domains=(GL,)))
             kind = data.draw(st.sampled_from((MONEY, NUMBER, PRICE, RATIO)))
             made = Formula(key="made", domain=GL, expression=data.draw(part(kind, GL, known, 2)))
             report = ask(door, books, drawn, formulas={"made": text(made.expression)})
             compare(replace(books, formulas={**books.formulas, "made": made}), drawn, by_cell(report))
-
-
-def home_of(books: Books, request: Request) -> str:
-    """Return the domain of a request's metrics."""
-    key = request.metrics[0]
-    return (books.bases.get(key) or books.formulas[key]).domain
 
 
 def refused(door: Door, books: Books, request: Request, ranking: Mapping[str, object]) -> None:

@@ -7,7 +7,7 @@ names, long ones, accented ones.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,13 @@ import pytest
 from engine.books.books import Books, Shelf
 from engine.instance.read import read_instance
 from engine.model.catalogue import Catalogue
+from engine.model.errors import Refusal
 from engine.model.feeds import LoadAttempt
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
 from server.caller.scripts import ScriptRunner
 from server.tools.toolbox import TOOLS
+from server.wire.arguments import read_request
 from tests.laws.scoped.answering import plain, told
 from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY, attempt_of
@@ -200,6 +202,12 @@ class Told:
         text = told(tool, arguments, self._callers.of(SOMEBODY, lambda: None))
         return json.dumps(plain(json.loads(text)), ensure_ascii=False)
 
+    def cost(self, tool: str, arguments: Mapping[str, Any]) -> Sequence[object]:
+        """Return what a call asks of the store; a file or chart of its result asks nothing."""
+        with suppress(Refusal):
+            TOOLS[tool].run(self._callers.of(SOMEBODY, lambda: None), read_request(TOOLS[tool].shape, arguments))
+        return self.shelf.take()
+
 
 def attempts(feeds: Sequence[str]) -> Iterator[LoadAttempt]:
     """Yield a load of each of some feeds."""
@@ -312,7 +320,7 @@ def test_a_hidden_name_costs_the_questions_that_an_unknown_one_does(holding: Tol
     asked = []
     for named in (name, NEVER):
         holding.open()
-        asked.append([(holding.ask(tool, arguments(named)), holding.shelf.take())[1] for _ in range(2)])
+        asked.append([holding.cost(tool, arguments(named)) for _ in range(2)])
     assert asked[0] == asked[1]
 
 
@@ -331,7 +339,7 @@ def test_a_member_of_hidden_rows_costs_the_questions_that_an_unknown_one_does(ho
     asked = []
     for named in (HIDDEN, NEVER):
         holding_rows.open()
-        asked.append([(holding_rows.ask(tool, arguments(named)), holding_rows.shelf.take())[1] for _ in range(2)])
+        asked.append([holding_rows.cost(tool, arguments(named)) for _ in range(2)])
     assert asked[0] == asked[1]
 
 

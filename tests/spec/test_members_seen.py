@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.books import load_feeds
+from engine.door import open_books
+from tests.support.books import load_feeds, load_instance
 from tests.support.fed import SOMEBODY, Fed
 from tests.support.memory import MemoryLoads
 from tests.support.small import write_instance
@@ -164,3 +165,32 @@ def test_the_whole_of_a_tree_is_known_where_nothing_of_it_is_seen(tmp_path: Path
     books = fed(tmp_path, showing(FR))
     shown = books.ask("run_metric", metrics=["costs"], filters={"function": "(all)"}, **ONE)
     assert "unknown_member" not in [note["code"] for note in shown["notes"]]
+
+
+@pytest.mark.parametrize("hidden", ["", "2021-01-05 actual US C9 2"])  # a centre that no table describes
+def test_a_node_without_leaves_is_seen_whatever_hidden_rows_hold(tmp_path: Path, hidden: str) -> None:
+    instance = write_instance(
+        tmp_path / "small",
+        facts={"gl": f"date scenario entity cost_centre amount\n2021-01-05 budget DE C1 1\n{hidden}"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {entity: entity, cost_centre: cost_centre}
+            measures: {amount: {places: 2}}
+            metrics: {costs: {measure: amount}}
+            """
+        },
+        dimensions="""
+            entity: {kind: leaf}
+            cost_centre: {kind: leaf, members: live.cost_centre}
+            function: {kind: ragged, leaf_dimension: cost_centre, nodes: live.function}
+        """,
+        tables={"cost_centre": "id name\nC1 Lab", "function": "node parent\nMade -\nSold -\nC1 Made"},
+        profiles=f"seen: {showing('{}', more=f'actual: {DE}')}",
+    )
+    load_instance(instance, tmp_path / "state")
+    books = open_books(instance, state=tmp_path / "state", profile="seen")
+    asked = {"scenarios": {"B": "budget"}, "period": "2021-01"}
+    report = books.metric("costs", **asked, dimensions=["function"])
+    assert [[member.id for member in place.members] for place in report.places] == [["Made"], []]  # not what is below
+    assert books.metric("costs", **asked, filters={"function": "Sold"}).places

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from engine.facts.arrow import code_type
+from engine.facts.expressions import code_type
 from engine.facts.manifest import Manifest, Partition
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain

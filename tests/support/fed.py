@@ -21,7 +21,7 @@ from server.http.dispatch import Dispatcher
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
-from server.wire.answers import as_text
+from server.wire.answers import as_json
 from tests.support.holding import keeping_in
 from tests.support.memory import MemoryLoads
 from tests.support.reading import filled_in
@@ -118,7 +118,7 @@ class Fed:
     def call(self, tool: str, /, **arguments: Any) -> tuple[bool, dict[str, Any], str]:
         """Call a tool; return whether it refused, the JSON object, and its text."""
         outcome = asyncio.run(self.dispatch.call(tool, arguments, SOMEBODY))
-        text = as_text(outcome.result)
+        text = as_json(outcome.result).decode()
         self.details = outcome.details or {}
         return outcome.is_error, json.loads(text), text
 

@@ -1,6 +1,5 @@
 """A server of many users: small books that two of three callers see, with tokens of an issuer of our own."""
 
-import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ ORIGIN = RESOURCE.removesuffix("/mcp")
 HOST = ORIGIN.removeprefix("https://")
 SIGNING_KEY = "5f" * 32
 ACCEPTED = {"Accept": "application/json, text/event-stream", "Host": HOST}
-PLAIN = ssl.create_default_context()  # whom to trust; made once, for making it takes longer than a request
 PROFILES = """
 all_of_it: {operations: true, scenarios: {'*': {}}}
 north: {scenarios: {actual: {dimensions: {region: {allow: [north]}}}}}
@@ -79,7 +77,7 @@ class Asking:
         }
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         body = content or call("list_scenarios")
-        return httpx2.post(self.url, content=body, headers=sent, timeout=DEADLINE, verify=PLAIN)
+        return httpx2.post(self.url, content=body, headers=sent, timeout=DEADLINE)
 
 
 def call(tool: str, arguments: str = "{}") -> str:

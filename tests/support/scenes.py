@@ -16,7 +16,7 @@ from server.run.embedded.binaries import valkey_binary
 from server.stores.migrations import migrate, read_migrations
 from tests.support.clocks import Clock
 from tests.support.postgres import SeparateServer, separate_server
-from tests.support.serving import McpBooks, Server, connected, free_port, serving, wait_for
+from tests.support.serving import SERVE, McpBooks, Server, connected, free_port, serving, wait_for
 from tests.support.slow import Relay, relaying
 
 CACHE_SETTINGS = {"maxmemory": "64mb", "maxmemory-policy": "volatile-lru"}
@@ -109,7 +109,9 @@ def scene(
             "SVC_FREE_MEGABYTES": "1",
             **more,
         }
-        server = stack.enter_context(serving(own, folder / "state", **settings, **(clock.environment if clock else {})))
+        server = stack.enter_context(
+            serving(own, folder / "state", command=SERVE, **settings, **(clock.environment if clock else {}))
+        )
         books = stack.enter_context(connected(server.url, "auto"))
         links = stack.enter_context(httpx2.Client())
         yield Scene(server, books, links, asked, own, files, cache, relay, database, clock)

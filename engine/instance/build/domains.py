@@ -158,14 +158,15 @@ def check_dimensions(document: Document, file: DomainFile, dimensions: Mapping[s
 
 def check_rollups(document: Document, file: DomainFile, dimensions: Mapping[str, Dimension]) -> None:
     """Record rollups by anything but a leaf dimension or axis of the domain, and duplicate rollups."""
-    for at, keys in enumerate(file.rollups):
+    declared = file.rollups or []
+    for at, keys in enumerate(declared):
         here: Location = ["rollups", at]
         for key in keys:
             if key not in file.dimensions and key not in file.axes:
                 document.fault(here, *no_rollup_by(key, file, dimensions))
         if len(set(keys)) < len(keys):
             document.fault(here, "this rollup names a dimension twice", "name each once")
-        if set(keys) in map(set, file.rollups[:at]):
+        if set(keys) in map(set, declared[:at]):
             document.fault(here, f"there is a rollup by {', '.join(keys)} already", "say each once")
 
 
@@ -255,7 +256,7 @@ def build_domain(
         stock_groups=build_stock_groups(document, file, dimensions),
         inspect_enabled=file.inspect_enabled,
         inspect_columns=tuple(file.inspect_columns),
-        rollups=tuple(tuple(sorted(keys)) for keys in file.rollups),
+        rollups=None if file.rollups is None else tuple(tuple(sorted(keys)) for keys in file.rollups),
         location=document.place(["table"]),
         locations={key: document.place(at) for key, at in columns(file)},
     )

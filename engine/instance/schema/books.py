@@ -187,9 +187,9 @@ class DomainFile(SchemaPart):
     """Measures."""
     sort: list[Key] = Field(default_factory=list)
     """Order of rows inside a partition: the dimensions most asked for first."""
-    rollups: list[Annotated[list[Key], Field(min_length=1)]] = Field(default_factory=list)
+    rollups: list[Annotated[list[Key], Field(min_length=1)]] | None = None
     """Lists of leaf dimensions and axes by which the sums of every month are kept beside its rows: reports that need no
-    others read these instead."""
+    others read these instead. Left out, they are chosen from the rows of large months."""
     balances: dict[Key, StockGroupPart] = Field(default_factory=dict)
     """Stock groups; left out, all closing metrics close together."""
     inspect_enabled: Flag = False

@@ -92,6 +92,11 @@ class Span:
         """The number of days."""
         return (self.last - self.first).days + 1
 
+    @property
+    def is_whole_months(self) -> bool:
+        """Whether it begins with the first day of a calendar month and ends with the last day of one."""
+        return self.first.day == 1 and (self.last == date.max or (self.last + DAY).day == 1)
+
     def overlap(self, other: "Span") -> "Span | None":
         """Return the days in both spans, None if there are none."""
         first, last = max(self.first, other.first), min(self.last, other.last)

@@ -163,7 +163,7 @@ def base_json(base: Base, reader: Reader) -> Json:
 
 def shared_json(metric: Metric, reader: Reader) -> Json:
     """Return the domains of a metric, their common dimensions and last loaded periods; {} for a single domain."""
-    domains = [reader.domains[key] for key in sorted(reader.domains_of(metric))]
+    domains = [reader.domains[key] for key in sorted(reader.catalogue.domains_of(metric))]
     if len(domains) == 1:
         return {}
     keys = [{dimension.key for dimension in cutting(domain, reader)} for domain in domains]

@@ -14,7 +14,8 @@ from engine.model.scope import Cell
 from server.base.folders import restrict
 from server.base.settings import Settings
 from server.ingest.backups import BackupRecord
-from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out, tell_data_faults
+from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out
+from server.run.commands.provision import tell_data_faults
 from server.run.embedded.platform import platform
 from server.stores.profiles import PostgresProfiles
 

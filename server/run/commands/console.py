@@ -5,10 +5,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from engine.books.books import Books
-from engine.books.checks import data_faults, data_warnings
-from engine.instance.read import Instance
-
 DONE, FAULTY, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 INSTANCE = "folder of the instance (default: SVC_INSTANCE, else instances/demo)"
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
@@ -24,11 +20,3 @@ def whole_number(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no whole number above 0")
     return int(text)
-
-
-def tell_data_faults(books: Books, instance: Instance) -> bool:
-    """Print what the catalogue speaks of and the books do not hold, and warnings; tell whether there are faults."""
-    faults = list(data_faults(books, instance.bindings))
-    for fault in (*faults, *(() if faults else data_warnings(books))):
-        err.print(fault, markup=False)
-    return bool(faults)

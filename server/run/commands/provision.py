@@ -2,12 +2,13 @@
 
 import argparse
 
-from engine.books.books import Shelf
-from engine.instance.read import read_instance
+from engine.books.books import Books, Shelf
+from engine.books.checks import data_faults, data_warnings
+from engine.instance.read import Instance, read_instance
 from server.base.settings import Settings
 from server.ingest.folder import BooksFolder
 from server.ingest.provision import DomainSummary, provision
-from server.run.commands.console import DONE, FAULTY, err, out, takes_instance, tell_data_faults
+from server.run.commands.console import DONE, FAULTY, err, out, takes_instance
 from server.run.embedded.platform import platform
 
 MEGABYTE = 1_000_000
@@ -45,13 +46,25 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
 
 
 def format_summary(summary: DomainSummary) -> str:
-    """Return the size of a domain as one line."""
+    """Return the size of a domain as one line, and its rollups as one line each."""
     if not summary.rows:
         return f"{summary.domain}: nothing is loaded"
     months = (
         f", {len(summary.months)} months from {summary.months[0]} to {summary.months[-1]}" if summary.months else ""
     )
+    rollups = (
+        f"\n  sums by {', '.join(dimensions)}: {sums:,} rows for {facts:,}"
+        for dimensions, (sums, facts) in summary.rollups.items()
+    )
     return (
         f"{summary.domain}: {summary.rows:,} rows{months}, {summary.loads:,} loads, {summary.members:,} members, "
-        f"{summary.bytes / MEGABYTE:,.1f} MB"
+        f"{summary.bytes / MEGABYTE:,.1f} MB{''.join(rollups)}"
     )
+
+
+def tell_data_faults(books: Books, instance: Instance) -> bool:
+    """Print what the catalogue speaks of and the books do not hold, and warnings; tell whether there are faults."""
+    faults = list(data_faults(books, instance.bindings))
+    for fault in (*faults, *(() if faults else data_warnings(books))):
+        err.print(fault, markup=False)
+    return bool(faults)

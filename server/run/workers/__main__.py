@@ -1,8 +1,13 @@
 """python -m server.run.workers: one worker, as its parent starts it."""
 
+import gc
 import sys
 
-from server.run.workers.worker import main
+gc.disable()  # collections take a third of the processor time of the imports, and find nothing
 
+from server.run.workers.worker import main  # noqa: E402 - after collections are off
+
+gc.freeze()  # later collections pass over what is imported, which stays
+gc.enable()
 control, listening, parent = map(int, sys.argv[1:])
 main(control, listening, parent)

@@ -185,6 +185,18 @@ WorkerMessage = (
 MessageHandler = Callable[["WorkerProcess", WorkerMessage], None]
 
 
+def start_worker(program: str, control: Connection, listening: socket.socket, folder: Path) -> subprocess.Popen[bytes]:
+    """Run a module as a worker, in a session of its own: Ctrl-C reaches only the parent, which stops the workers."""
+    given = [control.fileno(), listening.fileno()]
+    return subprocess.Popen(  # noqa: S603 - our own command
+        [sys.executable, "-P", "-m", program, *map(str, given), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        pass_fds=given,
+        start_new_session=True,
+        env={**os.environ, **counter_environment(folder)},
+    )
+
+
 class WorkerProcess:
     """A worker process and the pipe to it; a thread passes its messages on."""
 
@@ -198,15 +210,7 @@ class WorkerProcess:
         self.no_scripts: str | None = None  # the reason, if it runs no scripts
         self._control, theirs = Pipe()
         with theirs:
-            given = [theirs.fileno(), listening.fileno()]
-            # a session of its own: Ctrl-C reaches only the parent, which then stops the workers
-            self._process = subprocess.Popen(  # noqa: S603 - our own command
-                [sys.executable, "-P", "-m", program, *map(str, given), str(os.getpid())],
-                stdin=subprocess.DEVNULL,
-                pass_fds=given,
-                start_new_session=True,
-                env={**os.environ, **counter_environment(folder)},
-            )
+            self._process = start_worker(program, theirs, listening, folder)
         Thread(target=self._listen, args=(self._control, tell), name=f"worker {self.pid}", daemon=True).start()
 
     @property

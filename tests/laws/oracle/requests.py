@@ -33,6 +33,7 @@ MOVES = ("py", "py2", "pp", "pp2")
 PARTS = (Part("actual"), Part("budget"), Part("budget", downside=True), Part("forecast"))
 LONGEST = {DATE: 4, WEEK: 4, MONTH: 5, QUARTER: 3, YEAR: 2}  # periods of a range each side of a row
 MOST = 12  # periods of a breakdown
+OF_METRICS = (GL, PEOPLE)  # domains
 BREAKDOWNS = (
     (),
     ("product",),
@@ -177,10 +178,15 @@ def fits(books: Books, domain: str | None, keys: tuple[str, ...], asked: Range) 
 
 
 @st.composite
-def requests(draw: st.DrawFn, books: Books, breakdowns: Sequence[tuple[str, ...]] = BREAKDOWNS) -> Request:
-    """Draw a request that has an answer."""
+def requests(
+    draw: st.DrawFn,
+    books: Books,
+    breakdowns: Sequence[tuple[str, ...]] = BREAKDOWNS,
+    domains: Sequence[str | None] = (None, None, *OF_METRICS),
+) -> Request:
+    """Draw a request that has an answer: metrics of one of some domains, or for None a statement."""
     asked = draw(ranges(books))
-    domain = draw(st.sampled_from((None, None, GL, PEOPLE if asked.grain not in (DATE, WEEK) else GL)))
+    domain = draw(st.sampled_from([GL if key == PEOPLE and asked.grain in (DATE, WEEK) else key for key in domains]))
     usable = [keys for keys in breakdowns if fits(books, domain, keys, asked)]
     homes = {key: metric.domain for metrics in (books.bases, books.formulas) for key, metric in metrics.items()}
     of_domain = [key for key, home in homes.items() if home == domain]

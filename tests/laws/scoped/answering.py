@@ -14,7 +14,7 @@ from server.stores.memory import REFERENCE
 from server.tools.charts import eval_chart_transform
 from server.tools.files import export_dataset
 from server.tools.toolbox import TOOLS
-from server.wire.answers import as_text
+from server.wire.answers import as_json
 from server.wire.arguments import read_request
 from tests.laws.scoped.calls import LARGE, Call
 from tests.laws.scoped.writing import Opened
@@ -48,12 +48,12 @@ def told(name: str, arguments: Mapping[str, Any], caller: Caller) -> str:
     try:
         answer = tool.run(caller, read_request(tool.shape, arguments))
     except Refusal as refusal:
-        return as_text(refusal.as_data())
+        return as_json(refusal.as_data()).decode()
     kept = answer.result.get("data_ref")
     document = exported(kept, caller) if kept else None
     chart = charted(kept, caller) if kept and name in CHARTED else None
     block = answer.render_block() if tool.widget else None
-    text = as_text({"shown": [answer.result, block, answer.details, document, chart]})
+    text = as_json({"shown": [answer.result, block, answer.details, document, chart]}).decode()
     return REFERENCE.sub("ds_", text)  # no two calls share one
 
 

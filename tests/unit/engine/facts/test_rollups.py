@@ -259,7 +259,7 @@ def test_rollups_follow_codes_that_outgrow_their_width(tmp_path: Path) -> None:
     publish(tmp_path, [("actual", FIRST, f"K{at:04}", "x", 1, "") for at in range(400)], load=load_of("new", 1))
     shutil.rmtree(tmp_path / "facts")
     found = store_of(tmp_path).sums(asked("account"), EVERYTHING).collect()
-    assert found["account"].to_list() == list(range(1, 402))
+    assert sorted(found["account"]) == list(range(1, 402))
     assert found[ROWS].sum() == 401
 
 

@@ -5,7 +5,7 @@ The questions are asked of every implementation in STORES.
 
 import random
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from engine.facts import arrow
 from engine.facts.arrow import ArrowFacts
 from engine.facts.landing import Landing
 from engine.facts.manifest import Load, Manifest, Pin, current_version, pin_current
@@ -52,6 +53,7 @@ GL = Domain(
     stock_groups={},
     inspect_enabled=True,
     inspect_columns=("text",),
+    rollups=(),
 )
 FIRST = date(2021, 1, 1)
 STORES: dict[str, Callable[[Path, Manifest, dict[str, Domain]], FactStore]] = {"arrow": ArrowFacts, "duckdb": DuckFacts}
@@ -238,7 +240,12 @@ def test_presence_names_leaves_without_a_member_and_the_loads_of_rows_that_are_s
         assert [store.brought_by("gl", "actual", load, cell) for load in ("load-one-0", "load-two-1")] == loads
 
 
-def test_a_filter_stands_between_every_partition_and_its_sum(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("together", "frames"), [(arrow.JOINED_ROWS, 1), (0, 4)])
+def test_a_filter_stands_between_every_frame_and_its_sum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int, frames: int
+) -> None:
+    """Four months are read as one frame, or one by one where they are large."""
+    monkeypatch.setattr(arrow, "JOINED_ROWS", together)
     publish(tmp_path, facts_of(1), load_of())
     _, store, codes = opened(tmp_path)
     asked = Slice(
@@ -249,11 +256,28 @@ def test_a_filter_stands_between_every_partition_and_its_sum(tmp_path: Path) -> 
         aggregates=AMOUNT,
     )
     restricted = store.sums(asked, Cell.where("centre", CodeSet(frozenset({codes["centre"]["x"]})))).explain()
-    parts = restricted.split("PLAN ")[1:]
-    assert len(parts) == 4  # months
+    parts = restricted.split("PLAN ")[1:] or [restricted]
+    assert [part.count("DF [") for part in parts] == [1] * frames
     assert all(re.search(r"AGGREGATE.*FILTER.*centre.*DF \[", part, re.DOTALL) for part in parts), restricted
     assert "FILTER" not in store.sums(asked, EVERYTHING).explain()
     assert "AGGREGATE" not in store.sums(asked, NOTHING).explain()
+
+
+@every_store
+@pytest.mark.parametrize("spans", [SPANS, (Span(FIRST, date(2021, 4, 30)),)])
+def test_rows_are_counted_without_keys_and_measures(tmp_path: Path, kind: str, spans: tuple[Span, ...]) -> None:
+    facts = facts_of(2)
+    publish(tmp_path, facts, load_of())
+    _, store, _ = opened(tmp_path, kind)
+    asked = Slice(domain="gl", scenario="actual", spans=spans, keys=(), aggregates=())
+    found = store.sums(asked, EVERYTHING).collect().group_by(SPAN).sum()
+    counted = Counter(
+        position
+        for scenario, day, *_ in facts
+        for position, span in enumerate(spans)
+        if scenario == "actual" and day and span.holds(day)
+    )
+    assert dict(found.select(SPAN, ROWS).iter_rows()) == counted
 
 
 @every_store

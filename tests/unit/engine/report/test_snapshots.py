@@ -115,34 +115,46 @@ def without_headers(report: Report) -> list[Any]:
     ]
 
 
-def test_a_long_report_is_packed_and_any_arrow_reader_reads_its_frame(demo_books: Door) -> None:
+def test_a_long_report_is_packed_and_any_arrow_reader_reads_its_figures(demo_books: Door) -> None:
     columns = {key: key for key in ("actual", "budget", "var(actual,budget)")}
     report = demo_books.metric(
         "sales_amount", "units", scenarios=columns, period=("2025-01", "2026-09"), dimensions=["customer", "period"]
     )
     kept = keep(report)
     assert ASIDE + PACKED in pa.ipc.open_stream(kept).schema.metadata
-    assert LONG < len(kept) < report.frame.estimated_size() / 2
-    frame = pl.read_ipc_stream(kept).cast({pl.Categorical: pl.String})
-    assert frame.select(report.frame.columns).equals(report.frame)
+    assert LONG < len(kept) < report.frame.estimated_size() / 4
+    figures = pl.read_ipc_stream(kept)
+    assert (figures["numerator0"] / figures["denominator0"]).equals(report.frame["value"], null_equal=True)
     assert_same(opened(kept, demo_books.reader), report)
 
 
-def test_a_script_is_given_a_report_without_what_stands_beside_its_header(demo_books: Door) -> None:
+def test_a_report_that_the_release_before_kept_with_its_frame_is_opened(demo_books: Door) -> None:
+    report = demo_books.statement("pnl", scenarios={"A": "actual"}, period="2026-01", dimensions=["organisation"])
+    header, figures = read(keep(report))
+    frame = report.frame.to_arrow()
+    columns = dict(zip([*frame.column_names, *figures.column_names], [*frame.columns, *figures.columns], strict=True))
+    former = write(pa.table(columns), {**header, "kind": "report 1", "width": frame.num_columns})
+    assert_same(opened(former, demo_books.reader), report)
+
+
+def test_a_snapshot_names_no_line_of_the_instance_files(european_books: Door) -> None:
+    report = european_books.statement("full_pnl", scenarios={"A": "actual"}, period="2026-01")
+    header, _ = read(keep(report))
+    assert header["permission"]["cells"]
+    assert "location" not in str(header["permission"])
+
+
+def test_a_script_is_given_a_report_without_its_lines_places_and_exact_figures(demo_books: Door) -> None:
     report = demo_books.statement("full_pnl", scenarios={"A": "actual"}, period="2026-01", dimensions=["organisation"])
-    kept = keep(report)
-    header, table = read(kept, whole=False)
-    beside = {key: value for key, value in read(kept)[0].items() if key not in header}
-    assert beside.keys() == {"lines", "places"}
-    unread = write(table, header, {key: [None] for key in beside})
-    for one in (given_to_a_script(kept, demo_books.reader), given_to_a_script(unread, demo_books.reader)):
-        assert isinstance(one, Report)
-        assert one.frame.equals(report.frame)
-        assert (one.permission, one.notes, one.columns) == (report.permission, report.notes, report.columns)
-    with pytest.raises(ExpiredReference):
-        opened(unread, demo_books.reader)
-    with pytest.raises(ExpiredReference):
-        given_to_a_script(write(table, {**header, "permission": None}), demo_books.reader)
+    one = given_to_a_script(keep(report), demo_books.reader)
+    assert isinstance(one, Report)
+    assert one.frame.equals(report.frame)
+    assert (one.permission, one.notes, one.columns) == (report.permission, report.notes, report.columns)
+    assert (one.lines, one.places, one.figures) == ((), (), ())
+    header, figures = read(keep(report))
+    for open_it in (opened, given_to_a_script):
+        with pytest.raises(ExpiredReference):
+            open_it(write(figures, {**header, "permission": None}), demo_books.reader)
 
 
 ROWS = "2021-01-05 actual Sales E1 J1 100.10 first\n2021-01-06 actual Returns E1 J1 30 -\n- actual Sales E2 J2 7 last"

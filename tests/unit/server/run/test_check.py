@@ -7,8 +7,8 @@ import pytest
 
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
-from tests.integration.server.test_cli import tieout
 from tests.support.books import load_instance
+from tests.support.forking import tieout
 from tests.support.postgres import schema_of
 from tests.support.profiled import WrittenTables
 from tests.support.small import write_instance

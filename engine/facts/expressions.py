@@ -1,0 +1,58 @@
+"""Expressions and steps of the questions that the Arrow store answers."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from functools import cache
+
+import polars as pl
+
+from engine.model.calendar.periods import Span
+from engine.model.fact_store import ROWS, SPAN, Slice, refuse_too_many_groups
+
+
+def code_type(count: int) -> type[pl.DataType]:
+    """Return the narrowest unsigned type for codes below a count."""
+    return pl.UInt8 if count <= 2**8 else pl.UInt16 if count <= 2**16 else pl.UInt32
+
+
+def columns_of(asked: Slice) -> tuple[str, ...]:
+    """Return the column names of the aggregates of a slice."""
+    return tuple(aggregate.column for aggregate in asked.aggregates)
+
+
+def counted_facts(*, in_sums: bool) -> pl.Expr:
+    """Return the number of facts in a group of rows, or of sums."""
+    return pl.col(ROWS).cast(pl.Int64).sum() if in_sums else pl.len().cast(pl.Int64).alias(ROWS)
+
+
+@cache
+def at_span(position: int) -> pl.Expr:
+    """Return the literal of a span's position. Cached, because making one costs more than the plan around it."""
+    return pl.lit(position, pl.UInt32).alias(SPAN)
+
+
+def group_columns(groups: Mapping[str, pl.Series]) -> list[pl.Expr]:
+    """Return the expressions that replace codes by groups."""
+    return [pl.lit(of_code).gather(pl.col(leaf)).alias(leaf) for leaf, of_code in groups.items()]
+
+
+def capped(frame: pl.LazyFrame, most: int) -> pl.LazyFrame:
+    """Return a frame that raises BadArguments if it has more rows than allowed."""
+
+    def refuse(found: pl.DataFrame) -> pl.DataFrame:
+        refuse_too_many_groups(found.height, most)
+        return found
+
+    return frame.head(most + 1).map_batches(
+        refuse, predicate_pushdown=False, projection_pushdown=False, slice_pushdown=False
+    )
+
+
+def limited(frame: pl.LazyFrame, limit: int | None) -> pl.LazyFrame:
+    """Return the first `limit` rows of a frame, all rows without a limit."""
+    return frame if limit is None else frame.head(limit)
+
+
+def days_of(span: Span) -> Iterator[date]:
+    """Yield the days of a span."""
+    return (date.fromordinal(day) for day in range(span.first.toordinal(), span.last.toordinal() + 1))

@@ -1,0 +1,57 @@
+"""Variances of a plan: two sides of a figure, where a missing one counts as 0, and their difference."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.model.exact import ZERO, Exact
+from engine.model.formulas import Figure, Nothing
+from engine.model.scenarios import Variance
+from engine.model.stopping import watched
+from engine.plans.figures import ColumnRead, Figures
+from engine.plans.rows import Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Variances:
+    """The variances of a plan."""
+
+    figures: Figures
+
+    def of(self, variance: Variance, expression: Expression, a: ColumnRead, b: ColumnRead) -> list[Figure]:
+        """Return the variance of an expression between two column reads, one figure for each place.
+
+        A missing side of an additive figure counts as 0 if its scenario holds rows of every domain in its own window
+        and the window is closed and loaded to its end. Otherwise the variance is missing.
+        """
+        figures = self.figures
+        pairs = zip(figures.of(expression, a), figures.of(expression, b), figures.places, strict=True)
+        return [
+            variance.of_exact(first, second)
+            if isinstance(first, Exact) and isinstance(second, Exact)
+            else variance.of(*self.sides(expression, (a, b), (first, second), place.time))
+            for first, second, place in watched(pairs, figures.plan.stop)
+        ]
+
+    def sides(
+        self, expression: Expression, column_reads: Sequence[ColumnRead], pair: tuple[Figure, Figure], time: int
+    ) -> tuple[Figure, Figure]:
+        """Return two figures; replace a missing one by 0 if it counts as 0."""
+        if not expression.type.additive or not any(isinstance(figure, Exact) for figure in pair):
+            return pair
+        first, second = (
+            ZERO if figure is Nothing.MISSING and self.counts_as_zero(expression, column_read, time) else figure
+            for figure, column_read in zip(pair, column_reads, strict=True)
+        )
+        return first, second
+
+    def counts_as_zero(self, expression: Expression, column_read: ColumnRead, time: int) -> bool:
+        """Tell whether a missing figure means 0: its window holds other rows, is closed and loaded to its end."""
+        window = column_read.windows[time]
+        window_resolver = self.figures.plan.window_resolver
+        for base in expression.bases:
+            domain_read = column_read.domain_read(base.domain)
+            if not window_resolver.holds(domain_read, base, window):
+                return False
+            if not window_resolver.is_complete(domain_read, base, window, self.figures.plan.query.asked.grain):
+                return False
+        return True
