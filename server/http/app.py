@@ -40,22 +40,22 @@ def application(
     beside: Sequence[Route] = (),
 ) -> Starlette:
     """Return the application that clients reach; `beside` are routes that need no token."""
-    manager = endpoint(dispatch, version("tieout"), settings.hosts, settings.origins)
+    mcp = endpoint(dispatch, version("tieout"), settings.hosts, settings.origins)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with manager.run(), anyio.create_task_group() as watching:
+        async with mcp.run(), anyio.create_task_group() as watching:
             watching.start_soon(verifier.watch)
             yield
             watching.cancel_scope.cancel()
         dispatch.close()
 
-    mcp = AuthenticationMiddleware(
-        CancelOnDisconnect(MessageMiddleware(manager.handle_request, bounds.seconds)), verifier, settings, metrics
+    protected = AuthenticationMiddleware(
+        CancelOnDisconnect(MessageMiddleware(mcp.app, bounds.seconds)), verifier, settings, metrics
     )
     metadata = Challenges(settings).metadata_routes()
     return Starlette(
-        routes=[Route("/mcp", mcp, methods=["POST"]), Route(HEALTH, health_endpoint(health)), *metadata, *beside],
+        routes=[Route("/mcp", protected, methods=["POST"]), Route(HEALTH, health_endpoint(health)), *metadata, *beside],
         middleware=[
             Middleware(RequestIdMiddleware),
             Middleware(

@@ -24,7 +24,7 @@ from server.caller.caller import Admit, Callers
 from server.telemetry.calls import Telemetry
 from server.tools.tool import Deployment, Tool
 from server.tools.toolbox import TOOLS
-from server.wire.answers import as_text
+from server.wire.answers import as_json
 from server.wire.arguments import Json, read_request
 
 # Lanes: pools of threads that are fair to callers. The caller with the fewest running calls goes first, and the calls
@@ -122,6 +122,8 @@ RETRY_AFTER_MS = 250
 BUSY_AT_ONCE, BUSY_WAIT = 8, 1.0  # refusals of one caller in so many seconds; further ones wait as long
 MOST_BUSY = 10_000  # callers whose refusals are counted
 GRACE = 5.0  # seconds that a call may compute beyond its deadline
+RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
+DETAILS = "tieout/details"  # where versions, loads and the dataset's schema stand in _meta
 log = logging.getLogger("tieout")
 
 
@@ -135,10 +137,10 @@ class LargeCall(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The answer of a call: one JSON object as data and as text, whether it is an error, and what goes into `_meta`."""
+    """The answer of a call: one object as data and as JSON, whether it is an error, and what goes into `_meta`."""
 
     result: Json
-    text: str
+    json: bytes
     is_error: bool = False
     render_block: Json | None = None  # the table that a widget draws
     details: Json | None = None  # what only programs need
@@ -146,7 +148,18 @@ class CallResult:
     @classmethod
     def refused(cls, result: Json) -> "CallResult":
         """Return an error as the result of a call."""
-        return cls(result, as_text(result), is_error=True)
+        return cls(result, as_json(result), is_error=True)
+
+    @property
+    def text(self) -> str:
+        """The object as JSON text."""
+        return self.json.decode()
+
+    @property
+    def meta(self) -> Json:
+        """What goes into `_meta`."""
+        parts = {RENDER_BLOCK: self.render_block, DETAILS: self.details}
+        return {key: part for key, part in parts.items() if part}
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +255,7 @@ class Dispatcher:
                 outcome = await self._admitted(await self._tool(name), arguments, principal)
             except Refusal as refusal:
                 outcome = CallResult.refused(refusal.as_data())
-            told.answered(outcome.result, outcome.text, outcome.details or {})
+            told.answered(outcome.result, len(outcome.json), outcome.details or {})
         return outcome
 
     async def _tool(self, name: str) -> Tool:
@@ -312,6 +325,7 @@ class Dispatcher:
     def _out(self, ended: asyncio.Task[CallResult]) -> None:
         self._in_flight.remove(ended)
         self._telemetry.in_flight(len(self._in_flight))
+        self._telemetry.kept(self._callers.shelf.kept_bytes)
 
     def _hold_open(self, tool: Tool) -> None:
         if tool.withheld(self._deployment) is not None:
@@ -328,7 +342,7 @@ class Dispatcher:
             with stopped_by(stop):
                 answer = tool.run(self._callers.of(principal, stop, admit), asked)
                 block = answer.render_block() if tool.widget else None
-            return CallResult(answer.result, as_text(answer.result), render_block=block, details=answer.details)
+            return CallResult(answer.result, as_json(answer.result), render_block=block, details=answer.details)
         except LargeCall:
             return None
         except Refusal as refusal:

@@ -1,11 +1,11 @@
 """Limits of connections and of message bodies, enforced before the SDK reads them."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-import anyio
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -79,7 +79,7 @@ def is_idle(one: H11Protocol) -> bool:
 MOST_BYTES = 4 * 1024 * 1024  # as many as the SDK takes
 TOO_SLOW = "The body did not arrive in time. Send the whole request at once."
 TOO_LARGE = f"The body is larger than {MOST_BYTES} bytes. Ask for less in one call."
-FAULT = "fault"  # where the state of a request has what is wrong with the arguments of its call
+MESSAGE = "message"  # where the state of a request has its message
 
 
 class ClientDisconnected(Exception):
@@ -101,7 +101,7 @@ class MessageMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the message of one request."""
         try:
-            with anyio.fail_after(self._seconds):
+            async with asyncio.timeout(self._seconds):
                 body = await read_body(scope, receive)
             message = read_message(body)
         except ClientDisconnected:
@@ -115,7 +115,7 @@ class MessageMiddleware:
         except UnreadableMessage as fault:
             await error_response(400, str(fault), fault.code)(scope, receive, send)
             return
-        scope.setdefault("state", {})[FAULT] = message.fault
+        scope.setdefault("state", {})[MESSAGE] = message
         left: list[Message] = [{"type": "http.request", "body": message.body, "more_body": False}]
 
         async def again() -> Message:

@@ -4,7 +4,9 @@ Stateless Streamable HTTP with JSON answers, in every protocol version. The SDK 
 exceptions in every version, so dispatch does both.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as types
@@ -16,12 +18,15 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from starlette.requests import Request
+from starlette.types import ASGIApp
 
 from engine.model.errors import Refusal
 from server.base.interfaces import Principal
+from server.http.direct_calls import DirectCalls
 from server.http.dispatch import Dispatcher
-from server.http.limits import FAULT
+from server.http.limits import MESSAGE
 from server.tools.tool import Effect, Tool, Widget, built
+from server.wire.message import IncomingMessage
 
 NAME, TITLE = "tieout", "Tieout"
 INSTRUCTIONS = (
@@ -29,8 +34,6 @@ INSTRUCTIONS = (
     "figure is exact; read the notes and the freshness of each result."
 )
 LISTS_KEPT_MS = 60_000
-RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
-DETAILS = "tieout/details"  # where versions, loads and the dataset's schema stand in _meta
 ATTACHMENTS = "openai/fileParams"  # where hosts look for arguments that take an attachment
 APP, APP_TYPE = "io.modelcontextprotocol/ui", "text/html;profile=mcp-app"
 SHOWN = {
@@ -40,14 +43,22 @@ EXTENSIONS = {APP: {"mimeTypes": [APP_TYPE]}}
 Context = ServerRequestContext[Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The application behind /mcp, and what has to run around it."""
+
+    app: ASGIApp
+    run: Callable[[], AbstractAsyncContextManager[None]]
+
+
 def endpoint(
     dispatch: Dispatcher,
     version: str,
     hosts: Sequence[str],
     origins: Sequence[str],
     widgets: Mapping[Widget, str] | None = None,
-) -> StreamableHTTPSessionManager:
-    """Return the session manager that serves /mcp at some hosts, to pages of some origins.
+) -> Endpoint:
+    """Return the application that serves /mcp at some hosts, to pages of some origins.
 
     `widgets` holds the pages of built widgets; by default those that `make widgets` built.
     """
@@ -60,12 +71,11 @@ def endpoint(
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         principal, fault = principal_of(context), fault_of(context)
         outcome = await dispatch.call(asked.name, asked.arguments or {}, principal, fault)
-        meta = {RENDER_BLOCK: outcome.render_block, DETAILS: outcome.details}
         return types.CallToolResult(
             content=[types.TextContent(text=outcome.text)],
             structured_content=outcome.result,
             is_error=outcome.is_error,
-            _meta={key: part for key, part in meta.items() if part} or None,
+            _meta=outcome.meta or None,
         )
 
     async def read_resource(_: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
@@ -102,7 +112,7 @@ def endpoint(
     if pages:
         server.extensions = EXTENSIONS
         server.middleware.append(add_extensions)
-    return StreamableHTTPSessionManager(
+    transport = StreamableHTTPSessionManager(
         server,
         json_response=True,
         stateless=True,
@@ -111,6 +121,7 @@ def endpoint(
             allowed_origins=list(origins),
         ),
     )
+    return Endpoint(DirectCalls(server, transport.handle_request, dispatch, hosts, origins), transport.run)
 
 
 async def add_extensions(ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -164,8 +175,8 @@ def describe_widget(widget: Widget) -> types.Resource:
 
 def fault_of(context: Context) -> Refusal | None:
     """Return the fault that the HTTP edge found in a call's arguments, None if there is none."""
-    fault = getattr(context.request.state, FAULT, None) if isinstance(context.request, Request) else None
-    return fault if isinstance(fault, Refusal) else None
+    message = getattr(context.request.state, MESSAGE, None) if isinstance(context.request, Request) else None
+    return message.fault if isinstance(message, IncomingMessage) else None
 
 
 def principal_of(context: Context) -> Principal:

@@ -1,7 +1,8 @@
 """The HTTP edge around the MCP endpoint: request ids, authentication, and challenges."""
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from math import ceil
 from urllib.parse import urlsplit
 
@@ -201,28 +202,28 @@ class CancelOnDisconnect:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run one request and watch for its client to disconnect."""
-        read, gone = anyio.Event(), anyio.Event()
+        gone = asyncio.Event()
+        watching: list[asyncio.Task[None]] = []
 
         async def receive_body() -> Message:
-            if read.is_set():
+            if watching:
                 await gone.wait()
                 return {"type": "http.disconnect"}
             message = await receive()
             if message["type"] == "http.disconnect" or not message.get("more_body", False):
-                read.set()
+                watching.append(asyncio.create_task(cancel_when_gone(gone, receive, call.cancel)))
             return message
 
-        async with anyio.create_task_group() as both:
-            both.start_soon(cancel_when_gone, read, gone, receive, both.cancel_scope.cancel)
-            await self._app(scope, receive_body, send)
-            both.cancel_scope.cancel()
+        with anyio.CancelScope() as call:
+            try:
+                await self._app(scope, receive_body, send)
+            finally:
+                for watch in watching:
+                    watch.cancel()
 
 
-async def cancel_when_gone(
-    read: anyio.Event, gone: anyio.Event, receive: Receive, cancel: Callable[[], Awaitable[None] | None]
-) -> None:
-    """Wait until the body is read, then until the client disconnects; then cancel."""
-    await read.wait()
+async def cancel_when_gone(gone: asyncio.Event, receive: Receive, cancel: Callable[[], None]) -> None:
+    """Wait until the client of a request disconnects, whose body is read; then cancel."""
     while (await receive())["type"] != "http.disconnect":
         pass
     gone.set()

@@ -33,9 +33,23 @@ class Answer:
         return None if self.rendered is None else self.rendered()
 
 
-def as_text(result: Json) -> str:
-    """Return a result as JSON text."""
-    return to_json(result, inf_nan_mode="null").decode()
+def as_json(result: Json) -> bytes:
+    """Return a result as JSON."""
+    return to_json(result, inf_nan_mode="null")
+
+
+def call_result(result: bytes, meta: Json, *, is_error: bool, is_typed: bool) -> bytes:
+    """Return the CallToolResult of MCP for a result, which it holds as text and as data.
+
+    `is_typed` adds the type of the result, as the newest protocol wants it.
+    """
+    return b'{%b"content":[{"type":"text","text":%b}],"structuredContent":%b,"isError":%b%b}' % (
+        b'"_meta":%b,' % as_json(meta) if meta else b"",
+        to_json(result.decode()),
+        result,
+        b"true" if is_error else b"false",
+        b',"resultType":"complete"' if is_typed else b"",
+    )
 
 
 # Files on the wire.

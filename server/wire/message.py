@@ -42,10 +42,11 @@ class UnreadableMessage(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """A message to pass on, and the error in its arguments, which are then removed."""
+class IncomingMessage:
+    """A message to pass on, as bytes and parsed, and the error in its arguments, which are then removed."""
 
     body: bytes
+    tree: Json
     fault: Refusal | None = None
 
 
@@ -100,7 +101,7 @@ class MessageFault:
         self.fault = self.fault or words
 
 
-def read_message(body: bytes) -> Message:
+def read_message(body: bytes) -> IncomingMessage:
     """Read a message; raises UnreadableMessage if it is none, or is wrong and cannot be answered as a call."""
     reading = MessageFault()
     try:
@@ -114,10 +115,10 @@ def read_message(body: bytes) -> Message:
     except RecursionError:
         return refused(reading.message(cut_at_depth(text)), TOO_DEEP)
     wrong = reading.fault or measured(tree) or misplaced(tree) or (HALVES if has_halves(tree, text) else None)
-    return refused(tree, wrong) if wrong else Message(body)
+    return refused(tree, wrong) if wrong else IncomingMessage(body, tree)
 
 
-def refused(tree: Json, wrong: str) -> Message:
+def refused(tree: Json, wrong: str) -> IncomingMessage:
     """Return a call with its arguments replaced by an error; raises UnreadableMessage for other messages."""
     asked = tree.get("params")
     if tree.get("method") != CALL or "id" not in tree or not isinstance(asked, dict) or not is_name(asked.get("name")):
@@ -127,7 +128,7 @@ def refused(tree: Json, wrong: str) -> Message:
     body = json.dumps(whole).encode()
     if measured(whole) or has_halves(whole, body.decode()):
         raise UnreadableMessage(wrong)
-    return Message(body, BadArguments(wrong, field="arguments"))
+    return IncomingMessage(body, whole, BadArguments(wrong, field="arguments"))
 
 
 def is_id(request: object) -> bool:

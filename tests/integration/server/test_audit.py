@@ -85,6 +85,7 @@ def test_the_metrics_count_calls_by_tool_and_outcome(audited: Server, era: str) 
     assert [after - was for after, was in zip(counts(), before, strict=True)] == [1, 1, 3, 2, 2]
     assert metric(audited, "tieout_answer_bytes_sum", tool="list_scenarios") >= len(answered.text.encode())
     assert metric(audited, "tieout_calls_in_flight") == 0
+    assert metric(audited, "tieout_books_kept_bytes") > 0
     assert metric(audited, "tieout_books_version") >= 1
     assert metric(audited, "tieout_books_published_timestamp_seconds") > 1.7e9
     assert metric(audited, "process_resident_memory_bytes") > 1e6

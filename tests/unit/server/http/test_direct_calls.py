@@ -1,0 +1,139 @@
+"""Direct calls: the usual call is answered without the SDK's transport, with the same words; every other reaches it."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.server.lowlevel import Server
+from mcp.shared.inbound import x_mcp_header_map
+from starlette.types import Receive, Scope, Send
+
+from server.caller.scripts import ScriptRunner
+from server.http.direct_calls import DirectCalls
+from server.http.dispatch import Dispatcher
+from server.http.limits import MessageMiddleware
+from server.tools.toolbox import TOOLS
+from tests.unit.server.http.test_disconnect import HEADERS, body, served
+from tests.unit.server.http.test_dispatch import ANN, dispatch_of
+
+HOST, PAGE = "books.example:8768", "https://page.example"
+JUDGED = 418  # what stands in for the transport answers
+NEWEST = "2026-07-28"
+META = {"io.modelcontextprotocol/protocolVersion": NEWEST, "io.modelcontextprotocol/clientCapabilities": {}}
+NAMED = {"MCP-Protocol-Version": NEWEST, "Mcp-Method": "tools/call", "Mcp-Name": "list_kpis"}
+FORMER: dict[str, Any] = dict(body("list_kpis"))
+MODERN = {**FORMER, "params": {"name": "list_kpis", "arguments": {}, "_meta": META}}
+CALLS: dict[str, dict[str, Any]] = {
+    "an answer": FORMER,
+    "no arguments": {**FORMER, "id": "a\u2028b", "params": {"name": "list_kpis"}},
+    "an unknown tool": body("list_nothing"),
+    "a wrong argument": body("list_kpis", nonsense=1),
+    "faulty JSON": {**body("list_kpis"), "params": {"name": "list_kpis", "arguments": {"a" * 300: 1}}},
+    "details": body("run_statement_data", statement="pnl", scenarios=[{"scenario": "actual"}], period_start="2021-01"),
+}
+
+
+@pytest.fixture(scope="module")
+def dispatch(small_instance: tuple[Path, Path]) -> Iterator[Dispatcher]:
+    """A dispatch over the small books."""
+    with closing(ScriptRunner()) as workshop:
+        yield dispatch_of(small_instance, TOOLS, workshop=workshop)
+
+
+def status(dispatch: Dispatcher, sent: Mapping[str, Any], headers: Any) -> int:
+    """Return the status of a request at an endpoint whose transport answers JUDGED."""
+
+    async def transport(_: Scope, receive: Receive, send: Send) -> None:
+        assert json.loads((await receive())["body"]) == sent
+        await send({"type": "http.response.start", "status": JUDGED, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    edge = MessageMiddleware(DirectCalls(Server("bare"), transport, dispatch, [HOST], [PAGE]), 30.0)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await edge({**scope, "state": {"principal": ANN}}, receive, send)
+
+    async def ask() -> int:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as client:
+            return (await client.post(f"http://{HOST}/mcp", json=sent, headers=headers)).status_code
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("sent", "headers"),
+    [
+        (FORMER, {}),
+        (FORMER, {"MCP-Protocol-Version": "2025-03-26"}),
+        (FORMER, {"Accept": "text/event-stream;q=0.5, Application/JSON"}),
+        (FORMER, {"Content-Type": "application/json; charset=utf-8"}),
+        (FORMER, {"Origin": PAGE}),
+        ({**FORMER, "params": {**FORMER["params"], "_meta": {"progressToken": 1}}}, {}),
+        (MODERN, NAMED),
+    ],
+)
+def test_the_usual_call_is_answered_directly(dispatch: Dispatcher, sent: Any, headers: dict[str, str]) -> None:
+    assert status(dispatch, sent, headers) == 200
+
+
+@pytest.mark.parametrize(
+    ("sent", "headers"),
+    [
+        (FORMER, {"Host": "elsewhere.example"}),
+        (FORMER, {"Origin": "https://elsewhere.example"}),
+        (FORMER, {"Origin": ""}),
+        (FORMER, {"Accept": "text/html, text/application/json"}),
+        (FORMER, {"Accept": ""}),
+        (FORMER, {"Content-Type": "application/jsonx"}),
+        (FORMER, {"Content-Type": "text/plain"}),
+        (FORMER, {"MCP-Protocol-Version": "2024-01-01"}),
+        (FORMER, [("X-Anything", "1"), ("X-Anything", "2")]),
+        ({**FORMER, "jsonrpc": "1.0"}, {}),
+        ({**FORMER, "more": 1}, {}),
+        ({**FORMER, "method": "tools/list"}, {}),
+        ({name: part for name, part in FORMER.items() if name != "id"}, {}),
+        ({name: part for name, part in FORMER.items() if name != "params"}, {}),
+        ({**FORMER, "params": []}, {}),
+        ({**FORMER, "params": None}, {}),
+        ({**FORMER, "params": {"name": 1}}, {}),
+        ({**FORMER, "params": {"name": "list_kpis", "_meta": {"progressToken": [1]}}}, {}),
+        ({**FORMER, "params": {"name": "list_kpis", "task": 1}}, {}),
+        (MODERN, {**NAMED, "Mcp-Name": "list_scenarios"}),
+        (MODERN, {**NAMED, "Mcp-Method": "tools/list"}),
+        (MODERN, {**NAMED, "Mcp-Param-Limit": "1"}),
+        (MODERN, {"MCP-Protocol-Version": NEWEST}),
+        (FORMER, NAMED),
+        ({**MODERN, "params": {**MODERN["params"], "_meta": {**META, "progressToken": {}}}}, NAMED),
+    ],
+)
+def test_a_request_that_differs_reaches_the_transport_unchanged(dispatch: Dispatcher, sent: Any, headers: Any) -> None:
+    assert status(dispatch, sent, headers) == JUDGED
+
+
+def test_a_direct_answer_is_that_of_the_transport(dispatch: Dispatcher) -> None:
+    with served(dispatch) as url, httpx2.Client(headers=HEADERS) as client:
+        for era, call in product(["2025-11-25", NEWEST], CALLS.values()):
+            names = {"MCP-Protocol-Version": era, "Mcp-Method": "tools/call", "Mcp-Name": call["params"]["name"]}
+            sent = {**call, "params": {**call["params"], "_meta": META}} if era == NEWEST else call
+            direct = client.post(url, json=sent, headers=names)
+            by_transport = client.post(url, json=sent, headers=[*names.items(), ("X-A", "1"), ("X-A", "2")])
+            assert direct.status_code == by_transport.status_code == 200
+            assert without_reference(direct.json()) == without_reference(by_transport.json())
+            text = direct.json()["result"]["content"][0]["text"]
+            assert json.loads(text) == direct.json()["result"]["structuredContent"]
+
+
+def without_reference(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without what no two calls share."""
+    answer["result"]["structuredContent"].pop("data_ref", None)
+    return {**answer, "result": {**answer["result"], "content": None}}
+
+
+def test_no_tool_declares_headers_for_its_arguments() -> None:
+    assert not any(x_mcp_header_map(tool.schema) for tool in TOOLS.values())
