@@ -6,33 +6,29 @@ those of a dead process expire. The keys have no expiry of their own, because th
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from hashlib import sha256
 from secrets import token_hex
+from typing import Any
 
 import redis
-from redis.asyncio import BlockingConnectionPool, Redis, UnixDomainSocketConnection
-from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialWithJitterBackoff
 
 from server.base.interfaces import CapReached, StoreDown
 from server.stores.circuit_breaker import CircuitBreaker
 from server.stores.memory import FEW_CALLS, KEPT_SHARE, MemoryLeases
-from server.stores.valkey import connection_options
+from server.stores.script_connection import Script, ScriptConnection
 
 ALL, OF = "{sem}:all", "{sem}:of:"
 SECONDS = 10.0  # lifetime of a lease without renewal
 BEATS = 3  # renewals in that time
-CONNECTIONS = 16
-BORROWING, CONNECTING, ANSWERING = 0.25, 0.25, 0.25  # seconds
 LIMIT = 0.5  # seconds for a whole operation
 NOW = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function of(lease) return ARGV[1] .. string.match(lease, '^%x+') end
 """
-TAKE = f"""{NOW}
+TAKE = Script(f"""{NOW}
 for _, ended in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
   redis.call('ZREM', KEYS[1], ended)
   redis.call('ZREM', of(ended), ended)
@@ -46,73 +42,56 @@ if redis.call('ZCARD', KEYS[1]) >= cap then return 'all' end
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[3])
 redis.call('ZADD', mine, now + ARGV[2], ARGV[3])
 return ''
-"""
-RENEW = f"""{NOW}
+""")
+RENEW = Script(f"""{NOW}
 for held = 3, #ARGV do
   redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[held])
   redis.call('ZADD', of(ARGV[held]), now + ARGV[2], ARGV[held])
 end
-"""
-GIVE_BACK = f"""{NOW}
+""")
+GIVE_BACK = Script(f"""{NOW}
 for held = 3, #ARGV do
   redis.call('ZREM', KEYS[1], ARGV[held])
   redis.call('ZREM', of(ARGV[held]), ARGV[held])
 end
-"""
+""")
 
 
 class CacheLeases:
     """Leases in the cache store, one script per operation; StoreDown if it fails or does not answer in time."""
 
     def __init__(self, address: str, calls_per_caller: int, calls: int, seconds: float = SECONDS) -> None:
-        place = connection_options(address)
-        if "path" in place:
-            place["connection_class"] = UnixDomainSocketConnection  # in its asynchronous form
-        self._pool = BlockingConnectionPool(
-            **place,
-            max_connections=CONNECTIONS,
-            timeout=BORROWING,
-            socket_connect_timeout=CONNECTING,
-            socket_timeout=ANSWERING,
-            # retry after a reset connection, never after a timeout
-            retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.1), 1, (redis.ConnectionError,)),
-            protocol=3,
-        )
-        client = Redis(connection_pool=self._pool)
-        self._take, self._renew, self._give_back = map(client.register_script, (TAKE, RENEW, GIVE_BACK))
+        self._scripts = ScriptConnection(address)
         self.calls_per_caller = calls_per_caller
         self._caps = (calls_per_caller, calls)
         self._milliseconds = int(seconds * 1000)
 
     async def take(self, lease: str) -> str:
         """Take a lease; return the limit that is reached, empty if none is."""
-        async with bounded():
-            cap: bytes = await self._take(keys=[ALL], args=[OF, self._milliseconds, lease, *self._caps])
+        cap: bytes = await self._run(TAKE, lease, *self._caps)
         return cap.decode()
 
     async def renew(self, leases: Collection[str]) -> None:
         """Renew leases; take expired ones again."""
-        async with bounded():
-            await self._renew(keys=[ALL], args=[OF, self._milliseconds, *leases])
+        await self._run(RENEW, *leases)
 
     async def give_back(self, leases: Collection[str]) -> None:
         """Release leases. No-op for expired leases."""
-        async with bounded():
-            await self._give_back(keys=[ALL], args=[OF, self._milliseconds, *leases])
+        await self._run(GIVE_BACK, *leases)
 
     async def close(self) -> None:
-        """Close every connection."""
-        await self._pool.disconnect()
+        """Close the connection."""
+        self._scripts.close()
 
-
-@asynccontextmanager
-async def bounded() -> AsyncIterator[None]:
-    """Run a block that uses the store; raises StoreDown if it fails or takes too long."""
-    try:
-        async with asyncio.timeout(LIMIT):
-            yield
-    except (redis.RedisError, OSError, TimeoutError) as fault:
-        raise StoreDown(f"the cache store does not count calls ({type(fault).__name__})") from None
+    async def _run(self, script: Script, *arguments: str | int) -> Any:  # noqa: ANN401 - a reply
+        """Run a script and return its reply; raises StoreDown if the store fails or takes too long."""
+        try:
+            async with asyncio.timeout(LIMIT):
+                return await self._scripts.run(script, ALL, [OF, self._milliseconds, *arguments])
+        except (redis.RedisError, OSError, TimeoutError) as fault:
+            if isinstance(fault, TimeoutError):
+                self._scripts.drop()  # its other end may be gone without a word
+            raise StoreDown(f"the cache store does not count calls ({type(fault).__name__})") from None
 
 
 class SharedLeases:

@@ -300,6 +300,29 @@ def test_a_store_that_refuses_is_told(server: CacheServer) -> None:
     asyncio.run(scene())
 
 
+def test_a_connection_that_does_not_answer_is_made_again() -> None:
+    made: list[asyncio.StreamWriter] = []
+
+    async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        made.append(writer)
+        await reader.read()
+
+    async def scene() -> None:
+        async with await asyncio.start_server(swallow, "127.0.0.1", 0) as listening:
+            store = CacheLeases("{}:{}".format(*listening.sockets[0].getsockname()), 1, 1)
+            for tries in (1, 2):
+                with pytest.raises(StoreDown, match="TimeoutError"):
+                    await store.take("0:0")
+                assert len(made) == tries
+            await store.close()
+            for writer in made:
+                writer.close()
+                with suppress(ConnectionError):
+                    await writer.wait_closed()
+
+    asyncio.run(scene())
+
+
 @dataclass
 class Away:
     """How a store goes away and comes back."""
