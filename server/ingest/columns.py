@@ -1,9 +1,10 @@
 """Columns: an extract parsed to the types of the store, and the rejected rows with their reasons."""
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -130,6 +131,7 @@ NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)$"
 SCIENTIFIC = r"^[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+$"
 ISO_DAY = f"^{GRAINS[Grain.DATE].shape.pattern}"  # perhaps with a time after it
 INT64 = 2**63
+DIGITS = 18  # that always fit into Int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +151,28 @@ def to_text(column: pl.Series) -> pl.Series:
     return pl.DataFrame({"text": as_text}).select(pl.when(pl.col("text") != "").then(pl.col("text")))["text"]
 
 
+def with_rest(column: pl.Series, plain: pl.Series, parse: Callable[[pl.Series], ParsedColumn]) -> ParsedColumn:
+    """Return the values of the rows that are written plainly, and parse the rest, which are null in `plain`."""
+    unread = plain.is_null()
+    reasons = pl.repeat(None, len(plain), dtype=pl.String, eager=True)
+    if not unread.any():
+        return ParsedColumn(plain, reasons)
+    parsed, places = parse(column.filter(unread)), unread.arg_true()
+    return ParsedColumn(plain.scatter(places, parsed.values), reasons.scatter(places, parsed.reasons))
+
+
 def parse_amounts(column: pl.Series, places: int) -> ParsedColumn:
     """Return amounts as integers, in units of their last decimal place. An amount with more places is rejected."""
     if column.dtype.is_integer() or column.dtype.is_decimal():
         return decimal_amounts(column, places)
+    written = column.cast(pl.String)
+    exact = written.str.contains(rf"^[+-]?[0-9]{{1,{DIGITS - places}}}(\.[0-9]{{0,{places}}})?$")
+    units = written.cast(pl.Decimal(DIGITS, places), strict=False).to_physical().cast(pl.Int64)
+    return with_rest(column, units.set(~exact, None), partial(parse_any_amounts, places=places))
+
+
+def parse_any_amounts(column: pl.Series, places: int) -> ParsedColumn:
+    """Return amounts that may be spaced, in scientific notation, too fine, too large or no numbers."""
     frame = pl.DataFrame({"written": parse_numbers(column)}).with_columns(
         is_number=pl.col("written").str.contains(NUMBER),
         sign=pl.when(pl.col("written").str.starts_with("-")).then(pl.lit("-")).otherwise(pl.lit("")),
@@ -162,7 +182,7 @@ def parse_amounts(column: pl.Series, places: int) -> ParsedColumn:
         whole=pl.col("digits").str.extract(r"^(\d*)", 1),
         decimals=pl.col("digits").str.extract(r"\.(\d*)$", 1).fill_null("").str.strip_chars_end("0"),
     ).with_columns(
-        units=(pl.col("sign") + pl.col("whole") + pl.col("decimals").str.pad_end(places, "0")).cast(
+        units=(pl.col("sign") + "0" + pl.col("whole") + pl.col("decimals").str.pad_end(places, "0")).cast(
             pl.Int64, strict=False
         )
     )
@@ -222,6 +242,16 @@ def decimal_amounts(column: pl.Series, places: int) -> ParsedColumn:
 
 def parse_days(column: pl.Series, format_: str | None, grain: Grain, calendar: Calendar) -> ParsedColumn:
     """Return days. Text is a day in `format_`, else an ISO day or, at a grain coarser than days, a period code."""
+    if column.dtype == pl.String:
+        plain = column.str.to_date(format_ or "%Y-%m-%d", strict=False)
+        inside = plain.is_between(calendar.days.first, calendar.days.last)
+        parse = partial(parse_any_days, format_=format_, grain=grain, calendar=calendar)
+        return with_rest(column, plain.set(~inside, None), parse)
+    return parse_any_days(column, format_, grain, calendar)
+
+
+def parse_any_days(column: pl.Series, format_: str | None, grain: Grain, calendar: Calendar) -> ParsedColumn:
+    """Return days that may be followed by a time, period codes, no days or outside the calendar."""
     if column.dtype.is_temporal():
         days = column.dt.date() if column.dtype == pl.Datetime else column.cast(pl.Date, strict=False)
         written = column.cast(pl.String)

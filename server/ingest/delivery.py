@@ -1,6 +1,7 @@
 """Deliveries: the rows of one binding, from its extract to a live table in a stage of the store."""
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -93,8 +94,11 @@ def reject_unknown(
     members = tables.known(dimension.members, "id")
     if members is None:
         raise LoadFailed(VALIDATE, f"{dimension.members} is not loaded yet, and {dimension.key} names its members")
-    unknown = ~ids.is_in(members.implode()) & ids.is_not_null()
-    shaping.rejects.where(unknown, column, ids, f"is no member of {dimension.key}")
+    found = ids.drop_nulls().unique()
+    strange = found.filter(~found.is_in(members.implode()))
+    if not strange.is_empty():
+        unknown = ids.is_in(strange.implode()).fill_null(value=False)
+        shaping.rejects.where(unknown, column, ids, f"is no member of {dimension.key}")
 
 
 def shape_members(shaping: ExtractMapper, dimension: Dimension, catalogue: Catalogue) -> pl.DataFrame:
@@ -200,21 +204,26 @@ class Delivery:
         return sum(landing.rows for landing in self.landings) if self.table is None else self.table.height
 
     def _receive_facts(self, domain: Domain, parts: Iterable[RowSource], tables: LiveTables) -> None:
-        for number, part in enumerate(parts):
-            if not self.landings or self.binding.mode is LoadMode.APPEND:
-                self.landings.append(Landing(self.spool / f"{number:04}", domain))
-            with closing(part.pieces) as pieces:
-                for piece in pieces:
-                    self._land(domain, piece, tables)
+        with ThreadPoolExecutor(1) as spooler:  # one batch lands while the next is read and judged
+            landing: Future[None] = spooler.submit(lambda: None)
+            for number, part in enumerate(parts):
+                if not self.landings or self.binding.mode is LoadMode.APPEND:
+                    self.landings.append(Landing(self.spool / f"{number:04}", domain))
+                with closing(part.pieces) as pieces:
+                    for piece in pieces:
+                        facts = self._judged(domain, piece, tables)
+                        landing.result()
+                        landing = spooler.submit(self.landings[-1].add, facts)
+            landing.result()
 
-    def _land(self, domain: Domain, piece: pl.DataFrame, tables: LiveTables) -> None:
+    def _judged(self, domain: Domain, piece: pl.DataFrame, tables: LiveTables) -> pl.DataFrame:
         self.rejects.begin(piece)
         shaping = ExtractMapper(self.binding, piece, self.rejects, self.periods)
         facts = shape_facts(shaping, domain, self.place.catalogue, tables)
-        self.landings[-1].add(facts)
         if self.periods is None:
             self.span = widen_span(self.span, facts)
         self.progress(self.binding.key, "validate", self.rejects.read)
+        return facts
 
     def _receive_table(self, dimension: Dimension | None, parts: Iterable[RowSource], tables: LiveTables) -> None:
         rows = concat_pieces([piece for part in parts for piece in part.pieces], self.binding)

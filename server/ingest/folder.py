@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from engine.door import STORE
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import FILES, read_instance
+from engine.instance.read import FILES, STORE, read_instance
 from engine.model.catalogue import Catalogue
 from server.base.locks import FileLock
 

@@ -34,18 +34,18 @@ class LiveTables:
     def __init__(self, root: Path, manifest: Manifest) -> None:
         self._root = root
         self._manifest = manifest
-        self._brought: dict[str, pl.DataFrame] = {}
+        self._tables: dict[str, pl.DataFrame] = {}  # brought by this load, or read
 
     def bring(self, name: str, rows: pl.DataFrame) -> None:
         """Let a table of this load stand in place of the published one."""
-        self._brought[name] = rows
+        self._tables[name] = rows
 
     def rows(self, name: str) -> pl.DataFrame | None:
         """Return a table, None where there is no such table."""
-        if name in self._brought:
-            return self._brought[name]
         stored = self._manifest.tables.get(name)
-        return None if stored is None else pl.read_ipc(self._root / stored.file)
+        if name not in self._tables and stored is not None:
+            self._tables[name] = pl.read_ipc(self._root / stored.file)
+        return self._tables.get(name)
 
     def known(self, name: str, column: str) -> pl.Series | None:
         """Return a column of a table, None where there is no such table."""

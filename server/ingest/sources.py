@@ -12,8 +12,6 @@ from typing import Final
 import fastexcel
 import polars as pl
 import pyarrow as pa
-from adbc_driver_manager import Error as DatabaseError
-from adbc_driver_postgresql import dbapi
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import PeriodRange
@@ -149,6 +147,8 @@ def read_postgresql(asked: ExtractRequest) -> Iterator[RowSource]:
 
 def query_rows(binding: Binding, uri: str, parameters: Mapping[str, Parameter]) -> Generator[pl.DataFrame]:
     """Yield the located rows of a query; LoadFailed, without a secret, where it fails."""
+    from adbc_driver_postgresql import dbapi  # noqa: PLC0415 - it takes 70 ms, which loads of files save
+
     query = number_parameters(binding.extract)
     first = 0
     with driver_errors(CONNECT, f"source {binding.source.key} cannot be reached", uri):
@@ -165,6 +165,8 @@ def query_rows(binding: Binding, uri: str, parameters: Mapping[str, Parameter]) 
 @contextmanager
 def driver_errors(status: LoadStatus, what: str, uri: str) -> Iterator[None]:
     """Turn what a driver says into a failed load."""
+    from adbc_driver_manager import Error as DatabaseError  # noqa: PLC0415 - as above
+
     try:
         yield
     except (DatabaseError, pa.ArrowException, OSError) as fault:
