@@ -6,12 +6,14 @@ from functools import partial
 
 from benches import (
     callers,
+    calls,
     charts,
     crowd,
     exports,
     faults,
     load,
     overhead,
+    peers,
     sandbox,
     search,
     soak,
@@ -36,8 +38,10 @@ BENCHES = {
     "faults": faults.main,
     "exports": exports.main,
     "callers": callers.main,
+    "calls": calls.main,
     "soak": soak.main,
     "crowd": crowd.main,
+    "peers": peers.main,
 }
 
 

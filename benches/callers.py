@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from benches.books import demo_books
 from tests.support.asking import THREE
 from tests.support.keeping import children
-from tests.support.serving import KEY, Server, serving, wait_for
+from tests.support.serving import KEY, SERVE, Server, serving, wait_for
 
 CALLERS, SECONDS, SETTLED = 8, 120, 30
 WORKERS = (1, 2)
@@ -174,7 +174,7 @@ def main(rows: int, seconds: int = SECONDS) -> None:
     books = demo_books(rows // PART)
     for workers in WORKERS:
         record = LatencyTotals()
-        with serving(books.instance, books.state, SVC_WORKERS=str(workers)) as server:
+        with serving(books.instance, books.state, command=SERVE, SVC_WORKERS=str(workers)) as server:
             wait_for(lambda: server.log.read_text().count(" serves\n") == workers)  # noqa: B023 - in this round
             used, began = process_time(), perf_counter()
             memory = asyncio.run(ask(server, seconds, record))

@@ -15,7 +15,7 @@ from benches.books import demo_books
 from benches.overhead import HEADERS
 from benches.timing import in_turns, report
 from engine.door import open_books
-from tests.support.serving import serving
+from tests.support.serving import SERVE, serving
 
 ROUNDS = 41
 STARTS = 3
@@ -74,13 +74,13 @@ def main(_: int) -> None:
     with httpx2.Client(headers=HEADERS, timeout=PATIENCE) as client:
         firsts = []
         for _ in range(STARTS):
-            with serving(books.instance, books.state) as server:
+            with serving(books.instance, books.state, command=SERVE) as server:
                 reference = kept(client, server.url, SMALL)
                 begun = perf_counter()
                 post(client, server.url, "eval_chart_transform", chart(reference))
                 firsts.append((perf_counter() - begun) * 1000)
         print(f"the first chart of a server, {STARTS} of them: {', '.join(f'{first:.0f} ms' for first in firsts)}")
-        with serving(books.instance, books.state) as server:
+        with serving(books.instance, books.state, command=SERVE) as server:
             draw = partial(post, client, server.url, "eval_chart_transform")
             references = {name: kept(client, server.url, one) for name, one in asked.items()}
             contestants = {f"chart, {name} result": partial(draw, chart(one)) for name, one in references.items()}

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from benches.books import ROOT, BenchBooks, demo_books
+from benches.page import write_block
 from tests.support.clocks import clock_in
 from tests.support.faults import FAULTS, NORMAL, caused
 from tests.support.programs import find_program
@@ -27,7 +28,6 @@ ASKED = {
     "period_end": "2026-09",
 }
 STEPS = ("run_statement", "export json", "export xlsx", "get_file_download", "GET of the link")
-MARKER = "<!-- python -m benches faults writes what follows -->\n"
 HEAD = f"""## What each call of a session answers
 
 A session reads a statement, then exports, renews and downloads what was made before the fault. Each cell has the answer
@@ -52,8 +52,7 @@ def main(_: int) -> None:
     if find_program("faketime"):
         lines.append(a_day_ahead(books))
         print(lines[-1])
-    above = PAGE.read_text(encoding="utf-8").partition(MARKER)[0]
-    PAGE.write_text(above + MARKER + "\n".join([HEAD, *lines, ""]), encoding="utf-8")
+    write_block(PAGE, "faults", [HEAD, *lines])
 
 
 def table(on: Scene) -> Iterator[str]:

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from benches.books import demo_books
 from benches.timing import in_turns, report
-from tests.support.serving import KEY, free_port, serving, wait_until_healthy
+from tests.support.serving import KEY, SERVE, free_port, serving, wait_until_healthy
 
 ROUNDS = 2001
 SMALL = 150_000
@@ -48,7 +48,7 @@ def main(_: int) -> None:
     """Run the bench; the books are small, for the tool reads no facts."""
     books = demo_books(SMALL)
     port = free_port()
-    with serving(books.instance, books.state) as server, httpx2.Client(headers=HEADERS) as client:
+    with serving(books.instance, books.state, command=SERVE) as server, httpx2.Client(headers=HEADERS) as client:
         body = client.post(server.url, json=CALL).raise_for_status().content
         if json.loads(body)["result"]["isError"]:
             raise SystemExit(body.decode())

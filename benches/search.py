@@ -21,8 +21,8 @@ from benches.timing import Times, Work, in_turns, memory
 from engine.books.books import Shelf
 from engine.books.search import SearchResult, search
 from engine.books.search_index import fold
-from engine.door import STORE, Door
-from engine.instance.read import read_instance
+from engine.door import Door
+from engine.instance.read import STORE, read_instance
 from engine.model.profiles import EVERYONE
 from engine.model.requests import SearchRequest
 

@@ -23,6 +23,7 @@ from time import monotonic, perf_counter, sleep
 
 from benches.books import ROOT, demo_books
 from benches.callers import CALLERS, BusyCaller, LatencyTotals
+from benches.page import write_block
 from tests.support.faults import FAULTS, caused
 from tests.support.keeping import children
 from tests.support.scenes import GIVEN, KEPT, MADE, RENEWED, Made, Scene, get, made, scene, word
@@ -47,7 +48,6 @@ LATEST = 5  # kept results and files that are opened each minute
 MOST_GROWTH = 1.05
 SETTINGS = {"SVC_WORKERS": str(WORKERS), "SVC_CALLS_PER_CALLER": "32"}  # all callers are one principal
 CACHE = {"maxmemory": "2gb"}  # so that nothing is evicted
-MARKER, END = "<!-- python -m benches soak writes what follows -->\n", "<!-- end of soak -->\n"
 PAGE = ROOT / "docs" / "operations" / "faults.md"
 
 
@@ -219,5 +219,4 @@ def main(_: int, minutes: float = MINUTES) -> None:
     print("\n".join([*lines, "", *wrong]))
     if wrong:
         sys.exit(1)
-    above, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKER)
-    PAGE.write_text(above + MARKER + "\n".join([*lines, ""]) + END + rest.partition(END)[2], encoding="utf-8")
+    write_block(PAGE, "soak", lines)

@@ -1,32 +1,40 @@
-"""Statement A: a year by month, actual and budget, beside DuckDB's native tables over the same rows.
+"""Statement A: twelve months by month, actual and budget, beside DuckDB's native tables over the same rows.
 
 The engine answers the whole statement: lines, formulas, totals, notes and freshness, from request to report, and once
 more to JSON. DuckDB answers only the sums that the statement needs, from tables sorted like the store's partitions,
 with codes for text, a month column and integer cents: what it does best. `pnl` reads the general ledger alone,
-`full_pnl` sales and people too. Each side answers from its rows, and from the sums by account, cost centre and entity
-that it made beforehand: a rollup that the domain declares, a table that DuckDB aggregated. All are checked to agree
+`full_pnl` sales and people too. Each side answers from its rows, and from sums: the rollups that the store chooses, a
+table by account, cost centre and entity that DuckDB aggregated beforehand. Every call asks for other twelve months.
+
+The books keep amounts by month for each permission, so that three calls are timed apart: the first after a publish
+finds nothing kept, the first of a permission finds members and days but no amounts, and a later one finds those. A new
+filter is one that nobody has asked for: each call filters another pair of cost centres. All sides are checked to agree
 before anything is timed.
 """
 
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
+from itertools import combinations, cycle
 from shutil import copytree, ignore_patterns
 
 import duckdb
 
 from benches.books import BenchBooks, demo_books
+from benches.page import README, write_block
 from benches.timing import Work, in_turns, peak_of, report
-from engine.door import Door, open_books
-from engine.facts.writer import stage
+from engine.books.books import Shelf
+from engine.door import STORE, Door
 from engine.instance.read import read_instance
 from engine.model.exact import Exact
+from engine.model.profiles import EVERYONE, Grant, Profile
+from engine.model.scope import Cut
 from engine.present.answers.reports import answer
 from engine.report.report import Report
-from server.wire.answers import as_text
+from server.wire.answers import as_json
 
 ROUNDS = 41
 IN_MEMORY = 20_000_000  # rows up to which DuckDB holds its tables in memory; then in a file, compressed
-YEAR = ("2025-01", "2025-12")
+STARTS = (0, 5, 11, 2, 8, 3, 10, 6, 1, 9, 4, 7)  # months after January 2024 with which the ranges of the calls begin
 COLUMNS = {"Actuals": "actual", "Budget": "budget"}
 CREATE = """
 set enable_progress_bar = false;
@@ -48,40 +56,81 @@ create table gl_sums as
 select scenario, month, account, cost_centre, entity, sum(amount)::bigint as amount, count(*) as rows
 from gl group by all order by scenario, month, account, cost_centre;
 """
-DECLARED = "\nrollups: [[account, cost_centre, entity]]\n"
-YEAR_2025 = "scenario in ('actual', 'budget') and month between 2025 * 12 + 1 and 2025 * 12 + 12"
-LEDGER_SUMS = f"select scenario, month, account, sum(amount)::bigint from {{}} where {YEAR_2025} group by all"
-ENTITY_SUMS = f"select scenario, account, entity, sum(amount)::bigint from {{}} where {YEAR_2025} group by all"
+NO_ROLLUPS = "\nrollups: []\n"
+RANGE = "scenario in ('actual', 'budget') and month between 2024 * 12 + 1 + {start} and 2024 * 12 + 12 + {start}"
+LEDGER_SUMS = f"select scenario, month, account, sum(amount)::bigint from {{table}} where {RANGE} group by all"
+ENTITY_SUMS = f"select scenario, account, entity, sum(amount)::bigint from {{table}} where {RANGE} group by all"
 OTHER_SUMS = (
-    f"select scenario, month, sum(amount)::bigint, sum(units)::bigint from sales where {YEAR_2025} group by all",
-    f"select scenario, month, sum(fte)::bigint, sum(payroll)::bigint from people where {YEAR_2025} group by all",
+    f"select scenario, month, sum(amount)::bigint, sum(units)::bigint from sales where {RANGE} group by all",
+    f"select scenario, month, sum(fte)::bigint, sum(payroll)::bigint from people where {RANGE} group by all",
 )
 CHECK = """
-select sum(amount) from {}
+select sum(amount) from {table}
 where scenario = 'actual' and month between 2025 * 12 + 1 and 2025 * 12 + 12 and account between '4000' and '4999'
 """
 
 
-def statement(books: Door, key: str, by: str = "period") -> Report:
-    """Report the year by month, or by another dimension."""
-    return books.statement(key, scenarios=COLUMNS, period=YEAR, dimensions=[by])
+def code(months: int) -> str:
+    """Return the code of a month, some months after January 2024."""
+    return f"{2024 + months // 12}-{months % 12 + 1:02}"
 
 
-def rolled_up(books: BenchBooks) -> Path:
-    """Return the same instance with a declared rollup, built from what is loaded; the other one does not read it."""
-    instance = books.instance.with_name("instance-rollup")
+def statement(door: Door, key: str, by: str, start: int = 12, centres: tuple[str, ...] = ()) -> Report:
+    """Report twelve months by month, or by another dimension."""
+    filters = {"cost_centre": list(centres)} if centres else {}
+    period = (code(start), code(start + 11))
+    return door.statement(key, scenarios=COLUMNS, period=period, dimensions=[by], filters=filters)
+
+
+def from_rows(books: BenchBooks) -> BenchBooks:
+    """Return the same books with rollups switched off."""
+    instance = books.instance.with_name("instance-rows")
     copytree(books.instance, instance, ignore=ignore_patterns("data", "__pycache__"), dirs_exist_ok=True)
     with (instance / "domains" / "gl.yaml").open("a", encoding="utf-8") as ledger:
-        ledger.write(DECLARED)
-    with stage(books.state / "store") as staged:
-        staged.derive(read_instance(instance).catalogue.domains)
-        staged.publish()
-    return instance
+        ledger.write(NO_ROLLUPS)
+    return BenchBooks(instance, books.state)
 
 
-def engine_work(books: BenchBooks, key: str) -> Work:
-    """Open the books and return what is timed of the engine."""
-    return partial(statement, open_books(books.instance, state=books.state), key)
+def shelf_of(books: BenchBooks) -> Shelf:
+    """Open the books."""
+    return Shelf(read_instance(books.instance).catalogue, books.state / STORE)
+
+
+def after_publish(books: BenchBooks, key: str, by: str) -> Work:
+    """Return a call on books that are opened anew."""
+    catalogue, starts = read_instance(books.instance).catalogue, cycle(STARTS)
+    return lambda: statement(Door(Shelf(catalogue, books.state / STORE), EVERYONE), key, by, next(starts))
+
+
+def first_of_permission(books: BenchBooks, key: str, by: str) -> Work:
+    """Return a call of a profile that has not called before; each is denied another two cost centres."""
+    shelf, starts = shelf_of(books), cycle(STARTS)
+    centres = combinations(Door(shelf, EVERYONE).reader.visible_ids("cost_centre"), 2)
+
+    def work() -> Report:
+        denied = next(centres)
+        grant = Grant(dimensions=(Cut("cost_centre", denied, deny=True),), open_domains=("sales",))
+        return statement(Door(shelf, Profile(key=f"all but {denied}", grants=(("*", grant),))), key, by, next(starts))
+
+    return work
+
+
+def later(books: BenchBooks, key: str, by: str) -> Callable[[], Report]:
+    """Return a call for another range than the one before."""
+    door, starts = Door(shelf_of(books), EVERYONE), cycle(STARTS)
+    return lambda: statement(door, key, by, next(starts))
+
+
+def new_filter(books: BenchBooks, key: str, by: str) -> Work:
+    """Return a call with a filter that was not asked for before."""
+    door, starts = Door(shelf_of(books), EVERYONE), cycle(STARTS)
+    centres = combinations(door.reader.visible_ids("cost_centre"), 2)
+    return lambda: statement(door, key, by, next(starts), next(centres))
+
+
+def to_json(work: Callable[[], Report]) -> Work:
+    """Return a call with its answer as JSON text."""
+    return lambda: as_json(answer(work(), 100_000))
 
 
 def duckdb_tables(books: BenchBooks, rows: int) -> duckdb.DuckDBPyConnection:
@@ -94,21 +143,27 @@ def duckdb_tables(books: BenchBooks, rows: int) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def duckdb_work(connection: duckdb.DuckDBPyConnection, *queries: str) -> Work:
+def duckdb_work(connection: duckdb.DuckDBPyConnection, *queries: str, table: str = "gl") -> Work:
     """Return what is timed of DuckDB."""
-    return lambda: [connection.execute(query).fetchall() for query in queries]
+    starts = cycle(STARTS)
+
+    def work() -> object:
+        start = next(starts)
+        return [connection.execute(query.format(table=table, start=start)).fetchall() for query in queries]
+
+    return work
 
 
 def duckdb_alone(books: BenchBooks, rows: int) -> Work:
     """Make the tables and return the sums of the ledger."""
-    return duckdb_work(duckdb_tables(books, rows), LEDGER_SUMS.format("gl"))
+    return duckdb_work(duckdb_tables(books, rows), LEDGER_SUMS)
 
 
-def agree(connection: duckdb.DuckDBPyConnection, *doors: Door) -> None:
+def agree(connection: duckdb.DuckDBPyConnection, *books: BenchBooks) -> None:
     """Stop where the sides do not come to the same revenue of the year."""
-    found = [statement(door, "pnl").figures[0][0][-1] for door in doors]
+    found = [statement(Door(shelf_of(known), EVERYONE), "pnl", "period").figures[0][0][-1] for known in books]
     for table in ("gl", "gl_sums"):
-        ((cents,),) = connection.execute(CHECK.format(table)).fetchall()
+        ((cents,),) = connection.execute(CHECK.format(table=table)).fetchall()
         if any(figure != Exact(-int(cents), 100) for figure in found):
             raise SystemExit(f"the engine says {found} and DuckDB {cents} cents")
 
@@ -116,36 +171,39 @@ def agree(connection: duckdb.DuckDBPyConnection, *doors: Door) -> None:
 def main(rows: int) -> None:
     """Run the bench at a size."""
     books = demo_books(rows)
-    tables = duckdb_tables(books, rows)
-    door = open_books(books.instance, state=books.state)
-    declared = open_books(rolled_up(books), state=books.state)
-    agree(tables, door, declared)
-    ledger, by_entity, all_three = "DuckDB, sums of the ledger", "DuckDB, by entity", "DuckDB, sums of all three tables"
-    by_month: dict[str, Work] = {
-        ledger: duckdb_work(tables, LEDGER_SUMS.format("gl")),
-        "DuckDB, from the sums it made": duckdb_work(tables, LEDGER_SUMS.format("gl_sums")),
-        "Tieout pnl (13 lines)": partial(statement, door, "pnl"),
-        "Tieout pnl, rollup": partial(statement, declared, "pnl"),
-        "Tieout pnl to JSON text": lambda: as_text(answer(statement(door, "pnl"), 100_000)),
-    }
-    by_organisation: dict[str, Work] = {
-        by_entity: duckdb_work(tables, ENTITY_SUMS.format("gl")),
-        "DuckDB by entity, from the sums it made": duckdb_work(tables, ENTITY_SUMS.format("gl_sums")),
-        "Tieout pnl by organisation": partial(statement, door, "pnl", "organisation"),
-        "Tieout pnl by organisation, rollup": partial(statement, declared, "pnl", "organisation"),
-    }
-    of_all: dict[str, Work] = {
-        all_three: duckdb_work(tables, LEDGER_SUMS.format("gl"), *OTHER_SUMS),
-        "Tieout full_pnl (71 lines)": partial(statement, door, "full_pnl"),
-        "Tieout full_pnl, rollup of the ledger": partial(statement, declared, "full_pnl"),
-        "Tieout full_pnl to JSON text": lambda: as_text(answer(statement(door, "full_pnl"), 100_000)),
-    }
-    for base, work in ((ledger, by_month), (by_entity, by_organisation), (all_three, of_all)):
-        report(in_turns(work, ROUNDS), base)
+    tables, plain = duckdb_tables(books, rows), from_rows(books)
+    agree(tables, books, plain)
+    found: dict[str, list[str]] = {}
+    for key, by, queries in (
+        ("pnl", "period", (LEDGER_SUMS,)),
+        ("pnl", "organisation", (ENTITY_SUMS,)),
+        ("full_pnl", "period", (LEDGER_SUMS, *OTHER_SUMS)),
+    ):
+        base = f"DuckDB, sums of {key} by {by}"
+        work: dict[str, Work] = {
+            base: duckdb_work(tables, *queries),
+            "DuckDB, from the sums it made": duckdb_work(tables, *queries, table="gl_sums"),
+            "Tieout, rollups off, after a publish": after_publish(plain, key, by),
+            "Tieout, rollups off, first of a permission": first_of_permission(plain, key, by),
+            "Tieout, after a publish": after_publish(books, key, by),
+            "Tieout, first of a permission": first_of_permission(books, key, by),
+            "Tieout, new filter": new_filter(books, key, by),
+            "Tieout, later": later(books, key, by),
+            "Tieout, later, to JSON text": to_json(later(books, key, by)),
+        }
+        times = in_turns(work, ROUNDS)
+        report(times, base)
+        for name, taken in times.items():
+            found.setdefault("DuckDB, from its rows" if name == base else name, []).append(f"{taken.median:.2f}")
     tables.close()
+    table = [
+        f"| {rows:,} rows, median of {ROUNDS} calls in ms | pnl by month | pnl by organisation | full_pnl by month |"
+    ]
+    table += ["|---|--:|--:|--:|", *(f"| {name} | {' | '.join(medians)} |" for name, medians in found.items())]
+    write_block(README, f"statement --rows {rows}", table)
     peaks = {
-        ledger: partial(duckdb_alone, books, rows),
-        "Tieout pnl (13 lines)": partial(engine_work, books, "pnl"),
+        "DuckDB, sums of pnl by period": partial(duckdb_alone, books, rows),
+        "Tieout": partial(later, books, "pnl", "period"),
     }
     for name, prepare in peaks.items():
         before, peak = peak_of(prepare, ROUNDS)

@@ -20,7 +20,7 @@ from engine.present.answers.budget import tokens_of
 from server.base.settings import Settings
 from tests.support import asking
 from tests.support.books import ADVENTUREWORKS, ROOT, load_instance
-from tests.support.serving import Called, McpBooks, connected, serving
+from tests.support.serving import SERVE, Called, McpBooks, connected, serving
 from tests.support.wide import DIMENSIONS, METRICS, wide_instance
 
 SMALL = 150_000
@@ -98,8 +98,8 @@ def line(name: str, tool: str, called: Called, whole: Called) -> str:
 def served(instance: Path, state: Path) -> Iterator[tuple[McpBooks, McpBooks]]:
     """Serve books at the default budget and with nothing left out."""
     with (
-        serving(instance, state) as server,
-        serving(instance, state, **WHOLE) as uncut,
+        serving(instance, state, command=SERVE) as server,
+        serving(instance, state, command=SERVE, **WHOLE) as uncut,
         connected(server.url, "auto") as books,
         connected(uncut.url, "auto") as whole,
     ):
@@ -123,7 +123,7 @@ def last_load(books: McpBooks) -> dict[str, asking.Call]:
 def main(_: int) -> None:
     """Run the bench, on books of fixed sizes."""
     demo = demo_books(SMALL)
-    with serving(demo.instance, demo.state) as server, connected(server.url, "auto") as books:
+    with serving(demo.instance, demo.state, command=SERVE) as server, connected(server.url, "auto") as books:
         is_met = goals(books)
         share_cut(books)
     print(f"Budget: {Settings().answer_tokens:,} tokens.")

@@ -7,7 +7,7 @@ from statistics import median
 from benches.books import demo_books
 from tests.support.browsing import browsing, driven
 from tests.support.programs import find_program
-from tests.support.serving import serving
+from tests.support.serving import SERVE, serving
 
 ROWS = 60_000
 KINDS = {"paint": "until it is painted", "frame": "a frame while scrolling", "fold": "folding all lines"}
@@ -20,7 +20,7 @@ def main(_rows: int) -> None:
         print("takes node and chromium")
         return
     books = demo_books(ROWS)
-    with serving(books.instance, books.state) as server, browsing(node, chromium) as browser:
+    with serving(books.instance, books.state, command=SERVE) as server, browsing(node, chromium) as browser:
         ran = driven(node, "paint.bench.ts", browser, server.url)
     if ran.returncode:
         sys.exit(ran.stdout + ran.stderr)
