@@ -101,7 +101,6 @@ def is_strong(material: object) -> bool:
 # redirects are not followed, and its metadata must name the configured issuer.
 
 
-CONNECT_SECONDS, WHOLE_SECONDS = 1.0, 3.0
 MOST_BYTES = 256 * 1024
 ASKS_FOR = {"Accept": "application/json", "Accept-Encoding": "identity"}
 
@@ -112,22 +111,24 @@ class ProviderUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OidcProvider:
-    """An identity provider: its issuer, and where its metadata is read."""
+    """An identity provider: its issuer, where its metadata is read, and how long an answer may take."""
 
     issuer: str
     discovery: str
+    connect_seconds: float = 1.0
+    whole_seconds: float = 3.0
 
     async def keys(self) -> Keys:
         """Return the keys that it publishes now; ProviderUnavailable where they cannot be had."""
-        limits = httpx2.Timeout(WHOLE_SECONDS, connect=CONNECT_SECONDS)
+        limits = httpx2.Timeout(self.whole_seconds, connect=self.connect_seconds)
         async with httpx2.AsyncClient(verify=ssl_context(), timeout=limits, headers=ASKS_FOR) as client:
-            metadata = await fetch_json(client, self.discovery)
+            metadata = await self.fetch_json(client, self.discovery)
             if metadata.get("issuer") != self.issuer:
                 raise ProviderUnavailable(f"{self.discovery} is of another issuer than {self.issuer}")
             address = metadata.get("jwks_uri")
             if not isinstance(address, str) or not self.leads_to(address):
                 raise ProviderUnavailable(f"the jwks_uri of {self.discovery} is no https address")
-            keys = read_keys(await fetch_json(client, address))
+            keys = read_keys(await self.fetch_json(client, address))
         if not keys:
             raise ProviderUnavailable(f"{address} has no key for RS256 or ES256")
         return keys
@@ -140,24 +141,23 @@ class OidcProvider:
         beside = (read.hostname,) if read.scheme == "http" else ()
         return urlsplit(address).hostname in (*beside, *LOOPBACK)
 
-
-async def fetch_json(client: httpx2.AsyncClient, url: str) -> Json:
-    """Return the JSON object at an address; ProviderUnavailable where there is none within the bounds."""
-    body = bytearray()
-    try:
-        async with asyncio.timeout(WHOLE_SECONDS), client.stream("GET", url) as answer:
-            if answer.status_code != httpx2.codes.OK:
-                raise ProviderUnavailable(f"{url} answered {answer.status_code}")
-            async for part in answer.aiter_raw():
-                body += part
-                if len(body) > MOST_BYTES:
-                    raise ProviderUnavailable(f"{url} answered more than {MOST_BYTES} bytes")
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as fault:
-        raise ProviderUnavailable(f"{url} cannot be read: {type(fault).__name__} {fault}") from fault
-    try:
-        return parse_object(bytes(body))
-    except InvalidToken as fault:
-        raise ProviderUnavailable(f"{url} answered no JSON object") from fault
+    async def fetch_json(self, client: httpx2.AsyncClient, url: str) -> Json:
+        """Return the JSON object at an address; ProviderUnavailable where there is none within the bounds."""
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.whole_seconds), client.stream("GET", url) as answer:
+                if answer.status_code != httpx2.codes.OK:
+                    raise ProviderUnavailable(f"{url} answered {answer.status_code}")
+                async for part in answer.aiter_raw():
+                    body += part
+                    if len(body) > MOST_BYTES:
+                        raise ProviderUnavailable(f"{url} answered more than {MOST_BYTES} bytes")
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as fault:
+            raise ProviderUnavailable(f"{url} cannot be read: {type(fault).__name__} {fault}") from fault
+        try:
+            return parse_object(bytes(body))
+        except InvalidToken as fault:
+            raise ProviderUnavailable(f"{url} answered no JSON object") from fault
 
 
 @cache
@@ -197,7 +197,7 @@ class KeyCache:
         self._times = times
         self._keys: Keys = {}
         self._read_at = self._looked_at = float("-inf")
-        self._fault: str | None = None
+        self._fault: ProviderUnavailable | None = None
         self._looking: asyncio.Task[None] | None = None
 
     async def key(self, kid: str, algorithm: str) -> SigningKey | None:
@@ -207,7 +207,7 @@ class KeyCache:
             await self._look()
             found = self._known().get((kid, algorithm))
         if found is None and self._fault is not None:
-            raise VerificationUnavailable
+            raise VerificationUnavailable from self._fault
         return found
 
     async def watch(self) -> None:
@@ -238,6 +238,6 @@ class KeyCache:
             if self._fault is None:
                 log.warning("the keys of the identity provider cannot be read", extra={"reason": str(fault)})
                 self._tell(str(fault))
-            self._fault = str(fault)
+            self._fault = fault.with_traceback(None)
         finally:
             self._looked_at, self._looking = monotonic(), None

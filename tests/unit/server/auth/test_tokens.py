@@ -32,10 +32,9 @@ def expected(issuer: Issuer, types: str = "at+jwt", scopes: str = "mcp:read") ->
 
 
 def bearer_of(issuer: Issuer, **more: str) -> AccessTokenVerifier:
-    """Return what takes an issuer's tokens."""
-    return AccessTokenVerifier(
-        KeyCache(OidcProvider(issuer.url, issuer.url + DISCOVERY).keys), expected(issuer, **more)
-    )
+    """Return what takes an issuer's tokens; the limits of the issuer's answers are tested elsewhere."""
+    provider = OidcProvider(issuer.url, issuer.url + DISCOVERY, connect_seconds=30, whole_seconds=30)
+    return AccessTokenVerifier(KeyCache(provider.keys), expected(issuer, **more))
 
 
 def principal_of(token: str, issuer: Issuer, **more: str) -> Principal:
