@@ -82,6 +82,17 @@ class Books:
         count = self._backend.leaf_count(key)
         return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]), count)
 
+    def id_ranks(self, key: str) -> pl.Series | None:
+        """Return the rank of the id of each code of a leaf dimension, None where codes ascend as ids do.
+
+        A load gives new ids the next codes. So codes tell which members rows brought first, hidden rows included.
+        """
+        return self.memo(("id ranks", key), lambda: self._id_ranks(key), self._backend.leaf_count(key))
+
+    def _id_ranks(self, key: str) -> pl.Series | None:
+        ids = pl.Series(self.leaf(key).member_ids[1:], dtype=pl.String)
+        return None if ids.is_sorted() else pl.concat([pl.Series([0], dtype=pl.UInt32), ids.rank("ordinal")])
+
     def codes(self, cut: Cut) -> CodeSet | None:
         """Return the leaf codes that a cut selects. None if a deny names an unknown member or no member is loaded.
 

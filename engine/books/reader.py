@@ -201,6 +201,10 @@ class Reader:
         """Return the number of codes of a leaf dimension."""
         return len(self._books.leaf(leaf).member_ids)
 
+    def id_ranks(self, leaf: str) -> pl.Series | None:
+        """Return the rank of the id of each code of a leaf dimension, None where codes ascend as ids do."""
+        return self._books.id_ranks(leaf)
+
     def worked_out_as_seen(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
         """Return the memo of a key for this version and these profiles. Makes and keeps it first if there is none."""
         return self._books.memo(("as seen", self._profiles, key), make, size)

@@ -220,6 +220,7 @@ class ArrowFacts:
         """Return up to `limit` rows in month order, undated rows last; see FactStore."""
         predicate = self.predicate(within)
         order = list(dict.fromkeys((*self._domains[asked.domain].sort, DATE, *asked.columns)))
+        ranked = [pl.lit(asked.ranks[name]).gather(pl.col(name)) if name in asked.ranks else name for name in order]
         months: dict[str, list[pl.LazyFrame]] = {}
         for part in () if within.is_nothing else self.partitions(asked.domain, asked.scenario):
             frame = self.frame(asked.domain, part).lazy()
@@ -236,7 +237,7 @@ class ArrowFacts:
         if not months:
             return pl.LazyFrame(schema={column: self.row_type(asked.domain, column) for column in asked.columns})
         found = [
-            frames[0] if len(frames) == 1 else pl.concat(frames).sort(order, maintain_order=True)
+            frames[0] if len(frames) == 1 and not asked.ranks else pl.concat(frames).sort(ranked, maintain_order=True)
             for _, frames in sorted(months.items())
         ]
         rows = pl.concat([limited(frame, asked.limit) for frame in found]).pipe(limited, asked.limit)

@@ -70,7 +70,7 @@ class RowSlice:
     """Rows of one scenario of a domain, ordered by month, then the domain's sort keys, then all other columns.
 
     `span` None includes undated rows, which come last. `leaves` lists combinations of leaf codes; other rows are left
-    out.
+    out. `ranks` orders the codes of a dimension: it holds the rank of every code. Without it, codes ascend.
     """
 
     domain: str
@@ -79,6 +79,7 @@ class RowSlice:
     columns: tuple[str, ...]
     limit: int | None = None
     leaves: pl.DataFrame | None = field(default=None, compare=False)
+    ranks: Mapping[str, pl.Series] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

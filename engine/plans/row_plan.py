@@ -1,6 +1,6 @@
 """Row plans: which rows make a figure, and which figures are sums of row contributions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import or_
@@ -247,9 +247,16 @@ class RowPlan:
             columns=self.columns,
             limit=limit,
             leaves=leaves,
+            ranks=self.ranks,
         )
         cell = reduce(or_, (weighted_term.cell for weighted_term in counted), NOTHING)
         return FactRead(asked, cell, self.query.compared)
+
+    @cached_property
+    def ranks(self) -> Mapping[str, pl.Series]:
+        """The ranks of codes by leaf dimension, where the order of codes is not that of ids."""
+        ranks = {leaf: self.reader.id_ranks(leaf) for leaf in self.leaves}
+        return {leaf: ranked for leaf, ranked in ranks.items() if ranked is not None}
 
     @cached_property
     def last_known(self) -> WeightedTerm | None:

@@ -194,3 +194,29 @@ def test_a_node_without_leaves_is_seen_whatever_hidden_rows_hold(tmp_path: Path,
     report = books.metric("costs", **asked, dimensions=["function"])
     assert [[member.id for member in place.members] for place in report.places] == [["Made"], []]  # not what is below
     assert books.metric("costs", **asked, filters={"function": "Sold"}).places
+
+
+@pytest.mark.parametrize("hidden", ["", "2021-01-05 actual US C9 2"])  # brings C9 before rows that are seen bring C1
+def test_the_order_of_rows_does_not_tell_which_member_a_hidden_row_brought_first(tmp_path: Path, hidden: str) -> None:
+    domain = """
+        time: {column: date}
+        inspect_enabled: true
+        dimensions: {entity: entity, cost_centre: cost_centre}
+        measures: {amount: {places: 2}}
+    """
+    instance = write_instance(
+        tmp_path / "small",
+        facts={
+            "early": f"date scenario entity cost_centre amount\n2021-01-05 actual DE C5 1\n{hidden}",
+            "late": "date scenario entity cost_centre amount\n2021-01-05 actual DE C9 2\n2021-01-05 actual DE C1 1",
+        },
+        domains={"early": domain, "late": domain},
+        dimensions="entity: {kind: leaf}\ncost_centre: {kind: leaf}",
+        profiles=f"seen: {showing(DE)}\nassign: [{{subject: {SOMEBODY.subject}, profile: seen}}]",
+    )
+    loads = MemoryLoads()
+    load_feeds(instance, tmp_path / "state", loads=loads)
+    shown = Fed(instance, tmp_path / "state", loads=loads).ask(
+        "inspect_rows", source_key="late", scenario_id="actual", period_start="2021-01"
+    )
+    assert [row[2] for row in shown["rows"]] == ["C1", "C9"]

@@ -171,7 +171,7 @@ class DuckFacts:
         """Return up to `limit` rows in the order of a RowSlice; see FactStore."""
         domain = self._domains[asked.domain]
         among = "true" if asked.leaves is None else listed_leaves(asked.leaves)
-        order = dict.fromkeys(map(quoted, (*domain.sort, DATE, *asked.columns)))
+        order = [grouped(column, asked.ranks) for column in dict.fromkeys((*domain.sort, DATE, *asked.columns))]
         found = self.query(
             f"select {', '.join(map(quoted, asked.columns))} from {quoted(asked.domain)} "
             f"where {SCENARIO} = ? and ({inside(within)}) and {in_days(asked.span) if asked.span else 'true'} "

@@ -230,6 +230,21 @@ def test_a_limit_takes_the_first_rows_and_those_without_a_date_come_last(tmp_pat
 
 
 @every_store
+def test_ranks_order_the_members_of_rows(tmp_path: Path, kind: str) -> None:
+    late: list[Fact] = [("actual", FIRST, "C", "x", 3, ""), ("actual", FIRST, None, "x", 0, "")]
+    publish(tmp_path, late, load_of("one"))
+    publish(tmp_path, [("actual", FIRST, "A", "x", 1, ""), ("actual", FIRST, "B", "x", 2, "")], load_of("two", 1))
+    _, store, codes = opened(tmp_path, kind)
+    ranks = {"account": pl.Series([{None: 0, "A": 1, "B": 2, "C": 3}[member] for member in codes["account"]])}
+    asked = RowSlice(domain="gl", scenario="actual", span=None, columns=("account", "amount"))
+    assert store.rows(asked, EVERYTHING).collect()["amount"].to_list() == [0, 3, 1, 2]  # as the codes were given
+    for limit in (None, *range(5)):
+        rows = store.rows(replace(asked, limit=limit, ranks=ranks), EVERYTHING).collect()
+        assert rows["amount"].to_list() == [0, 1, 2, 3][:limit]
+        assert rows["account"].to_list() == [codes["account"][member] for member in (None, "A", "B", "C")][:limit]
+
+
+@every_store
 def test_presence_names_leaves_without_a_member_and_the_loads_of_rows_that_are_seen(tmp_path: Path, kind: str) -> None:
     publish(tmp_path, [("actual", FIRST, "A", None, 1, "")], load_of("one"))
     publish(tmp_path, [("actual", FIRST, "B", "x", 1, "")], load_of("two", 1))
