@@ -28,6 +28,7 @@ ASIDE = b"tieout.aside"
 PACKED = b".lz4"  # suffix of a header that is long: compressed, in base64
 LONG = 256 * 1024  # bytes; longer headers and columns are compressed
 CODEC = "lz4"
+COLUMN_CODEC = "zstd"  # halves digits, which lz4 leaves as long as they are
 DIGEST = 32
 BATCH = 1 << 16  # rows of a batch; a reader of many rows holds one batch at a time
 
@@ -39,7 +40,7 @@ def write(table: pa.Table, header: Header, aside: Header | None = None) -> bytes
     metadata = {**described(HEADER, header), **(described(ASIDE, aside) if aside else {})}
     options = pa.ipc.IpcWriteOptions(compression=None)
     if table.nbytes > LONG:
-        options.compression = CODEC
+        options.compression = COLUMN_CODEC
         table = with_each_text_once(table)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema.with_metadata(metadata), options=options) as writer:

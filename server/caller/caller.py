@@ -29,7 +29,7 @@ from server.caller.uploads import CallerImports, CallerUploads
 # Datasets: the kept results of one caller, opened by reference.
 
 
-MOST_BYTES = 32 << 20  # of one snapshot
+MOST_BYTES = 64 << 20  # of one snapshot: 1,000,000 figures whose numerator and denominator have 60 digits
 RETRY_AFTER_MS = 2000
 log = logging.getLogger("tieout")
 

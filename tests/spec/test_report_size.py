@@ -1,5 +1,6 @@
 """The size of a report: what is refused, from counts and before any figure is read, and what is answered."""
 
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from engine.door import Door, open_books
 from engine.instance.read import read_instance
 from engine.model import stopping
 from engine.model.errors import BadArguments
+from engine.model.exact import Exact
 from engine.plans import report_size
 from engine.plans.base_groups import BaseGroup
 from engine.plans.figures import plan_statement
@@ -215,6 +217,17 @@ def test_a_report_within_the_limits_can_be_kept_and_so_exported(books: Door) -> 
     report = metric(books, "customer", "product", "period")
     assert len(report.places) > 1_000
     assert len(keep(report)) / len(report.places) * report_size.MOST_GROUPS < MOST_BYTES
+
+
+def test_a_report_of_the_most_figures_can_be_kept_whatever_their_digits(books: Door) -> None:
+    made = random.Random(24)
+    names = {f"S{at}": "actual" for at in range(report_size.MOST_FIGURES // report_size.MOST_GROUPS)}
+    asked = {"scenarios": names, "period": ("2024-01", "2024-03"), "dimensions": ["customer", "product", "period"]}
+    report = books.metric("sales_amount", **asked)
+    long = [[[Exact(made.getrandbits(200), made.getrandbits(200)) for _ in report.places] for _ in names]]
+    figures = len(names) * len(report.places)
+    assert figures > 4_000
+    assert len(keep(replace(report, figures=long))) / figures * report_size.MOST_FIGURES < MOST_BYTES
 
 
 def test_the_size_of_a_report_and_of_rows_is_told_before_an_amount_is_read(

@@ -112,7 +112,7 @@ VALKEY_CONFIGURATION = (
     *("--save", "", "--appendonly", "no"),
     *("--maxmemory", "256mb", "--maxmemory-policy", "volatile-lru"),  # evicts no leases, because they have no expiry
     *("--lazyfree-lazy-user-del", "yes"),
-    *("--client-output-buffer-limit", "normal 64mb 32mb 10"),
+    *("--client-output-buffer-limit", "normal 128mb 96mb 10"),  # beyond the largest snapshot
 )
 
 
