@@ -11,14 +11,7 @@ from typing import TypeVar
 import polars as pl
 
 from engine.books.books import Books, Size
-from engine.model.catalogue import (
-    Catalogue,
-    Dimension,
-    Domain,
-    HeaderLine,
-    Metric,
-    Statement,
-)
+from engine.model.catalogue import Catalogue, Dimension, Domain, HeaderLine, Metric, Statement
 from engine.model.exact import ONE
 from engine.model.fact_store import Asked, FactLoad, Presence, Question, unchanged
 from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet
@@ -30,6 +23,7 @@ from engine.model.scope import (
     EVERYTHING,
     NO_CODES,
     NOTHING,
+    OWN,
     UNASSIGNED,
     Cell,
     CodeSet,
@@ -219,14 +213,18 @@ class Reader:
             return True
         if not members.has(member):
             return False
-        return self._sees_every_id(dimension) or any(map(self.sees_leaf(dimension), members.each_below(member)))
+        is_seen = self._sees_every_id(dimension) and not member.endswith(OWN)
+        return is_seen or any(map(self.sees_leaf(dimension), members.each_below(member)))
 
     def visible_ids(self, dimension: str) -> Iterator[str]:
         """Yield the visible ids of a dimension in display order, `(unassigned)` last if there is any."""
         members = self.members(dimension)
         visible = self._visible_codes(members.leaf)
         codes = visible.among(self.leaf_count(members.leaf)) - {NULL_CODE}
-        yield from members.ids() if self._sees_every_id(dimension) else members.among(codes)
+        if self._sees_every_id(dimension):
+            yield from members.ids() if visible.is_all else filter(partial(self.sees, dimension), members.ids())
+        else:
+            yield from members.among(codes)
         unassigned = members.below(UNASSIGNED)
         if not codes.isdisjoint(unassigned) or (NULL_CODE in unassigned and members.leaf in self._unassigned):
             yield UNASSIGNED
@@ -254,27 +252,41 @@ class Reader:
         return self._visible_codes(self.catalogue.dimensions[dimension].leaf).is_all
 
     def _sees_every_id(self, dimension: str) -> bool:
-        """Tell whether every id of a dimension is visible, those without leaves included: no id holds a hidden leaf."""
+        """Tell whether every id of a dimension is visible, those without leaves included: no id holds a hidden leaf.
+
+        A leaf that only hidden rows bring does not exist: a node that names it is one without postings of its own.
+        """
         members = self.members(dimension)
-        visible = self._visible_codes(members.leaf)
-        return visible.complement and visible.codes <= members.below(UNASSIGNED)
+        codes = (self._visible_codes if members.leaf == dimension else self._granted_codes)(members.leaf)
+        return codes.complement and codes.codes <= members.below(UNASSIGNED)
 
     def _visible_codes(self, leaf: str) -> CodeSet:
-        """Return the leaf codes that any readable scenario shows: those granted as such, and those in visible rows."""
+        """Return the leaf codes that any readable scenario shows: those granted and described, or in visible rows."""
         return self.worked_out_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf), CodeSet.named)
 
     def _find_visible_codes(self, leaf: str) -> CodeSet:
-        having = [place for place in self._cells if leaf in self.catalogue.domains[place[1]].dimensions]
-        if all(self._cells[place].is_everything for place in having):
+        if all(self._cells[place].is_everything for place in self._having(leaf)):
             return ALL_CODES
+        visible, from_facts = self._granted_codes(leaf), self._books.leaf(leaf).undescribed - {NULL_CODE}
+        return visible & ~CodeSet(from_facts - self._find_codes_with_rows(leaf)) if from_facts else visible
+
+    def _having(self, leaf: str) -> list[tuple[str, str]]:
+        """Return the scenarios of the domains that have a leaf dimension."""
+        return [place for place in self._cells if leaf in self.catalogue.domains[place[1]].dimensions]
+
+    def _granted_codes(self, leaf: str) -> CodeSet:
+        """Return the leaf codes that are granted as such or have visible rows."""
+        return self.worked_out_as_seen(("granted codes", leaf), lambda: self._find_granted_codes(leaf), CodeSet.named)
+
+    def _find_granted_codes(self, leaf: str) -> CodeSet:
+        having = self._having(leaf)
         alone = (self._cells[place].granted_alone(leaf) for place in having)
         all_members = (self._cells_of_all_members[place].granted(leaf) for place in having)
         visible = reduce(or_, (*alone, *all_members), NO_CODES)
         for scenario, domain in having:
             if not visible.contains(self.cell(scenario, domain).granted(leaf)):
                 visible |= CodeSet(self.codes_with_rows(domain, scenario, leaf))
-        from_facts = self._books.leaf(leaf).undescribed - {NULL_CODE}
-        return visible & ~CodeSet(from_facts - self._find_codes_with_rows(leaf)) if from_facts else visible
+        return visible
 
     @property
     def _unassigned(self) -> frozenset[str]:
@@ -299,11 +311,7 @@ class Reader:
     def _find_codes_with_rows(self, leaf: str) -> frozenset[int]:
         """Return the codes of a leaf dimension in the visible rows of all scenarios and domains."""
         return frozenset().union(
-            *(
-                self.codes_with_rows(domain, scenario, leaf)
-                for scenario, domain in self._cells
-                if leaf in self.catalogue.domains[domain].dimensions
-            )
+            *(self.codes_with_rows(domain, scenario, leaf) for scenario, domain in self._having(leaf))
         )
 
     def codes_with_rows(

@@ -220,3 +220,47 @@ def test_the_order_of_rows_does_not_tell_which_member_a_hidden_row_brought_first
         "inspect_rows", source_key="late", scenario_id="actual", period_start="2021-01"
     )
     assert [row[2] for row in shown["rows"]] == ["C1", "C9"]
+
+
+@pytest.mark.parametrize("profile", ["{scenarios: {actual: {}}}", f"{{scenarios: {{actual: {{}}, budget: {DE}}}}}"])
+def test_a_node_that_names_a_member_of_hidden_rows_is_one_without_leaves(tmp_path: Path, profile: str) -> None:
+    def answers(folder: Path, hidden: str) -> list[object]:
+        instance = write_instance(
+            folder,
+            facts={"gl": f"date scenario entity cost_centre amount\n2021-01-05 actual DE C1 1\n{hidden}"},
+            domains={
+                "gl": """
+                time: {column: date}
+                dimensions: {entity: entity, cost_centre: cost_centre}
+                measures: {amount: {places: 2}}
+                metrics: {costs: {measure: amount}}
+                """
+            },
+            dimensions="""
+                entity: {kind: leaf, members: live.entity}
+                cost_centre: {kind: leaf, members: live.cost_centre}
+                function: {kind: ragged, leaf_dimension: cost_centre, nodes: live.function}
+            """,
+            tables={
+                "entity": "id\nDE\nUS",
+                "cost_centre": "id name\nC1 Lab\nC2 Depot",
+                "function": "node parent\nMade -\nSold -\nC1 Made\nC8 Sold\nC9 Sold\nC2 C9",
+            },
+            scenarios="actual: {alias: Actuals, kind: actual}\nbudget: {alias: Budget, kind: budget}",
+            profiles=f"seen: {profile}\nassign: [{{subject: {SOMEBODY.subject}, profile: seen}}]",
+        )
+        loads = MemoryLoads()
+        load_feeds(instance, folder / "state", loads=loads)
+        books = Fed(instance, folder / "state", loads=loads)
+        assert members(books, "function") == ["Made", "C1", "Sold", "C8", "C9", "C2"]
+        assert members(books, "cost_centre") == ["C1", "C2"]
+        asked = [{"dimensions": ["function"]}, {"dimensions": ["cost_centre"]}, {"filters": {"cost_centre": "C9"}}]
+        asked += [
+            {"filters": {"function": node}, "dimensions": ["function"]} for node in ("Sold", "C8", "C9", "C9/(own)")
+        ]
+        calls = [books.call("run_metric", metrics=["costs"], **ONE, **more) for more in asked]
+        calls += [books.call("list_dimensions"), books.call("search_hierarchy", dimension="function", query="C9")]
+        return [{**shown, "data_ref": ""} for _, shown, _ in calls]
+
+    hidden = "2021-01-05 budget US C8 2\n2021-01-05 budget US C9 4"
+    assert answers(tmp_path / "with", hidden) == answers(tmp_path / "without", "2021-01-05 budget US C2 6")
