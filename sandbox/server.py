@@ -104,7 +104,11 @@ class ForkServer:
         """Start the process. Raises ForkServerLost if it does not come up."""
         self._sending = Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.process = spawn(module, theirs)
+        try:
+            self.process = spawn(module, theirs)
+        except OSError as fault:
+            self._control.close()
+            raise ForkServerLost(f"the fork server did not start: {fault.strerror}") from fault
         self._control.settimeout(STARTING)
         try:
             ready = self._control.recv(16)

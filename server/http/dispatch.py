@@ -21,7 +21,7 @@ from server.base.interfaces import CapReached, Leases, Principal
 from server.base.memory_ceiling import MemoryCeiling
 from server.base.settings import Settings
 from server.caller.caller import Admit, Callers
-from server.telemetry.calls import Telemetry
+from server.telemetry.calls import Telemetry, safe_name
 from server.tools.tool import Deployment, Tool
 from server.tools.toolbox import TOOLS
 from server.wire.answers import as_json
@@ -250,15 +250,20 @@ class Dispatcher:
         """
         with self._telemetry.call(name, arguments, principal.subject, known=name in self.tools) as told:
             try:
-                if fault is not None:
-                    raise fault
-                outcome = await self._admitted(await self._tool(name), arguments, principal)
+                outcome = await self._admitted(await self._tool(name, fault), arguments, principal)
             except Refusal as refusal:
                 outcome = CallResult.refused(refusal.as_data())
+            except Exception:  # of what stands around a tool; a tool's own become answers in `_run`
+                error_id = token_hex(8)
+                log.exception("call of %s failed, error_id=%s", safe_name(name), error_id)
+                outcome = CallResult.refused(internal_error(error_id))
             told.answered(outcome.result, len(outcome.json), outcome.details or {})
         return outcome
 
-    async def _tool(self, name: str) -> Tool:
+    async def _tool(self, name: str, fault: Refusal | None) -> Tool:
+        """Return the tool of a call; raises UnknownName, or the fault in its arguments."""
+        if fault is not None:
+            raise fault
         tool = self.tools.get(name)
         if tool is None:
             raise UnknownName.of("tool", name, await self.offered(), field="tool", hint="tools/list lists the tools.")

@@ -246,3 +246,9 @@ def test_many_jobs_at_once_get_their_own_answers() -> None:
 def test_the_first_frame_is_df(pool: Pool) -> None:
     outcome = pool.run(Job(code="result = df", frames=streamed([FRAMES["statement"], FRAMES["fx"]])))
     assert [column.name for column in outcome.columns] == FRAMES["statement"].columns
+
+
+def test_an_interpreter_that_cannot_start_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
+    with Pool() as pool:
+        assert pool.trouble() == "the fork server did not start: No such file or directory"

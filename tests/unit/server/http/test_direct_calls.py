@@ -3,9 +3,11 @@
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import product
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Thread
 from typing import Any
 
 import httpx2
@@ -18,6 +20,8 @@ from server.caller.scripts import ScriptRunner
 from server.http.direct_calls import DirectCalls
 from server.http.dispatch import Dispatcher
 from server.http.limits import MessageMiddleware
+from server.stores.leases import CacheLeases, SharedLeases
+from server.stores.memory import MemoryLeases
 from server.tools.toolbox import TOOLS
 from tests.unit.server.http.test_disconnect import HEADERS, body, served
 from tests.unit.server.http.test_dispatch import ANN, dispatch_of
@@ -54,16 +58,24 @@ def status(dispatch: Dispatcher, sent: Mapping[str, Any], headers: Any) -> int:
         await send({"type": "http.response.start", "status": JUDGED, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    edge = MessageMiddleware(DirectCalls(Server("bare"), transport, dispatch, [HOST], [PAGE]), 30.0)
+    direct = DirectCalls(Server("bare"), transport, dispatch, [HOST], [PAGE])
+    return asyncio.run(post(direct, sent, headers)).status_code
+
+
+async def no_transport(*_: object) -> None:
+    """Refuse to be a transport."""
+    pytest.fail("a direct call reached the transport")
+
+
+async def post(direct: DirectCalls, sent: Mapping[str, Any], headers: Any) -> httpx2.Response:
+    """Send a request to direct calls as their edge does."""
+    edge = MessageMiddleware(direct, 30.0)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await edge({**scope, "state": {"principal": ANN}}, receive, send)
 
-    async def ask() -> int:
-        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as client:
-            return (await client.post(f"http://{HOST}/mcp", json=sent, headers=headers)).status_code
-
-    return asyncio.run(ask())
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as client:
+        return await client.post(f"http://{HOST}/mcp", json=sent, headers=headers)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +145,61 @@ def without_reference(answer: dict[str, Any]) -> dict[str, Any]:
     """Return an answer without what no two calls share."""
     answer["result"]["structuredContent"].pop("data_ref", None)
     return {**answer, "result": {**answer["result"], "content": None}}
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", NEWEST])
+def test_a_fault_of_the_kernel_is_an_error_of_json_rpc_without_details(dispatch: Dispatcher, era: str) -> None:
+    async def fail(_: Any, __: Any) -> Any:
+        raise OSError("/etc/secret")
+
+    kernel, sent = Server[Any]("faulty"), {**(MODERN if era == NEWEST else FORMER), "id": "a"}
+    kernel.middleware.append(fail)
+    direct = DirectCalls(kernel, no_transport, dispatch, [HOST], [PAGE])
+    found = asyncio.run(post(direct, sent, NAMED if era == NEWEST else {}))
+    assert found.status_code == 200
+    assert found.json() == {
+        "jsonrpc": "2.0",
+        "id": "a",
+        "error": {"code": -32603, "message": "Internal server error"},
+    }
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", NEWEST])
+def test_a_cache_store_that_answers_nonsense_is_an_internal_error(
+    small_instance: tuple[Path, Path], caplog: pytest.LogCaptureFixture, era: str
+) -> None:
+    async def ask(address: str) -> httpx2.Response:
+        store = CacheLeases(address, 10, 10)
+        dispatch = dispatch_of(small_instance, TOOLS, leases=SharedLeases(store, MemoryLeases(10, 10)))
+        direct = DirectCalls(Server("bare"), no_transport, dispatch, [HOST], [PAGE])
+        try:
+            return await post(direct, *((MODERN, NAMED) if era == NEWEST else (FORMER, {})))
+        finally:
+            await store.close()
+
+    with nonsense_store() as address:
+        found = asyncio.run(ask(address))
+    result = found.json()["result"]
+    assert (found.status_code, result["isError"]) == (200, True)
+    assert result["structuredContent"]["error_type"] == "internal"
+    assert f"call of list_kpis failed, error_id={result['structuredContent']['error_id']}" in caplog.text
+
+
+@contextmanager
+def nonsense_store() -> Iterator[str]:
+    """Listen as a store that answers every command with a number."""
+
+    class Nonsense(BaseRequestHandler):
+        def handle(self) -> None:
+            while commands := self.request.recv(1 << 16):
+                self.request.sendall(b":1\r\n" * commands.count(b"*"))
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Nonsense) as store:
+        store.daemon_threads = True  # of connections that stay open
+        Thread(target=store.serve_forever, daemon=True).start()
+        host, port = store.server_address[:2]
+        yield f"{host!s}:{port}"
+        store.shutdown()
 
 
 def test_no_tool_declares_headers_for_its_arguments() -> None:

@@ -15,7 +15,7 @@ from engine.instance.read import read_instance
 from engine.model.errors import BadArguments, DeadlineExceeded
 from engine.model.requests import EmptyRequest
 from engine.plans.report_size import ReportSize
-from server.base.interfaces import Principal
+from server.base.interfaces import Leases, Principal
 from server.base.memory_ceiling import MemoryCeiling, anonymous_bytes
 from server.base.settings import Settings
 from server.caller.caller import Caller, Callers, CallerStores
@@ -66,6 +66,7 @@ def dispatch_of(
     keeping: CallerStores | None = None,
     workshop: ScriptRunner | None = None,
     memory: MemoryCeiling | None = None,
+    leases: Leases | None = None,
     **settings: Any,
 ) -> Dispatcher:
     """Return a dispatch over the small books."""
@@ -75,7 +76,7 @@ def dispatch_of(
     shelf, keeping = Shelf(instance.catalogue, state / "store"), keeping or keeping_in(state / "files")
     callers = Callers(instance, shelf, feeds, keeping, 10_000, 10_000, workshop=workshop or ScriptRunner())
     known = replace(Settings(instance=folder, state=state), **settings)
-    leases = MemoryLeases(known.calls_per_caller, known.calls)
+    leases = leases or MemoryLeases(known.calls_per_caller, known.calls)
     return Dispatcher(callers, known, Telemetry(metrics or Metrics()), leases, tools, memory=memory)
 
 
