@@ -15,7 +15,7 @@ from mcp.server import ServerRequestContext
 from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
-from mcp.server.runner import modern_error_data, serve_one
+from mcp.server.runner import serve_one
 from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp.shared.message import ServerMessageMetadata
@@ -99,29 +99,22 @@ class DirectCalls:
         if version is None:
             await self._transport(scope, receive, send)
             return
-        call = DirectCall(state["principal"], message.fault)
-        try:
-            found = b'"result":%b' % await self._result(call, version, message.tree)
-        except Exception as fault:  # noqa: BLE001 - a call is answered with JSON-RPC; modern_error_data logs the fault
-            found = b'"error":%b' % modern_error_data(fault).model_dump_json(exclude_none=True).encode()
-        body = b'{"jsonrpc":"2.0","id":%b,%b}' % (to_json(message.tree["id"]), found)
-        headers = [(b"content-type", JSON_TYPE.encode()), (b"content-length", b"%d" % len(body))]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-
-    async def _result(self, call: DirectCall, version: str, tree: Json) -> bytes:
-        """Make a call in the SDK's kernel; return its result."""
-        context = OneWayRequest(tree["id"], ServerMessageMetadata(request_context=call))
+        request_id, call = message.tree["id"], DirectCall(state["principal"], message.fault)
+        context = OneWayRequest(request_id, ServerMessageMetadata(request_context=call))
         connection = Connection.from_envelope(version, None, None)
-        await serve_one(self._server, context, CALL, tree["params"], connection=connection, lifespan_state=None)
+        await serve_one(self._server, context, CALL, message.tree["params"], connection=connection, lifespan_state=None)
         assert call.outcome is not None  # noqa: S101 - `_answer` has set it
         is_modern = version in MODERN_PROTOCOL_VERSIONS
-        return call_result(
+        found = call_result(
             call.outcome.json,
             call.outcome.meta | (self._stamp if is_modern else {}),
             is_error=call.outcome.is_error,
             is_typed=is_modern,
         )
+        body = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(request_id), found)
+        headers = [(b"content-type", JSON_TYPE.encode()), (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
     async def _answer(self, ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
         """Answer a direct call inside the SDK's middleware, which reads nothing of its result but `isError`."""

@@ -13,11 +13,16 @@ from secrets import token_hex
 from typing import Any
 
 import redis
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.connection import UnixDomainSocketConnection
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.commands.core import AsyncScript
 
 from server.base.interfaces import CapReached, StoreDown
 from server.stores.circuit_breaker import CircuitBreaker
 from server.stores.memory import FEW_CALLS, KEPT_SHARE, MemoryLeases
-from server.stores.script_connection import Script, ScriptConnection
+from server.stores.valkey import connection_options
 
 ALL, OF = "{sem}:all", "{sem}:of:"
 SECONDS = 10.0  # lifetime of a lease without renewal
@@ -28,7 +33,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function of(lease) return ARGV[1] .. string.match(lease, '^%x+') end
 """
-TAKE = Script(f"""{NOW}
+TAKE = f"""{NOW}
 for _, ended in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
   redis.call('ZREM', KEYS[1], ended)
   redis.call('ZREM', of(ended), ended)
@@ -42,55 +47,64 @@ if redis.call('ZCARD', KEYS[1]) >= cap then return 'all' end
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[3])
 redis.call('ZADD', mine, now + ARGV[2], ARGV[3])
 return ''
-""")
-RENEW = Script(f"""{NOW}
+"""
+RENEW = f"""{NOW}
 for held = 3, #ARGV do
   redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[held])
   redis.call('ZADD', of(ARGV[held]), now + ARGV[2], ARGV[held])
 end
-""")
-GIVE_BACK = Script(f"""{NOW}
+"""
+GIVE_BACK = f"""{NOW}
 for held = 3, #ARGV do
   redis.call('ZREM', KEYS[1], ARGV[held])
   redis.call('ZREM', of(ARGV[held]), ARGV[held])
 end
-""")
+"""
 
 
 class CacheLeases:
     """Leases in the cache store, one script per operation; StoreDown if it fails or does not answer in time."""
 
     def __init__(self, address: str, calls_per_caller: int, calls: int, seconds: float = SECONDS) -> None:
-        self._scripts = ScriptConnection(address)
+        place = connection_options(address)
+        if "path" in place:
+            place["connection_class"] = UnixDomainSocketConnection  # in its asynchronous form
+        self._pool = ConnectionPool(
+            **place,
+            retry=Retry(NoBackoff(), 1, (redis.ConnectionError,)),  # after a reset connection
+            protocol=3,
+        )
+        # Scripts take turns on one connection: each takes microseconds, and lending connections costs more.
+        self._client = Redis(connection_pool=self._pool, single_connection_client=True)
+        self._take, self._renew, self._give_back = map(self._client.register_script, (TAKE, RENEW, GIVE_BACK))
         self.calls_per_caller = calls_per_caller
         self._caps = (calls_per_caller, calls)
         self._milliseconds = int(seconds * 1000)
 
     async def take(self, lease: str) -> str:
         """Take a lease; return the limit that is reached, empty if none is."""
-        cap: bytes = await self._run(TAKE, lease, *self._caps)
+        cap: bytes = await self._run(self._take, lease, *self._caps)
         return cap.decode()
 
     async def renew(self, leases: Collection[str]) -> None:
         """Renew leases; take expired ones again."""
-        await self._run(RENEW, *leases)
+        await self._run(self._renew, *leases)
 
     async def give_back(self, leases: Collection[str]) -> None:
         """Release leases. No-op for expired leases."""
-        await self._run(GIVE_BACK, *leases)
+        await self._run(self._give_back, *leases)
 
     async def close(self) -> None:
         """Close the connection."""
-        self._scripts.close()
+        await self._client.aclose()
+        await self._pool.disconnect()
 
-    async def _run(self, script: Script, *arguments: str | int) -> Any:  # noqa: ANN401 - a reply
+    async def _run(self, script: AsyncScript, *arguments: str | int) -> Any:  # noqa: ANN401 - a reply
         """Run a script and return its reply; raises StoreDown if the store fails or takes too long."""
         try:
             async with asyncio.timeout(LIMIT):
-                return await self._scripts.run(script, ALL, [OF, self._milliseconds, *arguments])
+                return await script(keys=[ALL], args=[OF, self._milliseconds, *arguments])
         except (redis.RedisError, OSError, TimeoutError) as fault:
-            if isinstance(fault, TimeoutError):
-                self._scripts.drop()  # its other end may be gone without a word
             raise StoreDown(f"the cache store does not count calls ({type(fault).__name__})") from None
 
 

@@ -148,23 +148,6 @@ def without_reference(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("era", ["2025-11-25", NEWEST])
-def test_a_fault_of_the_kernel_is_an_error_of_json_rpc_without_details(dispatch: Dispatcher, era: str) -> None:
-    async def fail(_: Any, __: Any) -> Any:
-        raise OSError("/etc/secret")
-
-    kernel, sent = Server[Any]("faulty"), {**(MODERN if era == NEWEST else FORMER), "id": "a"}
-    kernel.middleware.append(fail)
-    direct = DirectCalls(kernel, no_transport, dispatch, [HOST], [PAGE])
-    found = asyncio.run(post(direct, sent, NAMED if era == NEWEST else {}))
-    assert found.status_code == 200
-    assert found.json() == {
-        "jsonrpc": "2.0",
-        "id": "a",
-        "error": {"code": -32603, "message": "Internal server error"},
-    }
-
-
-@pytest.mark.parametrize("era", ["2025-11-25", NEWEST])
 def test_a_cache_store_that_answers_nonsense_is_an_internal_error(
     small_instance: tuple[Path, Path], caplog: pytest.LogCaptureFixture, era: str
 ) -> None:
