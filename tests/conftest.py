@@ -1,5 +1,6 @@
 """Fixtures of all tests: one server of each kind for a whole run."""
 
+import gc
 import os
 import socket
 from collections.abc import Iterator
@@ -48,6 +49,15 @@ def pytest_configure(config: pytest.Config) -> None:
         for default in (Settings().port, Settings().ops_address[1]):
             with suppress(OSError):  # another process of this run, or a server, has it
                 config.add_cleanup(socket.create_server(("127.0.0.1", default)).close)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect the tests without garbage collections; later ones pass over the tests and modules, which stay."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
