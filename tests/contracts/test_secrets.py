@@ -23,7 +23,7 @@ from tests.support.tracked import tracked
 
 KNOWN = ROOT / ".secrets.baseline"
 NOT_OURS = ("constraints/", "package-lock.json", KNOWN.name)  # digests of packages, and of what is known
-PARSED = (".yaml", ".yml", ".ini", ".cfg", ".conf", ".toml", "Makefile")  # scanned whole: they may be read as more than lines
+PARSED = (".yaml", ".yml", ".ini", ".cfg", ".conf", ".toml", "Makefile")  # which may be read otherwise
 NAMED = re.compile(r"(?i)pragma|" + "|".join(DENYLIST))
 
 
