@@ -1,9 +1,11 @@
 """Accumulators: how the sums of intervals combine to the amounts of a base, and amounts to figures."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate
 from operator import add
-from typing import Any
+from typing import Any, Protocol
 
 from engine.model import stopping
 from engine.model.aggregation import MemberAggregation
@@ -14,7 +16,7 @@ from engine.model.formulas import Figure, Nothing
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.stopping import Stop, never, watched
 from engine.plans.weights import Members
-from engine.plans.windows import DateWindow, IntervalSplits
+from engine.plans.windows import DateWindow, IntervalSplits, Run
 
 # A sum has one accumulator. An average has two: the dividend and the divisor.
 
@@ -47,7 +49,85 @@ ACCUMULATORS: Mapping[MemberAggregation, tuple[Accumulator, ...]] = {
 }
 
 
-ByMember = Mapping[Members, Sequence[Amount | None]]  # amounts by interval, for each combination of members
+# The amounts of some members stand in the order of their intervals, and a window reads runs of them. Sums are cumulated
+# once: a run of any length is then the difference of two integers, and the counts beside them tell whether it has rows.
+
+
+class IntervalAmounts(Protocol):
+    """The amounts of a base for some members, by interval."""
+
+    def over(self, windows: Sequence[Sequence[Run]]) -> list[Amount | None]:
+        """Return the amount of the runs of each window, None if they have no rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class CumulatedAmounts:
+    """Amounts that add up."""
+
+    amounts: Sequence[int]  # the sum of all intervals before each position
+    held: Sequence[int]  # the number of intervals with rows before each position
+
+    @classmethod
+    def of(cls, by_interval: Sequence[int | None]) -> "CumulatedAmounts":
+        """Cumulate the amounts of the intervals."""
+        amounts = accumulate((amount or 0 for amount in watched(by_interval)), initial=0)
+        return cls(list(amounts), list(accumulate((amount is not None for amount in watched(by_interval)), initial=0)))
+
+    def over(self, windows: Sequence[Sequence[Run]]) -> list[int | None]:
+        """Return the sum of the runs of each window, None if they have no rows."""
+        amounts, held = self.amounts, self.held
+        found: list[int | None] = []
+        for runs in watched(windows) if len(windows) > stopping.STRIDE else windows:
+            total = None
+            for first, after in watched(runs) if len(runs) > stopping.STRIDE else runs:
+                if held[after] > held[first]:
+                    total = (total or 0) + amounts[after] - amounts[first]
+            found.append(total)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedAmounts:
+    """Amounts that do not add up."""
+
+    by_interval: Sequence[Amount | None]
+    combine: Callable[[Amount, Amount], Amount]
+
+    def over(self, windows: Sequence[Sequence[Run]]) -> list[Amount | None]:
+        """Return the combined amount of the runs of each window, None if they have no rows."""
+        return [self._combined(runs) for runs in watched(windows)]
+
+    def _combined(self, runs: Sequence[Run]) -> Amount | None:
+        read = (self.by_interval[interval] for run in watched(runs) for interval in watched(range(*run)))
+        held = [amount for amount in read if amount is not None]
+        return reduce(self.combine, held) if held else None
+
+
+def interval_amounts(accumulator: Accumulator, by_interval: Sequence[Amount | None]) -> IntervalAmounts:
+    """Return amounts by interval in the form that combines as their accumulator does."""
+    if accumulator.combine is add:
+        return CumulatedAmounts.of(by_interval)
+    return CombinedAmounts(by_interval, accumulator.combine)
+
+
+@dataclass(frozen=True, slots=True)
+class FigureCell:
+    """Some members over some windows, each the runs of its intervals."""
+
+    members: Members
+    windows: Sequence[Sequence[Run]]
+    divisors: Sequence[int]  # of each window
+
+
+def figure_cells(
+    windows: Sequence[DateWindow], splits: IntervalSplits, places: Iterable[tuple[Members, Sequence[int]]]
+) -> list[FigureCell]:
+    """Return the cells of some members, each over the windows at some positions."""
+    runs, divisors = [splits.runs(window) for window in watched(windows)], [window.divisor for window in windows]
+    return [
+        FigureCell(members, [runs[time] for time in times], [divisors[time] for time in times])
+        for members, times in watched(places)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,57 +136,40 @@ class Amounts:
 
     base: Base
     denominator: int
-    by_accumulator: Sequence[ByMember]
+    by_accumulator: Sequence[Mapping[Members, IntervalAmounts]]
 
-    def figures(
-        self,
-        windows: Sequence[DateWindow],
-        intervals: IntervalSplits,
-        cells: Sequence[tuple[Members, int]],
-        stop: Stop = never,
-    ) -> list[Figure]:
-        """Return the figure of each cell: its members over the window at its position."""
-        splits = intervals.of_all(windows)
-        accumulators = list(zip(self.by_accumulator, ACCUMULATORS[self.base.over_members], strict=True))
+    def figures(self, cells: Sequence["FigureCell"], stop: Stop = never) -> list[Figure]:
+        """Return the figures of some cells, in order."""
         figures: list[Figure] = []
-        for members, time in watched(cells, stop) if len(cells) > stopping.STRIDE else cells:
-            found = [
-                combine_amounts(by_member.get(members, ()), splits[time], accumulator.combine)
-                for by_member, accumulator in accumulators
-            ]
-            figures.append(Nothing.MISSING if found[0] is None else self.figure(found, windows[time].divisor))
+        for cell in watched(cells, stop) if len(cells) > stopping.STRIDE else cells:
+            read = [by_member[cell.members] for by_member in self.by_accumulator if cell.members in by_member]
+            if read:
+                figures += self.column([amounts.over(cell.windows) for amounts in read], cell.divisors)
+            else:
+                figures += [Nothing.MISSING] * len(cell.windows)
         return figures
 
-    def figure(self, found: Sequence[Amount], divisor: int) -> Exact:
-        """Return the figure that the amounts of the accumulators make."""
+    def column(self, found: Sequence[Sequence[Amount | None]], divisors: Sequence[int]) -> list[Figure]:
+        """Return the figures that the amounts of the accumulators make, window by window."""
+        amounts, units = found[0], [self.denominator * divisor for divisor in divisors]
         match self.base.over_members:
             case MemberAggregation.COUNT_DISTINCT:
-                return Exact(len(found[0] - {NULL_CODE}))
+                amounts = [None if codes is None else len(codes - {NULL_CODE}) for codes in watched(amounts)]
+                units = [1] * len(divisors)
             case MemberAggregation.AVERAGE:
-                return Exact(found[0], self.denominator * found[1])
-        return Exact(found[0], self.denominator * divisor)
+                units = [self.denominator * (rows or 0) for rows in watched(found[1])]
+        pairs = zip(amounts, units, strict=True)
+        return [Nothing.MISSING if amount is None else Exact(amount, unit) for amount, unit in pairs]
 
     def divisor(self, window: DateWindow, intervals: IntervalSplits) -> int:
         """Return the divisor of a figure without breakdown: the number of rows or closings in a mean."""
         if self.base.over_members is not MemberAggregation.AVERAGE:
             return window.divisor
-        return int(combine_amounts(self.by_accumulator[1].get((), ()), intervals.of(window), add) or 1)
+        rows = self.by_accumulator[1].get(())
+        return (rows and rows.over([intervals.runs(window)])[0]) or 1
 
-    def members(self, intervals: Sequence[int]) -> Iterator[Members]:
-        """Yield the combinations of members that hold rows in any of some intervals."""
+    def members(self, runs: Sequence[Run]) -> Iterator[Members]:
+        """Yield the combinations of members that hold rows in any of some runs."""
         for members, amounts in watched(self.by_accumulator[0].items()):
-            if any(amounts[interval] is not None for interval in intervals):
+            if amounts.over([runs])[0] is not None:
                 yield members
-
-
-def combine_amounts(
-    by_interval: Sequence[Amount | None], splits: Sequence[int], combine: Callable[[Amount, Amount], Amount]
-) -> Amount | None:
-    """Combine the amounts of some intervals; None if all are empty."""
-    total = None
-    splits = splits if by_interval else ()
-    for interval in watched(splits) if len(splits) > stopping.STRIDE else splits:
-        amount = by_interval[interval]
-        if amount is not None:
-            total = amount if total is None else combine(total, amount)
-    return total

@@ -159,7 +159,7 @@ class BlankCauses:
             own = plan.column_read(column_read.side, column_read.shared)
             windows = plan.base_windows(base, own) if at_close else own.windows
             amounts, splits = figures.amounts_of(base, own)
-            self._known[key] = amounts.figures(windows, splits, figures.cells(base.domain), plan.stop)
+            self._known[key] = amounts.figures(figures.cells(base.domain, windows, splits), plan.stop)
         return self._known[key]
 
     @cached_property

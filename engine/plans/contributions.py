@@ -13,7 +13,7 @@ from engine.model.fact_store import DATE
 from engine.model.formulas import Figure, Nothing
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.stopping import watched
-from engine.plans.accumulators import Amounts
+from engine.plans.accumulators import Amounts, figure_cells
 from engine.plans.row_plan import RowPlan, WeightedTerm
 from engine.plans.windows import IntervalSplits
 
@@ -95,7 +95,7 @@ def total_of(plan: RowPlan, sums: Sequence[Sequence[pl.DataFrame]]) -> tuple[Fig
     divisor = ONE
     for weighted_term in plan.weighted_terms:
         amounts, splits = found[weighted_term.base]
-        (figure,) = amounts.figures([weighted_term.window], splits, [((), 0)])
+        (figure,) = amounts.figures(figure_cells([weighted_term.window], splits, [((), [0])]))
         if not isinstance(figure, Exact):
             continue
         divisor = Exact(amounts.divisor(weighted_term.window, splits))

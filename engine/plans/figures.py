@@ -1,7 +1,7 @@
 """Figures: a plan of everything that a report reads, the figures once it is read, and their variances."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -16,7 +16,7 @@ from engine.model.catalogue import Base
 from engine.model.formulas import Figure, Nothing, evaluate
 from engine.model.scenarios import Reference, Side
 from engine.model.stopping import Stop, never, watched
-from engine.plans.accumulators import Amounts
+from engine.plans.accumulators import Amounts, FigureCell, figure_cells
 from engine.plans.availability import Availability
 from engine.plans.measure import Batch, batches
 from engine.plans.presence import Presences, WindowResolver, ask_presence, compared_with
@@ -204,10 +204,9 @@ class FigurePlan:
 
     def finish(self, sums: Sequence[Sequence[pl.DataFrame]]) -> "Figures":
         """Return the figures from the collected frames of the batches."""
-        amounts: dict[DomainRead, dict[Base, tuple[Amounts, Batch]]] = defaultdict(dict)
+        amounts: dict[DomainRead, list[tuple[Batch, Mapping[Base, Amounts]]]] = defaultdict(list)
         for batch, frames in zip(self.batches, sums, strict=True):
-            made = batch.amounts(frames, self.stop)
-            amounts[batch.domain_read].update((base, (found, batch)) for base, found in made.items())
+            amounts[batch.domain_read].append((batch, batch.amounts(frames, self.stop)))
         return Figures(self, amounts)
 
 
@@ -225,20 +224,12 @@ class Figures:
     """The figures of a plan, by expression, column read and place."""
 
     plan: FigurePlan
-    amounts: Mapping[DomainRead, Mapping[Base, tuple[Amounts, Batch]]]
+    amounts: Mapping[DomainRead, Sequence[tuple[Batch, Mapping[Base, Amounts]]]]
 
     def amounts_of(self, base: Base, column_read: ColumnRead) -> tuple[Amounts, IntervalSplits]:
         """Return the amounts of a base in one column read, and their intervals."""
-        key = (base.domain, column_read)
-        by_base = self._by_domain.get(key)
-        if by_base is None:
-            by_base = self._by_domain[key] = self.amounts[column_read.domain_read(base.domain)]
-        amounts, batch = by_base[base]
-        return amounts, batch.splits
-
-    @cached_property
-    def _by_domain(self) -> dict[tuple[str, ColumnRead], Mapping[Base, tuple[Amounts, Batch]]]:
-        return {}
+        known = self.amounts[column_read.domain_read(base.domain)]
+        return next((amounts[base], batch.splits) for batch, amounts in known if base in amounts)
 
     @cached_property
     def places(self) -> tuple[Coordinates, ...]:
@@ -268,9 +259,10 @@ class Figures:
         """The combinations of members that hold rows, in display order."""
         seen = {
             members
-            for by_base in self.amounts.values()
-            for base, (amounts, batch) in by_base.items()
-            for members in amounts.members(batch.intervals(base))
+            for known in self.amounts.values()
+            for batch, by_base in known
+            for base, amounts in by_base.items()
+            for members in amounts.members(batch.runs(base))
         }
         keyed = [
             ([order[str(member)] for order, member in zip(self.orders, members, strict=True)], members)
@@ -305,41 +297,44 @@ class Figures:
         return figures
 
     def _measure(self, expression: MeasureExpression, column_read: ColumnRead) -> Sequence[Figure]:
-        availability, base = self.plan.availability, expression.base
-        if availability.why_not_base(base):
-            return [Nothing.UNAVAILABLE] * len(self.places)
-        amounts, splits = self.amounts_of(base, column_read)
-        windows = self.plan.base_windows(base, column_read)
-        figures = amounts.figures(windows, splits, self.cells(base.domain), self.plan.stop)
-        carried = self.carried(base.domain, column_read)
-        if all(carried):
-            return figures
-        return [
-            figure if carried[place.time] else Nothing.UNAVAILABLE
-            for figure, place in zip(figures, self.places, strict=True)
-        ]
-
-    def carried(self, domain: str, column_read: ColumnRead) -> Sequence[bool]:
-        """Return whether a domain can answer at the grains that bound each window of a column read."""
-        key = (domain, column_read)
-        if key not in self._carried:
-            carries = self.plan.availability.carries
-            self._carried[key] = [carries(domain, window) for window in watched(column_read.windows)]
-        return self._carried[key]
+        key = (expression.base.domain, column_read)
+        if key not in self._columns:
+            self._columns[key] = dict(self._columns_of(*key))
+        return self._columns[key].get(expression.base) or [Nothing.UNAVAILABLE] * len(self.places)
 
     @cached_property
-    def _carried(self) -> dict[tuple[str, ColumnRead], Sequence[bool]]:
+    def _columns(self) -> dict[tuple[str, ColumnRead], Mapping[Base, Sequence[Figure]]]:
         return {}
 
-    def cells(self, domain: str) -> list[tuple[Members, int]]:
-        """Return the members of each place as a domain knows them, and its time column."""
-        if domain not in self._cells:
+    def _columns_of(self, domain: str, column_read: ColumnRead) -> Iterator[tuple[Base, Sequence[Figure]]]:
+        """Yield the figures of the available bases of a domain in one column read, by place."""
+        plan = self.plan
+        carried = [plan.availability.carries(domain, window) for window in watched(column_read.windows)]
+        for batch, amounts in self.amounts.get(column_read.domain_read(domain), ()):
+            for bases in batch.alike:
+                cells = self.cells(domain, plan.base_windows(bases[0], column_read), batch.splits)
+                for base in bases:
+                    figures = amounts[base].figures(cells, plan.stop)
+                    if not all(carried):
+                        places = zip(figures, self.places, strict=True)
+                        figures = [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in places]
+                    yield base, figures
+
+    def cells(self, domain: str, windows: Sequence[DateWindow], splits: IntervalSplits) -> Sequence[FigureCell]:
+        """Return the cells of all places over the windows of some bases."""
+        return figure_cells(windows, splits, self._times(domain))
+
+    def _times(self, domain: str) -> Sequence[tuple[Members, Sequence[int]]]:
+        """Return the members of places as a domain knows them, with the time columns of consecutive places."""
+        if domain not in self._known_times:
             masked, places = self.plan.availability.masked, watched(self.places, self.plan.stop)
-            self._cells[domain] = [(masked(domain, place.members), place.time) for place in places]
-        return self._cells[domain]
+            each = ((masked(domain, place.members), place.time) for place in places)
+            alike = groupby(each, key=itemgetter(0))
+            self._known_times[domain] = [(members, [time for _, time in watched(found)]) for members, found in alike]
+        return self._known_times[domain]
 
     @cached_property
-    def _cells(self) -> dict[str, list[tuple[Members, int]]]:
+    def _known_times(self) -> dict[str, Sequence[tuple[Members, Sequence[int]]]]:
         return {}
 
 

@@ -14,7 +14,7 @@ from engine.model.calendar.periods import Span
 from engine.model.catalogue import Base
 from engine.model.scenarios import TermSpan
 from engine.model.stopping import Stop, never, watched
-from engine.plans.accumulators import ACCUMULATORS, Amount, Amounts
+from engine.plans.accumulators import ACCUMULATORS, Amount, Amounts, interval_amounts
 from engine.plans.base_groups import AccumulatorTarget, BaseGroup, base_groups
 from engine.plans.presence import Presences
 from engine.plans.term_reads import (
@@ -26,7 +26,7 @@ from engine.plans.term_reads import (
     sum_by_class,
 )
 from engine.plans.weights import Axis, Members
-from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, split_intervals
+from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, Run, split_intervals
 from engine.queries.values import Filter
 
 # Batches: a batch splits the days of all its windows into intervals and sums each interval once by leaf class. A figure
@@ -65,6 +65,14 @@ class Batch:
     def bases(self) -> tuple[Base, ...]:
         """The bases, in the order of the group."""
         return tuple(self.windows)
+
+    @cached_property
+    def alike(self) -> Sequence[Sequence[Base]]:
+        """The bases, those with the same windows together."""
+        by_windows: dict[int, list[Base]] = defaultdict(list)
+        for base, windows in self.windows.items():
+            by_windows[id(windows)].append(base)
+        return list(by_windows.values())
 
     @property
     def compares(self) -> bool:
@@ -127,22 +135,28 @@ class Batch:
             Amounts(
                 base,
                 10**base.measure.places * self.group.denominators[position],
-                [found.amounts[position, accumulator] for accumulator in range(len(ACCUMULATORS[base.over_members]))],
+                [
+                    {
+                        members: interval_amounts(accumulator, by_interval)
+                        for members, by_interval in watched(found.amounts[position, place].items(), stop)
+                    }
+                    for place, accumulator in enumerate(ACCUMULATORS[base.over_members])
+                ],
             )
             for position, base in enumerate(self.bases)
         ]
 
-    def intervals(self, base: Base) -> Sequence[int]:
-        """Return the positions of the intervals of all windows of a base, ascending."""
+    def runs(self, base: Base) -> Sequence[Run]:
+        """Return the distinct runs of all windows of a base."""
         windows = self.windows[base]
-        known = self._intervals.get(id(windows))
+        known = self._runs.get(id(windows))
         if known is None:
-            read = {interval for window in watched(windows) for interval in watched(self.splits.of(window))}
-            known = self._intervals[id(windows)] = sorted(read)
+            every = (run for window in watched(windows) for run in self.splits.runs(window))
+            known = self._runs[id(windows)] = tuple(dict.fromkeys(every))
         return known
 
     @cached_property
-    def _intervals(self) -> dict[int, Sequence[int]]:
+    def _runs(self) -> dict[int, Sequence[Run]]:
         return {}
 
 

@@ -25,7 +25,7 @@ from engine.model.scope import Cell
 from engine.model.stopping import watched
 from engine.plans.base_groups import BaseGroup
 from engine.plans.presence import Presences
-from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, split_intervals
+from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, Run, split_intervals
 
 # Last known values: for each leaf and window, the sums of the last period that holds rows of the leaf. A leaf is one
 # member of each leaf dimension; axes do not distinguish leaves.
@@ -69,9 +69,10 @@ class LastKnownSplits(IntervalSplits):
         """How many amounts each base and member has: one for each window."""
         return len(self.windows)
 
-    def of(self, window: DateWindow) -> Sequence[int]:
-        """Return the position of a window's amount."""
-        return [self.windows.index(window)]
+    def runs(self, window: DateWindow) -> Sequence[Run]:
+        """Return the position of a window's amount, as a run."""
+        place = self.windows.index(window)
+        return [(place, place + 1)]
 
 
 def periods_with_rows(

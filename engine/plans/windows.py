@@ -93,6 +93,9 @@ def shifted_window(side: Side, runs: Sequence[PeriodRange], calendar: Calendar) 
     return DateWindow.of([run for asked in runs if (run := side.window(calendar, asked))])
 
 
+Run = tuple[int, int]  # of consecutive intervals: the positions of its first and of the one after its last
+
+
 class IntervalSplits:
     """Interval splits: ascending spans, each wholly inside or outside of every window, so that each is summed once."""
 
@@ -104,35 +107,27 @@ class IntervalSplits:
         """How many amounts each base and member has."""
         return len(self.spans)
 
-    def of_all(self, windows: Sequence[DateWindow]) -> Sequence[Sequence[int]]:
-        """Return the positions of the intervals of each window."""
-        key = tuple(windows)
-        found = self._known_runs.get(key)
+    def runs(self, window: DateWindow) -> Sequence[Run]:
+        """Return the runs of intervals of a window, one for each of its spans."""
+        found = self._known.get(window)
         if found is None:
-            found = self._known_runs[key] = [self.of(window) for window in watched(windows)]
+            found = self._known[window] = [self.inside(span) for span in watched(window.spans)]
         return found
-
-    @cached_property
-    def _known_runs(self) -> dict[tuple[DateWindow, ...], Sequence[Sequence[int]]]:
-        return {}
 
     def of(self, window: DateWindow) -> Sequence[int]:
         """Return the positions of the intervals of a window."""
-        found = self._known.get(window)
-        if found is None:
-            found = self._known[window] = [place for span in window.spans for place in watched(self.inside(span))]
-        return found
+        return [place for run in self.runs(window) for place in watched(range(*run))]
 
-    def inside(self, span: Span) -> range:
-        """Return the positions of the intervals inside a span."""
-        return range(bisect_left(self._starts, span.first), bisect_right(self._starts, span.last))
+    def inside(self, span: Span) -> Run:
+        """Return the run of intervals inside a span."""
+        return bisect_left(self._starts, span.first), bisect_right(self._starts, span.last)
 
     @cached_property
     def _starts(self) -> list[date]:
         return [interval.first for interval in watched(self.spans)]
 
     @cached_property
-    def _known(self) -> dict[DateWindow, Sequence[int]]:
+    def _known(self) -> dict[DateWindow, Sequence[Run]]:
         return {}
 
 
