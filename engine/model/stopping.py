@@ -13,6 +13,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Stop = Callable[[], None]
 STRIDE = 1000  # items between two calls of `stop`, which reads a clock
+COUNTED = (list, tuple, range)  # whose items need not be counted one by one
 
 
 def never() -> None:
@@ -35,6 +36,14 @@ def stopped_by(stop: Stop) -> Iterator[None]:
 def watched(items: Iterable[Item], stop: Stop | None = None) -> Iterator[Item]:
     """Yield items; call `stop` before the first and before every thousandth after it; by default the call's own."""
     stop = stop or CURRENT.get()
+    if isinstance(items, COUNTED) and len(items) <= STRIDE:
+        stop()
+        return iter(items)
+    return each_watched(items, stop)
+
+
+def each_watched(items: Iterable[Item], stop: Stop) -> Iterator[Item]:
+    """Yield items, counting them."""
     for at, item in enumerate(items):
         if at % STRIDE == 0:
             stop()

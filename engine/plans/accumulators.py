@@ -77,9 +77,9 @@ class CumulatedAmounts:
         """Return the sum of the runs of each window, None if they have no rows."""
         amounts, held = self.amounts, self.held
         found: list[int | None] = []
-        for runs in watched(windows) if len(windows) > stopping.STRIDE else windows:
+        for runs in windows:
             total = None
-            for first, after in watched(runs) if len(runs) > stopping.STRIDE else runs:
+            for first, after in runs if len(runs) <= stopping.STRIDE else watched(runs):
                 if held[after] > held[first]:
                     total = (total or 0) + amounts[after] - amounts[first]
             found.append(total)
@@ -95,7 +95,7 @@ class CombinedAmounts:
 
     def over(self, windows: Sequence[Sequence[Run]]) -> list[Amount | None]:
         """Return the combined amount of the runs of each window, None if they have no rows."""
-        return [self._combined(runs) for runs in watched(windows)]
+        return [self._combined(runs) for runs in windows]
 
     def _combined(self, runs: Sequence[Run]) -> Amount | None:
         read = (self.by_interval[interval] for run in watched(runs) for interval in watched(range(*run)))
@@ -112,7 +112,7 @@ def interval_amounts(accumulator: Accumulator, by_interval: Sequence[Amount | No
 
 @dataclass(frozen=True, slots=True)
 class FigureCell:
-    """Some members over some windows, each the runs of its intervals."""
+    """Some members over some windows, each the runs of its intervals; not more than between two looks at `stop`."""
 
     members: Members
     windows: Sequence[Sequence[Run]]
@@ -123,10 +123,13 @@ def figure_cells(
     windows: Sequence[DateWindow], splits: IntervalSplits, places: Iterable[tuple[Members, Sequence[int]]]
 ) -> list[FigureCell]:
     """Return the cells of some members, each over the windows at some positions."""
-    runs, divisors = [splits.runs(window) for window in watched(windows)], [window.divisor for window in windows]
+    runs = [splits.runs(window) for window in watched(windows)]
+    divisors = [window.divisor for window in watched(windows)]
     return [
-        FigureCell(members, [runs[time] for time in times], [divisors[time] for time in times])
+        FigureCell(members, [runs[time] for time in some], [divisors[time] for time in some])
         for members, times in watched(places)
+        for first in range(0, len(times), stopping.STRIDE)
+        for some in watched([times[first : first + stopping.STRIDE]])
     ]
 
 
@@ -141,7 +144,8 @@ class Amounts:
     def figures(self, cells: Sequence["FigureCell"], stop: Stop = never) -> list[Figure]:
         """Return the figures of some cells, in order."""
         figures: list[Figure] = []
-        for cell in watched(cells, stop) if len(cells) > stopping.STRIDE else cells:
+        for cell in cells:
+            stop()
             read = [by_member[cell.members] for by_member in self.by_accumulator if cell.members in by_member]
             if read:
                 figures += self.column([amounts.over(cell.windows) for amounts in read], cell.divisors)
@@ -154,10 +158,10 @@ class Amounts:
         amounts, units = found[0], [self.denominator * divisor for divisor in divisors]
         match self.base.over_members:
             case MemberAggregation.COUNT_DISTINCT:
-                amounts = [None if codes is None else len(codes - {NULL_CODE}) for codes in watched(amounts)]
+                amounts = [None if codes is None else len(codes - {NULL_CODE}) for codes in amounts]
                 units = [1] * len(divisors)
             case MemberAggregation.AVERAGE:
-                units = [self.denominator * (rows or 0) for rows in watched(found[1])]
+                units = [self.denominator * (rows or 0) for rows in found[1]]
         pairs = zip(amounts, units, strict=True)
         return [Nothing.MISSING if amount is None else Exact(amount, unit) for amount, unit in pairs]
 

@@ -3,7 +3,7 @@
 Every cause is computed from what the caller sees: from presences and amounts of the plan, which lie inside the scope.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from engine.model.exact import Exact
 from engine.model.formulas import Figure, Formula, Nothing, Operands, Product, Quotient, Sum, Undefined
 from engine.model.notes import BLANKS, Note
 from engine.model.scenarios import Reference, Side
+from engine.model.stopping import watched
 from engine.plans.figures import ColumnRead, Coordinates, Figures
 from engine.plans.presence import Anchor
 from engine.plans.rows import Expression, FormulaExpression
@@ -68,42 +69,59 @@ class BlankCauses:
 
     def unavailable(self, expression: Expression, column_read: ColumnRead, place: Coordinates) -> Note:
         """Return the note on a figure that the domains cannot answer."""
-        availability, window = self.figures.plan.availability, column_read.windows[place.time]
-        by_member = availability.why_not_by_member(expression) if any(place.members) else None
-        why = availability.why_not(expression) or by_member or availability.why_not_in(expression, window) or ""
-        if isinstance(expression, FormulaExpression):
-            return Note.of("not_computable", operand=availability.operand(expression, window), reason=why)
-        return Note.of("unavailable", reason=why)
+        key = (expression, column_read, place.time, any(place.members))
+        if key not in self._unavailable:
+            availability, window = self.figures.plan.availability, column_read.windows[place.time]
+            by_member = availability.why_not_by_member(expression) if any(place.members) else None
+            why = availability.why_not(expression) or by_member or availability.why_not_in(expression, window) or ""
+            if isinstance(expression, FormulaExpression):
+                operand = availability.operand(expression, window)
+                self._unavailable[key] = Note.of("not_computable", operand=operand, reason=why)
+            else:
+                self._unavailable[key] = Note.of("unavailable", reason=why)
+        return self._unavailable[key]
+
+    @cached_property
+    def _unavailable(self) -> dict[tuple[Expression, ColumnRead, int, bool], Note]:
+        return {}
 
     def of_window(self, expression: Expression, column_read: ColumnRead, time: int) -> Note | None:
         """Return the cause that lies in the days of a figure, or None if its days are in the books and closed."""
-        key = (expression, column_read, time)
+        key = (self._deciding(expression), column_read, time)
         if key not in self._of_windows:
             self.figures.plan.stop()
-            self._of_windows[key] = self._window_cause(expression, column_read, time)
+            self._of_windows[key] = self._window_cause(*key)
         return self._of_windows[key]
 
     @cached_property
-    def _of_windows(self) -> dict[tuple[Expression, ColumnRead, int], Note | None]:
+    def _of_windows(self) -> dict[tuple[tuple[Base, ...], ColumnRead, int], Note | None]:
         return {}
 
-    def _window_cause(self, expression: Expression, column_read: ColumnRead, time: int) -> Note | None:
+    def _window_cause(self, bases: Sequence[Base], column_read: ColumnRead, time: int) -> Note | None:
         window = column_read.windows[time]
         if not window.spans:
             return NO_WINDOW if column_read.side.shifts else None
-        causes = (self._cause_of_base(cause, base, column_read, time) for cause in CAUSES for base in expression.bases)
+        causes = (cause(self, base, column_read, window) for cause in CAUSES for base in bases)
         return next(filter(None, causes), None)
 
-    def _cause_of_base(self, cause: "BaseCause", base: Base, column_read: ColumnRead, time: int) -> Note | None:
-        """Return a cause that the bases of a domain with one time rule share."""
-        key = (cause, base.domain, base.over_time, base.stock_group, column_read, time)
-        if key not in self._of_bases:
-            self._of_bases[key] = cause(self, base, column_read, column_read.windows[time])
-        return self._of_bases[key]
+    def _deciding(self, expression: Expression) -> tuple[Base, ...]:
+        """Return a base for each domain, time rule and stock group of an expression: these decide on its days."""
+        known = self._known_deciding.get(expression)
+        if known is None:
+            known = tuple(dict.fromkeys(self._firsts.get(base, base) for base in watched(expression.bases)))
+            self._known_deciding[expression] = known
+        return known
 
     @cached_property
-    def _of_bases(self) -> "dict[tuple[BaseCause, str, TimeAggregation, str | None, ColumnRead, int], Note | None]":
+    def _known_deciding(self) -> dict[Expression, tuple[Base, ...]]:
         return {}
+
+    @cached_property
+    def _firsts(self) -> Mapping[Base, Base]:
+        """For each base, the first one with the same domain, time rule and stock group."""
+        firsts: dict[tuple[str, TimeAggregation, str | None], Base] = {}
+        bases = watched(self.figures.plan.bases)
+        return {base: firsts.setdefault((base.domain, base.over_time, base.stock_group), base) for base in bases}
 
     def outside(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Note | None:
         """Return the note on days before the first or after the last loaded period; None if a day lies between."""
@@ -136,31 +154,39 @@ class BlankCauses:
     def late_anchor(self, expression: Expression, column_read: ColumnRead, at: int) -> Anchor | None:
         """Return the anchor of a balance that has rows in the window but none at the close; None if there is none."""
         plan, place = self.figures.plan, self.figures.places[at]
+        if not any(base.over_time.closes for base in self._deciding(expression)):
+            return None
         for base in expression.bases:
-            if base.over_time.closes and not base.over_time.opening:
+            if base.over_time.closes and not base.over_time.opening and self.is_late(base, column_read, at):
                 domain_read = column_read.domain_read(base.domain)
                 anchor = plan.window_resolver.anchor(domain_read, base, column_read.windows[place.time])
-                if anchor is not None and self.is_late(base, column_read, at):
+                if anchor is not None:
                     return anchor
         return None
 
     def is_late(self, base: Base, column_read: ColumnRead, at: int) -> bool:
         """Tell whether a balance has rows in the window of a place but none at its close."""
-        at_close = self._amounts(base, column_read, self.figures, at_close=True)
-        if at_close[at] is not Nothing.MISSING:
+        if self._amounts(base, column_read, at_close=True)[at] is not Nothing.MISSING:
             return False
-        return self._amounts(base, column_read, self._before_close, at_close=False)[at] is not Nothing.MISSING
+        return self._amounts(base, column_read, at_close=False)[at] is not Nothing.MISSING
 
-    def _amounts(self, base: Base, column_read: ColumnRead, figures: Figures, *, at_close: bool) -> list[Figure]:
+    def _amounts(self, base: Base, column_read: ColumnRead, *, at_close: bool) -> list[Figure]:
         """Return the figures of a balance by place: at the close, or of the whole window."""
         key = (base, column_read, at_close)
         if key not in self._known:
+            figures = self.figures if at_close else self._with_whole_windows(base, column_read)
             plan = figures.plan
             own = plan.column_read(column_read.side, column_read.shared)
             windows = plan.base_windows(base, own) if at_close else own.windows
-            amounts, splits = figures.amounts_of(base, own)
-            self._known[key] = amounts.figures(figures.cells(base.domain, windows, splits), plan.stop)
+            amounts, batch = figures.amounts_of(base, own)
+            self._known[key] = amounts.figures(figures.cells(base.domain, windows, batch.splits), plan.stop)
         return self._known[key]
+
+    def _with_whole_windows(self, base: Base, column_read: ColumnRead) -> Figures:
+        """Return figures whose batches read whole windows: these, if they hold the amounts of all their months."""
+        _, batch = self.figures.amounts_of(base, column_read)
+        spans = (span for window in watched(column_read.windows) for span in window.spans)
+        return self.figures if batch.kept and all(span.is_whole_months for span in spans) else self._before_close
 
     @cached_property
     def _known(self) -> dict[tuple[Base, ColumnRead, bool], list[Figure]]:

@@ -226,10 +226,10 @@ class Figures:
     plan: FigurePlan
     amounts: Mapping[DomainRead, Sequence[tuple[Batch, Mapping[Base, Amounts]]]]
 
-    def amounts_of(self, base: Base, column_read: ColumnRead) -> tuple[Amounts, IntervalSplits]:
-        """Return the amounts of a base in one column read, and their intervals."""
+    def amounts_of(self, base: Base, column_read: ColumnRead) -> tuple[Amounts, Batch]:
+        """Return the amounts of a base in one column read, and the batch that read them."""
         known = self.amounts[column_read.domain_read(base.domain)]
-        return next((amounts[base], batch.splits) for batch, amounts in known if base in amounts)
+        return next((amounts[base], batch) for batch, amounts in known if base in amounts)
 
     @cached_property
     def places(self) -> tuple[Coordinates, ...]:
