@@ -13,6 +13,7 @@ from engine.model.notes import Note
 from engine.model.requests import Selection
 from engine.model.scenarios import Reference, Side
 from engine.plans.freshness import Freshness
+from engine.report.encoding import TextKeeper
 from engine.report.permission import Permission
 
 # Scenario styles, after IBCS: every table and chart marks scenarios in the same way.
@@ -76,9 +77,9 @@ class Comparison(Enum):
     SHARE = "share"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportLine:
-    """A line of a statement, or a metric."""
+@dataclass(frozen=True, kw_only=True)
+class ReportLine(TextKeeper):
+    """A line of a statement, or a metric. The reports of a statement share its lines."""
 
     key: str
     label: str

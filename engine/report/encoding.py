@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from operator import attrgetter
 from types import UnionType
@@ -78,7 +78,7 @@ def header_of(schema: pa.Schema, *, whole: bool) -> Header:
 
 def described(name: bytes, part: Header) -> dict[bytes, bytes]:
     """Return a part of the header as schema metadata."""
-    text = to_json(as_json(part))
+    text = b"{%b}" % b",".join(b'"%b":%b' % (field.encode(), text_of(value)) for field, value in part.items())
     return {name: text} if len(text) <= LONG else {name + PACKED: packed(text)}
 
 
@@ -118,6 +118,22 @@ Decode = Callable[[Json], Any]
 Encode = Callable[[Any], Json]
 Kind = Any  # annotation of a field
 PLAIN = frozenset({type(None), bool, int, str})
+
+
+class TextKeeper:
+    """A value that keeps its JSON text, because many results hold it."""
+
+    @cached_property
+    def json_text(self) -> bytes:
+        """The value as JSON text."""
+        return to_json(as_json(self))
+
+
+def text_of(value: object) -> bytes:
+    """Return a value as JSON text."""
+    if isinstance(value, tuple | list) and value and isinstance(value[0], TextKeeper):
+        return b"[%b]" % b",".join(part.json_text for part in value)
+    return to_json(as_json(value))
 
 
 def as_json(value: object) -> Json:

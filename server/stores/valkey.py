@@ -50,13 +50,14 @@ class Cache:
             retry=Retry(ExponentialWithJitterBackoff(base=0.02, cap=0.1), again, (redis.ConnectionError,)),
             protocol=3,
         )
+        self._client = redis.Redis(connection_pool=self._pool)  # once: it costs as much as two commands
 
     @contextmanager
     def client(self) -> Iterator[redis.Redis]:
         """Lend a client; raises StoreDown if the store does not answer in time, StoreFull if it has no room."""
         self._prepare()
         try:
-            yield redis.Redis(connection_pool=self._pool)
+            yield self._client
         except redis.exceptions.OutOfMemoryError:
             raise StoreFull("the cache store is full") from None
         except EXPECTED as fault:
