@@ -218,6 +218,7 @@ class FormulaLine:
     key: str
     label: str
     formula: Formula
+    written: str
     type: FigureType
     format: Format
     favourable: Favourable

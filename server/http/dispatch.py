@@ -248,9 +248,26 @@ class Dispatcher:
 
         `fault` is a fault in the arguments that an earlier check found.
         """
-        with self._telemetry.call(name, arguments, principal.subject, known=name in self.tools) as told:
+        tool = None if fault else self.tools.get(name)
+        return await self._answer(name, tool, arguments, principal, fault)
+
+    async def run(self, request: Tool, arguments: Mapping[str, Any], principal: Principal) -> CallResult:
+        """Return the answer of a request of the protocol that is no call of a tool, within the same caps."""
+        return await self._answer(request.name, request, arguments, principal)
+
+    async def _answer(
+        self,
+        name: str,
+        tool: Tool | None,
+        arguments: Mapping[str, Any],
+        principal: Principal,
+        fault: Refusal | None = None,
+    ) -> CallResult:
+        with self._telemetry.call(
+            name, arguments, principal.subject, known=tool is not None or name in self.tools
+        ) as told:
             try:
-                outcome = await self._admitted(await self._tool(name, fault), arguments, principal)
+                outcome = await self._admitted(tool or await self._no_tool(name, fault), arguments, principal)
             except Refusal as refusal:
                 outcome = CallResult.refused(refusal.as_data())
             except Exception:  # of what stands around a tool; a tool's own become answers in `_run`
@@ -260,14 +277,10 @@ class Dispatcher:
             told.answered(outcome.result, len(outcome.json), outcome.details or {})
         return outcome
 
-    async def _tool(self, name: str, fault: Refusal | None) -> Tool:
-        """Return the tool of a call; raises UnknownName, or the fault in its arguments."""
-        if fault is not None:
-            raise fault
-        tool = self.tools.get(name)
-        if tool is None:
-            raise UnknownName.of("tool", name, await self.offered(), field="tool", hint="tools/list lists the tools.")
-        return tool
+    async def _no_tool(self, name: str, fault: Refusal | None) -> Tool:
+        """Raise the fault in the arguments of a call, UnknownName without one."""
+        offered, hint = await self.offered(), "tools/list lists the tools."
+        raise fault or UnknownName.of("tool", name, offered, field="tool", hint=hint)
 
     async def _admitted(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> CallResult:
         deadline = monotonic() + self._deadline

@@ -20,11 +20,13 @@ from mcp.shared.exceptions import MCPError
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from engine.model.errors import Refusal
+from engine.model.errors import BadArguments, BadPeriod, Refusal, UnknownName
 from server.base.interfaces import Principal
 from server.http.direct_calls import DirectCalls
-from server.http.dispatch import Dispatcher
+from server.http.dispatch import CallResult, Dispatcher
 from server.http.limits import MESSAGE
+from server.tools.prompts import COMPLETE, GET_PROMPT, PROMPTS, Prompt
+from server.tools.resources import DEFINITIONS, JSON_TYPE, LIST_RESOURCES, READ_RESOURCE, URI, Definitions
 from server.tools.tool import Effect, Tool, Widget, built
 from server.wire.message import IncomingMessage
 
@@ -40,7 +42,9 @@ SHOWN = {
     "ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}
 }  # a widget fetches nothing
 EXTENSIONS = {APP: {"mimeTypes": [APP_TYPE]}}
+MENDABLE = {kind.error_type for kind in (BadArguments, BadPeriod, UnknownName)}  # by other parameters
 Context = ServerRequestContext[Any]
+Argument = str | Mapping[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,82 @@ class Endpoint:
 
     app: ASGIApp
     run: Callable[[], AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """The answer to each request of the protocol, for the caller that the HTTP edge authenticated."""
+
+    dispatch: Dispatcher
+    pages: Mapping[Widget, str]
+
+    def _widget(self, uri: str) -> Widget | None:
+        return next((widget for widget in self.pages if widget.uri == uri), None)
+
+    async def list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """List the tools that can be called here."""
+        return types.ListToolsResult(
+            tools=[describe_tool(tool, self.pages) for tool in (await self.dispatch.offered()).values()]
+        )
+
+    async def call_tool(self, context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
+        """Answer a call of a tool."""
+        principal, fault = principal_of(context), fault_of(context)
+        outcome = await self.dispatch.call(asked.name, asked.arguments or {}, principal, fault)
+        return types.CallToolResult(
+            content=[types.TextContent(text=outcome.text)],
+            structured_content=outcome.result,
+            is_error=outcome.is_error,
+            _meta=outcome.meta or None,
+        )
+
+    async def _answered(self, context: Context, request: Tool, **arguments: Argument) -> CallResult:
+        outcome = await self.dispatch.run(request, arguments, principal_of(context))
+        if outcome.is_error:
+            raise fault_in(outcome.result)
+        return outcome
+
+    async def read_resource(self, context: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """Return a view, or what these books say at an address."""
+        uri = str(asked.uri)
+        if (widget := self._widget(uri)) is not None:
+            page = types.TextResourceContents(uri=uri, mime_type=APP_TYPE, text=self.pages[widget], _meta=SHOWN)
+        else:
+            found = await self._answered(context, READ_RESOURCE, uri=uri)
+            page = types.TextResourceContents(uri=uri, mime_type=JSON_TYPE, text=found.text)
+        return types.ReadResourceResult(contents=[page])
+
+    async def list_resources(
+        self, context: Context, asked: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """List the views that are built and what these books define, by pages."""
+        cursor = asked.cursor if asked else None
+        found = (await self._answered(context, LIST_RESOURCES, cursor=cursor)).result
+        listed = [types.Resource(mime_type=JSON_TYPE, **known) for known in found["resources"]]
+        views = [] if cursor else [describe_widget(widget) for widget in self.pages]
+        return types.ListResourcesResult(resources=[*views, *listed], next_cursor=found.get("next"))
+
+    async def list_templates(
+        self, _: Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """List the addresses of definitions."""
+        return types.ListResourceTemplatesResult(resource_templates=[describe_template(kind) for kind in DEFINITIONS])
+
+    async def list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """List the prompts."""
+        return types.ListPromptsResult(prompts=[describe_prompt(prompt) for prompt in PROMPTS.values()])
+
+    async def get_prompt(self, context: Context, asked: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """Return a prompt for some arguments."""
+        found = (await self._answered(context, GET_PROMPT, name=asked.name, arguments=asked.arguments or {})).result
+        message = types.PromptMessage(role="user", content=types.TextContent(text=found["text"]))
+        return types.GetPromptResult(description=found["description"], messages=[message])
+
+    async def complete(self, context: Context, asked: types.CompleteRequestParams) -> types.CompleteResult:
+        """Return the values that begin as an argument does."""
+        of = {"prompt": asked.ref.name} if asked.ref.type == "ref/prompt" else {"template": asked.ref.uri}
+        told = await self._answered(context, COMPLETE, **of, argument=asked.argument.name, value=asked.argument.value)
+        return types.CompleteResult(completion=types.Completion(**told.result))
 
 
 def endpoint(
@@ -63,51 +143,23 @@ def endpoint(
     `widgets` holds the pages of built widgets; by default those that `make widgets` built.
     """
     pages = built() if widgets is None else widgets
-    by_uri = {widget.uri: widget for widget in pages}
-
-    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[describe_tool(tool, pages) for tool in (await dispatch.offered()).values()])
-
-    async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        principal, fault = principal_of(context), fault_of(context)
-        outcome = await dispatch.call(asked.name, asked.arguments or {}, principal, fault)
-        return types.CallToolResult(
-            content=[types.TextContent(text=outcome.text)],
-            structured_content=outcome.result,
-            is_error=outcome.is_error,
-            _meta=outcome.meta or None,
-        )
-
-    async def read_resource(_: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        widget = by_uri.get(str(asked.uri))
-        if widget is None:
-            raise MCPError(types.INVALID_PARAMS, f"There is no resource {asked.uri}.", data={"uri": str(asked.uri)})
-        page = types.TextResourceContents(uri=widget.uri, mime_type=APP_TYPE, text=pages[widget], _meta=SHOWN)
-        return types.ReadResourceResult(contents=[page])
-
-    async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=[describe_widget(widget) for widget in pages])
-
-    async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=[])
-
-    async def list_prompts(_: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=[])
-
+    answers = McpServer(dispatch, pages)
     hint = CacheHint(ttl_ms=LISTS_KEPT_MS, scope="private")
     server: Server[Any] = Server(
         NAME,
         title=TITLE,
         version=version,
         instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": hint},
+        cache_hints={"tools/list": hint, "resources/list": hint, "resources/read": hint},
         get_tool_input_schema=lambda name: tool.schema if (tool := dispatch.tools.get(name)) else None,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-        on_list_prompts=list_prompts,
+        on_list_tools=answers.list_tools,
+        on_call_tool=answers.call_tool,
+        on_list_resources=answers.list_resources,
+        on_list_resource_templates=answers.list_templates,
+        on_read_resource=answers.read_resource,
+        on_list_prompts=answers.list_prompts,
+        on_get_prompt=answers.get_prompt,
+        on_completion=answers.complete,
     )
     if pages:
         server.extensions = EXTENSIONS
@@ -171,6 +223,34 @@ def describe_widget(widget: Widget) -> types.Resource:
         mime_type=APP_TYPE,
         _meta=SHOWN,
     )
+
+
+def describe_template(kind: Definitions) -> types.ResourceTemplate:
+    """Return a kind of definition as clients list it."""
+    return types.ResourceTemplate(
+        uri_template=kind.template,
+        name=kind.name,
+        title=kind.title,
+        description=kind.description,
+        mime_type=JSON_TYPE,
+    )
+
+
+def describe_prompt(prompt: Prompt) -> types.Prompt:
+    """Return a prompt as clients list it."""
+    arguments = [
+        types.PromptArgument(name=name, description=argument.description, required=argument.required)
+        for name, argument in prompt.arguments.items()
+    ]
+    return types.Prompt(name=prompt.name, title=prompt.title, description=prompt.description, arguments=arguments)
+
+
+def fault_in(result: Mapping[str, Any]) -> MCPError:
+    """Return a refusal as an error of JSON-RPC: of its parameters if other ones can mend it."""
+    mendable = result.get("error_type") in MENDABLE
+    message = str(result.get("error", "The client is gone."))
+    named = {URI: result["got"]} if result.get("field") == URI else {}  # where the protocol wants it
+    return MCPError(types.INVALID_PARAMS if mendable else types.INTERNAL_ERROR, message, data={**result, **named})
 
 
 def fault_of(context: Context) -> Refusal | None:

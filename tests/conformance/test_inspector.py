@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from server.tools.prompts import PROMPTS
+from server.tools.resources import DEFINITIONS
 from server.tools.tool import built
 from server.tools.toolbox import TOOLS
 from tests.conformance.figures import PNL, SCENARIOS, STATEMENT
@@ -164,3 +166,20 @@ def test_the_printed_client_entry_works_with_the_key(node: Path, real: Served, t
     listed = inspect(node, tmp_path, *there, "--method", "tools/list", catalog=False)
     assert listed.exit_code == OK, listed.complaint
     assert len(listed.printed["result"]["tools"]) == len(CALLS)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_prompts_and_resources_are_listed_and_read(era: str, inspector: Inspector) -> None:
+    prompts = inspector(era, "--method", "prompts/list").printed["result"]["prompts"]
+    assert [prompt["name"] for prompt in prompts] == list(PROMPTS)
+    asked = ("--prompt-name", "tie_out", "--prompt-args", "metric=net_sales", "period=2006-01")
+    (message,) = inspector(era, "--method", "prompts/get", *asked).printed["result"]["messages"]
+    assert "Call run_metric with metrics [net_sales]" in message["content"]["text"]
+    uris = [resource["uri"] for resource in inspector(era, "--method", "resources/list").printed["result"]["resources"]]
+    assert "tieout://metric/net_sales" in uris
+    (page,) = inspector(era, "--method", "resources/read", "--uri", "tieout://metric/net_sales").printed["result"][
+        "contents"
+    ]
+    assert json.loads(page["text"])["key"] == "net_sales"
+    templates = inspector(era, "--method", "resources/templates/list").printed["result"]["resourceTemplates"]
+    assert [template["uriTemplate"] for template in templates] == [kind.template for kind in DEFINITIONS]

@@ -218,6 +218,7 @@ class StatementLines:
             key=key,
             label=part.formula.label,
             formula=formula,
+            written=part.formula.is_,
             type=figure,
             format=format_of(document, ["lines", place, "formula", "format"], part.formula.format, figure),
             favourable=Favourable(part.formula.favourable),

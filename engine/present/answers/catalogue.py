@@ -2,10 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 
-from engine.books.reader import Reader
+from engine.books.reader import Reader, label_of
 from engine.books.search import CLOSE_SPELLING, MOST_HITS, Hit, SearchResult
 from engine.model.calendar.periods import Grain
-from engine.model.catalogue import Base, Catalogue, Dimension, Domain, Metric
+from engine.model.catalogue import (
+    Base,
+    Catalogue,
+    Dimension,
+    Domain,
+    FormulaLine,
+    HeaderLine,
+    Line,
+    Metric,
+    MetricLine,
+    RollupLine,
+    Statement,
+)
 from engine.model.errors import echo
 from engine.model.notes import Note, notes_as_data
 from engine.model.scenarios import GRAMMAR, Scenario, Variance, resolve
@@ -170,6 +182,31 @@ def shared_json(metric: Metric, reader: Reader) -> Json:
     shared = [dim.key for dim in cutting(domains[0], reader) if all(dim.key in known for known in keys)]
     through = {domain.key: loaded_through(reader, domain) for domain in domains}
     return {"domains": [domain.key for domain in domains], "dimension_keys": shared, "loaded_through": through}
+
+
+def statement_json(statement: Statement, reader: Reader) -> Json:
+    """Return the lines of a statement, in order, without those of hidden nodes."""
+    lines = (line for line in statement.lines if not isinstance(line, RollupLine) or sees_node(line, reader))
+    return {"key": statement.key, "label": statement.label, "lines": [line_json(line, reader) for line in lines]}
+
+
+def sees_node(line: RollupLine, reader: Reader) -> bool:
+    """Tell whether the node of a rollup line is visible."""
+    return reader.sees(line.dimension, line.node)
+
+
+def line_json(line: Line, reader: Reader) -> Json:
+    """Return one line: what it shows, by its kind."""
+    match line:
+        case HeaderLine(label=label):
+            return {"label": label, "kind": "header"}
+        case MetricLine(key=key, label=label, metric=metric):
+            return {"key": key, "label": label, "kind": "metric", "metric": metric}
+        case FormulaLine(key=key, label=label, written=written):
+            return {"key": key, "label": label, "kind": "formula", "formula": written}
+        case RollupLine(key=key, dimension=dimension, node=node, depth=depth):
+            label = line.label or label_of(dimension, node, reader)
+            return {"key": key, "label": label, "kind": "node", "dimension": dimension, "node": node, "depth": depth}
 
 
 # Scenarios, dimensions and members: what may be asked, and under which names.

@@ -13,7 +13,7 @@ from server.caller.caller import Caller
 from server.stores.memory import REFERENCE
 from server.tools.charts import eval_chart_transform
 from server.tools.files import export_dataset
-from server.tools.toolbox import TOOLS
+from server.tools.toolbox import REQUESTS
 from server.wire.answers import as_json
 from server.wire.arguments import read_request
 from tests.laws.scoped.calls import LARGE, Call
@@ -44,7 +44,7 @@ def asked(call: Call, opened: Opened, budget: int | None = None) -> Any:
 
 def told(name: str, arguments: Mapping[str, Any], caller: Caller) -> str:
     """Return what a tool answers, with the table beside it, or refuses, as text."""
-    tool = TOOLS[name]
+    tool = REQUESTS[name]
     try:
         answer = tool.run(caller, read_request(tool.shape, arguments))
     except Refusal as refusal:

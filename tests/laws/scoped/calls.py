@@ -6,7 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from server.tools.toolbox import TOOLS
+from server.tools.prompts import PROMPTS
+from server.tools.resources import DEFINITIONS
+from server.tools.toolbox import REQUESTS
 from tests.laws.oracle.books import OWN
 from tests.laws.oracle.strategies import INNER, PRODUCTS, STRANGER
 from tests.laws.scoped.books import AXIS, BANDS, CURRENCIES, CUSTOMERS, KINDS, LEAVES, METRICS, REGIONS, STATEMENTS
@@ -245,6 +247,17 @@ TABLES = ("live.gl", "live.people", "live.sales", "live.product", "live.customer
 feeds = misspelt((*LEAVES, "product", "customer", "tree", "ghost"))
 load_ids = st.builds("load of {}".format, feeds)
 targets = misspelt((*TABLES, "live.ghost"))
+addresses = st.one_of(
+    metrics.map("tieout://metric/{}".format),
+    statements.map("tieout://statement/{}".format),
+    st.sampled_from(("tieout://orientation", "tieout://ghost/revenue")),
+)
+prompts = misspelt(tuple(PROMPTS))
+prompted = st.fixed_dictionaries(
+    {},
+    optional={"metric": metrics, "statement": statements, "period": periods, "base": sides, "scenario": sides},
+)
+named = st.sampled_from(("metric", "statement", "period", "base", "scenario", "ghost"))
 ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "svc_orientation": st.just({}),
     "list_scenarios": st.just({}),
@@ -292,6 +305,13 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         {"filename": st.sampled_from(("../x", "")), "mime_type": st.just("text/csv"), "size_bytes": st.just(1)}
     ),
     "complete_file_upload": st.fixed_dictionaries({"upload_id": st.sampled_from(("a" * 32, "../x", ""))}),
+    "resources/list": st.fixed_dictionaries({}, optional={"cursor": st.sampled_from(("1", "200", "x"))}),
+    "resources/read": st.fixed_dictionaries({"uri": addresses}),
+    "prompts/get": st.fixed_dictionaries({"name": prompts, "arguments": prompted}),
+    "completion/complete": st.fixed_dictionaries(
+        {"argument": named, "value": st.sampled_from(("", "", "", "re", "P", "2020"))},
+        optional={"prompt": prompts, "template": st.sampled_from([kind.template for kind in DEFINITIONS])},
+    ),
     "import_host_file": st.fixed_dictionaries(
         {"file": st.fixed_dictionaries({"download_url": st.sampled_from(("https://files.test/a", "file:///etc"))})}
     ),
@@ -323,7 +343,7 @@ def comparing(draw: st.DrawFn, compared: Sequence[str]) -> Call:
 @st.composite
 def calls(draw: st.DrawFn) -> Call:
     """Draw a call of any tool."""
-    return draw(calls_of(draw(st.sampled_from((*sorted(TOOLS), *OFTEN)))))
+    return draw(calls_of(draw(st.sampled_from((*sorted(REQUESTS), *OFTEN)))))
 
 
 @st.composite
@@ -334,14 +354,14 @@ def calls_of(draw: st.DrawFn, tool: str) -> Call:
         arguments[draw(st.sampled_from(("limit", "statement", "querry", "region", "filters")))] = draw(
             st.sampled_from((1.5, None, [], {"X": "Y"}, "P1", True))
         )
-    budgets = (LARGE,) if tool in OF_FEEDS else OF_REPORTS if TOOLS[tool].lane in ("heavy", "exports") else BUDGETS
+    budgets = (LARGE,) if tool in OF_FEEDS else OF_REPORTS if REQUESTS[tool].lane in ("heavy", "exports") else BUDGETS
     return Call(tool, arguments, draw(st.sampled_from(budgets)))
 
 
 LISTS = tuple(
     Call(tool, {})
     for tool, request in ARGUMENTS.items()
-    if tool.startswith(("svc_", "list_")) and tool != "list_variants"
+    if tool.startswith(("svc_", "list_", "resources/list")) and tool != "list_variants"
 )
 EVERYTHING_LISTED = (
     *LISTS,

@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.tools.toolbox import TOOLS
+from server.tools.toolbox import REQUESTS
 from tests.laws.oracle.replay import from_seed
 from tests.laws.scoped.answering import asked, compared_alike
 from tests.laws.scoped.books import Books, random_books
@@ -108,7 +108,7 @@ def search(number: int, count: int) -> int:
     @given(data=st.data(), known=seen_books())
     def searched(data: st.DataObject, known: tuple[Books, tuple[ProfileAsked, ...]]) -> None:
         nonlocal found
-        drawn = [data.draw(calls_of(tool)) for tool in sorted(TOOLS) for _ in range(2)]
+        drawn = [data.draw(calls_of(tool)) for tool in sorted(REQUESTS) for _ in range(2)]
         broken = [*broken_calls(*known, [*drawn, *data.draw(st.lists(calls(), min_size=4, max_size=8))])]
         if pairs := seen_apart(*known):
             pair = data.draw(st.sampled_from(pairs))
