@@ -170,6 +170,14 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Drivers:
+    """What drives an amount: the metrics of its volume and of its price, which is the amount over the volume."""
+
+    volume: str
+    price: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """A named figure: a base, or a formula of other metrics."""
 
@@ -182,6 +190,7 @@ class Metric:
     type: FigureType
     body: Base | Formula
     written: str | None  # the formula as the file writes it
+    drivers: Drivers | None = None
 
 
 class Style(Enum):

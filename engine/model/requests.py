@@ -195,10 +195,10 @@ class ChartRequest(Request):
     data_refs: tuple[str, ...]
     """The data_ref of one or several results, always a list: ["ds_…"]. In the script frames[0], frames[1] and so on; df
     is frames[0]."""
-    transform_code: str
+    transform_code: str | None = None
     """Python that leaves a polars DataFrame, a dict of lists or a list of dicts in `result`, at most 5,000 rows. It has
     df, frames, pl and the usual builtins, may import datetime, math, statistics, itertools, collections, decimal and
-    re; no files, no network, 5 seconds. `result = df` changes nothing."""
+    re; no files, no network, 5 seconds. Left out, the result is drawn as it is."""
     chart_spec: ChartSpec
     """What to draw of `result`."""
 
@@ -217,6 +217,42 @@ class MetricRequest(ReportRequest):
     """Smallest first."""
     top: int | None = None
     """Show so many, 1 to 200; one row (others) has the rest. Without order_by, by the first column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Materiality(Request):
+    """The contributions that are worth a row: absolute, or percent."""
+
+    absolute: float | None = None
+    """Unscaled; of ratios, a fraction."""
+    percent: float | None = None
+    """Of the larger total."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainRequest(Request):
+    """A variance to explain."""
+
+    metric: str
+    """Metric key, or statement.line."""
+    scenarios: tuple[str, ...]
+    """Two; the first is explained against the second."""
+    by: tuple[str, ...]
+    """Up to 3 lists: dimension keys; "lines": operands of the formula."""
+    period_start: str | None = None
+    """As in run_metric."""
+    period_end: str | None = None
+    """Last period."""
+    filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)
+    """Dimension key to members."""
+    depth: int = 1
+    """Of lines, 1 to 5."""
+    drivers: bool = False
+    """By volume, mix and price, where declared."""
+    top: int = 10
+    """Rows of a list, to 200."""
+    materiality: Materiality | None = None
+    """Folds smaller rows into (others)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Notes on the rows and the total of a breakdown by a weighted tree."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.model.catalogue import Base
@@ -31,6 +31,17 @@ def is_weighed(base: Base, axis: Axis, plan: FigurePlan) -> bool:
 
 def weight_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
     """Yield the note on weighted rows: that they do not add up as they stand, or that their total is another figure."""
+    yield from uneven_rows(figures)
+    topped = axes_topped(plan)
+    alone = unbroken(figures) if topped else figures
+    differing = [said for row in plan.rows for said in differences(row, figures, alone)] if topped else []
+    if differing:
+        yield differing_total(topped, differing)
+
+
+def uneven_rows(figures: Figures) -> Iterator[Note]:
+    """Yield the note that the rows of a breakdown do not add up as they stand."""
+    plan = figures.plan
     uneven = [
         axis.key
         for axis in plan.axes
@@ -39,8 +50,12 @@ def weight_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
     ]
     if uneven:
         yield Note.of("weighted_rows", dimensions=" and ".join(uneven), says=ROWS)
+
+
+def axes_topped(plan: FigurePlan) -> list[str]:
+    """Return the trees whose top may make the total of a breakdown another figure."""
     filtered = {known.dimension.key for known in plan.query.filters}
-    topped = [
+    return [
         axis.key
         for axis in plan.axes
         if any(is_topped(base, axis, plan) for base in plan.bases)
@@ -48,11 +63,12 @@ def weight_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
         and axis.key not in filtered
         and not plan.reader.counts_all(axis.key, axis.total)
     ]
-    alone = unbroken(figures) if topped else figures
-    differing = [said for row in plan.rows for said in differences(row, figures, alone)] if topped else []
-    if differing:
-        says = f"{TOTAL} ({first_of(differing, NAMED)})"
-        yield Note.of("weighted_rows", dimensions=" and ".join(topped), says=says)
+
+
+def differing_total(topped: Sequence[str], differing: Sequence[str]) -> Note:
+    """Return the note that the total of a breakdown is not the figure without it."""
+    says = f"{TOTAL} ({first_of(differing, NAMED)})"
+    return Note.of("weighted_rows", dimensions=" and ".join(topped), says=says)
 
 
 def unbroken(figures: Figures) -> Figures:

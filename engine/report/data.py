@@ -126,6 +126,26 @@ class MemberTuple:
     holds: int | None = None  # members of the first dimension behind a row of others; None for every other row
 
 
+def unit_of(
+    known: FigureType | None, shown_as: Format, comparison: Comparison, money: str, currency: str
+) -> str | None:
+    """Return the unit of figures of a type for a comparison; `money` is that of amounts. None for a header."""
+    if known is None:
+        return None
+    if comparison is Comparison.SHARE:
+        return "fraction"
+    match known.kind:
+        case FigureKind.MONEY:
+            return money if known.additive else currency
+        case FigureKind.PRICE:
+            return currency + EACH
+        case FigureKind.NUMBER if shown_as is not Format.PERCENT:
+            return "number"
+        case FigureKind.RATIO if shown_as is not Format.PERCENT:
+            return "ratio"
+    return "pp" if comparison is Comparison.VARIANCE else "fraction"
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReportData:
     """The figures of a statement or of metrics."""
@@ -157,20 +177,8 @@ class ReportData:
 
     def unit(self, line: ReportLine, comparison: Comparison, *, scaled: bool = True) -> str | None:
         """Return the unit of a line's figures for a comparison; None for a header."""
-        if line.type is None:
-            return None
-        if comparison is Comparison.SHARE:
-            return "fraction"
-        match line.type.kind:
-            case FigureKind.MONEY:
-                return self.money if scaled and line.type.additive else self.currency
-            case FigureKind.PRICE:
-                return self.currency + EACH
-            case FigureKind.NUMBER if line.format is not Format.PERCENT:
-                return "number"
-            case FigureKind.RATIO if line.format is not Format.PERCENT:
-                return "ratio"
-        return "pp" if comparison is Comparison.VARIANCE else "fraction"
+        money = self.money if scaled else self.currency
+        return unit_of(line.type, line.format, comparison, money, self.currency)
 
     def shown(self, line: ReportLine, comparison: Comparison, figure: Exact) -> Exact:
         """Return a figure at the report's scale. Scale divides additive amounts only."""

@@ -214,24 +214,34 @@ def is_available(row: Row, plan: FigurePlan) -> bool:
 
 def filter_without(plan: FigurePlan, shown: Sequence[str]) -> Filter:
     """Return the filter by the first dimension that leaves out the members shown, beside what the request filters."""
+    return filter_of(plan.query.breakdown[0], exclusion_of(plan, shown), plan.reader)
+
+
+def exclusion_of(plan: FigurePlan, shown: Sequence[str]) -> Exclusion:
+    """Return what a filter by the first dimension names to leave out the members shown, beside what is filtered."""
     first = plan.query.breakdown[0]
     asked = next((known.asked for known in plan.query.filters if known.dimension.key == first.key), ())
     if isinstance(asked, Exclusion):
-        asked = Exclusion(exclude=(*asked.exclude, *shown), include=asked.include)
-    else:
-        asked = Exclusion(exclude=tuple(shown), include=asked)
-    return filter_of(first, asked, plan.reader)
+        return Exclusion(exclude=(*asked.exclude, *shown), include=asked.include)
+    return Exclusion(exclude=tuple(shown), include=asked)
 
 
 def refuse_shared_leaves(axis: Axis, reader: Reader) -> None:
     """Raise BadArguments if two members of an axis have a visible leaf in common."""
+    if sharing := members_sharing(axis, reader):
+        raise BadArguments(
+            f"{quoted(sharing)} of {axis.key} share members below them, so that no figure of the others can be told. "
+            f"Leave top out, or filter {axis.key} by nodes that share none.",
+            field="top",
+        )
+
+
+def members_sharing(axis: Axis, reader: Reader) -> tuple[str, str] | None:
+    """Return two members of an axis that have a visible leaf in common, None if no two do."""
     sees = reader.sees_leaf(axis.key)
     owners: dict[int, str] = {}
     for member in axis.ids if reader.members(axis.key).top() is not None else ():
         for code in axis.members[member]:
             if (axis.kept is None or code in axis.kept) and sees(code) and owners.setdefault(code, member) != member:
-                raise BadArguments(
-                    f"{quoted([owners[code], member])} of {axis.key} share members below them, so that no figure of "
-                    f"the others can be told. Leave top out, or filter {axis.key} by nodes that share none.",
-                    field="top",
-                )
+                return owners[code], member
+    return None

@@ -1,6 +1,9 @@
 """Execution of a report plan: collects its frames and builds the report."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.exact import ZERO
@@ -8,8 +11,8 @@ from engine.model.formulas import Figure, Nothing
 from engine.model.notes import Note
 from engine.model.scenarios import Side
 from engine.model.scope import Cuts
-from engine.plans.currency_notes import currency_notes, currency_reads
-from engine.plans.figures import ColumnRead, FigurePlan, MetricPlan, ReportPlan, StatementPlan
+from engine.plans.currency_notes import CurrencyRead, currency_notes, currency_reads
+from engine.plans.figures import ColumnRead, FigurePlan, Figures, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import Freshness, freshness
 from engine.plans.notes import notes
 from engine.plans.outside_notes import outside_notes
@@ -37,13 +40,11 @@ def run(
     `admit` is called with the size of the report before any amount is read. Raises BadArguments if the report is too
     large, and what `admit` raises.
     """
-    planned, stop = plan.figures, plan.figures.stop
+    planned = plan.figures
     ranking = plan.ranking if isinstance(plan, MetricPlan) else None
     admit(report_size(planned, ranking, most_groups))
-    batches, reads = planned.batches, currency_reads(planned)
-    frames = planned.reader.collect_each([*(batch.reads for batch in batches), *(read.reads for read in reads)], stop)
-    sums, held = frames[: len(batches)], frames[len(batches) :]
-    figures = planned.finish(sums)
+    (found,) = collected([planned])
+    figures = found.figures
     table = figure_table(planned, figures, ranking)
     rows = list(zip(planned.rows, table.by_row, strict=True))
     is_seen = [is_shown(row, by_column) for row, by_column in rows]
@@ -52,14 +53,47 @@ def run(
     said = (
         *planned.query.notes,
         *blank_notes(planned, table, is_seen),
-        *notes(planned),
-        *outside_notes(planned, covers),
-        *partial_notes(planned, figures),
-        *sum_notes(planned),
+        *found.notes(covers),
         *weight_notes(planned, figures),
-        *currency_notes(planned, reads, held),
+        *found.currency_notes(),
     )
     return made_of(plan, shown, table.places, tuple(dict.fromkeys(said)), freshness(planned))
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedPlan:
+    """The figures of a plan, and the currencies of their rows."""
+
+    figures: Figures
+    reads: Sequence[CurrencyRead]
+    currencies: Sequence[Sequence[pl.DataFrame]]
+
+    def notes(self, covers: Cuts = ()) -> Iterator[Note]:
+        """Yield the notes on its scope, days and sums."""
+        plan = self.figures.plan
+        yield from notes(plan)
+        yield from outside_notes(plan, covers)
+        yield from partial_notes(plan, self.figures)
+        yield from sum_notes(plan)
+
+    def currency_notes(self) -> Iterator[Note]:
+        """Yield the notes on its currencies and units."""
+        return currency_notes(self.figures.plan, self.reads, self.currencies)
+
+
+def collected(plans: Sequence[FigurePlan]) -> list[CollectedPlan]:
+    """Collect the frames of some plans together, in one collect."""
+    reads = [currency_reads(plan) for plan in plans]
+    asked = [
+        [*(batch.reads for batch in plan.batches), *(read.reads for read in known)]
+        for plan, known in zip(plans, reads, strict=True)
+    ]
+    frames = iter(plans[0].reader.collect_each([read for each in asked for read in each], plans[0].stop))
+    found = []
+    for plan, known in zip(plans, reads, strict=True):
+        sums = [next(frames) for _ in plan.batches]
+        found.append(CollectedPlan(plan.finish(sums), known, [next(frames) for _ in known]))
+    return found
 
 
 def outline(plan: ReportPlan) -> Report:

@@ -16,6 +16,7 @@ from engine.model.notes import Note
 from engine.model.scope import ALL_CODES, Cell, CodeSet, Conjunction, Cut, Cuts
 from engine.model.stopping import watched
 from engine.report.encoding import Decode, Header, as_json, decoders, read, write
+from engine.report.explanation import Explanation
 from engine.report.inspection import Inspection
 from engine.report.permission import Permission, counted
 from engine.report.report import Report
@@ -115,7 +116,7 @@ def newer_data(permission: Permission, reader: Reader) -> Iterator[Note]:
 UNAVAILABLE = 0  # denominator of an unavailable figure
 FRAME = "frame"
 
-Kept = Report | Inspection | Transform
+Kept = Report | Inspection | Transform | Explanation
 Values = Mapping[str, Any]  # by field
 
 
@@ -283,14 +284,19 @@ def inspection_of(values: Values, frame: pl.DataFrame, columns: Sequence[Sequenc
     return Inspection(rows=list(zip(*found, strict=True)), **values)
 
 
-def transform_columns(_: Transform) -> Sequence[Sequence[object]]:
-    """Return no exact columns: a script's figures are floats, and the frame holds them."""
+def no_columns(_: Explanation | Transform) -> Sequence[Sequence[object]]:
+    """Return no exact columns: the header holds those of an explanation, and those of a script are floats."""
     return ()
 
 
 def transform_of(values: Values, frame: pl.DataFrame, _: Sequence[Sequence[Figure]]) -> Transform:
     """Return a transform from its fields and frame."""
     return Transform(frame=frame, **values)
+
+
+def explanation_of(values: Values, frame: pl.DataFrame, _: Sequence[Sequence[Figure]]) -> Explanation:
+    """Return an explanation from its fields and frame."""
+    return Explanation(frame=frame, **values)
 
 
 REPORT = SnapshotKind(
@@ -302,5 +308,8 @@ KINDS: Mapping[str, SnapshotKind] = {  # by name and format number; the first of
     "inspection 1": SnapshotKind(
         Inspection, decoders(Inspection), "rows", inspection_columns, inspection_of, is_streamed=True
     ),
-    "transform 1": SnapshotKind(Transform, decoders(Transform), FRAME, transform_columns, transform_of),
+    "transform 1": SnapshotKind(Transform, decoders(Transform), FRAME, no_columns, transform_of),
+    "explanation 1": SnapshotKind(
+        Explanation, decoders(Explanation), FRAME, no_columns, explanation_of, unseen=("lists",)
+    ),
 }

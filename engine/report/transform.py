@@ -9,6 +9,7 @@ import polars as pl
 from engine.model.notes import Note
 from engine.plans.freshness import Freshness
 from engine.report.data import ReportData
+from engine.report.explanation import Explanation
 from engine.report.inspection import Inspection
 from engine.report.permission import Permission, joined
 from engine.report.report import Report
@@ -37,7 +38,7 @@ class Transform:
 
 @dataclass(frozen=True, slots=True)
 class ScriptOutput:
-    """What a script was asked and what it left."""
+    """What a script was asked and what it left; without a script, a result as it is."""
 
     label: str
     code: str
@@ -45,7 +46,7 @@ class ScriptOutput:
     frame: pl.DataFrame
 
 
-Given = Report | Inspection | Transform
+Given = Report | Inspection | Transform | Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class TransformInput:
 def transformed(made: ScriptOutput, given: Sequence[Given]) -> Transform:
     """Return the transform that a script made of results, with all their permissions."""
     inputs = tuple(INPUTS[type(one)].words(one) for one in given)
+    computed = [Note.of("computed")] if made.code else []
     return Transform(
         label=made.label,
         frame=made.frame,
@@ -66,7 +68,7 @@ def transformed(made: ScriptOutput, given: Sequence[Given]) -> Transform:
         code=made.code,
         chart=made.chart,
         inputs=inputs,
-        notes=tuple(dict.fromkeys([*(note for one in given for note in one.notes), Note.of("computed")])),
+        notes=tuple(dict.fromkeys([*(note for one in given for note in one.notes), *computed])),
         freshness=freshness_of(given),
         catalogue_version=", ".join(dict.fromkeys(one.catalogue_version for one in given)),
         data_version=", ".join(dict.fromkeys(one.data_version for one in given)),
@@ -142,8 +144,21 @@ def transform_measured(transform: Transform) -> Measured:
             yield transform.units.get(name), transform.frame[name]
 
 
+def explanation_words(explanation: Explanation) -> str:
+    """Return the description of an explanation."""
+    a, b = (side.heading for side in explanation.sides)
+    return f"{explanation.line.label}, {explanation.period.label}: {a} explained against {b}"
+
+
+def explanation_measured(explanation: Explanation) -> Measured:
+    """Yield the totals and contributions of an explanation by unit."""
+    for (unit,), part in explanation.frame.group_by("unit", maintain_order=True):
+        yield unit, part["value"]
+
+
 INPUTS: Mapping[type, TransformInput] = {
     Report: TransformInput(report_words, report_measured),
     Inspection: TransformInput(inspection_words, inspection_measured),
+    Explanation: TransformInput(explanation_words, explanation_measured),
     Transform: TransformInput(lambda transform: transform.label, transform_measured),
 }

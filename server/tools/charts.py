@@ -1,17 +1,23 @@
 """Charts of kept results: a sandboxed script, the chart of its table, and perhaps a picture file."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
+import polars as pl
+
+from engine.model.catalogue import Favourable
 from engine.model.errors import BadArguments, QuotaExceeded, Unavailable
 from engine.model.notes import Note
 from engine.model.requests import ChartRequest, ChartSpec, OneOf
 from engine.present.answers.charts import PictureFile, chart_answer, spec_json
 from engine.present.charts.charts import CHARTS, Chart, chart
+from engine.report.explanation import Explanation
+from engine.report.snapshots import Kept
 from engine.report.transform import ScriptOutput, Transform, transformed
 from sandbox.job import MOST_FRAMES
 from sandbox.render import RenderError
 from server.caller.caller import Caller
+from server.caller.scripts import ScriptResult
 from server.tools.tool import Effect, Tool
 from server.wire.answers import Answer, given_json
 
@@ -39,9 +45,14 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
     """Draw what a script makes of kept results."""
     hold(asked.data_refs)
     given = caller.datasets.given(asked.data_refs)
-    left = caller.scripts.run(NAME, asked.transform_code, [one.frame for one in given])
-    spec = asked.chart_spec
-    transform = transformed(ScriptOutput(spec.title, asked.transform_code, spec_json(spec), left.frame), given)
+    spec, code = asked.chart_spec, asked.transform_code or ""
+    if code:
+        left = caller.scripts.run(NAME, code, [one.frame for one in given])
+    else:
+        refuse_several(asked.data_refs)
+        spec, frame = drawn_as_it_is(spec, given[0])
+        left = ScriptResult(frame, "")
+    transform = transformed(ScriptOutput(spec.title, code, spec_json(spec), left.frame), given)
     drawn = chart(spec, left.frame, transform.units)
     picture = picture_of(caller, spec, drawn, transform)
     kept = caller.datasets.keep(transform)
@@ -58,6 +69,30 @@ def hold(references: tuple[str, ...]) -> None:
             got=len(references),
             example={"data_refs": ["ds_\N{HORIZONTAL ELLIPSIS}"]},
         )
+
+
+def refuse_several(references: tuple[str, ...]) -> None:
+    """Refuse several results without a script that joins them."""
+    if len(references) > 1:
+        raise BadArguments(
+            f"Without transform_code one result is drawn as it is, and {len(references)} were given. Name one, or join "
+            "them.",
+            field="transform_code",
+            example={"transform_code": "result = pl.concat(frames)"},
+        )
+
+
+def drawn_as_it_is(spec: ChartSpec, given: Kept) -> tuple[ChartSpec, pl.DataFrame]:
+    """Return a spec and the table of a result without a script: of an explanation, its first list."""
+    if not isinstance(given, Explanation):
+        return spec, given.frame
+    spec = replace(spec, x=spec.x or "label", y=spec.y or "value")
+    first = given.frame.filter(pl.col("by") == pl.col("by").first())
+    if spec.chart_type != "waterfall":
+        return spec, first.filter(pl.col("kind") == "change")
+    if given.line.favourable is Favourable.DOWN and spec.favourable is None:
+        spec = replace(spec, favourable="down")
+    return replace(spec, kind=spec.kind or "kind"), first
 
 
 def picture_of(caller: Caller, spec: ChartSpec, drawn: Chart, transform: Transform) -> PictureFile:
@@ -81,15 +116,14 @@ CHARTING = (
         name=NAME,
         title="Draw a chart",
         description=(
-            "Draw a chart of results: a script makes the table, chart_spec says how it is drawn. Take the data_ref of "
-            "run_statement, run_metric, inspect_rows or a chart. A statement or metrics are a tidy frame, one row for "
-            "each figure: line (or metric), label, line_order, level, kind, scenario, alias, for each breakdown "
-            "dimension a column of ids and one named <dimension>_label (null in totals: filter those out), value (a "
-            "float, unscaled), exact (its digits as text), unit. Rows of inspect_rows come as they were shown. Select "
-            "and pivot figures, do not round or scale them; where you compute new ones, give chart_spec.unit. Returns "
-            "the points, a Vega-Lite specification, a summary to quote and a data_ref for export_dataset. With "
-            "render: artifact the chart is also a temporary SVG or PNG file with a download_url. The example draws a "
-            "result of run_metric."
+            "Draw a chart of results by their data_ref: a script makes the table, chart_spec says how it is drawn. "
+            "Statements and metrics are a tidy frame, one row for each figure: line (or metric), label, line_order, "
+            "level, kind, scenario, alias, for each breakdown dimension a column of ids and one named "
+            "<dimension>_label (null in totals: filter those out), value (a float, unscaled), exact (its digits), "
+            "unit. inspect_rows: its rows. explain_variance: a waterfall, which needs no script. Select and pivot "
+            "figures, do not round or scale them; where you compute new ones, give chart_spec.unit. Returns the "
+            "points, a Vega-Lite specification, a summary to quote and a data_ref. The example draws a result of "
+            "run_metric."
         ),
         request=KnownChartRequest,
         run=eval_chart_transform,

@@ -2,14 +2,25 @@
 
 from functools import partial
 
-from engine.model.requests import EmptyRequest, MetricRequest, RowsRequest, SourceRequest, StatementRequest
+from engine.model.requests import (
+    EmptyRequest,
+    ExplainRequest,
+    MetricRequest,
+    RowsRequest,
+    SourceRequest,
+    StatementRequest,
+)
 from engine.plans.figures import ReportPlan, plan_metrics, plan_statement
 from engine.plans.report_size import ReportSize
+from engine.present.answers.explanations import details as explanation_details
+from engine.present.answers.explanations import explanation_answer
 from engine.present.answers.reports import answer, details, refuse_too_long
 from engine.present.answers.rows import rows_answer, source_answer, sources_answer, versions
 from engine.present.blocks import grid, table
+from engine.queries.explanations import explain_query
 from engine.queries.reports import metric_query, statement_query
 from engine.queries.rows import resolve_source, row_query
+from engine.report.explain import explain
 from engine.report.inspection import inspect
 from engine.report.run import outline, run
 from server.caller.caller import Caller
@@ -56,6 +67,15 @@ def run_metric(caller: Caller, asked: MetricRequest) -> Answer:
     return reported(plan_metrics(query, caller.reader, caller.stop), caller)
 
 
+def explain_variance(caller: Caller, asked: ExplainRequest) -> Answer:
+    """Explain why a figure differs between two scenarios."""
+    query = explain_query(asked, caller.reader)
+    found = explain(query, caller.reader, caller.stop, caller.report_groups, caller.admit)
+    data_ref = caller.datasets.keep(found)
+    answered = explanation_answer(found, caller.answer_tokens, data_ref, caller.stop)
+    return Answer(answered, details=explanation_details(found))
+
+
 def reported(plan: ReportPlan, caller: Caller) -> Answer:
     """Run a plan, keep its report and return it as an answer; refuses what no answer can hold before it reads."""
 
@@ -93,6 +113,10 @@ METRIC = (
     "`values` run metric by metric, in each scenario by scenario. Call list_kpis first for metric and dimension keys, "
     "search_hierarchy for member ids."
 )
+EXPLAIN = (
+    "Explain why a figure differs between two scenarios or times: lists of contributions that add up to the variance "
+    "exactly, largest first; of a ratio, rate and mix. For rows behind one, join the `drill` of result, list and row."
+)
 ROWS = (
     "Show the rows behind figures. To explain a cell of a report, fill the result's `drill` from the cell's row and "
     "column (or metric and scenario; without a value, as for the total, a key is left out), and join their own `drill` "
@@ -119,6 +143,12 @@ METRIC_EXAMPLE = {
     "period_start": "2026-Q1",
     "period_end": "2026-Q3",
     "dimensions": ["organisation"],
+}
+EXPLAIN_EXAMPLE = {
+    "metric": "ebitda",
+    "scenarios": ["actual", "budget"],
+    "by": ["lines", "organisation"],
+    "period_start": "2026-09",
 }
 ROWS_EXAMPLE = {
     "source_key": "gl",
@@ -168,6 +198,15 @@ REPORTING = (
         example={},
         lane="heavy",
         is_twin=True,
+    ),
+    Tool(
+        name="explain_variance",
+        title="Explain variance",
+        description=EXPLAIN,
+        request=ExplainRequest,
+        run=explain_variance,
+        example=EXPLAIN_EXAMPLE,
+        lane="heavy",
     ),
     Tool(
         name="list_inspection_sources",

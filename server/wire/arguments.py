@@ -49,11 +49,6 @@ def inlined(part: Json, definitions: Json, request: type[Request] | None = None)
     for key in ("items", "additionalProperties"):
         if isinstance(plain.get(key), dict):
             plain[key] = inlined(plain[key], definitions)
-    choices = [choice for choice in part.get("anyOf", ()) if choice.get("type") != "null"]
-    if len(choices) == 1:
-        plain |= inlined(choices[0], definitions)
-    elif choices:
-        plain["anyOf"] = [inlined(choice, definitions) for choice in choices]
     if plain.get("additionalProperties") is False:  # a refusal says so
         del plain["additionalProperties"]
     if part.get("default") not in (None, [], {}):
@@ -64,6 +59,11 @@ def inlined(part: Json, definitions: Json, request: type[Request] | None = None)
             name: inlined(known, definitions) | ({"description": words[name]} if name in words else {})
             for name, known in plain["properties"].items()
         }
+    choices = [choice for choice in part.get("anyOf", ()) if choice.get("type") != "null"]
+    if len(choices) == 1:
+        plain |= inlined(choices[0], definitions)
+    elif choices:
+        plain["anyOf"] = [inlined(choice, definitions) for choice in choices]
     return plain
 
 

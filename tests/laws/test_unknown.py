@@ -36,6 +36,12 @@ HIDDEN, NEVER = "wwwww", "zzzzz"  # like no other name; nothing has the second
 KEYS = (HIDDEN, "board", "revenu", "revenue_two", "actua", "x", "k" * 60)  # of scenarios, domains, metrics and so on
 IDS = (HIDDEN, "board", "AB", "A", "ABCD", "Zürich", "Zu\u0308rich", "北京", "L" * 180, "a x c", "%s{0}")  # of members
 ASKED = {"scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
+EXPLAINED: dict[str, Any] = {
+    "metric": "revenue",
+    "scenarios": ["actual", "actual@pp"],
+    "by": ["product", "tree"],
+    "period_start": "2021-01",
+}
 ROWS = {"source_key": "gl", "scenario_id": "actual"}
 NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names something: tool, arguments
     "scenario": (
@@ -64,6 +70,14 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
         lambda name: {**ASKED, "scenarios": [{"scenario": f"actual+{name}@py", "alias": "Blend"}]},
     ),
     "variant of": ("run_statement", lambda name: {**ASKED, "scenarios": [{"scenario": f"{name}/fewer"}]}),
+    "scenario to explain": ("explain_variance", lambda name: {**EXPLAINED, "scenarios": ["actual", name]}),
+    "figure to explain": ("explain_variance", lambda name: {**EXPLAINED, "metric": f"of_{name}"}),
+    "line to explain": ("explain_variance", lambda name: {**EXPLAINED, "metric": f"{name}.of_{name}"}),
+    "dimension to explain by": ("explain_variance", lambda name: {**EXPLAINED, "by": ["product", f"of_{name}"]}),
+    "dimension of a filter of what is explained": (
+        "explain_variance",
+        lambda name: {**EXPLAINED, "filters": {f"of_{name}": "X"}},
+    ),
     "scenario_id of variants": ("list_variants", lambda name: {"scenario_id": name}),
     "scenario_id": ("inspect_rows", lambda name: {**ROWS, "scenario_id": name}),
     "view": ("inspect_rows", lambda name: {**ROWS, "filters": {"scenario": f"actual+{name}"}}),
@@ -120,6 +134,10 @@ OF_MEMBERS: dict[str, tuple[str, Arguments]] = {
     "member of rows left out": (
         "inspect_rows",
         lambda name: {**ROWS, "filters": {"product": {"exclude": [name]}, "metric": "revenue"}},
+    ),
+    "member of what is explained": (
+        "explain_variance",
+        lambda name: {**EXPLAINED, "filters": {"product": ["ABC", name]}},
     ),
     "only member": ("run_statement", lambda name: {**ASKED, "filters": {"product": name}}),
     "member to break down": (
@@ -347,7 +365,7 @@ def test_every_parameter_that_names_something_is_asked_about() -> None:
     calls = {**NAMING, **OF_MEMBERS}.values()
     named = {(tool.removesuffix("_data"), key) for tool, arguments in calls for key in arguments("board")}
     free = {"period_start", "period_end", "scale", "decimals", "limit", "period", "status", "format", "asc", "top"}
-    free.add("offset")
+    free |= {"offset", "depth", "drivers", "materiality"}
     # drawn at random, and of their owner alone: test_downloads, test_uploads, test_charts
     free |= {"data_ref", "data_refs", "file_id", "upload_id"}
     free |= {"filename", "mime_type", "size_bytes", "file"}  # of what callers bring

@@ -21,8 +21,8 @@ from tests.support.reading import answer
 from tests.support.small import codes, figure, figures, small_books
 from tests.support.worked import PAGE, Cell, Place, Table, day_of, tables
 
-DOMAINS, FRESHNESS = "Several domains", "Freshness"
-TABLES = [table for table in tables() if table.section not in (DOMAINS, FRESHNESS)]
+DOMAINS, FRESHNESS, EXPLAINED = "Several domains", "Freshness", "Explained variances"
+TABLES = [table for table in tables() if table.section not in (DOMAINS, FRESHNESS, EXPLAINED)]
 UNCUT = 10**9
 OVER_MEMBERS = ("sum", "count", "min", "max", "average")
 OVER_TIME = ("closing", "opening")

@@ -92,3 +92,17 @@ def figure_behind(call: Json, inspect: Inspect) -> Decimal | None:
     if total is not None:
         assert abs(sum(contributed, Decimal(0)) - total) <= Decimal(10) ** (total.adjusted() - 13)
     return exactly(result["figure"])
+
+
+def calls_explained(answer: Json, found: Json, row: Json) -> Iterator[tuple[str, Json]]:
+    """Yield the sign of its side and the arguments of every call behind a row of an explained variance."""
+    if "drill" not in answer or ("drill" in row and row["drill"] is None):
+        return
+    template = dict(filled(joined(answer["drill"], found.get("drill", {})), {"row": row}))
+    call = joined(template, row.get("drill", {}))
+    assert call.pop("tool") == "inspect_rows"
+    sides, operands = call.pop("sides"), call.pop("operands", [{}])
+    for side, operand in product(sides, operands):
+        of_operand = {"filters": {"metric": operand}} if isinstance(operand, str) else operand
+        made = joined(call, side, of_operand)
+        yield made.pop("sign", "+"), made

@@ -1,15 +1,15 @@
 """Builds metrics from domains/*.yaml: aggregations, and formulas with resolved names, types and no cycles."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.instance.build.domains import cuts_of, grain_of
 from engine.instance.documents import Document, Location, known, words
 from engine.instance.schema.books import DomainFile, MetricPart
 from engine.instance.schema.common import BackPart, OverTimePart
 from engine.model.aggregation import LookBack, MemberAggregation, TimeAggregation, TimeRule
-from engine.model.catalogue import ROW_COUNT, Base, Dimension, Domain, Favourable, Format, Measure, Metric
-from engine.model.formulas import FigureKind, FigureType, Formula, FormulaFault, parse
+from engine.model.catalogue import ROW_COUNT, Base, Dimension, Domain, Drivers, Favourable, Format, Measure, Metric
+from engine.model.formulas import FigureKind, FigureType, Formula, FormulaFault, Operand, Quotient, parse
 
 # Aggregation over members and over time.
 
@@ -131,7 +131,30 @@ class MetricBuilder:
                 document.fault(["metrics", key], f"'{key}' is a metric of {homes[key]} already; keys are unique")
         for _, _, key, _ in self.parts():
             self.metric(key)
-        return {key: self.built[key] for _, _, key, _ in self.parts()}
+        return {key: self.driven(document, file, key, part) for document, file, key, part in self.parts()}
+
+    def driven(self, document: Document, file: DomainFile, key: str, part: MetricPart) -> Metric:
+        """Return a metric with its drivers. Records a volume that does not add up, and a price that is another."""
+        metric, asked = self.built[key], part.drivers
+        if asked is None or metric.type is NO_TYPE:
+            return metric
+        at = ["metrics", key, "drivers"]
+        found: dict[str, Metric] = {}
+        for name, text in (("volume", asked.volume), ("price", asked.price)):
+            try:
+                found[name] = self.metric(self.meant(text, file))
+            except FormulaFault as fault:
+                document.fault([*at, name], f"{key}: {fault}")
+        if len(found) < len(("volume", "price")):
+            return metric
+        volume, price = found["volume"], found["price"]
+        adding = [known.key for known in (metric, volume) if not known.type.additive and known.type is not NO_TYPE]
+        for other in adding:
+            document.fault(at if other == key else [*at, "volume"], f"{other} does not add up over its members")
+        if not adding and price.body != Quotient(Operand(key), Operand(volume.key)):
+            said = f"{price.key} is not the price of {key}"
+            document.fault([*at, "price"], said, f"name a metric whose formula is {key} / {volume.key}")
+        return replace(metric, drivers=Drivers(volume=volume.key, price=price.key))
 
     def parts(self) -> Iterator[tuple[Document, DomainFile, str, MetricPart]]:
         """Yield the document, file, key and model of every metric."""

@@ -138,6 +138,15 @@ class StockGroupPart(SchemaPart):
     """Grain at which they close."""
 
 
+class DriversPart(SchemaPart):
+    """What drives an amount, so that its variances can be explained by volume, mix and price."""
+
+    volume: str
+    """Metric of the volume, such as units sold."""
+    price: str
+    """Metric of the price: its formula is this metric / the volume."""
+
+
 class MetricPart(SchemaPart):
     """A metric: a measure of some rows, or a formula."""
 
@@ -163,6 +172,8 @@ class MetricPart(SchemaPart):
     format: Literal["currency", "number", "percent"] | None = None
     """How it is shown; left out, what its type suggests."""
     favourable: Literal["up", "down", "none"] = "none"
+    drivers: DriversPart | None = None
+    """volume and price of an amount, which explain its variances."""
     """Which direction of the figure is good."""
 
 

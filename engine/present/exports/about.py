@@ -8,6 +8,7 @@ from engine.model.calendar.periods import PeriodRange
 from engine.model.notes import messages
 from engine.model.requests import Exclusion, Selection
 from engine.report.data import SCALED
+from engine.report.explanation import Explanation
 from engine.report.inspection import Inspection
 from engine.report.report import Report
 from engine.report.snapshots import Kept
@@ -50,6 +51,17 @@ def asked_report(report: Report) -> Iterator[Row]:
     if report.scale:
         yield "Scale", f"numbers are in units and shown in{SCALED[report.scale]}"
     yield from filter_rows(report.filters)
+
+
+def asked_explanation(explanation: Explanation) -> Iterator[Row]:
+    """Yield the request of an explanation."""
+    yield "Explains", explanation.written
+    yield from period_rows(explanation.period)
+    for name, side in zip("ab", explanation.sides, strict=True):
+        yield f"Side {name}: {side.heading}", side.scenario
+    yield "By", ", ".join(known.by for known in explanation.lists)
+    yield "Currency", explanation.currency
+    yield from filter_rows(explanation.filters)
 
 
 def asked_rows(inspection: Inspection) -> Iterator[Row]:

@@ -10,12 +10,14 @@ from typing import Any, Final
 
 from engine.model.stopping import Stop
 from engine.present.answers.budget import UncutAnswer
+from engine.present.answers.explanations import whole_explanation
 from engine.present.answers.full_reports import whole_report
 from engine.present.answers.rows import whole_rows, whole_transform
-from engine.present.exports.about import Row, asked_report, asked_rows, asked_transform
+from engine.present.exports.about import Row, asked_explanation, asked_report, asked_rows, asked_transform
 from engine.present.exports.cells import Sheet
 from engine.present.exports.report_sheet import report_sheet
-from engine.present.exports.table_sheets import rows_sheet, transform_sheet
+from engine.present.exports.table_sheets import explanation_sheet, rows_sheet, transform_sheet
+from engine.report.explanation import Explanation
 from engine.report.inspection import Inspection
 from engine.report.report import Report
 from engine.report.snapshots import Kept
@@ -34,6 +36,7 @@ class ResultKind:
 RESULT_KINDS: Final[Mapping[type, ResultKind]] = {
     Report: ResultKind(whole_report, asked_report, report_sheet),
     Inspection: ResultKind(whole_rows, asked_rows, rows_sheet),
+    Explanation: ResultKind(whole_explanation, asked_explanation, explanation_sheet),
     Transform: ResultKind(whole_transform, asked_transform, transform_sheet),
 }
 

@@ -24,6 +24,7 @@ from engine.present.exports.cells import (
     significant,
     wide_enough,
 )
+from engine.report.explanation import ExplainedList, ExplainedRow, Explanation
 from engine.report.inspection import Inspection, RowColumn, RowValue
 from engine.report.transform import Transform
 
@@ -98,6 +99,35 @@ def transform_sheet(transform: Transform) -> Sheet:
         widths=[wide_enough([head]) for head in heads],
         rows=(SheetRow([plain_cell(value) for value in row]) for row in frame.iter_rows()),
     )
+
+
+EXPLAINED = ("by", "key", "label", "unit", "a", "b", "difference", "contribution", "mix", "rate", "price", "share")
+WORDS = 4  # columns of text before the figures
+
+
+def explanation_sheet(explanation: Explanation) -> Sheet:
+    """Return the sheet of an explanation: the rows of all lists, with exact figures."""
+    return Sheet(
+        name=explanation.line.label,
+        headings=[[Heading(head, figures=at >= WORDS) for at, head in enumerate(EXPLAINED)]],
+        widths=[LABEL_WIDTH if head == "label" else wide_enough([head]) for head in EXPLAINED],
+        rows=(
+            SheetRow(list(explained_cells(explanation, known, row)))
+            for known in explanation.lists
+            for row in known.rows
+        ),
+    )
+
+
+def explained_cells(explanation: Explanation, known: ExplainedList, row: ExplainedRow) -> Iterator[SheetCell]:
+    """Yield the cells of one row."""
+    variance = known.variance
+    parts = {"mix": row.mix, known.rest: row.rest}
+    share = row.contribution / variance if variance else None
+    figures = (row.a, row.b, row.difference, row.contribution, *(parts.get(part) for part in EXPLAINED[8:11]), share)
+    yield from map(SheetCell, (known.by, row.key, row.label, row.unit or explanation.unit))
+    for figure in figures:
+        yield SheetCell(None) if figure is None else number_cell(figure, look_of(), quotient=explanation.quotient)
 
 
 def plain_cell(value: object) -> SheetCell:

@@ -23,6 +23,7 @@ NAMES = [
     "run_statement_data",
     "run_metric",
     "run_metric_data",
+    "explain_variance",
     "list_inspection_sources",
     "get_inspection_schema",
     "inspect_rows",

@@ -19,7 +19,7 @@ from server.wire.arguments import read_request
 from tests.laws.scoped.calls import LARGE, Call
 from tests.laws.scoped.writing import Opened
 
-CHARTED = ("run_statement_data", "run_metric_data", "inspect_rows")
+CHARTED = ("run_statement_data", "run_metric_data", "inspect_rows", "explain_variance")
 EVERY_ROW = """
 print(df.height, df.columns)
 print(df.rows()[:50])

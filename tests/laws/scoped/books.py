@@ -136,7 +136,7 @@ METRICS = {
         "starters": piece([PEOPLE], measure="fte", where={"region": ["US"]}),
     },
     SALES: {
-        "turnover": piece([SALES], measure="value", favourable="up"),
+        "turnover": piece([SALES], measure="value", favourable="up", drivers={"volume": "pieces", "price": "price"}),
         "pieces": piece([SALES], measure="sold", where={"product": ["P1", "P4", "P7"]}),
         "price": piece([SALES], formula="turnover / pieces"),
         "margin": piece([GL, SALES], formula="gl.revenue - turnover"),

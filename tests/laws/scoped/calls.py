@@ -225,6 +225,23 @@ def ranking(draw: st.DrawFn, named: Sequence[str]) -> dict[str, Any]:
 
 
 @st.composite
+def variance(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw the arguments of an explained variance."""
+    optional = {
+        "depth": st.sampled_from((1, 1, 2, 6)),
+        "drivers": st.sampled_from((False, False, True)),
+        "top": st.sampled_from((1, 2, 10, 10, 0, 300)),
+        "materiality": st.sampled_from(({"absolute": 3}, {"percent": 5}, {"percent": -1}, {})),
+    }
+    asked = {
+        "metric": metrics,
+        "scenarios": st.lists(sides, min_size=2, max_size=2, unique=True),
+        "by": st.lists(st.one_of(dimensions, dimensions, st.just("lines")), min_size=1, max_size=3, unique=True),
+    }
+    return {**draw(st.fixed_dictionaries(asked, optional=optional)), **draw(times()), "filters": draw(filters())}
+
+
+@st.composite
 def inspected(draw: st.DrawFn, compared: Sequence[str] = ()) -> dict[str, Any]:
     """Draw the arguments of an inspection."""
     kept, source = draw(filters()), draw(domains)
@@ -278,6 +295,7 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "run_statement_data": statement(),
     "run_metric": metric(),
     "run_metric_data": metric(),
+    "explain_variance": variance(),
     "get_inspection_schema": st.fixed_dictionaries({"source_key": misspelt(sorted(LEAVES))}),
     "inspect_rows": inspected(),
     "list_load_history": st.fixed_dictionaries(
@@ -321,6 +339,7 @@ OFTEN = (
     "run_metric",
     "run_metric",
     "run_metric_data",
+    "explain_variance",
     "inspect_rows",
     "inspect_rows",
     "search_hierarchy",
@@ -333,7 +352,9 @@ def comparing(draw: st.DrawFn, compared: Sequence[str]) -> Call:
     a, b = compared
     moves = st.sampled_from(("", "", "", "@py", "@ytd"))
     key = f"{draw(st.sampled_from(('var', 'var', 'var_pct')))}({a}{draw(moves)},{b}{draw(moves)})"
-    tool = draw(st.sampled_from(("run_statement", "run_metric", "run_metric", "inspect_rows")))
+    tool = draw(st.sampled_from(("run_statement", "run_metric", "run_metric", "inspect_rows", "explain_variance")))
+    if tool == "explain_variance":
+        return Call(tool, {**draw(variance()), "scenarios": [f"{a}{draw(moves)}", f"{b}{draw(moves)}"]})
     if tool == "inspect_rows":
         return Call(tool, {**draw(inspected([b])), "scenario_id": a})
     asked = draw({"run_statement": statement, "run_metric": metric}[tool](st.just(key)))

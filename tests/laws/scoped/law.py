@@ -58,8 +58,16 @@ def same(call: Call, seen: Opened, whole: Opened) -> bool:
     )
 
 
+def explained_scenarios(call: Call) -> list[str]:
+    """Return the names of the scenarios that an explained variance may read."""
+    sides = call.arguments["scenarios"]
+    return [term.split("/")[0].strip() for side in sides for term in side.split("@")[0].split("+")]
+
+
 def compares(call: Call, sight: Sight) -> bool:
-    """Tell whether a call shows a default column that compares what is not seen alike."""
+    """Tell whether a call compares what is not seen alike: as a default column, or as the variance it explains."""
+    if call.tool == "explain_variance":
+        return not sight.alike([name for name in explained_scenarios(call) if name in sight.scenarios])
     columns = [] if "scenarios" in call.arguments else sight.books.default.get("scenarios", ())
     return any("var" in column["scenario"] for column in columns) and not sight.alike(["actual", "budget"])
 

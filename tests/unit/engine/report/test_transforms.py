@@ -16,6 +16,7 @@ from engine.present.exports.about import ExportStamp
 from engine.present.exports.json_document import write_document
 from engine.present.exports.kinds import RESULT_KINDS
 from engine.present.exports.workbook import write_workbook
+from engine.report.explanation import Explanation
 from engine.report.inspection import Inspection
 from engine.report.permission import joined
 from engine.report.report import Report
@@ -236,5 +237,5 @@ def test_what_is_no_number_is_a_text_in_a_workbook(doors: dict[str | None, Door]
 
 
 def test_each_kind_of_result_is_kept_given_to_scripts_and_presented() -> None:
-    kinds = {Report, Inspection, Transform}
+    kinds = {Report, Inspection, Transform, Explanation}
     assert {kind.made for kind in KINDS.values()} == set(INPUTS) == set(RESULT_KINDS) == kinds

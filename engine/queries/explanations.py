@@ -1,0 +1,188 @@
+"""Turns requests to explain a variance into queries: the figure, the two sides, and the lists that explain it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engine.books.reader import Reader
+from engine.model.catalogue import HeaderLine, Line, Metric, RollupLine
+from engine.model.errors import BadArguments, UnknownName, quoted
+from engine.model.exact import Exact
+from engine.model.notes import Note
+from engine.model.requests import ExplainRequest, Materiality, ReportRequest
+from engine.model.scenarios import Side, Variance, resolve
+from engine.queries.filters import usable_dimension
+from engine.queries.ranking import MOST_TOP
+from engine.queries.reports import refuse_twice, resolve_query
+from engine.queries.rows import LineReference, resolve_figure
+from engine.queries.values import Query, ScenarioColumn
+
+LINES = "lines"  # the entry of `by` that stands for the operands of a formula
+MOST_LISTS, MOST_DEPTH = 3, 5
+SIDES = 2
+WHOLE = 100  # percent
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Contributions below it are not shown: an amount, or a share of the larger total."""
+
+    amount: Exact
+    is_share: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainQuery:
+    """A variance to explain. Each query breaks down by one entry of `by`, that of `lines` by nothing."""
+
+    figure: Metric | LineReference
+    written: str  # the figure as it was asked for
+    variance: Variance
+    whole: Query  # without a breakdown
+    queries: Mapping[str, Query]
+    depth: int
+    drivers: bool
+    top: int
+    threshold: Threshold | None
+
+
+def explain_query(asked: ExplainRequest, reader: Reader) -> ExplainQuery:
+    """Return the query of a request to explain a variance."""
+    figure = resolve_explained(asked.metric, reader)
+    variance = resolve_sides(asked.scenarios, reader)
+    refuse_no_list(asked.by, reader)
+    top, notes = resolve_top(asked.top)
+    if not 1 <= asked.depth <= MOST_DEPTH:
+        raise BadArguments(f"depth {asked.depth} is not between 1 and {MOST_DEPTH}.", field="depth", got=asked.depth)
+    if isinstance(figure, Metric):
+        home, read = [figure.domain], reader.catalogue.domains_of(figure)
+    else:
+        read = reader.catalogue.domains_of_line(line_of(figure, asked.metric, reader), figure.statement)
+        home = [key for key in reader.domains if key in read]
+    domains = [reader.domains[key] for key in home]
+    column = ScenarioColumn(variance, variance.key)
+
+    def query(*dimensions: str) -> Query:
+        report = ReportRequest(
+            period_start=asked.period_start,
+            period_end=asked.period_end,
+            filters=asked.filters,
+            dimensions=dimensions,
+        )
+        return resolve_query(report, reader, domains, read, (column,), notes)
+
+    keys = [
+        key if key == LINES else usable_dimension(key, reader, domains, field="by", breaking_down=True).key
+        for key in asked.by
+    ]
+    whole = query()
+    return ExplainQuery(
+        figure=figure,
+        written=asked.metric,
+        variance=variance,
+        whole=whole,
+        queries={key: whole if key == LINES else query(key) for key in keys},
+        depth=asked.depth,
+        drivers=asked.drivers,
+        top=top,
+        threshold=resolve_threshold(asked.materiality),
+    )
+
+
+def resolve_explained(name: str, reader: Reader) -> Metric | LineReference:
+    """Return the metric or line to explain; UnknownName if there is none."""
+    try:
+        return resolve_figure(name, reader)
+    except UnknownName as unknown:
+        hint = "It takes a metric key of list_kpis, or statement.line."
+        raise UnknownName.of("metric", name, reader.metrics, field="metric", hint=hint) from unknown
+
+
+def line_of(reference: LineReference, written: str, reader: Reader) -> Line:
+    """Return the line of a reference, of a node the line that it stands below; UnknownName if there is none."""
+    for line in reference.statement.lines:
+        is_below = isinstance(line, RollupLine) and reference.line.startswith(f"{line.dimension}.")
+        if (line.key == reference.line or is_below) and not isinstance(line, HeaderLine):
+            return line
+    lines = [f"{reference.statement.key}.{line.key}" for line in reference.statement.lines]
+    hint = "run_statement shows the lines of a statement."
+    raise UnknownName.of("metric", written, [*reader.metrics, *lines], field="metric", hint=hint)
+
+
+def resolve_sides(asked: Sequence[str], reader: Reader) -> Variance:
+    """Return the variance of two scenarios.
+
+    Raises BadArguments unless there are two different ones, UnknownName for an unknown one.
+    """
+    if len(asked) != SIDES:
+        raise BadArguments(
+            f"scenarios names {len(asked)}. Name two: the first is explained against the second.",
+            field="scenarios",
+            got=len(asked),
+            valid=reader.scenarios,
+        )
+    sides = []
+    for name in asked:
+        found = resolve(name, reader.scenarios)
+        if found is None:
+            hint = "list_scenarios lists them; shifted views are written as actual@py."
+            raise UnknownName.of("scenario", name[:100], reader.scenarios, field="scenarios", hint=hint)
+        if not isinstance(found, Side):
+            raise BadArguments(
+                f"{quoted([name])} is a variance itself. Name its two scenarios.",
+                field="scenarios",
+                got=name,
+                example={"scenarios": [found.a.key, found.b.key]},
+            )
+        sides.append(found)
+    a, b = sides
+    if a == b:
+        raise BadArguments(
+            f"scenarios has {quoted([a.key])} twice, so there is no variance. Name another one, or an earlier time.",
+            field="scenarios",
+            got=list(asked),
+            example={"scenarios": [a.key, f"{a.key}@py"]},
+        )
+    return Variance(a, b, relative=False)
+
+
+def refuse_no_list(by: Sequence[str], reader: Reader) -> None:
+    """Raise BadArguments for no list, more than three, or one twice."""
+    if not 0 < len(by) <= MOST_LISTS:
+        raise BadArguments(
+            f"by names {len(by)}. Name 1 to {MOST_LISTS}: dimensions of the metric, or {LINES} for the operands of its "
+            "formula.",
+            field="by",
+            got=list(by),
+            valid=[LINES, *reader.dimensions],
+        )
+    refuse_twice(by, "by")
+
+
+def resolve_top(asked: int) -> tuple[int, list[Note]]:
+    """Return how many rows of a list are shown, with a note if these are fewer than asked for."""
+    if asked < 1:
+        raise BadArguments(f"top {asked} is below 1.", field="top", got=asked)
+    if asked > MOST_TOP:
+        return MOST_TOP, [Note.of("top_reduced", got=str(asked), maximum=str(MOST_TOP))]
+    return asked, []
+
+
+def resolve_threshold(asked: Materiality | None) -> Threshold | None:
+    """Return the threshold of a request; BadArguments unless it is one amount or one share, 0 or more."""
+    if asked is None:
+        return None
+    number = asked.absolute if asked.percent is None else asked.percent
+    try:
+        amount = None if number is None else Exact.of(repr(number))
+    except ValueError:
+        amount = None
+    if amount is None or amount.numerator < 0 or None not in (asked.absolute, asked.percent):
+        raise BadArguments(
+            "materiality takes one number, 0 or more: absolute in the unit of the metric, or percent of the larger "
+            "total.",
+            field="materiality",
+            got=None if number is None else str(number),
+            example={"materiality": {"percent": 5}},
+        )
+    is_share = asked.percent is not None
+    return Threshold(replace(amount, denominator=amount.denominator * WHOLE) if is_share else amount, is_share)

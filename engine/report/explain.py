@@ -1,0 +1,267 @@
+"""Explains a variance: reads the figures of its lists together and makes the contributions of them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from engine.books.reader import Reader
+from engine.model.catalogue import DimensionKind, Metric
+from engine.model.errors import BadArguments, DimensionUnavailable, UnknownName, quoted
+from engine.model.exact import Exact
+from engine.model.notes import Note
+from engine.model.stopping import Stop, never
+from engine.plans.blank_causes import NO_ROWS, BlankCauses
+from engine.plans.figure_forms import FigureForm, RatioForm, form_of
+from engine.plans.figures import FigurePlan, Figures, MetricPlan
+from engine.plans.freshness import freshness
+from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
+from engine.plans.rows import Expression, FormulaExpression, Row, metric_expression, metric_row, statement_rows
+from engine.plans.weight_notes import axes_topped, differing_total, uneven_rows, written
+from engine.queries.explanations import LINES, ExplainQuery
+from engine.queries.filters import filter_of
+from engine.queries.values import Query, ScenarioColumn
+from engine.report.data import Comparison
+from engine.report.explained_lists import ExplainedFigure, SidePairs, by_lines, by_members, present
+from engine.report.explanation import ExplainedList, Explanation, frame_of
+from engine.report.ranking import members_sharing
+from engine.report.run import CollectedPlan, collected, column_of, made_of
+
+
+def explain(
+    asked: ExplainQuery,
+    reader: Reader,
+    stop: Stop = never,
+    most_groups: int = MOST_GROUPS,
+    admit: Callable[[ReportSize], None] = lambda _: None,
+) -> Explanation:
+    """Return the explanation of a variance; its lists are read in one collect.
+
+    Raises BadArguments for a figure that cannot be explained so, DimensionUnavailable for a dimension that an operand
+    lacks, and what `admit` raises.
+    """
+    figure = explained_figure(asked, reader)
+    plans = plans_of(figure, reader, stop)
+    for plan in plans.values():
+        admit(report_size(plan, None, most_groups))
+    found = dict(zip(plans, collected(list(plans.values())), strict=True))
+    whole = next(known for known in found.values() if not axes_topped(known.figures.plan))
+    lists = tuple(list_of(key, figure, found.get(key, whole).figures) for key in asked.queries)
+    notes = (*asked.whole.notes, *notes_of(figure, found, whole, lists))
+    return made(figure, whole.figures, lists, tuple(dict.fromkeys(notes)))
+
+
+# The figure, and what of it can be explained.
+
+
+def explained_figure(asked: ExplainQuery, reader: Reader) -> ExplainedFigure:
+    """Return the figure to explain with its form; BadArguments if it has none, or no list that is asked for."""
+    row = row_of(asked, reader)
+    expression = row.expression
+    if expression is None:
+        raise BadArguments(f"{asked.written} is a heading and has no figures.", field="metric", got=asked.written)
+    form = form_of(expression)
+    if form is None:
+        raise BadArguments(
+            f"{asked.written} is neither a sum over its members nor one such sum over another, so that its variance "
+            "has no contributions that add up to it. Explain a metric that it is made of.",
+            field="metric",
+            got=asked.written,
+            valid=[key for key, metric in reader.metrics.items() if form_of(metric_expression(metric, reader))],
+        )
+    if LINES in asked.queries:
+        refuse_lines(expression, form, asked)
+    return ExplainedFigure(row=row, form=form, volume=volume_of(asked, reader), asked=asked)
+
+
+def row_of(asked: ExplainQuery, reader: Reader) -> Row:
+    """Return the row of the figure to explain; UnknownName if the statement has no such line."""
+    figure = asked.figure
+    if isinstance(figure, Metric):
+        return metric_row(figure, reader, key=figure.key, label=figure.label)
+    rows = {row.key: row for row in statement_rows(figure.statement, reader)}
+    if figure.line not in rows:
+        lines = [f"{figure.statement.key}.{key}" for key, row in rows.items() if row.expression is not None]
+        hint = "run_statement shows the lines of a statement."
+        raise UnknownName.of("metric", asked.written, [*reader.metrics, *lines], field="metric", hint=hint)
+    return rows[figure.line]
+
+
+def refuse_lines(expression: Expression, form: FigureForm, asked: ExplainQuery) -> None:
+    """Raise BadArguments for the lines of a figure without a formula, and for those of a ratio deeper than 1."""
+    if not isinstance(expression, FormulaExpression):
+        raise BadArguments(
+            f"{asked.written} has no formula, so it has no {LINES}. Name dimensions in by.",
+            field="by",
+            got=[LINES],
+        )
+    if isinstance(form, RatioForm) and asked.depth > 1:
+        raise BadArguments(
+            f"{asked.written} is a ratio: its {LINES} are its numerator and denominator, at depth 1 alone. Explain one "
+            "of them deeper.",
+            field="depth",
+            got=asked.depth,
+            valid=[1],
+        )
+
+
+def volume_of(asked: ExplainQuery, reader: Reader) -> Row | None:
+    """Return the row of the volume that drives a metric; BadArguments if drivers are asked for and it has none."""
+    if not asked.drivers:
+        return None
+    metric = asked.figure if isinstance(asked.figure, Metric) else None
+    if metric is None or metric.drivers is None or metric.drivers.volume not in reader.metrics:
+        raise BadArguments(
+            f"{asked.written} has no drivers that you may see. Leave drivers out.",
+            field="drivers",
+            got=asked.written,
+            valid=[
+                key
+                for key, known in reader.metrics.items()
+                if known.drivers is not None and known.drivers.volume in reader.metrics
+            ],
+        )
+    volume = reader.metrics[metric.drivers.volume]
+    return metric_row(volume, reader, key=volume.key, label=volume.label)
+
+
+# The plans: one for each dimension, and one without a breakdown where no other has the total.
+
+
+def plans_of(figure: ExplainedFigure, reader: Reader, stop: Stop) -> dict[str, FigurePlan]:
+    """Return the plans by entry of `by`; LINES is that of the figure without a breakdown, where one is needed."""
+    rows = (figure.row, *([figure.volume] if figure.volume else ()))
+    asked, plans = figure.asked, {}
+    for key in asked.queries:
+        if key != LINES:
+            query = one_level_below(asked.queries[key], key, figure.expression, reader)
+            plans[key] = FigurePlan(rows, query, reader, stop)
+            refuse_dimension(key, figure, plans[key])
+    if not plans or all(axes_topped(plan) for plan in plans.values()):
+        plans[LINES] = FigurePlan(rows, asked.whole, reader, stop)
+    return plans
+
+
+def one_level_below(query: Query, key: str, expression: Expression, reader: Reader) -> Query:
+    """Return a breakdown of what lies below the nodes of its tree that a figure's own restriction names."""
+    named = {tuple(cut for cut in base.where if cut.dimension == key)[-1:] for base in expression.bases}
+    is_filtered = any(known.dimension.key == key for known in query.filters)
+    if len(named) != 1 or is_filtered or reader.dimensions[key].kind is not DimensionKind.RAGGED:
+        return query
+    for cut in named.pop():
+        if not cut.deny and all(reader.sees(key, node) for node in cut.ids):
+            return replace(query, filters=(*query.filters, filter_of(reader.dimensions[key], cut.ids, reader)))
+    return query
+
+
+def refuse_dimension(key: str, figure: ExplainedFigure, plan: FigurePlan) -> None:
+    """Raise an error for a dimension that cannot explain a figure.
+
+    DimensionUnavailable if an operand lacks it, BadArguments for time where the figure is no sum over time, and for
+    members that share leaves where the figure is no sum.
+    """
+    for expression in (row.expression for row in plan.rows if row.expression is not None):
+        if plan.availability.missing_dimensions(expression):
+            short = dict.fromkeys(
+                base.domain for base in expression.bases if not all(plan.availability.across[base.domain])
+            )
+            raise DimensionUnavailable(
+                f"{expression.name} uses {' and '.join(short)}, which has no {key}.",
+                field="by",
+                got=key,
+                valid=[known for known in figure.asked.queries if known != key],
+            )
+    if plan.query.time and not all(base.over_time.is_flow for base in figure.expression.bases):
+        raise BadArguments(
+            f"{figure.asked.written} is no sum over time, so that its periods do not add up to it. Explain it by "
+            "another dimension.",
+            field="by",
+            got=key,
+        )
+    sharing = None
+    if plan.axes and (isinstance(figure.form, RatioForm) or figure.volume):
+        sharing = members_sharing(plan.axes[0], plan.reader)
+    if sharing:
+        raise BadArguments(
+            f"{quoted(sharing)} of {key} share members below them, so that no ratio of theirs adds up. Filter {key} by "
+            "nodes that share none.",
+            field="by",
+            got=key,
+        )
+
+
+# The lists, and what is said beside them.
+
+
+def list_of(key: str, figure: ExplainedFigure, figures: Figures) -> ExplainedList:
+    """Return one list of an explanation."""
+    return by_lines(key, figure, figures) if key == LINES else by_members(key, figure, figures)
+
+
+def notes_of(
+    figure: ExplainedFigure, found: Mapping[str, CollectedPlan], whole: CollectedPlan, lists: Sequence[ExplainedList]
+) -> Iterator[Note]:
+    """Yield the notes of an explanation: on the blanks of its totals first."""
+    headings = [side.key for side in figure.asked.variance.sides]
+    totals = SidePairs(whole.figures).totals(figure.expression)
+    for known in found.values():
+        yield from blank_totals(figure, known.figures)
+    for known in found.values():
+        yield from known.notes()
+    for known in found.values():
+        yield from uneven_rows(known.figures)
+        yield from known.currency_notes()
+    for made_list in lists:
+        pairs = zip(headings, (made_list.a, made_list.b), totals, strict=True)
+        differing = [
+            f"{figure.row.key} of {heading}: {written(of_list, figure.row, 0)} against {written(total, figure.row, 0)}"
+            for heading, of_list, total in pairs
+            if isinstance(of_list, Exact) and isinstance(total, Exact) and of_list != total
+        ]
+        if differing:
+            yield differing_total([made_list.by], differing)
+        if not made_list.rows and made_list.a is not None and made_list.b is not None and figure.volume:
+            yield Note.of("no_divisor", lines=(figure.volume.key,), scenarios=(figure.asked.variance.b.key,))
+
+
+def blank_totals(figure: ExplainedFigure, figures: Figures) -> Iterator[Note]:
+    """Yield the cause of each side that is blank in total."""
+    (reads,) = figures.plan.columns
+    for total, read in zip(SidePairs(figures).totals(figure.expression), reads, strict=True):
+        if not isinstance(total, Exact):
+            cause = BlankCauses(figures).of_side(figure.expression, read, len(figures.places) - 1)
+            about = (("lines", (figure.row.key,)), ("scenarios", (read.side.key,)))
+            yield cause if cause == NO_ROWS else Note(cause.code, (*about, *cause.about))
+
+
+def made(
+    figure: ExplainedFigure, figures: Figures, lists: tuple[ExplainedList, ...], notes: tuple[Note, ...]
+) -> Explanation:
+    """Return the explanation of its lists."""
+    asked, plan, row = figure.asked, figures.plan, figure.row
+    report = made_of(MetricPlan((row.key,), row.label, plan), [(row, ())], (), notes, freshness(plan))
+    (line,), (column,) = report.lines, report.columns
+    a, b = (present(total) for total in SidePairs(figures).totals(figure.expression))
+    sides = (ScenarioColumn(side, side.key) for side in asked.variance.sides)
+    unit, points = report.unit(line, Comparison.FIGURE), report.unit(line, Comparison.VARIANCE)
+    return Explanation(
+        label=row.label,
+        line=line,
+        written=asked.written,
+        unit=unit,
+        variance_unit=points,
+        quotient=report.is_quotient(line, Comparison.FIGURE),
+        period=report.period,
+        filters=report.filters,
+        currency=report.currency,
+        sides=tuple(column_of(side, (read,), plan) for side, read in zip(sides, plan.columns[0], strict=True)),
+        time=tuple(key for key, query in asked.queries.items() if query.time),
+        drill=column.drill,
+        a=a,
+        b=b,
+        lists=lists,
+        frame=frame_of(lists, (asked.variance.a.key, asked.variance.b.key), unit),
+        notes=report.notes,
+        freshness=report.freshness,
+        catalogue_version=report.catalogue_version,
+        data_version=report.data_version,
+        permission=report.permission,
+    )

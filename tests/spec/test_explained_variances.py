@@ -1,0 +1,192 @@
+"""Explained variances: the page's examples, refusals, kept results, files, charts, and what they ask of the store."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.door import Door, open_books
+from engine.instance.documents import InstanceFaults
+from engine.instance.read import read_instance
+from engine.model.errors import BadArguments, UnknownName
+from engine.model.requests import ChartSpec
+from engine.present.charts.charts import chart
+from engine.present.exports.about import ExportStamp
+from engine.present.exports.workbook import write_workbook
+from engine.report.explanation import Explanation
+from engine.report.snapshots import keep, opened
+from server.tools.charts import drawn_as_it_is
+from tests.support.explaining import BOTH, MARGINS, PROFITS, explained, fraction, materiality, parts, write_books
+from tests.support.small import write_instance
+from tests.support.watched_store import WatchedStore
+from tests.support.workbooks import go_on, grid
+from tests.support.worked import Table, tables
+
+Write = Callable[..., Door]
+MADE = ExportStamp(at=datetime(2026, 11, 23, 9, 30, tzinfo=UTC), subject="ann")
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Write:
+    """Write books of one ledger."""
+    return partial(write_books, tmp_path)
+
+
+@pytest.mark.parametrize("table", [table for table in tables() if table.section == "Explained variances"])
+def test_the_examples_of_the_page_are_computed(books: Write, table: Table) -> None:
+    given = {
+        (row[0], scenario): dict(zip(table.head, row, strict=True))
+        for row in table.body
+        if not row[0].startswith("(")
+        for scenario in BOTH
+    }
+    rows = []
+    for (entity, scenario), known in given.items():
+        side = "a" if scenario == "actual" else "b"
+        amounts = {name: known.get(f"{side}: {name}") or "0" for name in ("revenue", "earned", "units")}
+        rows.append(f"2026-01-05 {scenario} {entity} {' '.join(amounts.values())}")
+    drivers = "price" in table.head
+    (found,) = explained(books("\n".join(rows)), "revenue" if drivers else "margin", "entity", drivers=drivers).lists
+    shown = {key: (rest, mix) for key, (rest, mix) in parts(found).items() if mix is not None}
+    shown |= {row.key: (None, fraction(row.contribution)) for row in found.rows if row.mix is None}
+    said = [[cell.strip("*").replace("\N{MINUS SIGN}", "-") for cell in row] for row in table.body]
+    assert shown == {row[0]: tuple(Fraction(text) if text else None for text in row[-2:]) for row in said}
+
+
+@pytest.mark.parametrize(
+    ("asked", "field", "words"),
+    [
+        ({"scenarios": ("actual", "actual")}, "scenarios", "twice"),
+        ({"scenarios": ("actual",)}, "scenarios", "names 1. Name two"),
+        ({"scenarios": ("actual", "var(actual,budget)")}, "scenarios", "is a variance itself"),
+        ({"top": 0}, "top", "below 1"),
+        ({"depth": 6}, "depth", "not between 1 and 5"),
+        ({"materiality": materiality()}, "materiality", "one number"),
+        ({"materiality": materiality(absolute=1, percent=1)}, "materiality", "one number"),
+        ({"materiality": materiality(percent=-1)}, "materiality", "one number"),
+        ({"metric": "cogs", "drivers": True}, "drivers", "has no drivers"),
+        ({"metric": "cogs", "by": ("lines",)}, "by", "has no formula"),
+        ({"metric": "margin", "by": ("lines",), "depth": 2}, "depth", "is a ratio"),
+        ({"by": ()}, "by", "names 0"),
+        ({"by": ("entity", "entity")}, "by", "twice"),
+        ({"by": ("entity", "lines", "period", "ownership")}, "by", "names 4"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused_with_what_can(
+    books: Write, asked: dict[str, Any], field: str, words: str
+) -> None:
+    given = {"metric": "revenue", "by": ("entity",), **asked}
+    with pytest.raises(BadArguments, match=words) as refused:
+        explained(books(PROFITS), given.pop("metric"), *given.pop("by"), **given)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize("name", ["ghost", "budget/upside", "actual@nonsense"])
+def test_a_scenario_that_is_unknown_is_refused(books: Write, name: str) -> None:
+    with pytest.raises(UnknownName) as refused:
+        explained(books(PROFITS), "revenue", "entity", scenarios=("actual", name))
+    assert refused.value.field == "scenarios"
+    assert refused.value.valid == ["actual", "budget", "forecast"]
+
+
+def test_an_explanation_is_kept_as_it_was(books: Write) -> None:
+    shop = books(MARGINS)
+    whole = explained(shop, "margin", "entity", "lines", filters={"entity": ["N", "S"]})
+    kept = opened(keep(whole), shop.reader)
+    assert isinstance(kept, Explanation)
+    assert (kept.lists, kept.filters, kept.sides, kept.notes) == (whole.lists, whole.filters, whole.sides, whole.notes)
+    assert kept.frame.equals(whole.frame)
+
+
+def test_an_explanation_is_a_workbook_with_a_row_for_each_contribution(books: Write, tmp_path: Path) -> None:
+    file = tmp_path / "explained.xlsx"
+    write_workbook(explained(books(PROFITS), "profit", "entity", "lines"), MADE, file, go_on)
+    rows = [row for row in grid(file) if row[:1] in (["entity"], ["lines"])]
+    assert [(row[0], row[1], float(row[7])) for row in rows] == [
+        ("entity", "DE", 5),
+        ("entity", "FR", 5),
+        ("lines", "revenue", 20),
+        ("lines", "opex", -15),
+        ("lines", "cogs", 5),
+    ]
+
+
+def test_an_explanation_is_drawn_as_a_waterfall_without_a_script(books: Write) -> None:
+    whole = explained(books(PROFITS), "profit", "lines", "entity")
+    spec, frame = drawn_as_it_is(ChartSpec(chart_type="waterfall", title="Profit"), whole)
+    made = chart(spec, frame, {"value": "USD"})
+    assert made.unit == "USD"
+    assert made.rows == (
+        ("budget", "total", 40.0),
+        ("Revenue", "change", 20.0),
+        ("Opex", "change", -15.0),
+        ("Cogs", "change", 5.0),
+        ("actual", "total", 50.0),
+    )
+
+
+def questions(folder: Path, ask: Callable[[Door], object]) -> int:
+    """Return how many questions a request asks of the store of books that have worked out nothing."""
+    shop = open_books(folder / "small", state=folder / "state")
+    opened_books, told = shop.reader._books, list[object]()
+    opened_books.facts = WatchedStore(opened_books.facts, told.append)
+    ask(shop)
+    return len(told)
+
+
+@pytest.mark.parametrize("metric", ["revenue", "profit", "margin"])
+@pytest.mark.parametrize("by", [("entity",), ("ownership",), ("period",), ("lines",), ("entity", "lines", "ownership")])
+def test_an_explanation_asks_no_more_than_the_reports_of_its_lists(
+    books: Write, tmp_path: Path, metric: str, by: tuple[str, ...]
+) -> None:
+    by = tuple(key for key in by if (key, metric) != ("lines", "revenue"))
+    books(PROFITS)
+    lists = [[key] if key != "lines" else [] for key in by if key != "lines" or len(by) == 1]
+    scenarios = {"A": "actual", "B": "budget"}
+    reports = sum(
+        questions(
+            tmp_path,
+            lambda shop, keys=keys: shop.metric(metric, scenarios=scenarios, period="2026-01", dimensions=keys),
+        )
+        for keys in lists
+    )
+    if by:
+        assert 0 < questions(tmp_path, lambda shop: explained(shop, metric, *by)) <= reports
+
+
+PRICED = """
+time: {column: date}
+dimensions: {}
+measures: {revenue: {places: 2}, units: {places: 0, type: number}}
+metrics:
+  revenue:
+    measure: revenue
+    drivers: {volume: %s, price: %s}
+  units: {measure: units}
+  most: {measure: units, over_members: max}
+  net_price: {formula: revenue / units}
+  other_price: {formula: revenue / units / 2}
+"""
+
+
+@pytest.mark.parametrize(
+    ("volume", "price", "fault"),
+    [
+        ("units", "other_price", "gl.yaml:10: other_price is not the price of revenue"),
+        ("net_price", "units", "gl.yaml:10: net_price does not add up over its members"),
+        ("most", "net_price", "gl.yaml:10: most does not add up over its members"),
+        ("unit", "net_price", "gl.yaml:10: revenue: there is no metric 'unit'"),
+    ],
+)
+def test_drivers_that_are_no_volume_and_price_are_a_fault_with_its_line(
+    tmp_path: Path, volume: str, price: str, fault: str
+) -> None:
+    instance = write_instance(
+        tmp_path, facts={"gl": "date scenario revenue units"}, domains={"gl": PRICED % (volume, price)}
+    )
+    with pytest.raises(InstanceFaults, match=fault):
+        read_instance(instance)
