@@ -19,7 +19,7 @@ DECIMALS_OF_A_BIT = 0.30103
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class MemberEffect:
     """What a member, or several, contribute to a variance; `mix` is a part of it, None where there are no parts."""
 
     contribution: Exact
@@ -42,11 +42,11 @@ def added(pairs: Iterable[Pair]) -> Pair:
     return exact_sum([a for a, _ in found]), exact_sum([b for _, b in found])
 
 
-def effect_of(effects: Sequence[Effect]) -> Effect:
+def effect_of(effects: Sequence[MemberEffect]) -> MemberEffect:
     """Return what several members contribute together."""
     parts = [effect.mix for effect in watched(effects) if effect.mix is not None]
     contribution = exact_sum([effect.contribution for effect in watched(effects)])
-    return Effect(contribution, short(exact_sum(parts)) if parts else None)
+    return MemberEffect(contribution, short(exact_sum(parts)) if parts else None)
 
 
 def exact_sum(numbers: Sequence[Exact]) -> Exact:
@@ -72,7 +72,7 @@ def short(number: Exact) -> Exact:
 # Ratios: numerators over denominators.
 
 
-def ratio_effects(numerators: Sequence[Pair], denominators: Sequence[Pair], n: Pair, d: Pair) -> list[Effect]:
+def ratio_effects(numerators: Sequence[Pair], denominators: Sequence[Pair], n: Pair, d: Pair) -> list[MemberEffect]:
     """Return the effect of each member on the ratio of the totals n and d, whose denominators are not 0."""
     a, b = (over / under for over, under in zip(n, d, strict=True))
     mean = (a + b) * HALF
@@ -80,16 +80,16 @@ def ratio_effects(numerators: Sequence[Pair], denominators: Sequence[Pair], n: P
     return [ratio_effect(numerator, denominator, d, mean) for numerator, denominator in members]
 
 
-def ratio_effect(n: Pair, d: Pair, total: Pair, mean: Exact) -> Effect:
+def ratio_effect(n: Pair, d: Pair, total: Pair, mean: Exact) -> MemberEffect:
     """Return the effect of one member: all rate where a side has a numerator alone, all mix where one has nothing."""
     share = d[0] / total[0] - d[1] / total[1]
     contribution = n[0] / total[0] - n[1] / total[1] - mean * share
     if any(over and not under for over, under in zip(n, d, strict=True)):
-        return Effect(contribution, ZERO)
+        return MemberEffect(contribution, ZERO)
     rates = [over / under for over, under in zip(n, d, strict=True) if under]
     if not rates:
-        return Effect(contribution, ZERO)
-    return Effect(contribution, ((rates[0] + rates[-1]) * HALF - mean) * share)
+        return MemberEffect(contribution, ZERO)
+    return MemberEffect(contribution, ((rates[0] + rates[-1]) * HALF - mean) * share)
 
 
 def part_effects(n: Pair, d: Pair) -> tuple[Exact, Exact]:
@@ -106,7 +106,7 @@ class DriverEffects:
     """What the volume as a whole, each member by mix and price, and amounts without volume contribute."""
 
     volume: Exact
-    members: Sequence[Effect]
+    members: Sequence[MemberEffect]
     without_volume: Exact
     without: Pair  # amounts without volume
     volumes: Pair  # volumes in total
@@ -131,10 +131,10 @@ def driver_effects(volumes: Sequence[Pair], amounts: Sequence[Pair]) -> DriverEf
     )
 
 
-def driver_effect(u: Pair, r: Pair, growth: Exact) -> Effect:
+def driver_effect(u: Pair, r: Pair, growth: Exact) -> MemberEffect:
     """Return the mix and price of one member; one that is new takes its own price as that of side b."""
     contribution = r[0] - growth * r[1]
     if not u[0] and not u[1]:
-        return Effect(contribution, ZERO)
+        return MemberEffect(contribution, ZERO)
     price = r[1] / u[1] if u[1] else r[0] / u[0]
-    return Effect(contribution, (u[0] - growth * u[1]) * price)
+    return MemberEffect(contribution, (u[0] - growth * u[1]) * price)

@@ -18,7 +18,7 @@ from engine.queries.explanations import ExplainQuery
 from engine.report.data import OTHERS, Comparison, unit_of
 from engine.report.drill import filter_json, line_drill
 from engine.report.effects import (
-    Effect,
+    MemberEffect,
     Pair,
     added,
     difference,
@@ -151,7 +151,7 @@ class Candidates:
     """What may become rows of a list: ids, what each contributes, and how rows and others are made of them."""
 
     ids: Sequence[str]
-    effects: Sequence[Effect]
+    effects: Sequence[MemberEffect]
     row: MakeRow
     fold: Fold
 
@@ -170,7 +170,7 @@ class Candidates:
         return rows
 
 
-def with_effect(row: ExplainedRow, effect: Effect) -> ExplainedRow:
+def with_effect(row: ExplainedRow, effect: MemberEffect) -> ExplainedRow:
     """Return a row that says what it contributes."""
     return replace(row, contribution=effect.contribution, mix=effect.mix)
 
@@ -198,7 +198,7 @@ def by_members(by: str, figure: ExplainedFigure, figures: Figures) -> ExplainedL
     weighed = pairs.weighed(figure.expression)
     members = Candidates(
         pairs.ids,
-        [Effect(difference(pair)) for pair in watched(weighed)],
+        [MemberEffect(difference(pair)) for pair in watched(weighed)],
         pairs.row_maker(list(map(counted, watched(pairs.own(figure.expression))))),
         lambda others: added([weighed[at] for at in watched(others)]),
     )
@@ -282,7 +282,7 @@ def by_lines(by: str, figure: ExplainedFigure, figures: Figures) -> ExplainedLis
     return list_made(by, None, (a, b), lines.rows(figure.asked, max(abs(a), abs(b))))
 
 
-def line_rows(figure: ExplainedFigure, pairs: SidePairs) -> tuple[list[ExplainedRow], list[Effect]]:
+def line_rows(figure: ExplainedFigure, pairs: SidePairs) -> tuple[list[ExplainedRow], list[MemberEffect]]:
     """Return the operands of a sum, or the two parts of a ratio, and what each contributes."""
     form, reader = figure.form, pairs.plan.reader
     if isinstance(form, RatioForm):
@@ -291,7 +291,7 @@ def line_rows(figure: ExplainedFigure, pairs: SidePairs) -> tuple[list[Explained
             (row_of(form.over, figure.asked, reader, NUMERATOR), n),
             (row_of(form.under, figure.asked, reader, DENOMINATOR), d),
         ]
-        effects = [Effect(part) for part in part_effects(n, d)]
+        effects = [MemberEffect(part) for part in part_effects(n, d)]
     else:
         terms = terms_of_sum(figure.expression, figure.asked.depth)
         sides = [counted(pairs.totals(term.expression)) for term in terms]
@@ -299,7 +299,7 @@ def line_rows(figure: ExplainedFigure, pairs: SidePairs) -> tuple[list[Explained
             (row_of(term.expression, figure.asked, reader, term.name), pair)
             for term, pair in zip(terms, sides, strict=True)
         ]
-        effects = [Effect(term.factor * difference(pair)) for term, pair in zip(terms, sides, strict=True)]
+        effects = [MemberEffect(term.factor * difference(pair)) for term, pair in zip(terms, sides, strict=True)]
     return [line_row(row, pair, pairs.plan) for row, pair in parts], effects
 
 

@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model.exact import Exact
-from engine.report.effects import DIGITS, LONGEST, Effect, driver_effects, effect_of, exact_sum, ratio_effects, short
+from engine.report.effects import (
+    DIGITS,
+    LONGEST,
+    MemberEffect,
+    driver_effects,
+    effect_of,
+    exact_sum,
+    ratio_effects,
+    short,
+)
 
 amounts = st.builds(Exact, st.integers(-(10**9), 10**9), st.sampled_from((1, 10, 100, 7)))
 pairs = st.tuples(amounts, amounts)
@@ -53,7 +62,7 @@ def test_volume_mix_price_and_what_has_no_volume_add_up(
 
 
 def test_the_mix_of_many_members_is_rounded_and_still_adds_up_with_its_rate() -> None:
-    effects = [Effect(Exact(1, 3), Exact(1, 10**9 + 2 * at + 1)) for at in range(200)]
+    effects = [MemberEffect(Exact(1, 3), Exact(1, 10**9 + 2 * at + 1)) for at in range(200)]
     together = effect_of(effects)
     exact = sum(Fraction(1, 10**9 + 2 * at + 1) for at in range(200))
     assert exact.denominator.bit_length() > LONGEST
