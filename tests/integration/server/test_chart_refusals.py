@@ -89,7 +89,7 @@ def test_a_script_that_leaves_no_table_tells_line_cause_and_what_to_use(
         ({"data_refs": [new_reference()] * 9}, "bad_arguments", "data_refs", "9 were given"),
         ({"data_refs": new_reference()}, "bad_arguments", "data_refs", "takes a list, not text"),
         ({"data_refs": ["../../etc/passwd"]}, "expired_reference", "data_refs.0", "Run the report again"),
-        ({"transform_code": None}, "bad_arguments", "transform_code", "takes text"),
+        ({"transform_code": 5}, "bad_arguments", "transform_code", "takes text"),
         ({"chart_spec": "bar"}, "bad_arguments", "chart_spec", "takes an object"),
         (
             {"chart_spec": {**BAR, "chart_type": "bars"}},
