@@ -2,25 +2,33 @@
 
     process = ForkedProcess(run_command, ["serve"], environment, Path.cwd(), out, log)
 
-They run the same functions as in interpreters of their own; only starting those is left out. multiprocessing's fork
-server forks them: it is started once in a run of tests, runs nothing, and so has no threads of Python's, of an event
-loop or of Polars' pool.
+They run the same functions as in interpreters of their own; only starting those is left out, and initdb: a new
+database is a copy of one that was made once. multiprocessing's fork server forks them: it is started once in a run of
+tests, runs nothing, and so has no threads of Python's, of an event loop or of Polars' pool.
 """
 
+import atexit
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, partialmethod
 from multiprocessing import forkserver, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from socket import socket
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 from prometheus_client import values
 
+from server.base.locks import FileLock
 from server.run.cli import COMMANDS, main
+from server.run.embedded.binaries import PostgresBinaries, StartFailure, known_binaries
+from server.run.embedded.servers import DATA, UNFINISHED, EmbeddedPostgres
 from server.run.workers import process
 from server.run.workers.supervisor import WORKERS
 from server.telemetry.metrics import counter_environment
@@ -34,6 +42,42 @@ FORKS.set_forkserver_preload(
         *(f"server.run.commands.{name}" for name in COMMANDS),
     ]
 )
+
+
+@dataclass(frozen=True, slots=True)
+class NewDatabase:
+    """The data of a database that nothing was written to, and the programs that made them."""
+
+    data: Path
+    made_by: PostgresBinaries
+
+
+INITIALISE = EmbeddedPostgres._initialise
+
+
+@cache
+def new_database() -> NewDatabase | None:
+    """Make the data of a new database; None if this machine has or starts no PostgreSQL."""
+    binaries = next(known_binaries(), None)
+    if binaries is None:
+        return None
+    folder = Path(mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    with FileLock(folder / "lock") as lock, suppress(StartFailure, OSError):
+        assert lock.acquire()
+        EmbeddedPostgres(lambda: binaries, folder).prepare(lock.descriptor, first=True)
+        return NewDatabase(folder / DATA, binaries)
+    return None
+
+
+def copy_database(program: EmbeddedPostgres, new: NewDatabase, binaries: PostgresBinaries, lock: int) -> None:
+    """Create the data of a server, as `EmbeddedPostgres._initialise` does."""
+    if binaries != new.made_by:
+        return INITIALISE(program, binaries, lock)
+    shutil.rmtree(program.folder / UNFINISHED, ignore_errors=True)
+    shutil.copytree(new.data, program.folder / UNFINISHED)
+    (program.folder / UNFINISHED).rename(program.folder / DATA)
+    return None
 
 
 class ForkedProcess:
@@ -86,13 +130,30 @@ def tieout(*arguments: str | Path, **environment: str) -> subprocess.CompletedPr
         for file in (out, log):
             file.touch()
         known = {**os.environ, "COLUMNS": "300", "TERM": "dumb", **environment}
-        forked = ForkedProcess(run_command, [str(argument) for argument in arguments], known, Path.cwd(), out, log)
+        forked = start_command(arguments, known, out, log)
         return subprocess.CompletedProcess(arguments, forked.wait(60), out.read_text(), log.read_text())
 
 
-def run_command(arguments: Sequence[str], environment: Mapping[str, str], folder: Path, out: Path, log: Path) -> None:
+def start_command(
+    arguments: Sequence[str | Path], environment: Mapping[str, str], out: Path, log: Path
+) -> ForkedProcess:
+    """Fork a command that writes to two files."""
+    given = [str(argument) for argument in arguments]
+    return ForkedProcess(run_command, given, environment, Path.cwd(), out, log, new_database())
+
+
+def run_command(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    out: Path,
+    log: Path,
+    database: NewDatabase | None,
+) -> None:
     """Run a command in this process, which writes to two files."""
     settle(environment, folder, out, log)
+    if database is not None:
+        EmbeddedPostgres._initialise = partialmethod(copy_database, database)
 
     def start_forked(program: str, control: Connection, listening: socket, shared: Path) -> ForkedProcess:
         assert program == WORKERS

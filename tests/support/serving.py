@@ -18,7 +18,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.support.forking import ForkedProcess, run_command
+from tests.support.forking import ForkedProcess, start_command
 from tests.support.reading import filled_in
 
 KEY = token_urlsafe(32)  # of this run, so that no other server can be mistaken for ours
@@ -98,7 +98,7 @@ def start(
     with out.open("w") as told, log.open("w") as sink:
         if not forks:
             return subprocess.Popen(command, env=environment, stdout=told, stderr=sink, text=True)
-    return ForkedProcess(run_command, [str(part) for part in command[1:]], environment, Path.cwd(), out, log)
+    return start_command(command[1:], environment, out, log)
 
 
 def wait_until_healthy(
