@@ -13,8 +13,6 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from bpe_openai import get_encoding
-
 from benches.books import demo_books
 from engine.present.answers.budget import tokens_of
 from server.base.settings import Settings
@@ -32,6 +30,8 @@ VARIED = 200
 
 def counted(text: str) -> int:
     """Return how many o200k tokens a text has."""
+    from bpe_openai import get_encoding  # noqa: PLC0415 - it reads three vocabularies, which takes seconds
+
     return len(get_encoding("o200k_base").encode(text))
 
 
