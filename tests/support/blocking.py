@@ -1,22 +1,15 @@
-"""tieout serve with tools that misbehave: python -m tests.support.blocking.
+"""Tools that misbehave, which a forked server has where TEST_GATE names a file (support/forking.py).
 
-One blocks, and heeds nothing, until a file is there. One takes memory and keeps it.
-
-Or, `python -m tests.support.blocking MODULE`, with workers that run another module.
+One blocks, and heeds nothing, until that file is there. One takes memory and keeps it.
 """
 
 import os
-import sys
 import time
 from pathlib import Path
 
 from engine.model.requests import EmptyRequest
-from server.base.settings import read_settings
 from server.caller.caller import Caller
-from server.run.commands.serve import preside
-from server.run.workers.worker import main
 from server.tools.tool import Tool
-from server.tools.toolbox import TOOLS
 from server.wire.answers import Answer
 
 GATE = "TEST_GATE"
@@ -43,10 +36,4 @@ def hoard(_caller: Caller, _asked: EmptyRequest) -> Answer:
 
 HOARDS = Tool(name="hoard", title="Hoard", description="For tests.", request=EmptyRequest, run=hoard, example={})
 TOOL = Tool(name="block", title="Block", description="For tests.", request=EmptyRequest, run=block, example={})
-
-if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        control, listening, parent = map(int, sys.argv[1:])
-        main(control, listening, parent, tools={**TOOLS, "block": TOOL, "hoard": HOARDS})
-    else:
-        sys.exit(preside(read_settings(), program=sys.argv[1] if len(sys.argv) > 1 else __spec__.name))
+MISBEHAVING = {"block": TOOL, "hoard": HOARDS}

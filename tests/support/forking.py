@@ -169,12 +169,15 @@ def run_worker(
     control: Connection, listening: socket, environment: Mapping[str, str], folder: Path, out: Path, log: Path
 ) -> None:
     """Run a worker in this process."""
-    from server.run.workers import worker  # noqa: PLC0415 - it takes a second, which the process of the tests is spared
+    # they take a second, which the process of the tests is spared
+    from server.run.workers import worker  # noqa: PLC0415 - see above
+    from tests.support.blocking import GATE, MISBEHAVING  # noqa: PLC0415 - see above
 
     os.setsid()
     settle(environment, folder, out, log)
     values.ValueClass = values.MultiProcessValue()  # which prometheus_client takes where it finds the environment
-    worker.main(os.dup(control.fileno()), listening.detach(), os.getppid())
+    tools = {**worker.TOOLS, **MISBEHAVING} if GATE in environment else worker.TOOLS
+    worker.main(os.dup(control.fileno()), listening.detach(), os.getppid(), tools)
 
 
 def settle(environment: Mapping[str, str], folder: Path, out: Path, log: Path) -> None:

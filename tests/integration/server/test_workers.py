@@ -23,27 +23,35 @@ from tests.support.operating import metric, until_ready
 from tests.support.serving import DEADLINE, SERVE, STARTING, Server, connected, server_environment, serving, wait_for
 from tests.unit.server.http.test_disconnect import HEADERS, body
 
-BLOCKING = (sys.executable, "-m", "tests.support.blocking")
+WITHOUT_WORKERS = """
+from server.base.settings import read_settings
+from server.run.commands.serve import preside
+raise SystemExit(preside(read_settings(), program="nothing.there"))
+"""
 LISTS = ("list_scenarios", "list_kpis", "list_dimensions", "svc_orientation")
 PAUSE = 0.05  # seconds between two calls of a client: without it the calls take the processor from workers that start
 
 
+def serving_once(server: Server) -> set[int]:
+    """Return the workers that serve, or did."""
+    serves = [line for line in server.log.read_text().splitlines() if line.endswith(" serves")]
+    return {int(line.split()[-2]) for line in serves}
+
+
 def workers(server: Server) -> list[int]:
-    """Return the processes of the workers that run, the oldest first."""
-    found = []
-    for child in sorted(children(server.process.pid)):
+    """Return the processes of the workers that run, the oldest first; forked ones once they serve."""
+    found = {worker for worker in serving_once(server) if alive(worker)}
+    for child in children(server.process.pid):
         with suppress(FileNotFoundError, ProcessLookupError):
             command = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-            if alive(child) and (b"server.run.workers" in command or b"tests.support.blocking" in command):
-                found.append(child)
-    return found
+            if alive(child) and b"server.run.workers" in command:
+                found.add(child)
+    return sorted(found)
 
 
 def serve(server: Server, count: int) -> bool:
     """Tell whether so many workers serve, and no other process of theirs runs."""
-    serves = [line for line in server.log.read_text().splitlines() if line.endswith(" serves")]
-    ready = {int(line.split()[-2]) for line in serves}
-    return len(workers(server)) == count and set(workers(server)) <= ready
+    return len(workers(server)) == count and set(workers(server)) <= serving_once(server)
 
 
 def call(url: str, name: str, client: httpx2.Client | None = None, timeout: float = DEADLINE) -> dict[str, Any]:
@@ -112,7 +120,7 @@ def test_workers_share_a_port_and_their_metrics_are_added_up(own: tuple[Path, Pa
 
 def test_a_rolling_restart_loses_no_call(own: tuple[Path, Path]) -> None:
     instance, _ = own
-    with serving(*own, command=SERVE, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
+    with serving(*own, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
         for name in ("First", "Second"):
             wait_for(lambda: serve(server, 2))
             before = workers(server)
@@ -130,7 +138,7 @@ def test_a_rolling_restart_loses_no_call(own: tuple[Path, Path]) -> None:
 
 
 def test_a_worker_that_is_killed_is_replaced_and_only_its_own_calls_are_lost(own: tuple[Path, Path]) -> None:
-    with serving(*own, command=SERVE, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
+    with serving(*own, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
         wait_for(lambda: serve(server, 2))
         calling.go_on()
         killed, other = workers(server)
@@ -149,7 +157,8 @@ def test_a_worker_that_dies_while_the_files_are_faulty_is_replaced_by_what_was_r
     own: tuple[Path, Path],
 ) -> None:
     instance, _ = own
-    with serving(*own, command=SERVE) as server:
+    with serving(*own) as server:
+        wait_for(lambda: serve(server, 1))
         name = call(server.url, "svc_orientation")["name"]
         (instance / "instance.yaml").write_text("name: [\n")
         server.process.send_signal(SIGHUP)
@@ -164,7 +173,7 @@ def test_workers_that_cannot_start_are_tried_ever_more_seldom(own: tuple[Path, P
     instance, state = own
     environment = server_environment(instance, state)
     with (state / "log").open("w") as log:
-        process = subprocess.Popen([*BLOCKING, "nothing.there"], stderr=log, stdout=log, env=environment)
+        process = subprocess.Popen([sys.executable, "-c", WITHOUT_WORKERS], stderr=log, stdout=log, env=environment)
 
     def ends() -> list[datetime]:
         lines = (state / "log").read_text().splitlines()
@@ -194,7 +203,8 @@ def blocked(own: tuple[Path, Path], **settings: str) -> Iterator[tuple[Server, P
     """Serve with a call under way that blocks until a file is there; yield what waits for its answer."""
     gate = own[1] / "gate"
     answers: list[Any] = []
-    with serving(*own, command=BLOCKING, **{GATE: str(gate)}, **settings) as server:
+    with serving(*own, **{GATE: str(gate)}, **settings) as server:
+        wait_for(lambda: serve(server, int(settings.get("SVC_WORKERS", "1"))))
 
         def ask() -> None:
             try:

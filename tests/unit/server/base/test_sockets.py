@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.integration.server.test_workers import call, serve, workers
-from tests.support.serving import DEADLINE, SERVE, Server, serving, wait_for
+from tests.support.serving import DEADLINE, Server, serving, wait_for
 
 ESTABLISHED = "01"  # as the kernel lists it
 
@@ -38,7 +38,7 @@ def shares(server: Server, count: int) -> list[int]:
 
 
 def test_connections_that_come_at_once_are_shared(own: tuple[Path, Path]) -> None:
-    with serving(*own, command=SERVE, SVC_WORKERS="2") as server:
+    with serving(*own, SVC_WORKERS="2") as server:
         wait_for(lambda: serve(server, 2))
         for count in (12, 40):
             took = [shares(server, count) for _ in range(5)]
@@ -46,7 +46,7 @@ def test_connections_that_come_at_once_are_shared(own: tuple[Path, Path]) -> Non
 
 
 def test_a_worker_that_may_open_no_more_files_takes_connections_when_it_may(own: tuple[Path, Path]) -> None:
-    with serving(*own, command=SERVE) as server, ThreadPoolExecutor(1) as elsewhere:
+    with serving(*own) as server, ThreadPoolExecutor(1) as elsewhere:
         wait_for(lambda: serve(server, 1))
         (worker,) = workers(server)
         limits = resource.prlimit(worker, resource.RLIMIT_NOFILE)
