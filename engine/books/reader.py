@@ -54,6 +54,10 @@ class FactRead:
         """Return the read with one more step at its end."""
         return FactRead(self.asked, self.cut, self.sides, lambda frame: step(self.then(frame)))
 
+    def within(self, cell: Cell) -> "FactRead":
+        """Return the read inside one more cell."""
+        return FactRead(self.asked, self.cut & cell, self.sides, self.then)
+
 
 class Reader:
     """One version of the books through the profiles of one caller."""

@@ -85,9 +85,9 @@ def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
     splits = IntervalSplits(split_intervals(windows, domain_read.boundaries))
     keys = tuple(dict.fromkeys((*(leaf for base in bases for leaf in named[base] if leaf), *group.keys)))
     reads = (
-        sums_read(domain_read, term_span, splits.spans, keys, (), group.cut).pipe(
-            lambda sums: sums.select(SPAN, *keys).unique()
-        )
+        sums_read(domain_read, term_span, splits.spans, keys, (), group.cut)
+        .within(batch.within)
+        .pipe(lambda sums: sums.select(SPAN, *keys).unique())
         for term_span, group in batch.terms
     )
     return CurrencyRead(batch, column_reads, splits, tuple(reads))

@@ -3,16 +3,19 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from math import prod
+from operator import and_
 
 import polars as pl
 
-from engine.books.reader import FactRead
+from engine.books.reader import FactRead, Reader
 from engine.model.aggregation import TimeRule
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Base
+from engine.model.exact import ONE, ZERO
 from engine.model.scenarios import TermSpan
+from engine.model.scope import EVERYTHING, Cell
 from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import ACCUMULATORS, Amount, Amounts, interval_amounts
 from engine.plans.base_groups import AccumulatorTarget, BaseGroup, base_groups
@@ -55,6 +58,7 @@ class Batch:
     leaves: tuple[str, ...] = ()  # of the domain, for last known values
     index: int | None = None  # of the only term span whose sums count; None: all count
     kept: KeptAmounts | None = None
+    within: Cell = EVERYTHING  # of the filters that narrow what is read and change nothing else
 
     @property
     def group(self) -> BaseGroup:
@@ -82,16 +86,13 @@ class Batch:
     @cached_property
     def term_reads(self) -> tuple[FactRead, ...]:
         """What each term span reads: by interval and the class of every key; by leaf if the terms are compared."""
+        return tuple(self._read(*term).within(self.within) for term in self.terms)
+
+    def _read(self, term_span: TermSpan, group: BaseGroup) -> FactRead:
         if isinstance(self.splits, LastKnownSplits):
-            return tuple(
-                last_known_of_term(
-                    self.domain_read, term_span, self.splits, group, self.leaves, alone=len(self.terms) == 1
-                )
-                for term_span, group in self.terms
-            )
-        return tuple(
-            read_of_term(self.domain_read, term_span, self.splits.spans, group) for term_span, group in self.terms
-        )
+            alone = len(self.terms) == 1
+            return last_known_of_term(self.domain_read, term_span, self.splits, group, self.leaves, alone=alone)
+        return read_of_term(self.domain_read, term_span, self.splits.spans, group)
 
     @property
     def reads(self) -> tuple[FactRead, ...]:
@@ -199,33 +200,55 @@ def batches(
     presences: Presences,
 ) -> list[Batch]:
     """Return the batches that read some bases of a domain read, each over its windows."""
-    bases = list(windows)
+    bases, reader = list(windows), presences.reader
     variants = [term_span.term.variant for term_span in domain_read.term_spans]
+    narrowing = {known.dimension.key for known in filters if not any(variants) and narrows(known, bases, axes, reader)}
+    cells = [known.cell for known in filters if known.dimension.key in narrowing]
+    weighing = [known for known in filters if known.dimension.key not in narrowing]
+    within = reduce(and_, cells, EVERYTHING)
     return [
-        batch_of(domain_read, {bases[at]: windows[bases[at]] for at in alike[0].positions}, alike, presences)
-        for alike in base_groups(bases, axes, places, filters, variants, presences.reader)
+        batch_of(domain_read, {bases[at]: windows[bases[at]] for at in alike[0].positions}, alike, within, presences)
+        for alike in base_groups(bases, axes, places, weighing, variants, reader)
     ]
+
+
+def narrows(known: Filter, bases: Sequence[Base], axes: Sequence[Axis], reader: Reader) -> bool:
+    """Tell whether a filter leaves all weights, classes and members as they are: nothing else uses its leaves."""
+    catalogue, leaf = reader.catalogue, known.dimension.leaf
+
+    def restricted() -> frozenset[str]:
+        return frozenset(catalogue.dimensions[cut.dimension].leaf for base in bases for cut in base.where)
+
+    return (
+        leaf in catalogue.leaves_of(bases[0].domain)
+        and all(axis.leaf != leaf for axis in axes)
+        and leaf not in reader.worked_out(("restricted", tuple(bases)), restricted, len(bases))
+        and all(weight is ONE or weight in (ONE, ZERO) for weight in watched(known.leaves.values()))
+    )
 
 
 def batch_of(
     domain_read: DomainRead,
     windows: Mapping[Base, Sequence[DateWindow]],
     alike: Sequence[BaseGroup],
+    within: Cell,
     presences: Presences,
 ) -> Batch:
-    """Return one batch. `alike` holds the group of the same bases for each term span."""
+    """Return one batch inside a cell. `alike` holds the group of the same bases for each term span."""
     reader, first = presences.reader, next(iter(windows))
     terms, distinct = tuple(zip(domain_read.term_spans, alike, strict=True)), distinct_windows(windows)
     if first.over_time.rule is TimeRule.LAST_KNOWN:
-        splits = last_known_splits(domain_read, first, distinct, presences)
-        return Batch(domain_read, terms, windows, splits, reader.catalogue.leaves_of(domain_read.domain))
+        last_known = last_known_splits(domain_read, first, distinct, presences)
+        leaves = reader.catalogue.leaves_of(domain_read.domain)
+        return Batch(domain_read, terms, windows, last_known, leaves, within=within)
     months = months_with_rows(domain_read, distinct, presences)
     amounts = len(windows) * prod(len(axis.ids) + 1 for axis in alike[0].axes) * len(months)
     if not months or first.counted or amounts > MOST_KEPT:
-        return Batch(domain_read, terms, windows, IntervalSplits(split_intervals(distinct, domain_read.boundaries)))
-    cells = tuple(presences.cell(domain_read, term_span) for term_span in domain_read.term_spans)
+        splits = IntervalSplits(split_intervals(distinct, domain_read.boundaries))
+        return Batch(domain_read, terms, windows, splits, within=within)
+    cells = tuple(presences.cell(domain_read, term_span) & within for term_span in domain_read.term_spans)
     kept = reader.worked_out(("amounts", domain_read, tuple(alike), cells), KeptAmounts, amounts)
-    return Batch(domain_read, terms, windows, IntervalSplits(months), kept=kept)
+    return Batch(domain_read, terms, windows, IntervalSplits(months), kept=kept, within=within)
 
 
 def distinct_windows(windows: Mapping[Base, Sequence[DateWindow]]) -> list[DateWindow]:

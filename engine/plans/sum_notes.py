@@ -164,20 +164,19 @@ class SummedBalance:
 
 
 def summed_balances(plan: FigurePlan) -> list[SummedBalance]:
-    """Return what the bases of a plan add up of balances, memoised by the books."""
-    bases, filters = plan.bases, plan.query.filters
-    key = ("summed balances", bases, tuple(known.value for known in filters))
-    return plan.reader.worked_out_as_seen(key, lambda: list(find_summed_balances(bases, filters, plan.reader)), len)
+    """Return what the bases of a plan add up of balances under its filters."""
+    key, reader = ("summed balances", plan.bases), plan.reader
+    every = reader.worked_out(key, lambda: list(find_summed_balances(plan.bases, reader)), len(plan.bases))
+    cells = [Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in plan.query.filters]
+    inside = (replace(known, cell=reduce(and_, cells, known.cell)) for known in watched(every))
+    return [known for known in inside if not known.cell.is_nothing]
 
 
-def find_summed_balances(bases: Sequence[Base], filters: Sequence[Filter], reader: Reader) -> Iterator[SummedBalance]:
-    """Yield what some bases add up of balances under some filters."""
+def find_summed_balances(bases: Sequence[Base], reader: Reader) -> Iterator[SummedBalance]:
+    """Yield what some bases add up of balances."""
     for base in bases:
         for group in reader.catalogue.summed_balances(base):
-            cells = [Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in filters]
-            cell = reduce(and_, cells, reader.cut_cell(base.where) & group_cell(group, reader))
-            if not cell.is_nothing:
-                yield SummedBalance(base, group, cell)
+            yield SummedBalance(base, group, reader.cut_cell(base.where) & group_cell(group, reader))
 
 
 def adds_up_balances(plan: FigurePlan, column_read: ColumnRead, balance: SummedBalance) -> bool:

@@ -14,6 +14,8 @@ from engine.model.formulas import FigureType, Formula
 from engine.model.notes import Note
 from engine.model.requests import ReportRequest, RowsRequest, Selection
 from engine.model.scenarios import Reference, Scenario
+from engine.model.scope import Cell, CodeSet
+from engine.model.stopping import watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,12 @@ class Filter:
     def value(self) -> Hashable:
         """A key that is equal for filters that select alike, for one caller."""
         return (self.dimension.key, self.members, self.excluded)
+
+    @property
+    def cell(self) -> Cell:
+        """The leaves that count."""
+        codes = frozenset(code for code, weight in watched(self.leaves.items()) if weight)
+        return Cell.where(self.dimension.leaf, CodeSet(codes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
