@@ -19,12 +19,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from benches.books import demo_books
+from benches.calls import Processor
+from benches.page import README, write_block
 from tests.support.asking import THREE
 from tests.support.keeping import children
 from tests.support.serving import KEY, SERVE, Server, serving, wait_for
 
 CALLERS, SECONDS, SETTLED = 8, 120, 30
-WORKERS = (1, 2)
+GOALS = {1: 200, 2: 350}  # calls a second by the number of workers, with the callers on the same two cores
+WARMING = 4  # callers call for this part of the measured time beforehand
+CORES = 2
 MEGABYTE = 1024  # of the kernel's kB
 PART = 10  # of the rows that other benches take
 Call = tuple[str, dict[str, Any]]
@@ -170,16 +174,24 @@ async def ask(server: Server, seconds: int, record: LatencyTotals) -> list[Memor
 
 
 def main(rows: int, seconds: int = SECONDS) -> None:
-    """Run the bench with one worker and with two."""
+    """Run the bench with one worker and with two, and write its table into README.md."""
     books = demo_books(rows // PART)
-    for workers in WORKERS:
+    table = [
+        f"{rows // PART:,} rows, {CALLERS} callers for {seconds} s.",
+        "",
+        "| workers | calls a second | goal | p50 ms | p95 ms | errors | ms of server, stores, callers | alone |",
+        "|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for workers, goal in GOALS.items():
         record = LatencyTotals()
         with serving(books.instance, books.state, command=SERVE, SVC_WORKERS=str(workers)) as server:
             wait_for(lambda: server.log.read_text().count(" serves\n") == workers)  # noqa: B023 - in this round
-            used, began = process_time(), perf_counter()
+            asyncio.run(ask(server, seconds // WARMING, LatencyTotals()))
+            before, used, began = Processor.of(server), process_time(), perf_counter()
             memory = asyncio.run(ask(server, seconds, record))
             took, used = perf_counter() - began, process_time() - used
-        calls = sum(map(len, record.milliseconds.values()))
+            calls = sum(map(len, record.milliseconds.values()))
+            costs = [*Processor.of(server).milliseconds_since(before, calls), used * 1000 / calls]
         print(f"{workers} workers, {CALLERS} callers, {took:.0f} s, {rows // PART:,} rows")
         print(
             f"{calls:,} calls, {calls / took:.0f} a second, {record.bytes / calls / 1000:.0f} kB each; "
@@ -187,9 +199,23 @@ def main(rows: int, seconds: int = SECONDS) -> None:
         )
         for name, times in sorted(record.milliseconds.items()):
             report(name, times)
-        report("all", [time for times in record.milliseconds.values() for time in times])
+        every = [time for times in record.milliseconds.values() for time in times]
+        report("all", every)
+        cuts = quantiles(every, n=20)
+        row = [
+            workers,
+            f"{calls / took:.0f}",
+            goal,
+            f"{cuts[9]:.1f}",
+            f"{cuts[18]:.1f}",
+            record.errors.total() or "none",
+        ]
+        most = min(workers * 1000 / costs[0], CORES * 1000 / sum(costs))
+        row += [", ".join(f"{cost:.2f}" for cost in costs), f"{most:.0f}"]
+        table.append(f"| {' | '.join(map(str, row))} |")
         for when, held in zip(("start", f"{min(SETTLED, seconds // 2)} s", "end"), memory, strict=True):
             print(f"MB at {when:6} {held}")
+    write_block(README, "callers", table)
 
 
 def report(name: str, milliseconds: list[float]) -> None:

@@ -13,7 +13,7 @@ from statistics import median, quantiles
 from time import perf_counter, time
 
 from benches.books import demo_books
-from benches.callers import PART, WORKERS, BusyCaller, Call, LatencyTotals
+from benches.callers import GOALS, PART, BusyCaller, Call, LatencyTotals
 from tests.support.issuing import Issuer, issuing
 from tests.support.many import HOST, serving_many
 from tests.support.serving import Server, wait_for
@@ -112,7 +112,7 @@ class Crowd:
 def main(rows: int, seconds: int = SECONDS) -> None:
     """Run the bench with one worker and with two."""
     books, failed = demo_books(rows // PART), []
-    for workers in WORKERS:
+    for workers in GOALS:
         settings = {"SVC_WORKERS": str(workers)}
         with issuing() as issuer, serving_many((books.instance, books.state), issuer.url, **settings) as server:
             wait_for(lambda: server.log.read_text().count(" serves") >= workers)  # noqa: B023 - in this round
