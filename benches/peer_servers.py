@@ -17,7 +17,6 @@ from benches.books import ROOT
 from tests.support.asking import Call
 
 HOMES = ROOT / "out" / "benches" / "peers"
-LAST = "2026-09-30"
 LINES = {
     "revenue": "Revenue",
     "cost_of_sales": "Cost of sales",
@@ -44,7 +43,9 @@ class PeerQuestion:
 
     tieout: Call
     measures: Sequence[str]
-    first: str  # day; the last is that of September 2026
+    first: str  # day
+    last: str
+    company: str | None  # whose postings count; None for those of all
     scenarios: Sequence[str]
     grain: str | None  # of the rows; None if each is a scenario
     truth: str
@@ -58,7 +59,8 @@ def bsl_call(asked: PeerQuestion) -> Call:
     filters = [
         {"field": "scenario", "operator": "in", "values": list(asked.scenarios)},
         {"field": "date", "operator": ">=", "value": asked.first},
-        {"field": "date", "operator": "<=", "value": LAST},
+        {"field": "date", "operator": "<=", "value": asked.last},
+        *([{"field": "company", "operator": "=", "value": asked.company}] if asked.company else []),
     ]
     call = {"model_name": "ledger", "measures": list(asked.measures), "filters": filters, "get_chart": False}
     if asked.grain is None:
@@ -68,8 +70,9 @@ def bsl_call(asked: PeerQuestion) -> Call:
 
 def sidemantic_call(asked: PeerQuestion) -> Call:
     """Return a question as Sidemantic takes it."""
-    days = f"ledger.date between date '{asked.first}' and date '{LAST}'"
-    where = f"{days} and ledger.scenario in {named(asked.scenarios)}"
+    days = f"ledger.date between date '{asked.first}' and date '{asked.last}'"
+    of_company = f" and ledger.company = '{asked.company}'" if asked.company else ""
+    where = f"{days} and ledger.scenario in {named(asked.scenarios)}{of_company}"
     by = f"ledger.date__{asked.grain}" if asked.grain else "ledger.scenario"
     metrics = [f"ledger.{measure}" for measure in asked.measures]
     return "run_query", {"dimensions": [by], "metrics": metrics, "where": where, "order_by": [by]}
@@ -78,13 +81,16 @@ def sidemantic_call(asked: PeerQuestion) -> Call:
 def metricflow_call(asked: PeerQuestion) -> Mapping[str, Any]:
     """Return a question as MetricFlow's MetricFlowQueryRequest.create takes it."""
     by = f"metric_time__{asked.grain}" if asked.grain else "posting__scenario"
+    where = [f"{{{{ Dimension('posting__scenario') }}}} in {named(asked.scenarios)}"]
+    if asked.company:
+        where.append(f"{{{{ Dimension('posting__company') }}}} = '{asked.company}'")
     return {
         "metric_names": list(asked.measures),
         "group_by_names": [by],
         "order_by_names": [by],
-        "where_constraints": [f"{{{{ Dimension('posting__scenario') }}}} in {named(asked.scenarios)}"],
+        "where_constraints": where,
         "time_constraint_start": asked.first,
-        "time_constraint_end": LAST,
+        "time_constraint_end": asked.last,
     }
 
 
@@ -106,7 +112,8 @@ bases = {{key: total(line, -1 if key == "revenue" else 1) for key, line in {LINE
 bases |= {{f"revenue_{{side}}": total("Revenue", -1, side) for side in {BOTH}}}
 day = {{"expr": lambda t: t.date, "is_time_dimension": True, "smallest_time_grain": "TIME_GRAIN_DAY"}}
 ledger = to_semantic_table(ibis.duckdb.connect(sys.argv[1], read_only=True).table("ledger"), name="ledger")
-ledger = ledger.with_dimensions(scenario=lambda t: t.scenario, date=day).with_measures(cash=total("Cash"), **bases)
+ledger = ledger.with_dimensions(scenario=lambda t: t.scenario, company=lambda t: t.company, date=day)
+ledger = ledger.with_measures(cash=total("Cash"), **bases)
 for key, formula in {FORMULAS}.items():
     def measure(t, formula=formula):
         return eval(formula, {{}}, {{name: getattr(t, name) for name in formula.split()[::2]}})
@@ -129,6 +136,7 @@ def sidemantic_model() -> str:
     dimensions = [
         {"name": "scenario", "type": "categorical", "sql": "scenario"},
         {"name": "line", "type": "categorical", "sql": "line"},
+        {"name": "company", "type": "categorical", "sql": "company"},
         {"name": "date", "type": "time", "granularity": "day", "sql": "date"},
     ]
     metrics = [*bases, *sides, cash, *formulas]
@@ -183,6 +191,7 @@ def metricflow_model() -> Mapping[str, Any]:
         "dimensions": [
             {"name": "date", "type": "time", "type_params": {"time_granularity": "day"}},
             {"name": "scenario", "type": "categorical"},
+            {"name": "company", "type": "categorical"},
         ],
         "measures": measures,
     }
