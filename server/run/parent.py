@@ -140,9 +140,9 @@ class Parent:
         return joined(books.use(), restrict(self._settings.state_folder), restrict(self._settings.store))
 
     def _use_cache(self, opened: Platform) -> str | None:
-        if opened.cache is None:
+        if opened.results.cache is None:
             return NO_CACHE
-        opened.cache.ping()
+        opened.results.cache.ping()
         alone = self._supervisor.counting_alone
         return (
             f"workers that still count calls by themselves, against their share of the caps: {alone}" if alone else None

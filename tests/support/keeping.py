@@ -70,7 +70,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with platform(Settings(state=Path(sys.argv[1]))) as opened:
         opened.wait()
-        opened.cache.ping()
+        opened.results.cache.ping()
         print("up", flush=True)  # noqa: T201 - what the test waits for
         signal.pause()
 

@@ -9,9 +9,11 @@ with platform(settings) as platform_:
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from threading import Lock, Thread
 from time import monotonic, sleep
+from typing import TYPE_CHECKING
 
 from server.base.interfaces import LoadHistory, Snapshots, StoreDown
 from server.base.settings import BadSetting, Settings, variable_of
@@ -22,13 +24,30 @@ from server.stores.loads import PostgresLoadHistory
 from server.stores.memory import MemorySnapshots
 from server.stores.migrations import MigrationFault, check, migrate, read_migrations
 from server.stores.postgres import Database
-from server.stores.valkey import ANSWERING_WITH_BYTES, Cache, CacheSnapshots
+
+if TYPE_CHECKING:
+    from server.stores.valkey import Cache
 
 STARTING = 60.0  # seconds for the first start of an embedded server on a slow machine
 PATIENCE = 10.0  # seconds that the first calls wait for a starting database
 CACHE_PATIENCE = 2.0  # the same for the cache store; without it, figures are answered and not kept
 AGAIN = 0.1
 log = logging.getLogger("tieout")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultStores:
+    """Where results are kept: this process's memory, or the cache store, with a short timeout and with a long one."""
+
+    snapshots: Snapshots
+    cache: "Cache | None" = None
+    blobs: "Cache | None" = None
+
+    def close(self) -> None:
+        """Close every connection."""
+        for cache in (self.cache, self.blobs):
+            if cache is not None:
+                cache.close()
 
 
 class Platform:
@@ -49,20 +68,25 @@ class Platform:
         self.database = Database(uri, self._prepare_database, self._trouble)
         self.loads: LoadHistory = PostgresLoadHistory(self.database)
         self.cache_address = address
-        self.cache = self._blobs = None  # without a cache store, this process keeps results in memory
-        terms = settings.snapshot_idle_seconds, settings.snapshot_seconds
-        if address is None:
-            self.snapshots: Snapshots = MemorySnapshots(*terms)
-        else:
-            self.cache = Cache(address, self._prepare_cache)
-            self._blobs = Cache(address, self._prepare_cache, answering=ANSWERING_WITH_BYTES, again=0)
-            self.snapshots = CacheSnapshots(self.cache, self._blobs, *terms)
+        self._terms = settings.snapshot_idle_seconds, settings.snapshot_seconds
+
+    @cached_property
+    def results(self) -> ResultStores:
+        """The stores of kept results, made when they are first asked for. Raises BadSetting for a wrong address."""
+        if self.cache_address is None:
+            return ResultStores(MemorySnapshots(*self._terms))
+        from server.stores import valkey  # noqa: PLC0415 - a load keeps no results; redis is a sixth of its imports
+
+        cache = valkey.Cache(self.cache_address, self._prepare_cache)
+        blobs = valkey.Cache(self.cache_address, self._prepare_cache, valkey.ANSWERING_WITH_BYTES, again=0)
+        return ResultStores(valkey.CacheSnapshots(cache, blobs, *self._terms), cache, blobs)
 
     def start(self) -> None:
         """Start the embedded servers in the background. Raises MigrationFault if DATABASE_URL lacks migrations.
 
         If the database is unreachable, a warning is logged and figures are served all the same.
         """
+        _ = self.results  # a wrong address is told at once
         if self._valkey is not None:
             self._valkey.start()
         if self._postgres is not None:
@@ -93,7 +117,7 @@ class Platform:
         """Close every connection, and stop the servers that this process keeps."""
         self._closed = True
         self.database.close()
-        for part in (self.cache, self._blobs, self._postgres, self._valkey):
+        for part in (vars(self).get("results"), self._postgres, self._valkey):
             if part is not None:
                 part.close()
 

@@ -86,7 +86,7 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             spared = CircuitBreakingDatabase(opened.database)
             archive = archive_of(settings, spared)
             recorder = Recorder(archive.principals)
-            keeping = CallerStores(opened.snapshots, archive, recorder, importer_of(settings))
+            keeping = CallerStores(opened.results.snapshots, archive, recorder, importer_of(settings))
             workshop = ScriptRunner(Pool(settings.scripts_at_once, scripts))
             Thread(target=check_scripts, args=(workshop, link), name="first look at the jail", daemon=True).start()
             callers = callers_of(settings, instance, PostgresLoadHistory(spared), keeping, profiles, workshop)

@@ -43,7 +43,7 @@ def works(opened: Platform) -> bool:
     """Tell whether both stores answer."""
     try:
         opened.database.ping()
-        opened.cache.ping()
+        opened.results.cache.ping()
     except StoreDown:
         return False
     return True
@@ -53,7 +53,7 @@ def test_both_servers_are_up_and_nobody_else_reaches_them(state: Path) -> None:
     with platform(Settings(state=state)) as opened:
         opened.start()
         opened.wait()
-        opened.cache.ping()
+        opened.results.cache.ping()
         assert works(opened)
         for folder in (state / "postgres", state / "postgres" / "data", state / "valkey"):
             assert folder.stat().st_mode & 0o777 == 0o700
@@ -84,7 +84,7 @@ def test_what_was_committed_is_there_at_the_next_start(state: Path) -> None:
 def test_a_server_that_is_killed_is_started_again(state: Path) -> None:
     with platform(Settings(state=state)) as opened:
         opened.wait()
-        opened.cache.ping()
+        opened.results.cache.ping()
         write(opened, "before")
         for server in kept(state):
             os.kill(server, signal.SIGKILL)
@@ -181,7 +181,7 @@ def test_programs_that_are_not_there_are_told_with_what_to_do(state: Path, tmp_p
         with pytest.raises(StoreDown) as failed:
             opened.wait()
         assert f"PG_BIN_DIR is {tmp_path}, which has no PostgreSQL 15 or newer" in str(failed.value)
-        opened.cache.ping()  # the other one is up
+        opened.results.cache.ping()  # the other one is up
 
 
 def test_data_of_another_version_are_told_and_left_as_they_are(state: Path) -> None:

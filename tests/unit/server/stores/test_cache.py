@@ -74,7 +74,7 @@ def why(address: str) -> str:
 def works(opened: Platform) -> bool:
     """Tell whether a value comes back."""
     try:
-        opened.cache.ping()
+        opened.results.cache.ping()
     except StoreDown:
         return False
     return True
@@ -83,18 +83,18 @@ def works(opened: Platform) -> bool:
 def test_a_value_comes_back_and_nothing_of_the_probe_is_left(server: CacheServer) -> None:
     server.start()
     with closing(Platform(Settings(cache_host=server.address))) as opened:
-        opened.cache.ping()
-        with opened.cache.client() as client:
+        opened.results.cache.ping()
+        with opened.results.cache.client() as client:
             assert client.keys() == []
 
 
 def test_a_server_that_dies_is_told_and_used_again(server: CacheServer) -> None:
     server.start()
     with closing(Platform(Settings(cache_host=server.address))) as opened:
-        opened.cache.ping()
+        opened.results.cache.ping()
         server.stop()
         with pytest.raises(StoreDown, match="the cache store cannot be reached"):
-            opened.cache.ping()
+            opened.results.cache.ping()
         server.start()
         wait_for(lambda: works(opened))
 
@@ -102,10 +102,10 @@ def test_a_server_that_dies_is_told_and_used_again(server: CacheServer) -> None:
 def test_a_server_that_says_nothing_is_given_up(server: CacheServer) -> None:
     server.start()
     with closing(Platform(Settings(cache_host=server.address))) as opened:
-        opened.cache.ping()
+        opened.results.cache.ping()
         server.process.send_signal(signal.SIGSTOP)
         with pytest.raises(StoreDown, match="the cache store does not answer in time"):
-            opened.cache.ping()
+            opened.results.cache.ping()
         server.process.send_signal(signal.SIGCONT)
         wait_for(lambda: works(opened))
 
@@ -120,15 +120,15 @@ def test_a_server_that_wants_a_password_or_is_full_is_told(server: CacheServer) 
 
 def test_the_embedded_server_holds_the_same_and_forgets_leases_last(tmp_path: Path) -> None:
     with platform(Settings(state=tmp_path / "state")) as opened:
-        opened.cache.ping()  # the first use starts it
-        with opened.cache.client() as client:
+        opened.results.cache.ping()  # the first use starts it
+        with opened.results.cache.client() as client:
             assert client.keys() == []
             told = client.config_get("maxmemory*")
             assert (told["maxmemory"], told["maxmemory-policy"]) == (str(256 << 20), "volatile-lru")
         (server,) = kept(tmp_path / "state")
         os.kill(server, signal.SIGSTOP)
         with pytest.raises(StoreDown):
-            opened.cache.ping()
+            opened.results.cache.ping()
         os.kill(server, signal.SIGKILL)
         wait_for(lambda: works(opened))
     assert not (tmp_path / "state" / "postgres").exists()  # nobody asked for it
@@ -137,4 +137,4 @@ def test_the_embedded_server_holds_the_same_and_forgets_leases_last(tmp_path: Pa
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:", ":6379", "host:port", "host:63:x"])
 def test_an_address_that_is_none_is_told(address: str) -> None:
     with pytest.raises(BadSetting, match=r"it takes an address and a port, as 127\.0\.0\.1:6379, or the path"):
-        Platform(Settings(cache_host=address))
+        Platform(Settings(cache_host=address)).start()

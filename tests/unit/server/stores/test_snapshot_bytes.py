@@ -41,7 +41,7 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opene
             yield MemorySnapshots
         case "embedded":
             with platform(Settings(instance=tmp_path, database_url="postgresql:///none")) as opened:
-                yield partial(CacheSnapshots, opened.cache, opened.cache)
+                yield partial(CacheSnapshots, opened.results.cache, opened.results.cache)
         case _:
             separate: CacheServer = request.getfixturevalue("server")
             separate.start()
