@@ -9,6 +9,7 @@ from benches import (
     calls,
     charts,
     crowd,
+    explain,
     exports,
     faults,
     load,
@@ -26,6 +27,7 @@ from benches import (
 
 BENCHES = {
     "statement": statement.main,
+    "explain": explain.main,
     "load": load.main,
     "search": search.main,
     "overhead": overhead.main,

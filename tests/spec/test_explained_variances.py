@@ -14,13 +14,24 @@ from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
 from engine.model.errors import BadArguments, UnknownName
 from engine.model.requests import ChartSpec
+from engine.present.answers.catalogue import metric_json
 from engine.present.charts.charts import chart
 from engine.present.exports.about import ExportStamp
 from engine.present.exports.workbook import write_workbook
 from engine.report.explanation import Explanation
 from engine.report.snapshots import keep, opened
 from server.tools.charts import drawn_as_it_is
-from tests.support.explaining import BOTH, MARGINS, PROFITS, explained, fraction, materiality, parts, write_books
+from tests.support.explaining import (
+    BOTH,
+    MARGINS,
+    PROFITS,
+    contributions,
+    explained,
+    fraction,
+    materiality,
+    parts,
+    write_books,
+)
 from tests.support.small import write_instance
 from tests.support.watched_store import WatchedStore
 from tests.support.workbooks import go_on, grid
@@ -91,6 +102,30 @@ def test_a_scenario_that_is_unknown_is_refused(books: Write, name: str) -> None:
         explained(books(PROFITS), "revenue", "entity", scenarios=("actual", name))
     assert refused.value.field == "scenarios"
     assert refused.value.valid == ["actual", "budget", "forecast"]
+
+
+def test_a_line_of_a_statement_is_explained_by_its_lines(books: Write) -> None:
+    lines = """
+      - {metric: revenue}
+      - {metric: cogs}
+      - formula: {key: gross, label: Gross, is: revenue - cogs, format: currency, favourable: up}
+      - formula: {key: net, label: Net, is: gross - opex, format: currency}
+      - formula: {key: share, label: Share, is: gross / revenue, format: percent}
+    """
+    shop = books(PROFITS, statements={"pnl": lines})
+    (found,) = explained(shop, "pnl.net", "lines", depth=2).lists
+    assert contributions(found) == [("revenue", 20), ("opex", -15), ("cogs", 5)]
+    assert [row.label for row in found.rows] == ["Revenue", "Opex", "Cogs"]
+    share, by_entity = explained(shop, "pnl.share", "lines", "entity").lists
+    assert [key for key, _ in contributions(share)] == ["gross", "revenue"]
+    assert len(contributions(by_entity)) == 2
+
+
+def test_list_kpis_says_what_drives_a_metric(books: Write) -> None:
+    reader = books(PROFITS).reader
+    drivers = {key: metric_json(metric, reader).get("drivers") for key, metric in reader.metrics.items()}
+    assert drivers.pop("revenue") == {"volume": "units", "price": "net_price"}
+    assert set(drivers.values()) == {None}
 
 
 def test_an_explanation_is_kept_as_it_was(books: Write) -> None:

@@ -155,9 +155,18 @@ def metric_json(metric: Metric, reader: Reader) -> Json:
         "description": metric.description,
         "favourable": metric.favourable.value,
         "additive": metric.type.additive,
+        **drivers_json(metric, reader),
         **(base_json(metric.body, reader) if isinstance(metric.body, Base) else {"formula": metric.written}),
         **shared_json(metric, reader),
     }
+
+
+def drivers_json(metric: Metric, reader: Reader) -> Json:
+    """Return the metrics of volume and price that explain the variances of a metric, where both are visible."""
+    drivers = metric.drivers
+    if drivers is None or not {drivers.volume, drivers.price} <= reader.metrics.keys():
+        return {}
+    return {"drivers": {"volume": drivers.volume, "price": drivers.price}}
 
 
 def base_json(base: Base, reader: Reader) -> Json:
