@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
-from pathlib import Path
 
 import polars as pl
 
@@ -18,7 +17,7 @@ from engine.facts.expressions import (
     group_columns,
     limited,
 )
-from engine.facts.files import mapped
+from engine.facts.files import MappedFiles
 from engine.facts.manifest import UNDATED, Manifest, Partition, Rollup, refuse_other_places, spans_of
 from engine.facts.rollups import INT64_LIMIT, answering, needed, without_undeclared
 from engine.model.calendar.periods import Span
@@ -40,14 +39,14 @@ from engine.model.fact_store import (
     SumTooLarge,
     answer,
 )
+from engine.model.members.member_sets import NULL_CODE
 from engine.model.scope import Cell, CodeSet, Conjunction
 from engine.model.stopping import Stop, watched
 
 # Facts.
 #
 # The manifest decides which partitions a question touches. Each partition has its own filter and aggregation, and the
-# small results are concatenated. If a rollup of a partition can answer, it is summed instead of the rows. A file is
-# mapped once, on first use, and later questions share it.
+# small results are concatenated. If a rollup of a partition can answer, it is summed instead of the rows.
 
 
 INT128_LIMIT = 2**127
@@ -67,8 +66,8 @@ class Source:
 class ArrowFacts:
     """The facts of one version. Implements FactStore."""
 
-    def __init__(self, root: Path, manifest: Manifest, domains: Mapping[str, Domain]) -> None:
-        self._root = root
+    def __init__(self, files: MappedFiles, manifest: Manifest, domains: Mapping[str, Domain]) -> None:
+        self._files = files
         self._domains = domains
         self._types = {dimension: code_type(codes.count) for dimension, codes in manifest.codes.items()}
         self._partitions: dict[tuple[str, str], list[Partition]] = {}
@@ -325,15 +324,18 @@ class ArrowFacts:
         return frozenset(code for codes in watched(found) for code in watched(codes))
 
     def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
-        """Return the leaf dimensions for which some row has no member."""
+        """Return the leaf dimensions for which some row has no member. The manifest knows those of each partition."""
         predicate = self.predicate(within)
         found: set[str] = set()
         for part in self.partitions(domain, scenario):
-            lacking = [pl.col(key).eq(0).any() for key in dimensions if key not in found]
-            if not lacking:
-                break
-            flags = self.inside(domain, part, predicate).select(lacking).collect().row(0, named=True)
-            found.update(key for key, holds in flags.items() if holds)
+            known = dimensions if part.unassigned is None else part.unassigned
+            keys = [key for key in dimensions if key in known and key not in found]
+            if predicate is None and part.unassigned is not None:
+                found.update(keys)
+            elif keys:
+                lacking = (pl.col(key).eq(NULL_CODE).any() for key in keys)
+                flags = self.inside(domain, part, predicate).select(lacking).collect().row(0, named=True)
+                found.update(key for key, holds in flags.items() if holds)
         return frozenset(found)
 
     def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
@@ -364,7 +366,7 @@ class ArrowFacts:
         file = file or partition.file
         frame = self._frames.get(file)
         if frame is None:
-            frame = mapped(self._root / file)
+            frame = self._files.frame(file)
             narrow = [
                 pl.col(name).cast(self._types[name])
                 for name, dtype in frame.schema.items()

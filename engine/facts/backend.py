@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from engine.facts.arrow import ArrowFacts
+from engine.facts.files import MappedFiles
 from engine.facts.manifest import Partition, Pin, current_version, pin_current
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactLoad, FactStore
@@ -17,6 +18,7 @@ class ArrowVersions:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._files = MappedFiles(root)
 
     def current(self) -> int:
         """Return the number of the current version, 0 before the first is published."""
@@ -24,18 +26,20 @@ class ArrowVersions:
 
     def open(self, domains: Mapping[str, Domain]) -> "ArrowBackend":
         """Open the current version. Raises NewerFormat if a newer release of Tieout wrote it."""
-        return ArrowBackend(self._root, pin_current(self._root), domains)
+        pin = pin_current(self._root)
+        self._files.keep(frozenset(pin.manifest.files()))
+        return ArrowBackend(self._root, pin, domains, self._files)
 
 
 class ArrowBackend:
     """One version of the books in a folder, held open. Implements Backend."""
 
-    def __init__(self, root: Path, pin: Pin, domains: Mapping[str, Domain]) -> None:
+    def __init__(self, root: Path, pin: Pin, domains: Mapping[str, Domain], files: MappedFiles) -> None:
         self._root = root
         self._pin = pin
         self._manifest = pin.manifest
         self.version: int = pin.manifest.version
-        self.facts: FactStore = ArrowFacts(root, pin.manifest, domains)
+        self.facts: FactStore = ArrowFacts(files, pin.manifest, domains)
 
     @property
     def files(self) -> Sequence[Path]:

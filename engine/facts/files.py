@@ -5,6 +5,7 @@ text buffers are normalised.
 """
 
 import os
+from collections.abc import Collection
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,25 @@ def mapped(path: Path, first: int = 0, rows: int | None = None) -> pl.DataFrame:
         frame = pl.from_arrow(pa.ipc.open_file(file).read_all().slice(first, rows))
     assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table gives a frame, not a series
     return frame
+
+
+class MappedFiles:
+    """The files of a store that are mapped. Versions share them: a publish maps only what it wrote."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._frames: dict[str, pl.DataFrame] = {}
+
+    def frame(self, file: str) -> pl.DataFrame:
+        """Return the rows of a file. It is mapped on first use."""
+        frame = self._frames.get(file)
+        if frame is None:
+            frame = self._frames[file] = mapped(self._root / file)
+        return frame
+
+    def keep(self, files: Collection[str]) -> None:
+        """Forget all files but some. Frames that are in use stay mapped."""
+        self._frames = {file: frame for file, frame in list(self._frames.items()) if file in files}
 
 
 def spool(path: Path, frame: pl.DataFrame) -> None:

@@ -75,6 +75,7 @@ class Partition:
     columns: tuple[str, ...] = ()  # of the rows; empty if release 0.3.0 wrote the partition
     places: Mapping[str, int] = field(default_factory=dict)  # measure -> decimal places of its amounts
     rollups: tuple[Rollup, ...] = ()
+    unassigned: tuple[str, ...] | None = None  # dimensions with rows without a member; None: read the rows to know
 
     @cached_property
     def dates(self) -> tuple[date, ...]:
@@ -89,7 +90,9 @@ class Partition:
             Rollup(**{**rollup, "dimensions": tuple(rollup["dimensions"])}) for rollup in data.get("rollups", ())
         )
         days, columns = tuple(data["days"]), tuple(data.get("columns", ()))
-        return cls(**{"id": data["file"], **data, "days": days, "columns": columns, "rollups": rollups})
+        unassigned = None if data.get("unassigned") is None else tuple(data["unassigned"])
+        known = {"days": days, "columns": columns, "rollups": rollups, "unassigned": unassigned}
+        return cls(**{"id": data["file"], **data, **known})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

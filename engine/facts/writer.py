@@ -39,6 +39,7 @@ from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.fact_store import DATE
 from engine.model.feeds import LoadMode
+from engine.model.members.member_sets import NULL_CODE
 from engine.model.scope import UNASSIGNED
 
 WRITERS = 2  # months that a stage sorts and writes at once
@@ -260,6 +261,7 @@ class Stage:
             load=load.id,
             columns=tuple(rows.columns),
             places={key: domain.measures[key].places for key in measures},
+            unassigned=tuple(key for key in domain.dimensions if key in rows.columns and rows[key].min() == NULL_CODE),
         )
         return self._rolled_up(domain, part, rows)
 

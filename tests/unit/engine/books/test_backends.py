@@ -6,6 +6,7 @@ from pathlib import Path
 from engine.books.books import Shelf
 from engine.door import EVERYONE, Door, open_books
 from engine.facts.backend import ArrowBackend, ArrowVersions
+from engine.facts.files import MappedFiles
 from engine.facts.manifest import pin_current
 from engine.instance.read import read_instance
 from engine.model.catalogue import Domain
@@ -46,7 +47,7 @@ class DuckVersions(ArrowVersions):
     def open(self, domains: Mapping[str, Domain]) -> ArrowBackend:
         """Open the current version."""
         pin = pin_current(self.folder)
-        backend = ArrowBackend(self.folder, pin, domains)
+        backend = ArrowBackend(self.folder, pin, domains, MappedFiles(self.folder))
         backend.facts = DuckFacts(self.folder, pin.manifest, domains)
         return backend
 

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from engine.facts.arrow import ArrowFacts
+from engine.facts.files import MappedFiles
 from engine.facts.manifest import FORMAT, Manifest, NewerFormat, current_version, manifest_file, pin_current
 from engine.facts.writer import stage
 from engine.model.calendar.periods import Span
@@ -34,7 +35,7 @@ def store(tmp_path: Path) -> Path:
 
 def total(root: Path, cell: Cell = EVERYTHING) -> tuple[int, int]:
     """Return the sum and the number of the rows of a scenario inside a cell."""
-    facts = ArrowFacts(root, pin_current(root).manifest, {"gl": BY_ACCOUNT})
+    facts = ArrowFacts(MappedFiles(root), pin_current(root).manifest, {"gl": BY_ACCOUNT})
     asked = Slice(domain="gl", scenario="actual", spans=(WHOLE,), keys=(), aggregates=AMOUNT)
     amount, rows = facts.sums(asked, cell).select(pl.col("amount", ROWS).sum()).collect().row(0)
     return int(amount), int(rows)
@@ -56,7 +57,7 @@ def test_a_store_of_release_0_3_0_answers_as_it_did(store: Path) -> None:
     assert total(store) == (100 - 25 + 7 + 3, 4)
     assert total(store, Cell.where("account", A)) == (100 + 7 + 3, 3)
     assert total(store, Cell.where("centre", X)) == (100 + 3, 2)
-    facts = ArrowFacts(store, manifest, {"gl": BY_ACCOUNT})
+    facts = ArrowFacts(MappedFiles(store), manifest, {"gl": BY_ACCOUNT})
     asked = RowSlice(domain="gl", scenario="actual", span=None, columns=("date", "amount", "text"))
     assert facts.rows(asked, EVERYTHING).collect().rows() == [
         (date(2021, 1, 5), 100, "rent"),
@@ -65,6 +66,7 @@ def test_a_store_of_release_0_3_0_answers_as_it_did(store: Path) -> None:
         (date(2021, 2, 1), 7, "rent"),
         (None, 1000, "undated"),
     ]
+    assert facts.unassigned("gl", "actual", ["account", "centre"], EVERYTHING) == {"centre"}
     presence = facts.presence("gl", "actual", EVERYTHING)
     assert list(presence.days(WHOLE)) == [date(2021, 1, 5), date(2021, 1, 31), date(2021, 2, 1)]
     assert presence.undated == 1

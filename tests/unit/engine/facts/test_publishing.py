@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from engine.facts import files
 from engine.facts.arrow import ArrowFacts
+from engine.facts.backend import ArrowVersions
+from engine.facts.files import MappedFiles, mapped
 from engine.facts.landing import Landing
 from engine.facts.manifest import current_version, pin_current
 from engine.facts.writer import stage
@@ -15,7 +18,7 @@ from engine.model.calendar.periods import Span
 from engine.model.errors import Unavailable
 from engine.model.fact_store import Slice
 from engine.model.feeds import LoadMode
-from engine.model.scope import EVERYTHING
+from engine.model.scope import EVERYTHING, Cell, CodeSet
 from tests.unit.engine.facts.test_store import AMOUNT, FIRST, GL, Fact, facts_of, landing_of, load_of, opened, publish
 
 JANUARY, FEBRUARY = Span(FIRST, date(2021, 1, 31)), Span(date(2021, 2, 1), date(2021, 2, 28))
@@ -73,7 +76,7 @@ def test_rows_left_of_a_month_keep_the_places_that_they_were_loaded_to(tmp_path:
     assert [part.places for part in manifest.facts["gl"]] == [{"amount": 2}]
     asked = Slice(domain="gl", scenario="actual", spans=(JANUARY,), keys=(), aggregates=AMOUNT)
     with pytest.raises(Unavailable, match="was loaded to 2 decimal places and the catalogue now says 3"):
-        ArrowFacts(tmp_path, manifest, {"gl": finer}).sums(asked, EVERYTHING)
+        ArrowFacts(MappedFiles(tmp_path), manifest, {"gl": finer}).sums(asked, EVERYTHING)
 
 
 def test_a_period_that_came_back_empty_is_emptied(tmp_path: Path) -> None:
@@ -110,3 +113,26 @@ def test_loading_the_same_again_changes_when_it_was_loaded_and_nothing_else(tmp_
     manifest = pin_current(tmp_path).manifest
     assert contents(tmp_path) == before
     assert [(load.id, load.sequence) for load in manifest.loads.values()] == [("load-gl-3", 2)]
+
+
+def test_which_dimensions_lack_members_is_known_without_the_rows(tmp_path: Path) -> None:
+    publish(tmp_path, [fact(FIRST, 1), ("actual", date(2021, 2, 3), "A", None, 2, "")], load_of(at=0))
+    for file in tmp_path.glob("facts/**/*.arrow"):
+        file.unlink()
+    store = ArrowFacts(MappedFiles(tmp_path), pin_current(tmp_path).manifest, {"gl": GL})
+    assert store.unassigned("gl", "actual", ["account", "centre"], EVERYTHING) == {"centre"}
+    assert store.unassigned("gl", "actual", ["account"], Cell.where("centre", CodeSet(frozenset({1})))) == frozenset()
+
+
+def test_a_publish_maps_what_it_wrote_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened_files: list[Path] = []
+    monkeypatch.setattr(files, "mapped", lambda path: opened_files.append(path) or mapped(path))
+    versions, year = ArrowVersions(tmp_path), Span(FIRST, date(2021, 12, 31))
+    asked = Slice(domain="gl", scenario="actual", spans=(year,), keys=("account",), aggregates=AMOUNT)
+    sums, read = [], []
+    for month in (1, 2, 2):
+        publish(tmp_path, [fact(date(2021, month, 3), 10 * len(sums) + 1)], load_of(f"{month}", len(sums)))
+        sums.append(int(versions.open({"gl": GL}).facts.sums(asked, EVERYTHING).collect()["amount"].sum()))
+        read.append(len(opened_files))
+    assert sums == [1, 1 + 11, 1 + 21]
+    assert read == [1, 2, 3]

@@ -16,6 +16,7 @@ import pytest
 
 from engine.door import open_books
 from engine.facts.arrow import ArrowFacts
+from engine.facts.files import MappedFiles
 from engine.facts.landing import Landing
 from engine.facts.manifest import UNDATED, Partition, current_version, pin_current
 from engine.facts.writer import stage
@@ -46,7 +47,7 @@ def publish(root: Path, facts: Sequence[Fact], domain: Domain = BY_ACCOUNT, **ho
 
 def store_of(root: Path, domain: Domain = BY_ACCOUNT) -> ArrowFacts:
     """Open the facts of the current version."""
-    return ArrowFacts(root, pin_current(root).manifest, {"gl": domain})
+    return ArrowFacts(MappedFiles(root), pin_current(root).manifest, {"gl": domain})
 
 
 def parts_of(root: Path) -> list[Partition]:

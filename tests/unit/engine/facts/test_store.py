@@ -18,6 +18,7 @@ import pytest
 
 from engine.facts import arrow
 from engine.facts.arrow import ArrowFacts
+from engine.facts.files import MappedFiles
 from engine.facts.landing import Landing
 from engine.facts.manifest import Load, Manifest, Pin, current_version, pin_current
 from engine.facts.writer import BooksLocked, stage
@@ -56,7 +57,17 @@ GL = Domain(
     rollups=(),
 )
 FIRST = date(2021, 1, 1)
-STORES: dict[str, Callable[[Path, Manifest, dict[str, Domain]], FactStore]] = {"arrow": ArrowFacts, "duckdb": DuckFacts}
+
+
+def arrow_facts(root: Path, manifest: Manifest, domains: dict[str, Domain]) -> ArrowFacts:
+    """Return the facts of the Arrow store."""
+    return ArrowFacts(MappedFiles(root), manifest, domains)
+
+
+STORES: dict[str, Callable[[Path, Manifest, dict[str, Domain]], FactStore]] = {
+    "arrow": arrow_facts,
+    "duckdb": DuckFacts,
+}
 every_store = pytest.mark.parametrize("kind", STORES)
 Fact = tuple[str, date | None, str | None, str | None, int, str]
 
