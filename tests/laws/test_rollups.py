@@ -1,12 +1,19 @@
-"""The law of rollups: books that declare them answer as they would without, figure by figure and row by row."""
+"""The law of rollups: books that have them answer as they would without, figure by figure and row by row."""
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.door import Door
+from engine.facts import rollups, writer
+from engine.facts.manifest import UNDATED, Partition
+from engine.model.catalogue import Domain
 from tests.laws.oracle.asking import ask, behind, told
 from tests.laws.oracle.books import GL, LEAVES, PEOPLE, Books
 from tests.laws.oracle.requests import requests
@@ -14,6 +21,7 @@ from tests.laws.oracle.strategies import random_books, rollups_by
 from tests.laws.test_figures import REQUESTS, loaded
 from tests.support.inspecting import rows_of
 
+Read = Callable[[Partition], pl.DataFrame]
 VERSIONS = ("catalogue_version", "data_version")
 
 
@@ -24,15 +32,53 @@ def test_books_with_rollups_answer_as_those_without(data: st.DataObject, books: 
         loaded(replace(books, rollups=declared), parts=data.draw(st.sampled_from((1, 2)))) as rolled_up,
         loaded(replace(books, rollups={})) as plain,
     ):
-        for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
-            report, expected = ask(rolled_up, books, request), ask(plain, books, request)
-            assert told(report) == told(expected), (declared, request)
-            cells = list(zip(behind(report), behind(expected), strict=True))
-            for cell, other in data.draw(st.randoms()).sample(cells, min(len(cells), 3)):
-                assert cell == other
-                assert [drilled(rolled_up, call) for *_, call in cell.calls] == [
-                    drilled(plain, call) for *_, call in other.calls
-                ]
+        answer_alike(data, books, rolled_up, plain)
+
+
+@given(data=st.data(), books=random_books())
+def test_books_answer_with_all_or_each_of_the_chosen_rollups_as_without(data: st.DataObject, books: Books) -> None:
+    place = data.draw(st.none() | st.integers(0, 5))
+    with (
+        small_months_are_large(place) as built,
+        loaded(replace(books, rollups=dict.fromkeys((GL, PEOPLE))), parts=data.draw(st.sampled_from((1, 2)))) as chosen,
+        loaded(replace(books, rollups={})) as plain,
+    ):
+        assert all(built)
+        answer_alike(data, books, chosen, plain)
+
+
+@contextmanager
+def small_months_are_large(place: int | None) -> Iterator[list[tuple[tuple[str, ...], ...]]]:
+    """Let the store choose rollups of months of any size, all or the one at a place; yield what each choice is."""
+    built = []
+
+    def choose(domain: Domain, parts: Sequence[Partition], read: Read) -> tuple[tuple[str, ...], ...]:
+        found = rollups.choose_rollups(domain, parts, read)
+        at = 0 if place is None else place % max(len(found), 1)
+        found = found if place is None else found[at : at + 1]
+        if any(part.bucket != UNDATED and part.rows for part in parts):
+            built.append(found)
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer, "choose_rollups", choose)
+        patch.setattr(writer, "LEAST_ROWS", 1)
+        for least in ("LEAST_ROWS", "LEAST_READ", "LEAST_GAIN", "MOST_SPACE"):
+            patch.setattr(rollups, least, 1)
+        yield built
+
+
+def answer_alike(data: st.DataObject, books: Books, door: Door, plain: Door) -> None:
+    """Ask books with rollups and those without the same; compare figures, notes, and the rows behind some cells."""
+    for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
+        report, expected = ask(door, books, request), ask(plain, books, request)
+        assert told(report) == told(expected), request
+        cells = list(zip(behind(report), behind(expected), strict=True))
+        for cell, other in data.draw(st.randoms()).sample(cells, min(len(cells), 3)):
+            assert cell == other
+            assert [drilled(door, call) for *_, call in cell.calls] == [
+                drilled(plain, call) for *_, call in other.calls
+            ]
 
 
 def drilled(door: Door, call: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:

@@ -142,7 +142,8 @@ class Books:
     lines: Mapping[str, Formula]  # of the statement
     rollup: Rollup  # its last line
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # scenario -> regions that a profile shows
-    rollups: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)  # by domain; they change no figure
+    # By domain; None: the store chooses them. They change no figure.
+    rollups: Mapping[str, tuple[tuple[str, ...], ...] | None] = field(default_factory=dict)
 
     def group_of(self, of: Base) -> Group:
         """Return the balances that a metric closes with."""

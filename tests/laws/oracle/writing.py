@@ -100,6 +100,7 @@ def domain_of(books: Books, domain: str) -> str:
     """Return the file of a domain, as JSON part by part."""
     metrics = {base.key: base_part(base) for base in books.bases.values() if base.domain == domain}
     formulas = {formula.key: formula_part(formula) for formula in books.formulas.values() if formula.domain == domain}
+    declared = books.rollups.get(domain, ())
     parts = {
         "time": TIME[domain],
         "inspect_enabled": True,
@@ -112,7 +113,7 @@ def domain_of(books: Books, domain: str) -> str:
             key: {"where": where_part(group.where[0]), "grain": group.grain}
             for key, group in books.groups[domain].items()
         },
-        "rollups": [list(keys) for keys in books.rollups.get(domain, ())],
+        **({} if declared is None else {"rollups": [list(keys) for keys in declared]}),
         "metrics": {**metrics, **formulas},
     }
     return "\n".join(f"{key}: {json.dumps(part)}" for key, part in parts.items())
