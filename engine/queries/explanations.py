@@ -1,11 +1,12 @@
 """Turns requests to explain a variance into queries: the figure, the two sides, and the lists that explain it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from engine.books.reader import Reader
 from engine.model.catalogue import HeaderLine, Line, Metric, RollupLine
-from engine.model.errors import BadArguments, UnknownName, quoted
+from engine.model.errors import BadArguments, Refusal, UnknownName, quoted
 from engine.model.exact import Exact
 from engine.model.notes import Note
 from engine.model.requests import ExplainRequest, Materiality, ReportRequest
@@ -68,7 +69,8 @@ def explain_query(asked: ExplainRequest, reader: Reader) -> ExplainQuery:
             filters=asked.filters,
             dimensions=dimensions,
         )
-        return resolve_query(report, reader, domains, read, (column,), notes)
+        with said_of_by():
+            return resolve_query(report, reader, domains, read, (column,), notes)
 
     keys = [
         key if key == LINES else usable_dimension(key, reader, domains, field="by", breaking_down=True).key
@@ -86,6 +88,16 @@ def explain_query(asked: ExplainRequest, reader: Reader) -> ExplainQuery:
         top=top,
         threshold=resolve_threshold(asked.materiality),
     )
+
+
+@contextmanager
+def said_of_by() -> Iterator[None]:
+    """Say of `by` what a report refuses about its dimensions."""
+    try:
+        yield
+    except Refusal as refused:
+        refused.field = "by" if refused.field == "dimensions" else refused.field
+        raise
 
 
 def resolve_explained(name: str, reader: Reader) -> Metric | LineReference:

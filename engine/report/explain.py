@@ -16,7 +16,7 @@ from engine.plans.freshness import freshness
 from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
 from engine.plans.rows import Expression, FormulaExpression, Row, metric_expression, metric_row, statement_rows
 from engine.plans.weight_notes import axes_topped, differing_total, uneven_rows, written
-from engine.queries.explanations import LINES, ExplainQuery
+from engine.queries.explanations import LINES, ExplainQuery, said_of_by
 from engine.queries.filters import filter_of
 from engine.queries.values import Query, ScenarioColumn
 from engine.report.data import Comparison
@@ -41,7 +41,8 @@ def explain(
     figure = explained_figure(asked, reader)
     plans = plans_of(figure, reader, stop)
     for plan in plans.values():
-        admit(report_size(plan, None, most_groups))
+        with said_of_by():
+            admit(report_size(plan, None, most_groups))
     found = dict(zip(plans, collected(list(plans.values())), strict=True))
     whole = next(known for known in found.values() if not axes_topped(known.figures.plan))
     lists = tuple(list_of(key, figure, found.get(key, whole).figures) for key in asked.queries)

@@ -12,9 +12,12 @@ import pytest
 from engine.door import Door, open_books
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
-from engine.model.errors import BadArguments, UnknownName
+from engine.model.errors import BadArguments, Refusal, UnknownName
 from engine.model.requests import ChartSpec
+from engine.model.stopping import never
+from engine.present.answers.budget import NOT_KEPT, tokens
 from engine.present.answers.catalogue import metric_json
+from engine.present.answers.explanations import explanation_answer
 from engine.present.charts.charts import chart
 from engine.present.exports.about import ExportStamp
 from engine.present.exports.workbook import write_workbook
@@ -114,11 +117,31 @@ def test_a_line_of_a_statement_is_explained_by_its_lines(books: Write) -> None:
     """
     shop = books(PROFITS, statements={"pnl": lines})
     (found,) = explained(shop, "pnl.net", "lines", depth=2).lists
-    assert contributions(found) == [("revenue", 20), ("opex", -15), ("cogs", 5)]
-    assert [row.label for row in found.rows] == ["Revenue", "Opex", "Cogs"]
+    assert contributions(found) == [("revenue", 20), ("personnel", -10), ("cogs", 5), ("rent", -5)]
+    assert [row.label for row in found.rows] == ["Revenue", "Personnel", "Cogs", "Rent"]
     share, by_entity = explained(shop, "pnl.share", "lines", "entity").lists
     assert [key for key, _ in contributions(share)] == ["gross", "revenue"]
     assert len(contributions(by_entity)) == 2
+
+
+def test_an_answer_keeps_to_its_budget_and_counts_what_it_leaves_out(books: Write) -> None:
+    rows = [f"2026-01-05 {scenario} E{at} {at if scenario == 'actual' else 0}" for at in range(60) for scenario in BOTH]
+    found = explained(books("\n".join(rows)), "revenue", "entity", "period", top=60)
+    whole = explanation_answer(found, 10_000, NOT_KEPT, never)
+    cut = explanation_answer(found, 2_000, NOT_KEPT, never)
+    assert tokens(whole) > 2_500
+    assert tokens(cut) <= 2_000
+    (whole_rows, _), (rows_left, periods) = ([known["rows"] for known in answer["lists"]] for answer in (whole, cut))
+    assert rows_left == whole_rows[: len(rows_left)]
+    assert len(rows_left) + cut["agent_truncated"]["rows"] == 60
+    assert len(periods) == 1
+
+
+@pytest.mark.parametrize(("by", "words"), [("quarter", "do not fit into"), ("customer", "There is no dimension")])
+def test_a_dimension_that_cannot_be_explained_by_is_said_of_by(books: Write, by: str, words: str) -> None:
+    with pytest.raises(Refusal, match=words) as refused:
+        explained(books(PROFITS), "revenue", by)
+    assert refused.value.field == "by"
 
 
 def test_list_kpis_says_what_drives_a_metric(books: Write) -> None:

@@ -39,6 +39,7 @@ metrics:
 """
 DIMENSIONS = """
 entity: {kind: leaf, members: live.entity}
+quarter: {kind: leaf, grain: quarter}
 ownership: {kind: ragged, leaf_dimension: entity, nodes: live.ownership}
 """
 HEAD = "date scenario entity revenue earned units cogs personnel rent\n"
