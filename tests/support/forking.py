@@ -8,6 +8,7 @@ tests, runs nothing, and so has no threads of Python's, of an event loop or of P
 """
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -181,7 +182,8 @@ def run_worker(
 
 
 def settle(environment: Mapping[str, str], folder: Path, out: Path, log: Path) -> None:
-    """Give this process the environment, folder and output of a new one."""
+    """Give this process the environment, folder and output of a new one; later collections pass over its imports."""
+    gc.freeze()
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
