@@ -15,7 +15,7 @@ from server.stores.disk import Volume
 from tests.integration.server.test_stores_down import paused, store_of
 from tests.integration.server.test_uploads import ON, put, sending, told
 from tests.integration.server.test_workers import serve, workers
-from tests.support.serving import SERVE, McpBooks, Server, connected, serving, wait_for
+from tests.support.serving import McpBooks, Server, connected, serving, wait_for
 from tests.support.small import write_instance
 
 BODY = os.urandom(3 << 20)
@@ -41,7 +41,6 @@ def server(tmp_path: Path, small_disk: Path) -> Iterator[Server]:
     with serving(
         instance,
         tmp_path,
-        command=SERVE,
         **ON,
         USER_DATA_DIR=str(small_disk),
         SVC_FREE_MEGABYTES="1",
