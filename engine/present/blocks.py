@@ -69,7 +69,7 @@ def table_cell_json(report: ReportData, cell: TableCell) -> list[Any]:
     if cell.is_unavailable:
         return [UNAVAILABLE, None, 0]
     text = display(report, cell.line, cell.column.comparison, cell.figure)
-    return [text, figure_json(report, cell), goodness(cell)]
+    return [text, figure_json(report, cell.line, cell.column.comparison, cell.figure), goodness(cell)]
 
 
 def goodness(cell: TableCell) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engine.model.catalogue import Format
 from engine.model.exact import Exact
-from engine.model.formulas import FigureKind, Nothing
+from engine.model.formulas import Figure, FigureKind, Nothing
 from engine.model.stopping import watched
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 
@@ -51,10 +51,7 @@ class Layout:
 
     def cell(self, down: LayoutRow, across: LayoutColumn) -> TableCell:
         """Return the cell where a row and a column meet."""
-        line = down.line if across.line is None else across.line
-        place = down.place if across.place is None else across.place
-        if line is None or place is None:
-            raise IndexError("a row and a column of different layouts")
+        line, place = meeting(down, across)
         report = self.report
         figure = report.figures[line][across.column][place]
         return TableCell(
@@ -68,6 +65,23 @@ class Layout:
     def cells(self, down: LayoutRow) -> Iterator[TableCell]:
         """Yield the cells of one row."""
         return (self.cell(down, across) for across in watched(self.across))
+
+    def figures(self, down: LayoutRow) -> Iterator[tuple[ReportLine, Comparison, Figure]]:
+        """Yield the line, comparison and figure of each cell of one row, for readers who need no more of them."""
+        report = self.report
+        for across in watched(self.across):
+            line, place = meeting(down, across)
+            column = across.column
+            yield report.lines[line], report.columns[column].comparison, report.figures[line][column][place]
+
+
+def meeting(down: LayoutRow, across: LayoutColumn) -> tuple[int, int]:
+    """Return the line and the place where a row and a column meet."""
+    line = down.line if across.line is None else across.line
+    place = down.place if across.place is None else across.place
+    if line is None or place is None:
+        raise IndexError("a row and a column of different layouts")
+    return line, place
 
 
 def layout(report: ReportData, lines: Sequence[int] | None = None, places: Sequence[int] | None = None) -> Layout:

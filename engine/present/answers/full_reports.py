@@ -11,6 +11,7 @@ import polars as pl
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Favourable
 from engine.model.exact import Exact
+from engine.model.formulas import Figure
 from engine.model.notes import Note
 from engine.model.stopping import Stop
 from engine.plans.freshness import Freshness
@@ -21,9 +22,9 @@ from engine.present.answers.budget import (
     UncutAnswer,
 )
 from engine.present.answers.places import PlaceCut
-from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ScenarioStyle
+from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ReportLine, ScenarioStyle
 from engine.report.drill import joined
-from engine.report.layout import Layout, LayoutColumn, LayoutRow, TableCell, layout
+from engine.report.layout import Layout, LayoutColumn, LayoutRow, layout
 from engine.report.report import height_of, schema_of
 
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
@@ -41,7 +42,7 @@ def rows_of(sheet: Layout, stop: Stop) -> Iterator[Json]:
     """Yield the rows with their values."""
     for down in sheet.down:
         stop()
-        values = [figure_json(sheet.report, cell) for cell in sheet.cells(down)]
+        values = [figure_json(sheet.report, *found) for found in sheet.figures(down)]
         yield {**row_json(sheet.report, down), "values": values}
 
 
@@ -99,13 +100,14 @@ def visible_part(
     return VisiblePart(report, sheet, left_out, (*report.notes, *cut.notes(left["members"])))
 
 
-def figure_json(report: ReportData, cell: TableCell) -> int | float | str | None:
+def figure_json(
+    report: ReportData, line: ReportLine, comparison: Comparison, figure: Figure | None
+) -> int | float | str | None:
     """Return one figure as JSON."""
-    if not isinstance(cell.figure, Exact):
+    if not isinstance(figure, Exact):
         return None
-    comparison = cell.column.comparison
-    shown = report.shown(cell.line, comparison, cell.figure)
-    return shown.as_json(quotient=report.is_quotient(cell.line, comparison))
+    shown = report.shown(line, comparison, figure)
+    return shown.as_json(quotient=report.is_quotient(line, comparison))
 
 
 def row_json(report: ReportData, down: LayoutRow) -> Json:

@@ -236,26 +236,22 @@ def is_said(member: ReportMember, report: ReportData) -> bool:
 def line_json(report: ReportData, line: ReportLine, favourable: Favourable = Favourable.UP) -> Json:
     """Return a line or metric, without its values; `favourable` need not be said."""
     unit = report.unit(line, Comparison.FIGURE)
-    said = {
-        "key": line.key,
-        "label": line.label,
-        "kind": line.kind if line.kind in KINDS_SAID else None,
-        "level": line.level,
-        "unit": unit,
-        "favourable": line.favourable.value,
-        "aggregate": bool(line.repeats_over),
-        "into_parent": 1 if line.into_parent is None else line.into_parent.as_json(),
-    }
-    defaults = {
-        "label": line.key,
-        "kind": None,
-        "level": 0,
-        "unit": report.money if unit else None,
-        "favourable": favourable.value if line.type else line.favourable.value,
-        "aggregate": False,
-        "into_parent": 1,
-    }
-    return without_defaults(said, defaults)
+    said: Json = {"key": line.key}
+    if line.label != line.key:
+        said["label"] = line.label
+    if line.kind in KINDS_SAID:
+        said["kind"] = line.kind
+    if line.level:
+        said["level"] = line.level
+    if unit is not None and unit != report.money:
+        said["unit"] = unit
+    if line.type is not None and line.favourable is not favourable:
+        said["favourable"] = line.favourable.value
+    if line.repeats_over:
+        said["aggregate"] = True
+    if line.into_parent is not None and (weight := line.into_parent.as_json()) != 1:
+        said["into_parent"] = weight
+    return said
 
 
 def scenario_json(column: ReportColumn) -> Json:
@@ -268,7 +264,7 @@ def scenario_json(column: ReportColumn) -> Json:
 
 def values_json(sheet: Layout, down: LayoutRow) -> Json:
     """Return the values of a row as a field."""
-    return {"values": [figure_json(sheet.report, cell) for cell in sheet.cells(down)]}
+    return {"values": [figure_json(sheet.report, *found) for found in sheet.figures(down)]}
 
 
 def short_freshness(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
