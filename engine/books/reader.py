@@ -65,22 +65,22 @@ class Reader:
     def __init__(self, books: Books, profiles: Sequence[Profile]) -> None:
         self._books = books
         self._store = books.facts
-        self._profiles = tuple(profiles)
+        self.profiles = tuple(profiles)
         self.catalogue: Catalogue = books.catalogue
 
     @cached_property
     def _cells(self) -> Cells:
-        return self._books.memo(("cells", self._profiles), self._resolve_cells, named_by)
+        return self._books.memo(("cells", self.profiles), self._resolve_cells, named_by)
 
     @cached_property
     def _cells_of_all_members(self) -> Cells:
         """The cells that profiles show which show all members of them."""
         shown = partial(self._resolve_cells, lambda profile: profile.all_members)
-        return self._books.memo(("cells of all members", self._profiles), shown, named_by)
+        return self._books.memo(("cells of all members", self.profiles), shown, named_by)
 
     def _resolve_cells(self, granting: Callable[[Profile], bool] = lambda _: True) -> Cells:
         return {
-            (scenario.id, domain.key): permission(self._profiles, scenario, domain, self._cell_of, granting)
+            (scenario.id, domain.key): permission(self.profiles, scenario, domain, self._cell_of, granting)
             for scenario in self.catalogue.scenarios.values()
             for domain in self.catalogue.domains.values()
         }
@@ -205,7 +205,7 @@ class Reader:
 
     def worked_out_as_seen(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
         """Return the memo of a key for this version and these profiles. Makes and keeps it first if there is none."""
-        return self._books.memo(("as seen", self._profiles, key), make, size)
+        return self._books.memo(("as seen", self.profiles, key), make, size)
 
     def sees(self, dimension: str, member: str) -> bool:
         """Tell whether an id exists and a readable scenario shows one of its leaves.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from engine.books.reader import Reader
 from engine.model.requests import EmptyRequest
-from engine.present.answers.catalogue import orientation_answer
+from engine.present.answers.orientation import orientation_answer
 from server.caller.caller import Caller
 from server.tools.tool import Tool
 from server.wire.answers import Answer
@@ -21,9 +21,9 @@ def svc_orientation(caller: Caller, _: EmptyRequest) -> Answer:
 def guidance(reader: Reader) -> Iterator[str]:
     """Yield how to ask about the books with the tools, a paragraph each."""
     yield (
-        "Ask in this order: list_scenarios for what can be compared, list_kpis for metrics and the dimensions that cut "
-        "them, search_hierarchy for member ids, then run_statement for a statement or run_metric for anything else. "
-        "Every name is one that these tools return; nothing is guessed."
+        "Ask in this order: search_hierarchy for the ids of members that a user names, then run_statement for a "
+        "statement or run_metric for anything else. list_scenarios has the grammar of comparisons, list_kpis what each "
+        "metric is and which dimensions cut it. Every name is one that these tools return; nothing is guessed."
     )
     if FULL_PNL in reader.statements:
         yield (

@@ -1,5 +1,6 @@
 """What an answer within its budget leaves out, found by comparing it with the whole answer."""
 
+from itertools import zip_longest
 from typing import Any
 
 from engine.present.answers.budget import tokens_of
@@ -21,7 +22,9 @@ def missing(cut: Json, whole: Json) -> Json:
     sections = ("records", "hierarchy_nodes", "metrics", "statements")
     lists = [name for name in sections if "records" in whole and name in whole]
     gone = {name: len(whole[name]) - len(cut[name]) for name in lists}
-    if "domains" in whole and "metrics" in whole["domains"][0]:
+    if "orientation" in whole:
+        gone = missing_of_orientation(cut, whole)
+    elif "domains" in whole and "metrics" in whole["domains"][0]:
         gone = missing_of_metrics(cut["domains"], whole["domains"])
     elif not lists:
         gone = missing_of_lists(cut, whole)
@@ -75,9 +78,36 @@ def missing_of_lists(cut: Json, whole: Json) -> Json:
             gone[name] = len(entries) - len(cut[name]) - len(more)
             if name != "comparisons":
                 gone[f"{name.removesuffix('s')}_details"] = len(entries) - len(cut[name])
-    if "orientation" in whole:
-        gone["prose_characters"] = len(whole["orientation"]) - len(cut["orientation"])
     return gone
+
+
+def missing_of_orientation(cut: Json, whole: Json) -> Json:
+    """Return how much of an orientation is not shown: prose, names, and entries of its lists."""
+    gone = {"prose_characters": len(whole["orientation"]) - len(cut["orientation"])}
+    for name in ("dimensions", "scenarios", "scope"):
+        if isinstance(whole.get(name), dict):
+            gone[name] = first_of(cut[name], whole[name])
+    named = [
+        (shown, known["metrics"])
+        for shown, known in zip_longest(map_of(cut["domains"]), whole["domains"], fillvalue={})
+        if isinstance(known["metrics"], dict)
+    ]
+    gone["metrics"] = sum(first_of(shown, known) for shown, known in named)
+    bare = [
+        {**result, "domains": [{**domain, "metrics": None} for domain in result["domains"]]} for result in (cut, whole)
+    ]
+    return gone | missing_of_lists(*bare)
+
+
+def map_of(domains: list[Json]) -> list[Json]:
+    """Return the names of the metrics of each domain."""
+    return [domain["metrics"] for domain in domains]
+
+
+def first_of(cut: Json, whole: Json) -> int:
+    """Hold names against all of them, which they begin; return how many are missing."""
+    assert list(cut.items()) == list(whole.items())[: len(cut)]
+    return len(whole) - len(cut)
 
 
 def rows_held(cut: Json, whole: Json) -> bool:

@@ -1,13 +1,11 @@
-"""Answers: what the books hold and how to ask for it, as lists within the token budget."""
+"""Answers: scenarios, metrics, dimensions and members, as lists within the token budget."""
 
 from collections.abc import Iterator, Sequence
 
 from engine.books.reader import Reader, label_of
 from engine.books.search import CLOSE_SPELLING, MOST_HITS, Hit, SearchResult
-from engine.model.calendar.periods import Grain
 from engine.model.catalogue import (
     Base,
-    Catalogue,
     Dimension,
     Domain,
     FormulaLine,
@@ -24,52 +22,6 @@ from engine.model.scenarios import GRAMMAR, Scenario, Variance, resolve
 from engine.model.stopping import Stop
 from engine.plans.freshness import loaded_through
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, cut_lists, listed, split
-
-# Orientation: the books in words, and their statements and domains.
-
-
-OTHER_STATEMENTS = (
-    "The deployment's own prose is cut at its end. A statement works by its key alone; run_statement answers a key "
-    "that it does not know with the closest that exist. list_kpis lists the domains."
-)
-
-
-def orientation_answer(reader: Reader, guidance: Sequence[str], budget: int, stop: Stop) -> Json:
-    """Return what the books hold; `guidance` says how to ask about them, a paragraph each."""
-    catalogue = reader.catalogue
-    own = (catalogue.orientation or "").strip()
-    statements = [{"key": key, "label": statement.label} for key, statement in reader.statements.items()]
-    domains = [{"key": key, "label": domain.label} for key, domain in reader.domains.items()]
-
-    def build(left: LeftOut) -> Json:
-        prose = own[: len(own) - left["prose_characters"]]
-        paragraphs = [f"# {catalogue.name}", *([prose] if prose else []), fiscal_words(catalogue), *guidance]
-        return {
-            "orientation": "\n\n".join(paragraphs),
-            "name": catalogue.name,
-            "currency": catalogue.currency,
-            **listed("statement", statements, "key", left),
-            **listed("domain", domains, "key", left),
-            "catalogue_version": catalogue.version,
-            "data_version": reader.data_version,
-        }
-
-    beyond = max(0, len(own) - budget)  # the rest is less than half of the budget
-    axes = {"prose_characters": beyond, **axes_of(domain=domains, statement=statements)}
-    return cut_list(build, axes, OTHER_STATEMENTS, budget, stop)
-
-
-def fiscal_words(catalogue: Catalogue) -> str:
-    """Return the definition of fiscal years and quarters in words."""
-    calendar = catalogue.calendar
-    year = calendar.parse(calendar.grains[Grain.YEAR].example)
-    parts = [calendar.at(year.first, grain) for grain in (Grain.YEAR, Grain.QUARTER, Grain.MONTH)]
-    examples = ", ".join(f"{part.code} is {part.label}" for part in parts if part)
-    return (
-        f"Amounts are in {catalogue.currency}. A period is {calendar.codes}: {examples}. Both bounds of a range have "
-        "the same grain."
-    )
-
 
 # Metrics: what can be reported, and how each adds up.
 

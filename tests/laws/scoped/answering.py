@@ -26,6 +26,7 @@ print(df.rows()[:50])
 result = [{'at': str(i), 'n': i, 'every': str(row)[:1500]} for i, row in enumerate(df.rows()[:50])]
 """
 VERSIONS = ("catalogue_version", "data_version", "data_ref")
+OF_PROFILES = "scope"  # of an orientation: what allow-lists name, and books without profiles have none
 OF_ONE_LOAD = ("load_id", "loaded_at", "started_at", "finished_at", "seconds")
 OF_THE_WHOLE = (  # of a feed and its loads: told only to who reads all that it brings
     *("rows_read", "rows_landed", "rows_rejected", "days", "error"),
@@ -107,7 +108,7 @@ def plain(part: Any) -> Any:
         return {
             key: "…" if key in OF_ONE_LOAD and known is not None else plain(known)
             for key, known in part.items()
-            if key not in (*VERSIONS, *OF_THE_WHOLE)
+            if key not in (*VERSIONS, *OF_THE_WHOLE, OF_PROFILES)
         }
     if isinstance(part, Sequence) and not isinstance(part, str):
         return [plain(known) for known in part if not (isinstance(known, Mapping) and known.get("code") == "withheld")]

@@ -1,0 +1,94 @@
+"""The orientation: what a first call is told, and no more than its caller sees."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.books import load_feeds
+from tests.support.fed import SOMEBODY, Fed
+from tests.support.memory import MemoryLoads
+from tests.support.small import write_instance
+
+FACTS = """
+    date       scenario entity centre amount
+    2021-04-05 actual   DE     C1     1
+    2021-06-30 actual   US     C2     2
+    2022-01-31 budget   DE     C1     4
+"""
+DOMAIN = """
+    time: {column: date}
+    dimensions: {entity: entity, centre: centre}
+    measures: {amount: {places: 2}}
+    metrics: {METRICS}
+"""
+
+
+def fed(folder: Path, profile: str = "{scenarios: {'*': {}}}", metrics: int = 1, dimensions: str = "") -> Fed:
+    """Return the tools over a ledger and pay, as somebody with a profile meets them."""
+    named = ", ".join(f"m{number}: {{measure: amount}}" for number in range(metrics))
+    instance = write_instance(
+        folder / "small",
+        facts={"gl": FACTS, "hr": FACTS},
+        domains={
+            "gl": DOMAIN.replace("METRICS", named),
+            "hr": DOMAIN.replace("METRICS", "pay: {measure: amount}"),
+        },
+        dimensions="entity: {kind: leaf}\ncentre: {kind: leaf}\n"
+        f"tree: {{kind: ragged, leaf_dimension: centre, nodes: live.tree}}\n{dimensions}",
+        tables={"tree": "node parent\nALL -\nA ALL\nB ALL\nC1 A\nC2 B"},
+        scenarios="actual: {alias: Actuals, kind: actual}\nbudget: {alias: Budget, kind: budget}",
+        statements={"pnl": "  - {metric: m0}\n", "staff": "  - {metric: pay}\n"},
+        profiles=f"seen: {profile}\nassign: [{{subject: {SOMEBODY.subject}, profile: seen}}]",
+    )
+    loads = MemoryLoads()
+    load_feeds(instance, folder / "state", loads=loads)
+    return Fed(instance, folder / "state", loads=loads)
+
+
+def told(books: Fed) -> dict[str, Any]:
+    """Return the orientation."""
+    return books.ask("svc_orientation")
+
+
+def test_scenarios_have_the_months_of_their_first_and_last_rows(tmp_path: Path) -> None:
+    shown = told(fed(tmp_path))
+    assert shown["scenarios"] == {
+        "actual": {"alias": "Actuals", "first": "2021-04", "last": "2021-06"},
+        "budget": {"alias": "Budget", "first": "2022-01", "last": "2022-01"},
+    }
+    assert shown["fiscal_year"] == {"year": "2022", "first_day": "2022-01-01", "last_day": "2022-12-31"}
+    assert "scope" not in shown
+
+
+def test_what_is_hidden_is_in_no_part_of_it(tmp_path: Path) -> None:
+    only = "{scenarios: {actual: {domains: {allow: [gl]}, dimensions: {entity: {allow: [DE]}}}}}"
+    shown = told(fed(tmp_path, only))
+    assert shown["scenarios"] == {"actual": {"alias": "Actuals", "first": "2021-04", "last": "2021-04"}}
+    assert shown["fiscal_year"]["year"] == "2021"
+    assert [domain["key"] for domain in shown["domains"]] == ["gl"]
+    assert [statement["key"] for statement in shown["statements"]] == ["pnl"]
+    assert shown["scope"] == {"entity": ["DE"]}
+
+
+@pytest.mark.parametrize(
+    ("grant", "scope"),
+    [
+        ("{dimensions: {entity: {allow: [DE, US, FR]}}}", {"entity": ["DE", "US"]}),  # there is no FR
+        ("{dimensions: {tree: {allow: [A]}}}", {"tree": ["A"]}),
+        ("{dimensions: {tree: {allow: [A, B]}, entity: {allow: [DE]}}}", {"tree": ["A"], "entity": ["DE"]}),
+        ("{dimensions: {entity: {deny: [US]}}}", None),
+    ],
+)
+def test_scope_is_what_allow_lists_name_and_a_search_finds(tmp_path: Path, grant: str, scope: Any) -> None:
+    books = fed(tmp_path, f"{{scenarios: {{'*': {grant}}}}}")
+    shown = told(books)
+    assert shown.get("scope") == scope
+    for dimension, members in (scope or {}).items():
+        found = books.ask("search_hierarchy", dimension=dimension)
+        assert set(members) <= {hit["id"] for hit in (*found["records"], *found["hierarchy_nodes"])}
+
+
+def test_large_books_are_told_in_numbers(tmp_path: Path) -> None:
+    shown = told(fed(tmp_path, metrics=90, dimensions=""))
+    assert [domain["metrics"] for domain in shown["domains"]] == [90, 1]
