@@ -150,9 +150,9 @@ class ArrowFacts:
         A plan of one filter and one group-by costs a fraction of one for each partition.
         """
         measures = {aggregate.measure for aggregate in asked.aggregates}
-        columns = tuple(sorted({*asked.keys, *within.dimensions, *measures})) or (DATE,)  # one tells the rows
+        columns = tuple(sorted({*asked.keys, *within.dimensions, *measures}))
         in_sums = found[0][1] is not None
-        columns = (*columns, ROWS) if in_sums else columns
+        columns = (*columns, ROWS) if in_sums else columns or (DATE,)  # one column tells the rows
         frame = self.joined(asked.domain, [(part, rollup) for part, rollup, _ in found], columns).lazy()
         frame = frame if predicate is None else frame.filter(predicate)
         spans = pl.lit(pl.Series([position for *_, position in found], dtype=pl.UInt32))

@@ -65,6 +65,11 @@ def total(root: Path, domain: Domain = BY_ACCOUNT) -> int:
     return int(store_of(root, domain).sums(asked(), EVERYTHING).collect()["amount"].sum())
 
 
+def test_rows_are_counted_without_keys_and_measures(tmp_path: Path) -> None:
+    publish(tmp_path, [("actual", date(2021, month, 3), "A", "x", 5, "") for month in (1, 1, 2)])
+    assert store_of(tmp_path).sums(asked(aggregates=()), EVERYTHING).collect()[ROWS].sum() == 3
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("keys", [(), ("account",), ("centre", "account")])
 def test_sums_are_the_same_with_and_without(tmp_path: Path, seed: int, keys: tuple[str, ...]) -> None:
