@@ -161,3 +161,17 @@ def test_what_a_script_prints_is_told_in_part(demo: McpBooks) -> None:
     assert chart["printed"].startswith("20\nxxx")
     assert len(chart["printed"]) == 2000
     assert json.dumps(chart)
+
+
+def test_an_explained_variance_is_drawn_as_a_waterfall_without_a_script(demo: McpBooks) -> None:
+    asked = {"metric": "sales_amount", "scenarios": ["actual", "budget"], "by": ["product_line"], "drivers": True}
+    explained = demo.call("explain_variance", **asked, period_start="2026-01", period_end="2026-09").result
+    rows = explained["lists"][0]["rows"]
+    assert {"(volume)"} < {row["key"] for row in rows}
+    assert round(sum(row["contribution"] for row in rows) - explained["variance"], 2) == 0
+    spec = {"chart_type": "waterfall", "title": "Sales against budget"}
+    made = demo.call("eval_chart_transform", data_refs=[explained["data_ref"]], chart_spec=spec)
+    assert not made.is_error, made.result
+    assert made.result["unit"] == "EUR"
+    assert [row[1] for row in made.result["rows"]] == ["total", *["change"] * len(rows), "total"]
+    assert all(note["code"] != "computed" for note in made.result["notes"])
