@@ -30,6 +30,12 @@ CALLS: dict[str, dict[str, Any]] = {
     "run_statement_data": STATEMENT,
     "run_metric": METRIC,
     "run_metric_data": METRIC,
+    "explain_variance": {
+        "metric": "net_sales",
+        "scenarios": ["actual", "budget"],
+        "by": ["entity"],
+        "period_start": "2006",
+    },
     "list_inspection_sources": {},
     "get_inspection_schema": {"source_key": "finance"},
     "inspect_rows": {"source_key": "finance", "scenario_id": "actual", "filters": {"metric": "net_sales"}},
