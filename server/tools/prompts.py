@@ -112,8 +112,9 @@ def month_end_review(given: Given, reader: Reader) -> str:
 2. Call run_statement with statement {statement}, period_start {period}, and the scenarios actual, {base}, \
 var(actual,{base}) and var_pct(actual,{base}), each with a short alias.
 3. Read the notes. A blank is not zero: say which figures are blank, and why the note says so.
-4. Take the three variances that matter most by amount. For each, call run_metric with the dimension that explains \
-it best, ordered by the variance (order_by, top 5), until the cause has a name.
+4. Take the three variances that matter most by amount. For each, call explain_variance with metric {statement}.LINE \
+(LINE is the key of its row), scenarios [actual, {base}] and by, the dimensions that fit it best, until the cause has \
+a name.
 5. For the largest cause, call inspect_rows with the drill of its row, and name the postings.
 6. Write the review: one paragraph for the result, one for each of the three causes with its figure, one for what is \
 not final. Quote figures as they were returned, with currency and period. Do not compute figures that a call returns."""
@@ -124,14 +125,14 @@ def variance_commentary(given: Given, reader: Reader) -> str:
     metric, period, base = given["metric"], given.get("period", "last_closed"), base_of(given, reader)
     return f"""Comment on the variance of {metric} in {period}, actual against {base}.
 
-1. Call run_metric with metrics [{metric}], period_start {period}, and the scenarios actual, {base}, \
-var(actual,{base}) and var_pct(actual,{base}).
-2. Call list_kpis for the dimensions that cut {metric}. For each of the two that fit the question best, call \
-run_metric with it in dimensions, ordered by the variance, top 5; the row (others) holds the rest.
+1. Call list_kpis for the formula of {metric} and the dimensions that cut it.
+2. Call explain_variance with metric {metric}, scenarios [actual, {base}], period_start {period}, top 5, and by: lines \
+if it has a formula, and the one or two dimensions that fit the question best. The contributions of each list add up \
+to the variance; the row (others) holds the rest.
 3. Run the same with actual@py in place of {base}, to tell a one-off from a trend.
 4. Call inspect_rows with the drill of the largest row, and name what is behind it.
-5. Write at most five sentences: the variance and its direction, the causes with their amounts, which add up to it \
-together with (others), what is a one-off, and what is open. `favourable` says whether more is better."""
+5. Write at most five sentences: the variance and its direction, the causes with their contributions, what is a \
+one-off, and what is open. `favourable` says whether a contribution is good."""
 
 
 def tie_out(given: Given, reader: Reader) -> str:
@@ -160,7 +161,7 @@ def board_summary(given: Given, reader: Reader) -> str:
 var(actual,{base}) and var_pct(actual,{base}).
 2. Call run_metric for the two or three metrics that carry the story, by month over the last twelve months, and \
 eval_chart_transform to draw the one that a picture serves best.
-3. Name the three largest drivers of the result; call run_metric with a dimension and order_by to find them.
+3. Name the three largest causes of the variance; call explain_variance by lines and by a dimension to find them.
 4. Write: the result in one sentence; then what moved it, what is expected next if a forecast is loaded, and the \
 risks that the notes and the freshness show. Round amounts to millions or thousands, say the currency once, and \
 attach the export of the statement (export_dataset, xlsx)."""

@@ -4,11 +4,18 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.door import Door
 from engine.model.errors import BadArguments
+from engine.model.stopping import never
+from engine.present.answers.budget import NOT_KEPT
+from engine.present.answers.explanations import explanation_answer
+from engine.report.explained_lists import present
+from engine.report.explanation import Explanation
+from server.wire.answers import as_json
 from tests.support.explaining import (
     MARGINS,
     PROFITS,
@@ -24,6 +31,13 @@ from tests.support.explaining import (
 from tests.support.small import small_books
 
 Write = Callable[..., Door]
+LARGE = 1_000_000  # tokens
+
+
+def answered(found: Explanation) -> list[dict[str, Any]]:
+    """Return the rows of the only list of an explanation as a caller reads them."""
+    (only,) = explanation_answer(found, LARGE, NOT_KEPT, never)["lists"]
+    return list(only["rows"])
 
 
 @pytest.fixture
@@ -41,8 +55,10 @@ def test_v01_a_sum_by_member_is_sorted_by_size_with_shares_and_others(books: Wri
         2026-01-05 budget S 95
         2026-01-05 budget W 50
     """)
-    (found,) = explained(shop, "revenue", "entity").lists
+    whole = explained(shop, "revenue", "entity")
+    (found,) = whole.lists
     assert contributions(found) == [("N", 20), ("S", -15), ("W", 0)]
+    assert [row["share"] for row in answered(whole)] == [4, -3, 0]
     (first,) = explained(shop, "revenue", "entity", top=1).lists
     assert contributions(first) == [("N", 20), ("(others)", -15)]
     assert first.rows[-1].holds == 2
@@ -55,8 +71,10 @@ def test_v02_a_member_without_rows_on_one_side_counts_as_0(books: Write) -> None
         2026-01-05 budget K2 - - - 10
         2026-02-05 actual K1 - - - 30
     """)
-    (found,) = explained(shop, "cogs", "entity").lists
+    whole = explained(shop, "cogs", "entity")
+    (found,) = whole.lists
     assert contributions(found) == [("K2", -10), ("K1", 5)]
+    assert {row["key"]: row["favourable"] for row in answered(whole)} == {"K1": False, "K2": True}
     assert fraction(found.variance) == -5
     empty = explained(shop, "cogs", "entity", period="2026-02")
     assert (fraction(empty.a), empty.b, empty.variance) == (30, None, None)
@@ -125,8 +143,10 @@ def test_v06_a_numerator_without_a_denominator_on_both_sides(books: Write) -> No
         2026-01-05 budget S 110 18
         2026-01-05 budget HQ - -4
     """)
-    (found,) = explained(shop, "margin", "entity").lists
+    whole = explained(shop, "margin", "entity")
+    (found,) = whole.lists
     assert (fraction(found.a), fraction(found.b), fraction(found.variance)) == (Fraction(11, 50), Fraction(11, 50), 0)
+    assert not [row for row in answered(whole) if "share" in row]
     assert parts(found) == {
         "N": (Fraction(19, 600), Fraction(11, 1500)),
         "S": (Fraction(-147, 4400), Fraction(97, 22000)),
@@ -262,20 +282,24 @@ def test_v10_members_of_a_weighted_tree_count_times_their_weight(books: Write, f
         assert any("145 against 150" in message and "144 against 150" in message for message in said)
 
 
-def test_v11_sides_are_cut_to_what_may_be_seen_of_both(books: Write) -> None:
+def test_v11_sides_are_cut_to_what_may_be_seen_of_both(tmp_path: Path) -> None:
     rows = """
         2026-01-05 actual DE 100
         2026-01-05 actual FR 40
         2026-01-05 budget DE 90
-        2026-01-05 budget FR 60
     """
     seen = "seen: {scenarios: {actual: {}, budget: {dimensions: {entity: {allow: [DE]}}}}}"
-    shop = books(rows, profiles=seen, profile="seen")
-    whole = explained(shop, "revenue", "entity")
-    (found,) = whole.lists
-    assert (fraction(whole.a), fraction(whole.b)) == (100, 90)
-    assert contributions(found) == [("DE", 10)]
-    assert "scope_differs" in notes(whole)
+    said = []
+    for folder, hidden in (("with", "2026-01-05 budget FR 60"), ("without", "")):
+        shop = write_books(tmp_path / folder, rows + hidden, profiles=seen, profile="seen")
+        whole = explained(shop, "revenue", "entity")
+        (found,) = whole.lists
+        assert (fraction(whole.a), fraction(whole.b)) == (100, 90)
+        assert contributions(found) == [("DE", 10)]
+        assert "scope_differs" in notes(whole)
+        said.append(as_json(explanation_answer(whole, LARGE, NOT_KEPT, never)))
+    assert b"FR" not in said[0]
+    assert said[0] == said[1]
 
 
 def test_v12_rows_below_the_materiality_are_in_others(books: Write) -> None:
@@ -368,6 +392,18 @@ def test_v14_a_blend_by_period(books: Write) -> None:
         ("2026-10", -5),
         ("2026-08", 2),
     ]
+    shared = explanation_answer(whole, LARGE, NOT_KEPT, never)["drill"]
+
+    def behind(month: str) -> dict[str, Any]:
+        asked = [(side["scenario_id"], {"metric": "revenue", **side.get("filters", {})}) for side in shared["sides"]]
+        found = {name: shop.rows("gl", scenario=name, period=month, filters=filters) for name, filters in asked}
+        return {name: fraction(present(rows.contribution_total)) for name, rows in found.items()}
+
+    assert {month: behind(month) for month in ("2026-08", "2026-09", "2026-10")} == {
+        "2026-08": {"actual": 100, "forecast": None, "budget": 98},
+        "2026-09": {"actual": 110, "forecast": None, "budget": 104},
+        "2026-10": {"actual": None, "forecast": 120, "budget": 125},
+    }
 
 
 def test_v15_what_a_shared_leaf_counts_twice_is_taken_back(books: Write) -> None:

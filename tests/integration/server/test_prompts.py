@@ -115,8 +115,8 @@ def test_each_prompt_is_listed_and_its_calls_are_ones_that_can_be_made(callers: 
 
 def test_a_comparison_is_with_the_budget_that_the_caller_sees(callers: tuple[McpBooks, McpBooks]) -> None:
     finance, sales = callers
-    assert "var(actual,budget)" in text_of(finance, "variance_commentary", metric="revenue")
-    assert "var(actual,actual@py)" in text_of(sales, "variance_commentary", metric="revenue")
+    assert "scenarios [actual, budget]" in text_of(finance, "variance_commentary", metric="revenue")
+    assert "scenarios [actual, actual@py]" in text_of(sales, "variance_commentary", metric="revenue")
 
 
 @pytest.mark.parametrize(
