@@ -267,6 +267,13 @@ def matching_reports(query: str, index: Index, limits: Limits) -> Best:
     return best_rows(query, index, visible, lambda: index.visible_words(visible), limits)
 
 
+def metrics_named(query: str, reader: Reader) -> Sequence[str]:
+    """Return the keys of the metrics that a search for a text finds, best first."""
+    index, text = report_index(reader), folded(query)
+    best = matching_reports(text, index, Limits(MOST_HITS, MOST_HITS)) if text else Best((), ())
+    return [index.ids[row] for _, row in best.records]
+
+
 def closest_members(name: str, dimension: str, reader: Reader) -> Sequence[str]:
     """Return the few members that a search of one dimension for a name finds first."""
     query = fold(name[:LONGEST_QUERY])

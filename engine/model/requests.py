@@ -179,13 +179,10 @@ class ChartSpec(Request):
     """Unit of y: "EUR", "FTE", "fraction" (0.05 is 5%), "pp". Left out, that of the data. The picture scales by
     itself."""
     size: Literal["small", "medium", "large"] = "medium"
-    """Half a page, a page, a wide screen."""
     theme: Literal["light", "dark"] = "light"
-    """Background."""
     render: Literal["none", "artifact"] = "none"
     """artifact: also make a file, with a link."""
     format: Literal["svg", "png"] = "svg"
-    """Of the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,6 +345,16 @@ class BindingRequest(Request):
 
     binding_id: str
     """A binding_id from list_bindings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsRequest(Request):
+    """Metrics of all domains."""
+
+    domain: str | None = None
+    """One domain."""
+    query: str | None = None
+    """Name, or part of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,8 +122,7 @@ CHARTING = (
             "<dimension>_label (null in totals: filter those out), value (a float, unscaled), exact (its digits), "
             "unit. inspect_rows: its rows. explain_variance: a waterfall, which needs no script. Select and pivot "
             "figures, do not round or scale them; where you compute new ones, give chart_spec.unit. Returns the "
-            "points, a Vega-Lite specification, a summary to quote and a data_ref. The example draws a result of "
-            "run_metric."
+            "points, a Vega-Lite specification, a summary to quote and a data_ref."
         ),
         request=KnownChartRequest,
         run=eval_chart_transform,

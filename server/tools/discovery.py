@@ -1,7 +1,7 @@
 """Discovery: scenarios, metrics, dimensions and members."""
 
 from engine.books.search import search
-from engine.model.requests import EmptyRequest, SearchRequest, VariantsRequest
+from engine.model.requests import EmptyRequest, MetricsRequest, SearchRequest, VariantsRequest
 from engine.present.answers.catalogue import (
     dimensions_answer,
     members_answer,
@@ -14,9 +14,9 @@ from server.tools.tool import Tool
 from server.wire.answers import Answer
 
 
-def list_kpis(caller: Caller, _: EmptyRequest) -> Answer:
+def list_kpis(caller: Caller, asked: MetricsRequest) -> Answer:
     """List the metrics of every domain with the dimensions that cut them."""
-    return Answer(metrics_answer(caller.reader, caller.answer_tokens, caller.stop))
+    return Answer(metrics_answer(caller.reader, caller.answer_tokens, caller.stop, asked.domain, asked.query))
 
 
 def list_scenarios(caller: Caller, _: EmptyRequest) -> Answer:
@@ -62,7 +62,7 @@ DISCOVERY = (
             "adds up over members and time, and per domain the dimension_keys that filter and break it down and "
             "the last period loaded; a metric of several domains names its own."
         ),
-        request=EmptyRequest,
+        request=MetricsRequest,
         run=list_kpis,
         example={},
     ),

@@ -56,7 +56,7 @@ CHART = {
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "an unknown statement": ("run_statement", {"statement": "nope"}, "unknown_name"),
     "an ill-typed argument": ("list_variants", {"scenario_id": 5}, "bad_arguments"),
-    "an unknown argument": ("list_kpis", {"domain": "finance"}, "bad_arguments"),
+    "an unknown argument": ("list_dimensions", {"domain": "finance"}, "bad_arguments"),
     "a missing argument": ("list_variants", {}, "bad_arguments"),
     "an unknown load": ("get_load_status", {"load_id": "nope"}, "unknown_name"),
     "an unknown feed": ("get_binding", {"binding_id": "nope"}, "unknown_name"),

@@ -1,4 +1,4 @@
-"""The orientation: what a first call is told, and no more than its caller sees."""
+"""The first calls: the orientation and the list of metrics, and no more than their caller sees."""
 
 from pathlib import Path
 from typing import Any
@@ -92,3 +92,30 @@ def test_scope_is_what_allow_lists_name_and_a_search_finds(tmp_path: Path, grant
 def test_large_books_are_told_in_numbers(tmp_path: Path) -> None:
     shown = told(fed(tmp_path, metrics=90, dimensions=""))
     assert [domain["metrics"] for domain in shown["domains"]] == [90, 1]
+
+
+def keys(books: Fed, **asked: str) -> dict[str, list[str]]:
+    """Return the keys of the metrics that are listed, by domain."""
+    listed = books.ask("list_kpis", **asked)["domains"]
+    return {domain["domain"]: [metric["key"] for metric in domain["metrics"]] for domain in listed}
+
+
+def test_metrics_are_those_of_a_domain_or_of_a_query(tmp_path: Path) -> None:
+    books = fed(tmp_path, metrics=3)
+    assert keys(books) == {"gl": ["m0", "m1", "m2"], "hr": ["pay"]}
+    assert keys(books, domain="hr") == {"hr": ["pay"]}
+    assert keys(books, query="PAY") == {"hr": ["pay"]}
+    assert keys(books, query="m1") == {"gl": ["m1"]}
+    assert keys(books, query="pay", domain="gl") == keys(books, query="zebra") == {}
+    whole = {known["key"]: known for domain in books.ask("list_kpis")["domains"] for known in domain["metrics"]}
+    (found,) = books.ask("list_kpis", query="m1")["domains"]
+    assert found["metrics"] == [whole["m1"]]
+
+
+def test_an_unknown_domain_is_refused_as_a_hidden_one_is(tmp_path: Path) -> None:
+    books = fed(tmp_path, "{scenarios: {'*': {domains: {allow: [gl]}}}}")
+    told = [books.refused("list_kpis", domain=name) for name in ("hr", "xx")]
+    assert str(told[0]).replace("hr", "xx") == str(told[1])
+    assert told[0]["valid"] == ["gl"]
+    assert "list_kpis without arguments" in told[0]["error"]
+    assert keys(books, query="pay") == {}

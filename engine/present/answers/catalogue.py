@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from engine.books.reader import Reader, label_of
-from engine.books.search import CLOSE_SPELLING, MOST_HITS, Hit, SearchResult
+from engine.books.search import CLOSE_SPELLING, MOST_HITS, Hit, SearchResult, metrics_named
 from engine.model.catalogue import (
     Base,
     Dimension,
@@ -16,7 +16,7 @@ from engine.model.catalogue import (
     RollupLine,
     Statement,
 )
-from engine.model.errors import echo
+from engine.model.errors import UnknownName, echo
 from engine.model.notes import Note, notes_as_data
 from engine.model.scenarios import GRAMMAR, Scenario, Variance, resolve
 from engine.model.stopping import Stop
@@ -33,9 +33,21 @@ OTHER_METRICS = (
 AXES = ("descriptions", "metric_details", "loaded_through", "metrics", "dimension_keys")  # in the order they go
 
 
-def metrics_answer(reader: Reader, budget: int, stop: Stop) -> Json:
-    """Return the metrics of every domain with the dimensions that cut them."""
-    domains = [domain_json(domain, reader) for domain in reader.domains.values()]
+def metrics_answer(
+    reader: Reader, budget: int, stop: Stop, domain: str | None = None, query: str | None = None
+) -> Json:
+    """Return the metrics of every domain with the dimensions that cut them; of one domain, or found by a query.
+
+    Raises UnknownName for an unknown domain. A domain in which a query finds nothing is left out.
+    """
+    if domain is not None and domain not in reader.domains:
+        hint = "list_kpis without arguments lists the domains."
+        raise UnknownName.of("domain", domain, reader.domains, field="domain", hint=hint)
+    found = None if query is None else metrics_named(query, reader)
+    shown = [known for key, known in reader.domains.items() if domain in (None, key)]
+    domains = [
+        known for known in (domain_json(one, reader, found) for one in shown) if found is None or known["metrics"]
+    ]
     sizes = [sizes_of(domain) for domain in domains]
     axes = {axis: sum(size[axis] for size in sizes) for axis in AXES} | {"domains": len(domains)}
 
@@ -78,9 +90,10 @@ def undescribed(metrics: Sequence[Json], left: int) -> list[Json]:
     ]
 
 
-def domain_json(domain: Domain, reader: Reader) -> Json:
-    """Return a domain's metrics and dimension keys."""
+def domain_json(domain: Domain, reader: Reader, found: Sequence[str] | None = None) -> Json:
+    """Return a domain's metrics and dimension keys; of its metrics those that are found, in that order."""
     dimensions = cutting(domain, reader)
+    metrics = reader.metrics.values() if found is None else [reader.metrics[key] for key in found]
     return {
         "domain": domain.key,
         "label": domain.label,
@@ -88,7 +101,7 @@ def domain_json(domain: Domain, reader: Reader) -> Json:
         "loaded_through": loaded_through(reader, domain),
         "dimension_keys": [dimension.key for dimension in dimensions if not dimension.axis_only],
         "axis_only_dimensions": [dimension.key for dimension in dimensions if dimension.axis_only],
-        "metrics": [metric_json(metric, reader) for metric in reader.metrics.values() if metric.domain == domain.key],
+        "metrics": [metric_json(metric, reader) for metric in metrics if metric.domain == domain.key],
     }
 
 

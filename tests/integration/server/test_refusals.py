@@ -169,7 +169,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
             {"period": "Sep"},
             {"error_type": "bad_period", "field": "period", "example": "2025-03"},
         ),
-        ("list_kpis", {"domain": "gl"}, {"error_type": "bad_arguments", "field": "domain"}),
+        ("list_dimensions", {"domain": "gl"}, {"error_type": "bad_arguments", "field": "domain"}),
         ("search_hierarchy", {"limit": 0}, {"error_type": "bad_arguments", "field": "limit"}),
         ("search_hierarchy", {"dimension": "period"}, {"error_type": "dimension_unavailable", "field": "dimension"}),
         ("search_hierarchy", {"dimension": "regoin"}, {"error_type": "unknown_name", "did_you_mean": ["region"]}),

@@ -278,7 +278,7 @@ named = st.sampled_from(("metric", "statement", "period", "base", "scenario", "g
 ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "svc_orientation": st.just({}),
     "list_scenarios": st.just({}),
-    "list_kpis": st.just({}),
+    "list_kpis": st.fixed_dictionaries({}, optional={"domain": misspelt((*LEAVES, "ghost")), "query": queries}),
     "list_dimensions": st.just({}),
     "list_inspection_sources": st.just({}),
     "list_variants": st.fixed_dictionaries({"scenario_id": scenarios}),
