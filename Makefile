@@ -61,6 +61,7 @@ gallery: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## draw the charts 
 docs: schemas $(VENV)/dev.done  ## write what the documentation takes out of the code
 	$(BIN)/python scripts/settings_table.py
 	$(BIN)/python -m scripts.tools_page
+	$(BIN)/python -m scripts.agents_page
 
 secrets: $(VENV)/dev.done  ## write down what looks like a secret and was looked at
 	PYTHONPATH=. $(BIN)/python scripts/known_secrets.py

@@ -179,10 +179,13 @@ class ChartSpec(Request):
     """Unit of y: "EUR", "FTE", "fraction" (0.05 is 5%), "pp". Left out, that of the data. The picture scales by
     itself."""
     size: Literal["small", "medium", "large"] = "medium"
+    """Of the picture."""
     theme: Literal["light", "dark"] = "light"
+    """Background."""
     render: Literal["none", "artifact"] = "none"
     """artifact: also make a file, with a link."""
     format: Literal["svg", "png"] = "svg"
+    """Of the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
