@@ -179,13 +179,13 @@ class ChartSpec(Request):
     """Unit of y: "EUR", "FTE", "fraction" (0.05 is 5%), "pp". Left out, that of the data. The picture scales by
     itself."""
     size: Literal["small", "medium", "large"] = "medium"
-    """Of the picture."""
+    """Picture."""
     theme: Literal["light", "dark"] = "light"
     """Background."""
     render: Literal["none", "artifact"] = "none"
     """artifact: also make a file, with a link."""
     format: Literal["svg", "png"] = "svg"
-    """Of the file."""
+    """File."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,43 +363,3 @@ class MetricsRequest(Request):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyRequest(Request):
     """A call without parameters."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageRequest(Request):
-    """A page of a list."""
-
-    cursor: str | None = None
-    """What the page before says of the next one. Left out: the first page."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceRequest(Request):
-    """One resource."""
-
-    uri: str
-    """Its address, as a list or a template gives it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptRequest(Request):
-    """A prompt with its arguments."""
-
-    name: str
-    """The name of the prompt."""
-    arguments: dict[str, str] = field(default_factory=dict)
-    """Its arguments by name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompletionRequest(Request):
-    """An argument that is being written."""
-
-    prompt: str = ""
-    """The prompt whose argument it is."""
-    template: str = ""
-    """The template of resources whose argument it is."""
-    argument: str
-    """The name of the argument."""
-    value: str
-    """What is written so far."""

@@ -1,12 +1,12 @@
 """Prompts: the work of a month-end as instructions that name the calls, and completions of what they are given."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.books.reader import Reader
 from engine.model.calendar.periods import Grain
 from engine.model.errors import BadArguments, UnknownName, closest
-from engine.model.requests import CompletionRequest, PromptRequest
+from engine.model.requests import Request
 from engine.model.scenarios import resolve
 from engine.plans.freshness import loaded_through
 from engine.queries.values import LAST_CLOSED
@@ -18,6 +18,30 @@ from server.wire.answers import Answer
 MOST_VALUES = 100  # of a completion, as the protocol has it
 LAST_PERIODS = 24  # months that a completion offers
 Given = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptRequest(Request):
+    """A prompt with its arguments."""
+
+    name: str
+    """The name of the prompt."""
+    arguments: dict[str, str] = field(default_factory=dict)
+    """Its arguments by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionRequest(Request):
+    """An argument that is being written."""
+
+    prompt: str = ""
+    """The prompt whose argument it is."""
+    template: str = ""
+    """The template of resources whose argument it is."""
+    argument: str
+    """The name of the argument."""
+    value: str
+    """What is written so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.books.reader import Reader
 from engine.model.errors import BadArguments, quoted
-from engine.model.requests import EmptyRequest, PageRequest, ResourceRequest
+from engine.model.requests import EmptyRequest, Request
 from engine.present.answers.catalogue import metric_json, statement_json
 from server.caller.caller import Caller
 from server.tools.orientation import svc_orientation
@@ -18,6 +18,22 @@ JSON_TYPE = "application/json"
 URI = "uri"  # the argument of a read
 PAGE = 200  # resources that one list holds
 Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest(Request):
+    """A page of a list."""
+
+    cursor: str | None = None
+    """What the page before says of the next one. Left out: the first page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceRequest(Request):
+    """One resource."""
+
+    uri: str
+    """Its address, as a list or a template gives it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
