@@ -167,9 +167,9 @@ class LineCounts:
 
     def look(self) -> None:
         """Begin anew, as a look at `stop` does."""
-        for line, count in self.now.items():
+        counts, self.now = self.now, Counter()  # what is collected meanwhile may run lines of its own
+        for line, count in counts.items():
             self.most[line] = max(self.most[line], count)
-        self.now.clear()
 
     def enter(self, frame: FrameType, _event: str, _arg: object) -> Any:
         """Trace a call of a function of the engine."""
