@@ -21,7 +21,7 @@ from engine.model.feeds import LoadAttempt
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
 from server.caller.scripts import ScriptRunner
-from server.tools.toolbox import TOOLS
+from server.tools.toolbox import REQUESTS
 from server.wire.arguments import read_request
 from tests.laws.scoped.answering import plain, told
 from tests.support.books import load_feeds
@@ -107,6 +107,19 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
     "dimension to search": ("search_hierarchy", lambda name: {"dimension": f"of_{name}"}),
     "query of a metric": ("search_hierarchy", lambda name: {"query": f"of_{name}"}),
     "query of a statement": ("search_hierarchy", lambda name: {"query": name}),
+    "domain of metrics": ("list_kpis", lambda name: {"domain": name}),
+    "query among metrics": ("list_kpis", lambda name: {"query": f"of_{name}"}),
+    "metric of a resource": ("resources/read", lambda name: {"uri": f"tieout://metric/of_{name}"}),
+    "statement of a resource": ("resources/read", lambda name: {"uri": f"tieout://statement/{name}"}),
+    "metric of a prompt": ("prompts/get", lambda name: {"name": "tie_out", "arguments": {"metric": f"of_{name}"}}),
+    "scenario of a prompt": (
+        "prompts/get",
+        lambda name: {"name": "tie_out", "arguments": {"metric": "revenue", "scenario": name}},
+    ),
+    "value of a completion": (
+        "completion/complete",
+        lambda name: {"prompt": "tie_out", "argument": "metric", "value": f"of_{name}"},
+    ),
     "dimension of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {f"of_{name}": "X"}}),
     "figure of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"metric": f"of_{name}"}}),
     "line of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"metric": f"pnl.of_{name}"}}),
@@ -223,7 +236,7 @@ class Told:
     def cost(self, tool: str, arguments: Mapping[str, Any]) -> Sequence[object]:
         """Return what a call asks of the store; a file or chart of its result asks nothing."""
         with suppress(Refusal):
-            TOOLS[tool].run(self._callers.of(SOMEBODY, lambda: None), read_request(TOOLS[tool].shape, arguments))
+            REQUESTS[tool].run(self._callers.of(SOMEBODY, lambda: None), read_request(REQUESTS[tool].shape, arguments))
         return self.shelf.take()
 
 
@@ -370,5 +383,6 @@ def test_every_parameter_that_names_something_is_asked_about() -> None:
     free |= {"data_ref", "data_refs", "file_id", "upload_id"}
     free |= {"filename", "mime_type", "size_bytes", "file"}  # of what callers bring
     free |= {"transform_code", "chart_spec"}  # name columns of the caller's own results
-    every = {(tool.name.removesuffix("_data"), key) for tool in TOOLS.values() for key in tool.schema["properties"]}
+    free |= {"name", "cursor", "prompt", "template", "argument"}  # of the service, not of its books
+    every = {(tool.name.removesuffix("_data"), key) for tool in REQUESTS.values() for key in tool.schema["properties"]}
     assert {(tool, key) for tool, key in every if key not in free} <= named

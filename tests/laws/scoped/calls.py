@@ -17,7 +17,10 @@ from tests.laws.scoped.cutting import DIMENSIONS
 LARGE = 1_000_000
 BUDGETS = (*[LARGE] * 4, 300, 120)
 OF_REPORTS = (*[LARGE] * 5, 2500, 1200, 600)
-OF_FEEDS = ("list_load_history", "get_load_status", "list_bindings", "get_binding")  # parts of them are left out anyway
+WHOLE = (  # where parts are left out that books without profiles do not have, or have otherwise
+    *("list_load_history", "get_load_status", "list_bindings", "get_binding"),
+    *("svc_orientation", "resources/read"),
+)
 
 
 @dataclass(frozen=True)
@@ -375,7 +378,7 @@ def calls_of(draw: st.DrawFn, tool: str) -> Call:
         arguments[draw(st.sampled_from(("limit", "statement", "querry", "region", "filters")))] = draw(
             st.sampled_from((1.5, None, [], {"X": "Y"}, "P1", True))
         )
-    budgets = (LARGE,) if tool in OF_FEEDS else OF_REPORTS if REQUESTS[tool].lane in ("heavy", "exports") else BUDGETS
+    budgets = (LARGE,) if tool in WHOLE else OF_REPORTS if REQUESTS[tool].lane in ("heavy", "exports") else BUDGETS
     return Call(tool, arguments, draw(st.sampled_from(budgets)))
 
 
