@@ -125,14 +125,14 @@ class Exact:
 
 def decimal_places(denominator: int) -> int | None:
     """Return the number of decimals of a fraction in lowest terms, None if they never end."""
-    twos = fives = 0
-    while denominator % 2 == 0:
-        denominator //= 2
-        twos += 1
-    while denominator % 5 == 0:
-        denominator //= 5
-        fives += 1
-    return max(twos, fives) if denominator == 1 else None
+    twos = (denominator & -denominator).bit_length() - 1
+    rest, fives = denominator >> twos, 0
+    for step in reversed(range(rest.bit_length().bit_length())):  # few steps, however long the denominator is
+        power = 5 ** (1 << step)
+        if rest % power == 0:
+            rest //= power
+            fives += 1 << step
+    return max(twos, fives) if rest == 1 else None
 
 
 ZERO: Final = Exact(0)

@@ -39,7 +39,7 @@ def difference(pair: Pair) -> Exact:
 def added(pairs: Iterable[Pair]) -> Pair:
     """Return the sums of both sides."""
     found = list(pairs)
-    return exact_sum([a for a, _ in found]), exact_sum([b for _, b in found])
+    return exact_sum([a for a, _ in watched(found)]), exact_sum([b for _, b in watched(found)])
 
 
 def effect_of(effects: Sequence[MemberEffect]) -> MemberEffect:
@@ -54,7 +54,7 @@ def exact_sum(numbers: Sequence[Exact]) -> Exact:
     by_denominator: dict[int, int] = {}
     for number in watched(numbers):
         by_denominator[number.denominator] = by_denominator.get(number.denominator, 0) + number.numerator
-    sums = [Exact(numerator, denominator) for denominator, numerator in by_denominator.items()]
+    sums = [Exact(numerator, denominator) for denominator, numerator in watched(by_denominator.items())]
     while len(sums) > 1:
         sums = [one + other for one, other in watched(list(zip_longest(sums[::2], sums[1::2], fillvalue=ZERO)))]
     return sums[0] if sums else ZERO

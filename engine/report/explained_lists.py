@@ -162,7 +162,7 @@ class Candidates:
         order = sorted(watched(range(len(sizes))), key=lambda at: (-sizes[at], self.ids[at]))
         shown = [at for at in order[: asked.top] if not sizes[at] < least]
         others = order[len(shown) :]
-        rows = [with_effect(self.row(at), self.effects[at]) for at in shown]
+        rows = [with_effect(self.row(at), self.effects[at]) for at in watched(shown)]
         if others:
             a, b = self.fold(others)
             row = ExplainedRow(key=OTHERS, label=OTHERS_LABEL, a=a, b=b, contribution=ZERO, holds=len(others))

@@ -10,6 +10,7 @@ from engine.model.calendar.periods import PeriodRange
 from engine.model.exact import Exact
 from engine.model.notes import Note
 from engine.model.requests import Selection
+from engine.model.stopping import watched
 from engine.plans.freshness import Freshness
 from engine.report.data import Drill, ReportColumn, ReportLine
 from engine.report.permission import Permission
@@ -123,9 +124,9 @@ def frame_of(lists: tuple[ExplainedList, ...], headings: tuple[str, str], unit: 
 def waterfall_rows(found: ExplainedList, headings: tuple[str, str], unit: str | None) -> Iterator[tuple[object, ...]]:
     """Yield the rows of one list."""
     first, last = headings
-    labels = Counter(row.label for row in found.rows)
+    labels = Counter(row.label for row in watched(found.rows))
     yield (found.by, "b", last, "total", number(found.b), digits(found.b), *[None] * 5, unit)
-    for row in found.rows:
+    for row in watched(found.rows):
         parts = {"mix": row.mix, found.rest: row.rest}
         values = [number(parts.get(part)) for part in ("mix", "rate", "price")]
         value = (number(row.contribution), digits(row.contribution))

@@ -240,8 +240,8 @@ def members_sharing(axis: Axis, reader: Reader) -> tuple[str, str] | None:
     """Return two members of an axis that have a visible leaf in common, None if no two do."""
     sees = reader.sees_leaf(axis.key)
     owners: dict[int, str] = {}
-    for member in axis.ids if reader.members(axis.key).top() is not None else ():
-        for code in axis.members[member]:
+    for member in watched(axis.ids if reader.members(axis.key).top() is not None else ()):
+        for code in watched(axis.members[member]):
             if (axis.kept is None or code in axis.kept) and sees(code) and owners.setdefault(code, member) != member:
                 return owners[code], member
     return None

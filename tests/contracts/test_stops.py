@@ -49,6 +49,8 @@ metrics:
   mean: {measure: amount, over_members: average}
   most: {measure: amount, over_members: max}
   share: {formula: revenue / closing}
+  ratio: {formula: revenue / pieces}
+  pieces: {measure: stock}
 """
 DIMENSIONS = """
 customer: {kind: leaf, members: live.customer}
@@ -70,6 +72,7 @@ STATEMENT = """
 """
 METRICS = ["revenue", "closing", "known", "buyers", "mean", "most", "share"]
 THREE = [{"scenario": key, "alias": key} for key in ("actual", "budget", "var(actual,budget)")]
+EXPLAINED = {"scenarios": ["actual", "budget"], "period_start": "2026-01", "period_end": "2026-02"}
 MONTHS = {"period_start": "2026-01", "period_end": "2026-02"}
 
 
@@ -150,6 +153,12 @@ CALLS = {
         "run_statement",
         {"statement": "pnl", "scenarios": THREE, "dimensions": ["customer"], **MONTHS},
     ),
+    "explained by members": lambda _: ("explain_variance", {**EXPLAINED, "metric": "revenue", "by": ["customer"]}),
+    "explained by nodes": lambda count: (
+        "explain_variance",
+        {**EXPLAINED, "metric": "revenue", "by": ["territory", "segment"], "top": count // 2},
+    ),
+    "explained ratio": lambda _: ("explain_variance", {**EXPLAINED, "metric": "ratio", "by": ["segment"], "top": 1}),
     "rows": rows,
     "rows of a balance": lambda count: rows(count, metric="closing", customer=customers(count)),
     "rows of last known values": lambda count: rows(count, metric="known", territory="ALL"),

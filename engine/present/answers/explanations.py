@@ -10,7 +10,7 @@ from typing import Any
 from engine.model.catalogue import Favourable
 from engine.model.exact import Exact
 from engine.model.notes import notes_as_data
-from engine.model.stopping import Stop
+from engine.model.stopping import Stop, watched
 from engine.present.answers.budget import DataRef, Json, LeftOut, UncutAnswer, cut_list, period_json
 from engine.present.answers.drill_template import TOOL, filled, sides_json
 from engine.present.answers.full_reports import freshness_json, full_period_json
@@ -25,7 +25,7 @@ REST = "A smaller top, or materiality, folds more rows into (others); export_dat
 
 def explanation_answer(found: Explanation, budget: int, data_ref: DataRef, stop: Stop) -> Json:
     """Return the result object of an explanation, at most about `budget` tokens long; rows of members go first."""
-    members = [[row for row in known.rows if not is_special(row)] for known in found.lists]
+    members = [[row for row in watched(known.rows) if not is_special(row)] for known in found.lists]
 
     def build(left: LeftOut) -> Json:
         notes = data_ref.notes(found.notes)
@@ -51,7 +51,7 @@ def is_special(row: ExplainedRow) -> bool:
 def shortened(lists: Sequence[Sequence[ExplainedRow]], left: int) -> list[Sequence[ExplainedRow]]:
     """Return lists without some rows at their ends, always of the longest."""
     sizes = [len(rows) for rows in lists]
-    for _ in range(left):
+    for _ in watched(range(left)):
         longest = max(range(len(sizes)), key=sizes.__getitem__)
         sizes[longest] -= 1
     return [rows[:size] for rows, size in zip(lists, sizes, strict=True)]
@@ -82,15 +82,15 @@ def totals_json(of: Explanation | ExplainedList, found: Explanation) -> Json:
 
 def list_json(found: Explanation, known: ExplainedList, members: Sequence[ExplainedRow]) -> Json:
     """Return one list with some rows of members, and all others."""
-    kept = {id(row) for row in members}
-    rows = [row for row in known.rows if id(row) in kept or is_special(row)]
+    kept = {id(row) for row in watched(members)}
+    rows = [row for row in watched(known.rows) if id(row) in kept or is_special(row)]
     differs = (known.a, known.b) != (found.a, found.b)
     template = list_drill(found, known)
     return {
         "by": known.by,
         **(totals_json(known, found) if differs else {}),
         **({"drill": template} if template else {}),
-        "rows": [row_json(found, known, row, template) for row in rows],
+        "rows": [row_json(found, known, row, template) for row in watched(rows)],
     }
 
 
@@ -208,7 +208,7 @@ def whole_rows(found: Explanation) -> Iterator[Json]:
     """Yield the rows of all lists, each with what its list is by."""
     for known in found.lists:
         template = list_drill(found, known)
-        yield from ({"by": known.by, **row_json(found, known, row, template)} for row in known.rows)
+        yield from ({"by": known.by, **row_json(found, known, row, template)} for row in watched(known.rows))
 
 
 def details(found: Explanation) -> Json:
