@@ -1,10 +1,12 @@
 """The mutation check: each rule of the figures broken on its own in a copy of the checkout, where a test must fail.
 
-    python -m tests.mutations                              every mutation of rules.toml
-    python -m tests.mutations T25 blends                   those whose paragraph, cases or words hold one of these
-    python -m tests.mutations --write tests/mutations/README.md   all of them, and their table in that page
+    python -m tests.mutations            every mutation of rules.toml
+    python -m tests.mutations T25 blends those whose paragraph, cases or words hold one of these
+    python -m tests.mutations --write    all of them, and their table in README.md
 
-It fails where a mutation survives, where it breaks more than a rule, and where the text to change is not there once.
+The test that README.md names as the killer of a mutation runs first, its other tests only if that one passes. The run
+fails where a mutation survives, where it breaks more than a rule, where the text to change is not there once, and where
+a test that killed a mutation fails without it.
 """
 
 import os
@@ -19,11 +21,14 @@ from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from tests.support.books import ROOT
 
 RULES = Path(__file__).with_name("rules.toml")
+PAGE = Path(__file__).with_name("README.md")
+ROW = re.compile(r"^\| (?P<words>.+) \| \S+ \| (?P<test>\w+) \((?P<file>\S+)\) \|$", re.MULTILINE)
 MARKER = "<!-- the last full run of make test-mutations -->\n"
 PYTEST = ("-x", "-q", "--no-header", "-p", "no:cacheprovider", "--hypothesis-seed=0")
 FAILED = re.compile(r"^(FAILED|ERROR) (?P<test>tests/\S+?)(\[.*?\])?( - (?P<why>.*))?$", re.MULTILINE)
@@ -128,16 +133,17 @@ def mutated(copy: Path, edits: Sequence[Edit]) -> Iterator[None]:
 
 
 def write(copy: Path, texts: Mapping[str, str]) -> None:
-    """Write some files of a copy."""
+    """Write some files of a copy, whose compiled code could pass for that of a text as long and as old."""
     for file, text in texts.items():
         (copy / file).write_text(text, encoding="utf-8")
+        Path(cache_from_source(str(copy / file))).unlink(missing_ok=True)
 
 
 def tested(copy: Path, tests: Iterable[str]) -> Verdict:
     """Run some tests of a copy against the engine of that copy."""
     known = {
         "PYTHONPATH": str(copy),
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONDONTWRITEBYTECODE": "",  # compile each module once
         "COLUMNS": "400",
         "HYPOTHESIS_PROFILE": "thorough",
     }
@@ -163,12 +169,21 @@ def engine_of(copy: Path) -> Path:
     return Path(answer.stdout.strip()).parent
 
 
-def verdicts(copy: Path, mutations: Sequence[Mutation]) -> Iterator[tuple[Mutation, Verdict]]:
+def recorded_killers(text: str) -> dict[str, str]:
+    """Return the test that each row of a page names, by the words of its mutation."""
+    return {row["words"]: f"tests/{row['file']}::{row['test']}" for row in ROW.finditer(text)}
+
+
+def verdicts(
+    copy: Path, mutations: Sequence[Mutation], killers: Mapping[str, str]
+) -> Iterator[tuple[Mutation, Verdict]]:
     """Yield what the tests say of each mutation, one after the other."""
     for mutation in mutations:
+        killer = killers.get(mutation.words)
         try:
             with mutated(copy, mutation.edits):
-                yield mutation, tested(copy, mutation.tests)
+                verdict = tested(copy, [killer]) if killer else None
+                yield mutation, verdict if verdict and verdict.killer else tested(copy, mutation.tests)
         except ValueError as misfit:
             yield mutation, Verdict(is_sound=False, killer=None, why=str(misfit))
 
@@ -192,7 +207,7 @@ def main() -> int:
     """Run the mutations asked for and tell of each; 1 where one is not killed."""
     parser = ArgumentParser(prog="python -m tests.mutations")
     parser.add_argument("words", nargs="*", help="only mutations whose paragraph, cases or rule hold one of these")
-    parser.add_argument("--write", type=Path, help="a page whose table, below its marker, is written anew")
+    parser.add_argument("--write", action="store_true", help="write the table of README.md anew, below its marker")
     asked = parser.parse_args()
     mutations = chosen(read_mutations(RULES), asked.words)
     began = time.monotonic()
@@ -201,20 +216,20 @@ def main() -> int:
         if copy.resolve() not in engine_of(copy).resolve().parents:
             say(f"the tests of a copy import {engine_of(copy)}")
             return 1
-        whole = tested(copy, sorted({test for mutation in mutations for test in mutation.tests}))
-        if not whole.is_sound or whole.killer:
-            say(f"without any mutation the tests fail: {whole.killer} {whole.why}")
-            return 1
-        say(f"without any mutation the tests pass ({time.monotonic() - began:.0f} s)")
-        for mutation, verdict in verdicts(copy, mutations):
+        head, _, table = PAGE.read_text(encoding="utf-8").partition(MARKER)
+        for mutation, verdict in verdicts(copy, mutations, recorded_killers(table)):
             found.append((mutation, verdict))
             say(f"{verdict.word:9}{mutation.file:34}{mutation.words}")
             say(f"{'':9}{verdict.killer or ''} {verdict.why if verdict.word != 'SURVIVED' else ''}".rstrip())
+        killers = sorted({verdict.killer for _, verdict in found if verdict.killer})
+        without = tested(copy, killers) if killers else Verdict(is_sound=True, killer=None, why="")
+        if not without.is_sound or without.killer:
+            say(f"without any mutation the tests fail: {without.killer} {without.why}")
+            return 1
     alive = sum(verdict.word != "killed" for _, verdict in found)
     say(f"{len(found)} mutations, {len(found) - alive} killed, {time.monotonic() - began:.0f} s")
     if asked.write and not asked.words:
-        head = asked.write.read_text(encoding="utf-8").partition(MARKER)[0]
-        asked.write.write_text(f"{head}{MARKER}\n{page(found)}", encoding="utf-8")
+        PAGE.write_text(f"{head}{MARKER}\n{page(found)}", encoding="utf-8")
     return 1 if alive else 0
 
 
