@@ -13,7 +13,7 @@ import polars as pl
 
 from benches.books import demo_books
 from benches.overhead import HEADERS
-from benches.timing import in_turns, report
+from benches.timing import Work, in_turns, report
 from engine.door import open_books
 from tests.support.serving import SERVE, serving
 
@@ -21,14 +21,14 @@ ROUNDS = 41
 STARTS = 3
 PATIENCE = 120.0  # seconds, of the client
 ROWS = 150_000
+Asked = dict[str, Any]
 ACTUAL, BUDGET = {"Actuals": "actual"}, {"Actuals": "actual", "Budget": "budget"}
-SMALL = {"metrics": ["revenue"], "columns": BUDGET, "period": ("2026-01", "2026-09"), "dimensions": ["period"]}
-LARGE = {"metrics": ["sales_amount", "units"], "columns": ACTUAL, "period": ("2024-01", "2026-09")}
+SMALL: Asked = {"metrics": ["revenue"], "columns": BUDGET, "period": ("2026-01", "2026-09"), "dimensions": ["period"]}
+LARGE: Asked = {"metrics": ["sales_amount", "units"], "columns": ACTUAL, "period": ("2024-01", "2026-09")}
 LARGE |= {"dimensions": ["customer", "period"]}
 CODE = "t = df.filter(pl.col('period').is_not_null()).group_by('period').agg(pl.col('value').sum()).sort('period')"
 SCRIPT = f"{CODE}\nresult = t"
 SPEC = {"chart_type": "bar", "title": "By month", "x": "period", "y": "value", "unit": "EUR"}
-Asked = dict[str, Any]
 
 
 def post(client: httpx2.Client, url: str, tool: str, arguments: Asked) -> Asked:
@@ -83,7 +83,9 @@ def main(_: int) -> None:
         with serving(books.instance, books.state, command=SERVE) as server:
             draw = partial(post, client, server.url, "eval_chart_transform")
             references = {name: kept(client, server.url, one) for name, one in asked.items()}
-            contestants = {f"chart, {name} result": partial(draw, chart(one)) for name, one in references.items()}
+            contestants: dict[str, Work] = {
+                f"chart, {name} result": partial(draw, chart(one)) for name, one in references.items()
+            }
             contestants["chart and SVG, small result"] = partial(draw, chart(references["small"], render="artifact"))
             contestants |= {f"script alone, {name} result": partial(plainly, one) for name, one in frames.items()}
             report(in_turns(contestants, ROUNDS), "script alone, large result")

@@ -111,7 +111,8 @@ class Crowd:
 
 def main(rows: int, seconds: int = SECONDS) -> None:
     """Run the bench with one worker and with two."""
-    books, failed = demo_books(rows // PART), []
+    books = demo_books(rows // PART)
+    failed: list[str] = []
     for workers in GOALS:
         settings = {"SVC_WORKERS": str(workers)}
         with issuing() as issuer, serving_many((books.instance, books.state), issuer.url, **settings) as server:

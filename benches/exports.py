@@ -25,11 +25,12 @@ from benches.books import demo_books
 from benches.timing import Work, in_turns, memory, peak_of, report
 from engine.door import open_books
 from engine.model.exact import Exact
+from engine.model.stopping import Stop
 from engine.present.exports.about import ExportStamp
 from engine.present.exports.json_document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.admission import Snapshot
-from engine.report.inspection import Inspection, RowColumn, Stop
+from engine.report.inspection import Inspection, RowColumn
 from engine.report.report import Report
 from engine.report.snapshots import keep
 from server.caller.exporter import Exporter, ExportJob

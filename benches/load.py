@@ -159,7 +159,7 @@ def postgresql(folder: Path) -> Iterator[str]:
         server = run_unprivileged([programs.program("postgres"), "-D", data, *where])
         uri = f"postgresql://bench@/postgres?host={sockets}"
         try:
-            ready = [programs.program("pg_isready"), "--quiet", "--dbname", uri]
+            ready: list[str | Path] = [programs.program("pg_isready"), "--quiet", "--dbname", uri]
             wait_for(lambda: subprocess.run(ready, check=False).returncode == 0)
             yield uri
         finally:
@@ -169,7 +169,14 @@ def postgresql(folder: Path) -> Iterator[str]:
 
 def into_postgresql(uri: str, of: LedgerFile) -> Run:
     """Copy the ledger into an empty table."""
-    psql = [next(known_binaries()).program("psql"), "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", uri]
+    psql: list[str | Path] = [
+        next(known_binaries()).program("psql"),
+        "--no-psqlrc",
+        "--quiet",
+        "--tuples-only",
+        "--no-align",
+        uri,
+    ]
     set_up = f"set client_min_messages = error; drop table if exists gl; create table gl ({COLUMNS})"
     ran([*psql, "--command", set_up, "--command", "checkpoint"])
     run = ran([*psql, "--command", f"\\copy gl from '{of.file}' with (format csv, header)", "--command", BACKEND])

@@ -177,7 +177,7 @@ def lines_of(rows: int) -> Iterator[str]:
         for peer in PEERS:
             try:
                 peer.install()
-                own = copy(database, peer.home / "ledger.duckdb")  # Sidemantic opens it to write
+                own = Path(copy(database, peer.home / "ledger.duckdb"))  # Sidemantic opens it to write
                 ask[peer.title] = opened.enter_context(peer.opened(peer, own))
             except subprocess.CalledProcessError as failed:
                 last = (failed.stderr or failed.stdout or "").strip().splitlines()[-1:]

@@ -11,7 +11,7 @@ from functools import partial
 
 import polars as pl
 
-from benches.timing import in_turns, report
+from benches.timing import Work, in_turns, report
 from sandbox.job import Job, JobResult
 from sandbox.pool import Pool
 from sandbox.script import run
@@ -68,7 +68,7 @@ def main(_rows: int) -> None:
     frames = {"100 rows": (streamed(small),), f"{ROWS:,} rows": (streamed(large),)}
     print(json.dumps({name: f"{len(stream[0]) / 1e6:.1f} MB" for name, stream in frames.items()}))
     interpreter = [sys.executable, "-I", "-c", "import polars"]
-    starts = {
+    starts: dict[str, Work] = {
         "cold: pool, probes, first job": start,
         "an interpreter with polars": partial(subprocess.run, interpreter, check=True),
     }
@@ -79,6 +79,6 @@ def main(_rows: int) -> None:
             for size, stream in frames.items()
             for name, code in (("Python only", LOOPED), ("group_by and sort", GROUPED))
         }
-        contestants = {name: partial(done, pool, job) for name, job in jobs.items()}
-        beside = {"in this process, 100 rows": lambda: worked(run(GROUPED, [small]))}
+        contestants: dict[str, Work] = {name: partial(done, pool, job) for name, job in jobs.items()}
+        beside: dict[str, Work] = {"in this process, 100 rows": lambda: worked(run(GROUPED, [small]))}
         report(in_turns(contestants | beside, ROUNDS), "in this process, 100 rows")

@@ -7,7 +7,7 @@ shows is a column there, worked out beforehand; the engine resolves it from the 
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import TypeVar
@@ -38,6 +38,7 @@ order by case when parts like '%|{whole}|%' then 0 when parts like '%|{whole}%' 
 """
 Made = TypeVar("Made")
 Ask = Callable[[str | None, str], object]  # of a query and a profile
+TableAsk = Callable[[str | None, str], Sequence[Sequence[object]]]  # one that answers with two lists
 
 
 def queries_of(doors: Mapping[str, Door]) -> dict[str, str | None]:
@@ -101,7 +102,7 @@ def asked(table: str, query: str | None, profile: str, words: Callable[[str], st
         yield RANKED.format(table=table, words=where, section=section, profile=profile, whole=whole, limit=limit)
 
 
-def duckdb_ask(table: pl.DataFrame) -> Ask:
+def duckdb_ask(table: pl.DataFrame) -> TableAsk:
     """Load a table of DuckDB and return how it is searched."""
     connection = duckdb.connect()
     connection.register("source", table.to_arrow())
@@ -111,7 +112,7 @@ def duckdb_ask(table: pl.DataFrame) -> Ask:
     ]
 
 
-def sqlite_ask(table: pl.DataFrame) -> Ask:
+def sqlite_ask(table: pl.DataFrame) -> TableAsk:
     """Fill a full-text index of SQLite and return how it is searched; words too short for it are scanned for."""
     connection = sqlite3.connect(":memory:")
     marks = ", ".join("?" * table.width)
@@ -145,15 +146,15 @@ def main(_: int) -> None:
     for name, work in firsts.items():
         once(name, work)
     table = table_of(doors)
-    asks: dict[str, Ask] = {
-        ENGINE: partial(found, doors),
+    peers: dict[str, TableAsk] = {
         DUCKDB: once("DuckDB's table", lambda: duckdb_ask(table)),
         SQLITE: once("SQLite's table and index", lambda: sqlite_ask(table)),
     }
+    asks: dict[str, Ask] = {ENGINE: partial(found, doors), **peers}
     queries = queries_of(doors)
     print(f"{table.height:,} members and nodes of 4 dimensions; ms, medians of {ROUNDS} rounds")
     for profile in PROFILES:
-        agree(doors, asks, queries, profile)
+        agree(doors, peers, queries, profile)
         works: dict[str, Work] = {
             f"{name}: {kind}": partial(ask, query, profile)
             for name, ask in asks.items()
@@ -171,14 +172,16 @@ def once(name: str, work: Callable[[], Made]) -> Made:
     return made
 
 
-def agree(doors: Mapping[str, Door], asks: Mapping[str, Ask], queries: Mapping[str, str | None], profile: str) -> None:
+def agree(
+    doors: Mapping[str, Door], peers: Mapping[str, TableAsk], queries: Mapping[str, str | None], profile: str
+) -> None:
     """Stop unless all find the same number of records and nodes, close spellings aside."""
     for kind, query in queries.items():
         hits = found(doors, query, profile)
         spelled = any(hit.why == "close spelling" for hit in (*hits.records, *hits.hierarchy_nodes))
         sizes = [] if spelled else [len(hits.records) + hits.more_records, len(hits.hierarchy_nodes) + hits.more_nodes]
-        for name in (DUCKDB, SQLITE):
-            theirs = [len(rows) for rows in asks[name](query, profile)]
+        for name, ask in peers.items():
+            theirs = [len(rows) for rows in ask(query, profile)]
             if theirs != (sizes or [0, 0]):
                 raise SystemExit(f"{kind}: the engine finds {sizes} and {name} {theirs}")
 

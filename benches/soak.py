@@ -92,7 +92,7 @@ def sample(on: Scene, record: SoakRecord, began: float, stop: Event) -> None:
 def publish(on: Scene, state: Path, record: SoakRecord) -> None:
     """Load the feed once."""
     environment = {**os.environ, "SVC_STATE_DIR": str(state), "DATABASE_URL": on.database.uri()}
-    command = [Path(sys.executable).with_name("tieout"), "load", "--instance", on.instance, FEED]
+    command: list[str | Path] = [Path(sys.executable).with_name("tieout"), "load", "--instance", on.instance, FEED]
     done = subprocess.run(command, env=environment, check=False, capture_output=True)
     record.loads += done.returncode == 0
 
@@ -211,7 +211,7 @@ def main(_: int, minutes: float = MINUTES) -> None:
     with tempfile.TemporaryDirectory(prefix="tieout-soak-") as name:
         folder = Path(name)
         copytree(books.state / "store", folder / "store")
-        with scene(books.instance, folder, folder / "served", ASKED, **SETTINGS) as on:
+        with scene(books.instance, folder, folder / "served", ASKED, None, **SETTINGS) as on:
             on.cache.set(**CACHE)
             wait_for(lambda: on.server.log.read_text().count(" serves") >= WORKERS)
             asyncio.run(soak(on, folder / "served" / "state", record, seconds))

@@ -23,8 +23,8 @@ from benches.books import BenchBooks, demo_books
 from benches.page import README, write_block
 from benches.timing import Work, in_turns, peak_of, report
 from engine.books.books import Shelf
-from engine.door import STORE, Door
-from engine.instance.read import read_instance
+from engine.door import Door
+from engine.instance.read import STORE, read_instance
 from engine.model.exact import Exact
 from engine.model.profiles import EVERYONE, Grant, Profile
 from engine.model.scope import Cut
@@ -202,7 +202,7 @@ def main(rows: int) -> None:
     ]
     table += ["|---|--:|--:|--:|", *(f"| {name} | {' | '.join(medians)} |" for name, medians in found.items())]
     write_block(README, f"statement --rows {rows}", table)
-    peaks = {
+    peaks: dict[str, Callable[[], Work]] = {
         "DuckDB, sums of pnl by period": partial(duckdb_alone, books, rows),
         "Tieout": partial(later, books, "pnl", "period"),
     }

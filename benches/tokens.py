@@ -22,7 +22,7 @@ from tests.support.serving import SERVE, Called, McpBooks, connected, serving
 from tests.support.wide import DIMENSIONS, METRICS, wide_instance
 
 SMALL = 150_000
-WHOLE = {"SVC_ANSWER_TOKENS": "1000000000"}
+WHOLE = "1000000000"  # tokens
 HEAD = "| call | tool | characters | estimate | o200k | whole | left out |\n|---|---|--:|--:|--:|--:|---|"
 TOOLS_GOAL = 5_300
 VARIED = 200
@@ -79,7 +79,7 @@ def share_cut(books: McpBooks) -> None:
 def left_out(called: Called) -> str:
     """Return what an answer says it leaves out."""
     if called.is_error:
-        return "refused: " + called.result["field"]
+        return f"refused: {called.result['field']}"
     cut = called.result.get("agent_truncated")
     if isinstance(cut, Mapping):
         return ", ".join(f"{count:,} {axis.replace('_', ' ')}" for axis, count in cut.items())
@@ -99,7 +99,7 @@ def served(instance: Path, state: Path) -> Iterator[tuple[McpBooks, McpBooks]]:
     """Serve books at the default budget and with nothing left out."""
     with (
         serving(instance, state, command=SERVE) as server,
-        serving(instance, state, command=SERVE, **WHOLE) as uncut,
+        serving(instance, state, command=SERVE, SVC_ANSWER_TOKENS=WHOLE) as uncut,
         connected(server.url, "auto") as books,
         connected(uncut.url, "auto") as whole,
     ):

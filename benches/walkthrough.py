@@ -64,6 +64,7 @@ def walked(node: str, browser: Mapping[str, str]) -> Seconds:
             ran = driven(node, "walk.bench.ts", browser, address["server"], key)
     if ran.returncode:
         sys.exit(ran.stdout + ran.stderr)
+    seen: Seconds
     (seen,) = (json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{"))
     return cloned | served | seen
 
