@@ -6,6 +6,7 @@ from enum import Enum
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Catalogue, Domain
+from engine.model.extract_formats import ExtractFormat
 from engine.model.feeds import Binding, LoadAttempt
 
 
@@ -93,13 +94,14 @@ def brought_by(binding: Binding, domain: Domain, catalogue: Catalogue) -> Collec
 
 
 def cut_down(binding: Binding) -> Binding:
-    """Redact a feed: remove its source, extract, constants and value mappings, which can reveal rows."""
+    """Redact a feed: remove its source, extract, format, constants and value mappings, which can reveal rows."""
     return replace(
         binding,
         source=replace(binding.source, path=None, environment=None),
         extract="",
         sheet=None,
         parameters={},
+        format=ExtractFormat(),
         fillings={column: replace(filling, constant=None, values=None) for column, filling in binding.fillings.items()},
     )
 

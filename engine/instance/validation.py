@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from engine.instance.documents import Document, Location
 from engine.instance.schema.books import CALENDAR, CURRENCY
 from engine.instance.schema.common import KEY, LIVE_TABLE
+from engine.instance.schema.formats import QUOTE
 from engine.instance.schema.registry import PARAMETER, SCENARIO
 from engine.model.errors import closest, quoted
 
@@ -35,6 +36,7 @@ SHAPES = {
     CURRENCY: "three capital letters, as EUR",
     CALENDAR: "the name of a CSV file beside instance.yaml, as calendar.csv",
     SCENARIO: "letters, digits, _, . and -, a letter or digit first",
+    QUOTE: "one character that is no letter, digit or space, or none",
     PARAMETER: "letters, digits and _, a letter first",
 }
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import Enum
 
 from engine.model.calendar.periods import Span
+from engine.model.extract_formats import ExtractFormat
 
 # Named parameters: `where day >= :period_start and company = :company` becomes `where day >= $1 and company = $2`.
 
@@ -156,6 +157,7 @@ class Binding:
     period_column: str | None = None  # column of the extract with the period of each row
     recent_periods: int = RECENT_PERIODS  # months of a load that names no periods
     parameters: Mapping[str, str] = field(default_factory=dict)  # of the query, besides the period bounds
+    format: ExtractFormat = field(default_factory=ExtractFormat)
 
 
 class LoadStatus(Enum):

@@ -159,7 +159,8 @@ def test_every_key_of_a_file_stands_in_its_section(name: str) -> None:
     missing = {key for key in keys if not re.search(rf"`{key}\b|\b{key}:\s", section)}
     assert not missing
     for key, part in properties(name):
-        unsaid = {word for word in values(part) if not re.search(rf"`[^`\n]*\b{word}\b[^`\n]*`|: {word}\b", section)}
+        marked = {word: rf"(?<!\w){re.escape(word)}(?!\w)" for word in values(part)}
+        unsaid = {word for word, mark in marked.items() if not re.search(rf"`[^`\n]*{mark}[^`\n]*`|: {mark}", section)}
         assert not unsaid, key
 
 

@@ -8,6 +8,7 @@ from zoneinfo import available_timezones
 
 from cronsim import CronSim, CronSimError
 
+from engine.instance.build.formats import build_format, refuse_constants
 from engine.instance.build.sources import EXTRACTS, LOCATED_BY, REPLACES, SOURCES
 from engine.instance.documents import Document, Location, known
 from engine.instance.schema.registry import BindingPart, ColumnPart, ConvertPart, IntegrationsFile, SourcePart
@@ -241,6 +242,7 @@ def build_bindings(
     for key, part in file.bindings.items():
         at = ["bindings", key]
         conversion = build_conversion(document, key, part, domains)
+        domain = next((domain for domain in domains.values() if domain.table == part.target), None)
         columns = RATE_COLUMNS if part.target in rates else columns_of(part.target, domains, dimensions)
         if columns is None:
             listed = known(part.target, [*tables, *rates])
@@ -250,6 +252,7 @@ def build_bindings(
             for column in part.map:
                 if column not in fillable:
                     document.fault([*at, "map", column], f"{part.target} has no '{column}'", known(column, fillable))
+            refuse_constants(document, at, part, fillable, scenarios, domain)
         if part.scenario and part.scenario not in scenarios:
             document.fault(
                 [*at, "scenario"], f"there is no scenario '{part.scenario}'", known(part.scenario, scenarios)
@@ -260,7 +263,17 @@ def build_bindings(
         if columns is not None and part.target in live | rates:
             refuse_of_facts(document, at, part)
         binding = build_binding(document, at, key, part, sources[part.source])
-        bindings[key] = replace(binding, fills_rates=part.target in rates, conversion=conversion)
+        constants = dict(part.constant)
+        scenario = constants.pop(domain.scenario_column, part.scenario) if domain else part.scenario
+        filled = {column: ColumnMapping(constant=text) for column, text in constants.items()}
+        bindings[key] = replace(
+            binding,
+            scenario=scenario,
+            fillings={**filled, **binding.fillings},
+            fills_rates=part.target in rates,
+            conversion=conversion,
+            format=build_format(document, at, part, file.sources[part.source], domain),
+        )
     return bindings
 
 

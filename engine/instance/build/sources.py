@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from engine.instance.build.formats import database_format_faults
 from engine.instance.documents import Location, known
 from engine.instance.schema.registry import BindingPart
 from engine.model.feeds import PERIOD_PARAMETERS, PERIOD_PLACE, LoadMode, SourceKind, number_parameters
@@ -30,6 +31,7 @@ def database_faults(part: BindingPart) -> Iterator[FeedFault]:
     """Yield keys that a feed of a query does not support, and each mismatch of the query and its parameters."""
     if part.sheet is not None:
         yield ["sheet"], "a database has no sheets", "leave sheet out"
+    yield from database_format_faults(part)
     yield from query_faults(part)
 
 

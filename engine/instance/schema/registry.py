@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engine.instance.schema.common import Flag, Id, Ids, Key, LiveTable, SchemaPart, Where
+from engine.instance.schema.formats import ExtractPart, FormatPart
 from engine.model.feeds import SourceKind
 from engine.model.requests import OneOf
 
@@ -127,8 +128,8 @@ class ProfilesFile(BaseModel):
     """Who has which."""
 
 
-class SourcePart(SchemaPart):
-    """Where data comes from; credentials stay in the environment."""
+class SourcePart(FormatPart):
+    """Where data comes from, and how its files are written; credentials stay in the environment."""
 
     kind: Annotated[str, OneOf(tuple(kind.value for kind in SourceKind))]
     """A folder of files, or a database."""
@@ -177,7 +178,7 @@ class ConvertPart(SchemaPart):
     """Measure that holds what it is converted into."""
 
 
-class BindingPart(SchemaPart):
+class BindingPart(ExtractPart):
     """One feed: an extract of a source into a live table."""
 
     source: Key

@@ -1,0 +1,131 @@
+"""How the extract of a feed is written: CSV dialect, heading, numbers, dates, rows to skip, columns that become rows.
+
+A field that is None was left out of integrations.yaml; the loader then detects it, or takes the plain form.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import Enum
+
+SERIAL_1900, SERIAL_1904 = "serial", "serial-1904"  # date formats: days since 1899-12-30 and since 1904-01-01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLayout:
+    """Where a table lies in its file or sheet. Rows are numbered as a spreadsheet numbers them, from 1."""
+
+    header_rows: tuple[int, ...] | None = None  # rows with the column names; () if there are none
+    skip_rows: int | None = None  # rows above the table
+    skip_footer: int | None = None  # rows below it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvFormat:
+    """The dialect of a CSV file."""
+
+    separator: str | None = None
+    quote: str | None = None  # empty if nothing is quoted
+    encoding: str | None = None
+    layout: TableLayout = field(default_factory=TableLayout)
+
+
+class NegativeStyle(Enum):
+    """How a negative number is written; a leading minus is read in every style."""
+
+    MINUS = "minus"  # -1,234
+    PARENTHESES = "parentheses"  # (1,234)
+    TRAILING = "trailing"  # 1,234-
+
+
+class BlankRule(Enum):
+    """What an empty amount means."""
+
+    NONE = "none"  # no figure: counted, and not rejected
+    ZERO = "zero"
+    REJECT = "reject"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberFormat:
+    """How the amounts of an extract are written."""
+
+    decimal: str | None = None
+    thousands: str | None = None  # empty if there are no separators
+    negative: NegativeStyle | None = None
+    factor: Decimal | None = None  # every amount is multiplied by it
+    blank: BlankRule | None = None
+    none: tuple[str, ...] = ()  # texts that mean no figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DateFormat:
+    """How the days of an extract are written."""
+
+    format: str | None = None  # in strptime's notation, SERIAL_1900 or SERIAL_1904
+    months: tuple[str, ...] = ()  # the twelve names that %b and %B read; English names if empty
+    year: str | None = None  # columns of the extract that hold the parts of a day
+    month: str | None = None
+    day: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSkip:
+    """Rows of an extract that are no rows of the table, by columns of the extract."""
+
+    blank: tuple[str, ...] = ()  # a row is skipped if one of these columns is empty
+    equals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # or holds one of these texts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnChoice:
+    """Columns chosen by their names, as a range from one to another, or by a pattern with * and ?."""
+
+    names: tuple[str, ...] = ()
+    first: str | None = None
+    last: str | None = None
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpivot:
+    """Turns columns into rows: the name of each column goes into one column, its value into another."""
+
+    columns: ColumnChoice
+    into: str
+    value: str
+    year: str | None = None  # a column, or a year of four digits; `into` then holds codes such as 2026-01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebitCredit:
+    """Fills a measure with debit minus credit, from two columns."""
+
+    column: str  # of the live table
+    debit: str
+    credit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebitCreditSide:
+    """Fills a measure from a column of amounts and a column that says which side each is on; credits are negative."""
+
+    column: str  # of the live table
+    amount: str
+    side: str
+    debit: tuple[str, ...]
+    credit: tuple[str, ...]  # every other text if empty
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractFormat:
+    """How the extract of a feed is written."""
+
+    csv: CsvFormat = field(default_factory=CsvFormat)
+    sheet: TableLayout = field(default_factory=TableLayout)  # of a workbook
+    numbers: NumberFormat = field(default_factory=NumberFormat)
+    dates: DateFormat = field(default_factory=DateFormat)
+    amount: DebitCredit | DebitCreditSide | None = None
+    skip: RowSkip = field(default_factory=RowSkip)
+    unpivot: Unpivot | None = None
+    from_name: str | None = None  # pattern of the file name; each {placeholder} becomes a column
