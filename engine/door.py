@@ -119,7 +119,7 @@ class Door:
         request = RowsRequest(
             source_key=source,
             scenario_id=scenario,
-            filters=listed(filters),
+            filters=requested_filters(filters),
             columns=None if columns is None else tuple(columns),
             limit=limit,
             period_start=start,
@@ -160,7 +160,7 @@ def fields(asked: Asked) -> Fields:
         else tuple(ColumnRequest(scenario=reference, alias=heading) for heading, reference in scenarios.items()),
         "period_start": start,
         "period_end": end,
-        "filters": listed(asked.get("filters")),
+        "filters": requested_filters(asked.get("filters")),
         "dimensions": tuple(asked.get("dimensions", ())),
         "scale": asked.get("scale", 0),
         "decimals": asked.get("decimals"),
@@ -172,7 +172,7 @@ def bounds(period: str | tuple[str, str] | None) -> tuple[str | None, str | None
     return period if isinstance(period, tuple) else (period, period)
 
 
-def listed(filters: Mapping[str, Ids] | None) -> dict[str, str | Selection]:
+def requested_filters(filters: Mapping[str, Ids] | None) -> dict[str, str | Selection]:
     """Return filters as a request takes them."""
     return {key: selection(ids) for key, ids in (filters or {}).items()}
 
@@ -180,5 +180,5 @@ def listed(filters: Mapping[str, Ids] | None) -> dict[str, str | Selection]:
 def selection(ids: Ids) -> str | Selection:
     """Return the ids of one filter as a request takes them."""
     if isinstance(ids, Mapping):
-        return Exclusion(**{name: tuple(listed) for name, listed in ids.items()})
+        return Exclusion(**{name: tuple(members) for name, members in ids.items()})
     return ids if isinstance(ids, str) else tuple(ids)

@@ -24,8 +24,8 @@ from engine.model.scope import UNASSIGNED, CodeSet, Cut
 Value = TypeVar("Value")
 Size = int | Callable[[Value], int]  # approximate size in members, or a function that computes it
 MEMBER_BYTES = 128  # at most, of a member or amount in a memo
-KEPT_BYTES = 512 << 20  # total size of the memos of one Books; beyond it the least recently used go
-KEPT = KEPT_BYTES // MEMBER_BYTES
+MEMO_BYTES = 512 << 20  # total size of the memos of one Books; beyond it the least recently used go
+MEMO_MEMBERS = MEMO_BYTES // MEMBER_BYTES
 
 
 class Books:
@@ -37,7 +37,7 @@ class Books:
         self.facts: FactStore = backend.facts
         self._backend = backend
         self._memos: dict[Hashable, tuple[object, int]] = {}
-        self._kept = 0
+        self._memo_members = 0
         self._lock = Lock()
 
     @property
@@ -51,24 +51,24 @@ class Books:
         return self._backend.published_at
 
     @property
-    def kept_bytes(self) -> int:
+    def memo_bytes(self) -> int:
         """The size of all memos, an upper estimate."""
-        return self._kept * MEMBER_BYTES
+        return self._memo_members * MEMBER_BYTES
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
         """Return the memo of a key. Makes and keeps it first if there is none."""
         with self._lock:
-            kept = self._memos.pop(key, None)
-            if kept is not None:
-                self._memos[key] = kept
-                return kept[0]  # type: ignore[return-value]  # a key determines the type of its value
+            memo = self._memos.pop(key, None)
+            if memo is not None:
+                self._memos[key] = memo
+                return memo[0]  # type: ignore[return-value]  # a key determines the type of its value
         made = make()
         size = size if isinstance(size, int) else 1 + size(made)
         with self._lock:
-            self._kept += size - self._memos.pop(key, (None, 0))[1]
-            while self._kept > KEPT and self._memos:
+            self._memo_members += size - self._memos.pop(key, (None, 0))[1]
+            while self._memo_members > MEMO_MEMBERS and self._memos:
                 _, freed = self._memos.pop(next(iter(self._memos)))
-                self._kept -= freed
+                self._memo_members -= freed
             self._memos[key] = (made, size)
         return made
 
@@ -190,9 +190,9 @@ class Shelf:
         return self._books
 
     @property
-    def kept_bytes(self) -> int:
+    def memo_bytes(self) -> int:
         """The size of all memos of the version that was read last."""
-        return self._books.kept_bytes
+        return self._books.memo_bytes
 
     def _open(self) -> Books:
         return Books(self._catalogue, self._versions.open(self._catalogue.domains))

@@ -38,7 +38,7 @@ def resolve_member_names(dimension: Dimension, names: Sequence[str], reader: Rea
     notes = []
     if read:
         words = [f"'{echo(name)}' as '{member}'" for name, member in read.items()]
-        notes.append(Note.of("resolved", dimension=dimension.key, members=listed(words)))
+        notes.append(Note.of("resolved", dimension=dimension.key, members=first_words(words)))
     if unknown:
         about: dict[str, str | tuple[str, ...]] = {"dimension": dimension.key, "members": quoted(unknown, NAMED)}
         close = () if dimension.axis_only else close_to(dimension.key, unknown[:NAMED], reader)
@@ -48,7 +48,7 @@ def resolve_member_names(dimension: Dimension, names: Sequence[str], reader: Rea
     return MemberNames(ids, tuple(member for member in watched(ids) if member not in hidden), tuple(notes))
 
 
-def listed(words: Sequence[str]) -> str:
+def first_words(words: Sequence[str]) -> str:
     """Join the first words and append the number of the others."""
     more = len(words) - NAMED
     return ", ".join(words[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -127,7 +127,7 @@ class Reader:
     @cached_property
     def scenarios(self) -> Mapping[str, Scenario]:
         """The scenarios with a visible cell."""
-        return self.worked_out_as_seen("scenarios", self._find_scenarios, len)
+        return self.memo_as_seen("scenarios", self._find_scenarios, len)
 
     def _find_scenarios(self) -> Mapping[str, Scenario]:
         seen = {scenario for (scenario, _), cell in self._cells.items() if not cell.is_nothing}
@@ -136,7 +136,7 @@ class Reader:
     @cached_property
     def domains(self) -> Mapping[str, Domain]:
         """The domains with a visible cell."""
-        return self.worked_out_as_seen("domains", self._find_domains, len)
+        return self.memo_as_seen("domains", self._find_domains, len)
 
     def _find_domains(self) -> Mapping[str, Domain]:
         seen = {domain for (_, domain), cell in self._cells.items() if not cell.is_nothing}
@@ -145,7 +145,7 @@ class Reader:
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
         """The metrics whose domains are all visible."""
-        return self.worked_out_as_seen("metrics", self._find_metrics, len)
+        return self.memo_as_seen("metrics", self._find_metrics, len)
 
     def _find_metrics(self) -> Mapping[str, Metric]:
         return {
@@ -157,7 +157,7 @@ class Reader:
     @cached_property
     def statements(self) -> Mapping[str, Statement]:
         """The statements, without lines of hidden domains and without empty headers."""
-        return self.worked_out_as_seen("statements", self._find_statements, len)
+        return self.memo_as_seen("statements", self._find_statements, len)
 
     def _find_statements(self) -> Mapping[str, Statement]:
         visible = {}
@@ -178,7 +178,7 @@ class Reader:
     @cached_property
     def dimensions(self) -> Mapping[str, Dimension]:
         """The dimensions of the visible domains, and those of time."""
-        return self.worked_out_as_seen("dimensions", self._find_dimensions, len)
+        return self.memo_as_seen("dimensions", self._find_dimensions, len)
 
     def _find_dimensions(self) -> Mapping[str, Dimension]:
         leaves = {leaf for domain in self.domains.values() for leaf in domain.dimensions}
@@ -188,12 +188,12 @@ class Reader:
         """Return all members of a dimension, visible or not. `sees` tells which are visible."""
         return self._books.members(dimension)
 
-    def worked_out(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
+    def memo(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
         """Return the memo of a key in this version of the books. Makes and keeps it first if there is none.
 
         The value must not depend on visibility. `size` is its approximate size in members.
         """
-        return self._books.memo(("worked out", key), make, size)
+        return self._books.memo(("for all", key), make, size)
 
     def leaf_count(self, leaf: str) -> int:
         """Return the number of codes of a leaf dimension."""
@@ -203,7 +203,7 @@ class Reader:
         """Return the rank of the id of each code of a leaf dimension, None where codes ascend as ids do."""
         return self._books.id_ranks(leaf)
 
-    def worked_out_as_seen(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
+    def memo_as_seen(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
         """Return the memo of a key for this version and these profiles. Makes and keeps it first if there is none."""
         return self._books.memo(("as seen", self.profiles, key), make, size)
 
@@ -235,7 +235,7 @@ class Reader:
 
     def visible(self, dimension: str) -> frozenset[str]:
         """Return the visible ids of a dimension."""
-        return self.worked_out_as_seen(("visible", dimension), lambda: frozenset(self.visible_ids(dimension)), len)
+        return self.memo_as_seen(("visible", dimension), lambda: frozenset(self.visible_ids(dimension)), len)
 
     def weighs(self, dimension: str, leaves: Leaves) -> bool:
         """Tell whether any visible leaf of a dimension has a weight other than 1 in `leaves`."""
@@ -266,7 +266,7 @@ class Reader:
 
     def _visible_codes(self, leaf: str) -> CodeSet:
         """Return the leaf codes that any readable scenario shows: those granted and described, or in visible rows."""
-        return self.worked_out_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf), CodeSet.named)
+        return self.memo_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf), CodeSet.named)
 
     def _find_visible_codes(self, leaf: str) -> CodeSet:
         if all(self._cells[place].is_everything for place in self._having(leaf)):
@@ -280,7 +280,7 @@ class Reader:
 
     def _granted_codes(self, leaf: str) -> CodeSet:
         """Return the leaf codes that are granted as such or have visible rows."""
-        return self.worked_out_as_seen(("granted codes", leaf), lambda: self._find_granted_codes(leaf), CodeSet.named)
+        return self.memo_as_seen(("granted codes", leaf), lambda: self._find_granted_codes(leaf), CodeSet.named)
 
     def _find_granted_codes(self, leaf: str) -> CodeSet:
         having = self._having(leaf)
@@ -295,7 +295,7 @@ class Reader:
     @property
     def _unassigned(self) -> frozenset[str]:
         """The leaf dimensions for which some visible row has no member."""
-        return self.worked_out_as_seen("unassigned", self._find_unassigned)
+        return self.memo_as_seen("unassigned", self._find_unassigned)
 
     def _find_unassigned(self) -> frozenset[str]:
         leaves = {dimension.leaf for dimension in self.dimensions.values() if not dimension.axis_only}

@@ -169,7 +169,7 @@ def index_of(reader: Reader) -> Index:
     """Return the index of all loaded members, made once per version of the books."""
     findable = [dimension for dimension in reader.catalogue.dimensions.values() if is_findable(dimension)]
     size = 2 * sum(reader.leaf_count(dimension.leaf) for dimension in findable)
-    return reader.worked_out("search index", lambda: make_index(findable, reader), size)
+    return reader.memo("search index", lambda: make_index(findable, reader), size)
 
 
 def make_index(dimensions: Sequence[Dimension], reader: Reader) -> Index:
@@ -199,7 +199,7 @@ def matching(query: str, index: Index, limits: Limits, dimension: str | None, re
     visible = visible_rows(index, dimension, reader)
 
     def words() -> pl.Series:
-        return reader.worked_out_as_seen(
+        return reader.memo_as_seen(
             ("search words", dimension), lambda: index.visible_words(visible), len(visible) // ROWS_HELD
         )
 
@@ -251,7 +251,7 @@ class NamedReports(FlatMembers):
 def report_index(reader: Reader) -> Index:
     """Return the index of the visible metrics, then statements."""
     size = len(reader.metrics) + len(reader.statements)
-    return reader.worked_out_as_seen("report index", lambda: make_report_index(reader), size)
+    return reader.memo_as_seen("report index", lambda: make_report_index(reader), size)
 
 
 def make_report_index(reader: Reader) -> Index:
@@ -285,7 +285,7 @@ def closest_members(name: str, dimension: str, reader: Reader) -> Sequence[str]:
 
 def visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl.Series:
     """Return a Boolean per row of the index: visible, and in the requested dimension if there is one."""
-    return reader.worked_out_as_seen(
+    return reader.memo_as_seen(
         ("search rows", dimension), lambda: find_visible_rows(index, dimension, reader), len(index.ids) // ROWS_HELD
     )
 

@@ -33,7 +33,7 @@ class Availability:
         grain, time = query.asked.grain, query.time.grain if query.time else None
         key = ("availability", dimensions, tuple(known.value for known in query.filters), grain, time)
         size = KEPT_REASONS + sum(len(known.leaves) for known in query.filters)
-        return reader.worked_out_as_seen(key, lambda: cls(reader, dimensions, query.filters, grain, time), size)
+        return reader.memo_as_seen(key, lambda: cls(reader, dimensions, query.filters, grain, time), size)
 
     @property
     def catalogue(self) -> Catalogue:

@@ -103,7 +103,7 @@ class BaseGroup:
         filters = tuple(known.value for known in self.filters if known.dimension.leaf == leaf)
         key = ("classes", leaf, self.bases, filters, tuple(axis for axis in self.axes if axis.leaf == leaf))
         count = self.leaf_counts[leaf]
-        return self.reader.worked_out(key, lambda: LeafClasses.of(leaf, count, self.weights, self.axes), count)
+        return self.reader.memo(key, lambda: LeafClasses.of(leaf, count, self.weights, self.axes), count)
 
     @cached_property
     def class_codes(self) -> Mapping[str, pl.Series]:
@@ -194,7 +194,7 @@ def base_groups(
     size = (
         named + targets + sum(reader.leaf_count(leaf) for leaf in reader.catalogue.domains[bases[0].domain].dimensions)
     )
-    return reader.worked_out(key, lambda: make_base_groups(bases, axes, places, filters, variants, reader), size)
+    return reader.memo(key, lambda: make_base_groups(bases, axes, places, filters, variants, reader), size)
 
 
 def make_base_groups(

@@ -34,14 +34,14 @@ from engine.queries.values import Filter
 
 # Batches: a batch splits the days of all its windows into intervals and sums each interval once by leaf class. A figure
 # is the sum of the intervals of its window. If every window is made of whole months, the intervals are all months that
-# hold rows: their amounts answer any such window, so that the books keep them for the cell that they were read within.
+# hold rows: their amounts answer any such window, so the books memoise them for the cell that they were read within.
 
 
-MOST_KEPT = 200_000  # amounts of a batch that the books keep: bases times members times months
+MOST_MEMOISED = 200_000  # amounts of a batch that the books memoise: bases times members times months
 
 
 @dataclass(eq=False)
-class KeptAmounts:
+class AmountMemo:
     """The amounts of the bases of a batch by month, once they are read."""
 
     amounts: Sequence[Amounts] | None = None
@@ -57,7 +57,7 @@ class Batch:
     splits: IntervalSplits
     leaves: tuple[str, ...] = ()  # of the domain, for last known values
     index: int | None = None  # of the only term span whose sums count; None: all count
-    kept: KeptAmounts | None = None
+    memo: AmountMemo | None = None
     within: Cell = EVERYTHING  # of the filters that narrow what is read and change nothing else
 
     @property
@@ -96,8 +96,8 @@ class Batch:
 
     @property
     def reads(self) -> tuple[FactRead, ...]:
-        """What to collect; nothing if the books have kept the amounts."""
-        return () if self.kept and self.kept.amounts is not None else self.term_reads
+        """What to collect; nothing if the memo holds the amounts."""
+        return () if self.memo and self.memo.amounts is not None else self.term_reads
 
     @property
     def days(self) -> tuple[Span, ...]:
@@ -108,7 +108,7 @@ class Batch:
         """Return the batch of one term span alone. It still reads the others if the terms are compared."""
         if self.compares or len(self.terms) == 1:
             return replace(self, index=index)
-        return replace(self, terms=self.terms[index : index + 1], kept=None)
+        return replace(self, terms=self.terms[index : index + 1], memo=None)
 
     def by_class(self, frames: Sequence[pl.DataFrame]) -> list[tuple[BaseGroup, pl.DataFrame]]:
         """Return the group and the sums by class of every term span that counts, from the collected frames."""
@@ -121,11 +121,11 @@ class Batch:
 
     def amounts(self, frames: Sequence[pl.DataFrame], stop: Stop = never) -> dict[Base, Amounts]:
         """Return the amounts of every base from the collected frames of `reads`."""
-        found = self.kept.amounts if self.kept else None
+        found = self.memo.amounts if self.memo else None
         if found is None:
             found = self._amounts(frames, stop)
-            if self.kept:
-                self.kept.amounts = found
+            if self.memo:
+                self.memo.amounts = found
         return dict(zip(self.windows, found, strict=True))
 
     def _amounts(self, frames: Sequence[pl.DataFrame], stop: Stop) -> list[Amounts]:
@@ -222,7 +222,7 @@ def narrows(known: Filter, bases: Sequence[Base], axes: Sequence[Axis], reader: 
     return (
         leaf in catalogue.leaves_of(bases[0].domain)
         and all(axis.leaf != leaf for axis in axes)
-        and leaf not in reader.worked_out(("restricted", tuple(bases)), restricted, len(bases))
+        and leaf not in reader.memo(("restricted", tuple(bases)), restricted, len(bases))
         and all(weight is ONE or weight in (ONE, ZERO) for weight in watched(known.leaves.values()))
     )
 
@@ -243,12 +243,12 @@ def batch_of(
         return Batch(domain_read, terms, windows, last_known, leaves, within=within)
     months = months_with_rows(domain_read, distinct, presences)
     amounts = len(windows) * prod(len(axis.ids) + 1 for axis in alike[0].axes) * len(months)
-    if not months or first.counted or amounts > MOST_KEPT:
+    if not months or first.counted or amounts > MOST_MEMOISED:
         splits = IntervalSplits(split_intervals(distinct, domain_read.boundaries))
         return Batch(domain_read, terms, windows, splits, within=within)
     cells = tuple(presences.cell(domain_read, term_span) & within for term_span in domain_read.term_spans)
-    kept = reader.worked_out(("amounts", domain_read, tuple(alike), cells), KeptAmounts, amounts)
-    return Batch(domain_read, terms, windows, IntervalSplits(months), kept=kept, within=within)
+    memo = reader.memo(("amounts", domain_read, tuple(alike), cells), AmountMemo, amounts)
+    return Batch(domain_read, terms, windows, IntervalSplits(months), memo=memo, within=within)
 
 
 def distinct_windows(windows: Mapping[Base, Sequence[DateWindow]]) -> list[DateWindow]:

@@ -67,7 +67,7 @@ Expression = MeasureExpression | FormulaExpression
 
 def metric_expression(metric: Metric, reader: Reader) -> Expression:
     """Return the expression of a metric, memoised by the books."""
-    return reader.worked_out(("expression", metric.key), lambda: new_metric_expression(metric, reader))
+    return reader.memo(("expression", metric.key), lambda: new_metric_expression(metric, reader))
 
 
 def new_metric_expression(metric: Metric, reader: Reader) -> Expression:
@@ -126,7 +126,7 @@ class Row:
 
 def statement_rows(statement: Statement, reader: Reader) -> tuple[Row, ...]:
     """Return the rows of a statement with rollups expanded, memoised by the books."""
-    return reader.worked_out_as_seen(("rows", statement.key), lambda: new_statement_rows(statement, reader), len)
+    return reader.memo_as_seen(("rows", statement.key), lambda: new_statement_rows(statement, reader), len)
 
 
 def new_statement_rows(statement: Statement, reader: Reader) -> tuple[Row, ...]:

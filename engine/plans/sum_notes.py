@@ -166,7 +166,7 @@ class SummedBalance:
 def summed_balances(plan: FigurePlan) -> list[SummedBalance]:
     """Return what the bases of a plan add up of balances under its filters."""
     key, reader = ("summed balances", plan.bases), plan.reader
-    every = reader.worked_out(key, lambda: list(find_summed_balances(plan.bases, reader)), len(plan.bases))
+    every = reader.memo(key, lambda: list(find_summed_balances(plan.bases, reader)), len(plan.bases))
     cells = [Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in plan.query.filters]
     inside = (replace(known, cell=reduce(and_, cells, known.cell)) for known in watched(every))
     return [known for known in inside if not known.cell.is_nothing]

@@ -62,7 +62,7 @@ def axis_of(place: int, key: str, reader: Reader, filters: Sequence[Filter]) -> 
     same = next((known for known in filters if known.dimension.key == key), None)
     asked = None if same is None else (same.members, same.excluded)
     size = 2 * reader.leaf_count(reader.members(key).leaf)
-    return reader.worked_out_as_seen(("axis", place, key, asked), lambda: make_axis(place, key, reader, same), size)
+    return reader.memo_as_seen(("axis", place, key, asked), lambda: make_axis(place, key, reader, same), size)
 
 
 def make_axis(place: int, key: str, reader: Reader, same: Filter | None) -> Axis:

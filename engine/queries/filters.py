@@ -17,9 +17,7 @@ from engine.model.scope import ALL
 from engine.model.stopping import watched
 from engine.queries.values import Filter, LastClosed
 
-LONGEST_MEMBER = 200
-
-
+LONGEST_MEMBER = 200  # characters of an id, code or name
 ALSO_CALLED = {"day": "date"}  # names of time dimensions that the service understands beside their keys
 
 

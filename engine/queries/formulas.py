@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping
 from engine.books.reader import Reader
 from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
 from engine.model.formulas import VALID, Constant, Formula, FormulaFault, Operand, Product, Quotient, Sum, parse
-from engine.queries.values import AdHocFormula
+from engine.queries.values import LONGEST_ALIAS, AdHocFormula
 
 MOST_FORMULAS = 10
-LONGEST_ALIAS = 200
 LONGEST_FORMULA = 500
 DEEPEST = 20
 MOST_DIGITS = 30

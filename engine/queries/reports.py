@@ -17,6 +17,7 @@ from engine.queries.filters import refuse_long, refuse_long_members, resolve_fil
 from engine.queries.formulas import resolve_formulas
 from engine.queries.ranking import resolve_ranking
 from engine.queries.values import (
+    LONGEST_ALIAS,
     LastClosed,
     MetricQuery,
     Query,
@@ -30,7 +31,6 @@ SCALES = (0, 3, 6, 9)
 MOST_DECIMALS = 12
 MOST_COLUMNS = 100
 FALLBACK = "pnl"
-LONGEST_ALIAS = 200
 
 
 def statement_query(asked: StatementRequest, reader: Reader) -> StatementQuery:

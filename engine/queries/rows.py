@@ -63,7 +63,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         notes.append(Note.of("unknown_scenario", scenario=asked.scenario_id[:100]))
     elif len(side.terms) > 1:
         refuse_endless_blends([ScenarioColumn(side, side.key)], [domain])
-    named = listed("compared_with", asked.filters.get("compared_with", ()))
+    named = kept_values("compared_with", asked.filters.get("compared_with", ()))
     notes += [Note.of("unknown_scenario", scenario=key[:100]) for key in named if key not in reader.scenarios]
     terms = side.terms[term_index : term_index + 1] if side else ()
     calendar = reader.catalogue.calendar
@@ -131,7 +131,7 @@ def resolve_limit(asked: int | None, cap: int) -> tuple[int, list[Note]]:
     return asked or cap, []
 
 
-def listed(key: str, ids: str | Selection) -> list[str]:
+def kept_values(key: str, ids: str | Selection) -> list[str]:
     """Return the values of a filter that is no dimension; BadArguments for an exclusion."""
     if isinstance(ids, Exclusion):
         raise BadArguments(
@@ -142,7 +142,7 @@ def listed(key: str, ids: str | Selection) -> list[str]:
 
 def one(key: str, ids: str | Selection) -> str:
     """Return the value of a filter that takes exactly one; BadArguments otherwise."""
-    values = listed(key, ids)
+    values = kept_values(key, ids)
     if len(values) != 1:
         raise BadArguments(
             f"filters.{key} takes one value; ask for each in a call of its own.", field=f"filters.{key}", got=values

@@ -17,6 +17,8 @@ from engine.model.scenarios import Reference, Scenario
 from engine.model.scope import Cell, CodeSet
 from engine.model.stopping import watched
 
+LONGEST_ALIAS = 200  # characters of the heading of a scenario or formula
+
 
 @dataclass(frozen=True, slots=True)
 class ScenarioColumn:

@@ -103,7 +103,7 @@ def more(one: Counted, other: Counted) -> Counted:
 
 def counted(leaf: str, count: int, reader: Reader) -> Counted:
     """Return the count and digest of the first `count` members of a leaf dimension, in code order."""
-    return reader.worked_out(("counted", leaf, count), lambda: count_and_digest(ids_of(leaf, reader)[:count]))
+    return reader.memo(("counted", leaf, count), lambda: count_and_digest(ids_of(leaf, reader)[:count]))
 
 
 def count_and_digest(ids: Sequence[str]) -> Counted:
@@ -120,7 +120,7 @@ def ids_of(leaf: str, reader: Reader) -> Sequence[str]:
 def cuts_of(cell: Cell, reader: Reader) -> tuple[Cuts, ...]:
     """Return a cell as ids."""
     size = sum(len(known.codes) for part in cell for _, known in part.by_dimension)
-    return reader.worked_out(("in ids", cell), lambda: tuple(cuts_of_part(part, reader) for part in cell), size)
+    return reader.memo(("in ids", cell), lambda: tuple(cuts_of_part(part, reader) for part in cell), size)
 
 
 def cuts_of_part(part: Conjunction, reader: Reader) -> Cuts:

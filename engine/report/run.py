@@ -168,7 +168,7 @@ def lines_of(plan: ReportPlan, rows: Sequence[Row]) -> tuple[ReportLine, ...]:
     if isinstance(plan, MetricPlan):
         return tuple(line_of(row, planned) for row in rows)
     key = ("lines", planned.rows, planned.availability)
-    known = planned.reader.worked_out_as_seen(key, lambda: {row: line_of(row, planned) for row in planned.rows}, len)
+    known = planned.reader.memo_as_seen(key, lambda: {row: line_of(row, planned) for row in planned.rows}, len)
     return tuple(known[row] for row in rows)
 
 

@@ -75,7 +75,7 @@ class CallerFeeds:
     @property
     def seen(self) -> Mapping[str, FeedSeen]:
         """The feeds into tables that the caller may read."""
-        return self.reader.worked_out_as_seen(
+        return self.reader.memo_as_seen(
             ("feeds", self.feeds), lambda: feeds_seen(self.feeds.bindings, self.reader, operates=self.operates)
         )
 

@@ -343,7 +343,7 @@ class Dispatcher:
     def _out(self, ended: asyncio.Task[CallResult]) -> None:
         self._in_flight.remove(ended)
         self._telemetry.in_flight(len(self._in_flight))
-        self._telemetry.kept(self._callers.shelf.kept_bytes)
+        self._telemetry.memo_bytes(self._callers.shelf.memo_bytes)
 
     def _hold_open(self, tool: Tool) -> None:
         if tool.withheld(self._deployment) is not None:

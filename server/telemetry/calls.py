@@ -101,9 +101,9 @@ class Telemetry:
         """Take note of how many calls hold a slot."""
         self._metrics.in_flight.set(calls)
 
-    def kept(self, size: int) -> None:
-        """Take note of how many bytes the books keep."""
-        self._metrics.kept_bytes.set(size)
+    def memo_bytes(self, size: int) -> None:
+        """Take note of how many bytes the memos of the books take."""
+        self._metrics.memo_bytes.set(size)
 
     def counts_alone(self, *, alone: bool) -> None:
         """Take note of whether this process counts calls by itself."""

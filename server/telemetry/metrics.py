@@ -103,9 +103,9 @@ class CallMetrics:
         self.in_flight = Gauge(
             "tieout_calls_in_flight", "Calls that hold a slot.", multiprocess_mode="livesum", registry=registry
         )
-        self.kept_bytes = Gauge(
+        self.memo_bytes = Gauge(
             "tieout_books_kept_bytes",
-            "Plans and amounts by month that the books keep, an upper estimate.",
+            "Memos of the books: plans and amounts by month, an upper estimate.",
             multiprocess_mode="livesum",
             registry=registry,
         )

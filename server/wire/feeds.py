@@ -10,7 +10,7 @@ from engine.model.errors import ECHO_CHARACTERS, cut
 from engine.model.feeds import Binding, ColumnMapping, Conversion, LoadAttempt, LoadMode, Schedule
 from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop
-from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, listed, split
+from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, list_fields, split
 from server.caller.feeds import LastLoads
 from server.ingest.schedule import next_slot
 
@@ -31,7 +31,7 @@ def loads_answer(found: Sequence[LoadAttempt], limit: int, notes: Sequence[Note]
     ]
 
     def build(left: LeftOut) -> Json:
-        return {**listed("load", loads, "load_id", left), "truncated": len(found) > limit, **notes_json(notes)}
+        return {**list_fields("load", loads, "load_id", left), "truncated": len(found) > limit, **notes_json(notes)}
 
     return cut_list(build, axes_of(load=loads), OTHER_LOADS, budget, stop)
 
@@ -56,7 +56,7 @@ def bindings_answer(feeds: Sequence[Binding], last: LastOfFeeds, budget: int, st
     bindings, notes = [binding_json(feed, last, now) for feed in feeds], notes_json(unavailable(last))
 
     def build(left: LeftOut) -> Json:
-        return {**listed("binding", bindings, "binding_id", left), **notes}
+        return {**list_fields("binding", bindings, "binding_id", left), **notes}
 
     return cut_list(build, axes_of(binding=bindings), OTHER_FEEDS, budget, stop)
 

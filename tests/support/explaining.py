@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from engine.door import Door, bounds, listed
+from engine.door import Door, bounds, requested_filters
 from engine.model.exact import Exact
 from engine.model.requests import ExplainRequest, Materiality
 from engine.queries.explanations import explain_query
@@ -80,7 +80,7 @@ def explained(
 ) -> Explanation:
     """Return the explanation of a metric between two scenarios, actual and budget unless others are given."""
     start, end = bounds(period)
-    given = {"scenarios": BOTH, **asked, "filters": listed(asked.get("filters"))}
+    given = {"scenarios": BOTH, **asked, "filters": requested_filters(asked.get("filters"))}
     request = ExplainRequest(metric=metric, by=by, period_start=start, period_end=end, **given)
     reader = books.reader
     return explain(explain_query(request, reader), reader)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from engine.door import Door, listed
+from engine.door import Door, requested_filters
 from engine.model.requests import RowsRequest
 from engine.present.answers.rows import rows_answer
 from engine.queries.rows import row_query
@@ -17,7 +17,7 @@ UNCUT = 10**9
 
 def rows_of(books: Door, **asked: Any) -> dict[str, Any]:
     """Return the result of inspect_rows."""
-    filters = listed(asked.pop("filters", {}))
+    filters = requested_filters(asked.pop("filters", {}))
     request = RowsRequest(**{"source_key": "gl", "scenario_id": "actual", "filters": filters, **asked})
     return filled_in(rows_answer(inspect(row_query(request, books.reader, CAP), books.reader), UNCUT))
 

@@ -135,7 +135,7 @@ def axes_of(**lists: Sequence[Json]) -> dict[str, int]:
     return details | {f"{name}s": len(entries) for name, entries in lists.items()}
 
 
-def listed(name: str, entries: Sequence[Json], key: str, left: LeftOut) -> Json:
+def list_fields(name: str, entries: Sequence[Json], key: str, left: LeftOut) -> Json:
     """Return a list as fields of a result: entries with details, then the keys of further entries."""
     shown = len(entries) - left[f"{name}s"]
     detailed = min(shown, len(entries) - left[f"{name}_details"])

@@ -21,7 +21,7 @@ from engine.model.notes import Note, notes_as_data
 from engine.model.scenarios import GRAMMAR, Scenario, Variance, resolve
 from engine.model.stopping import Stop
 from engine.plans.freshness import loaded_through
-from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, cut_lists, listed, split
+from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, cut_lists, list_fields, split
 
 # Metrics: what can be reported, and how each adds up.
 
@@ -205,7 +205,7 @@ def scenarios_answer(reader: Reader, budget: int, stop: Stop) -> Json:
 
     def build(left: LeftOut) -> Json:
         return {
-            **listed("scenario", scenarios, "id", left),
+            **list_fields("scenario", scenarios, "id", left),
             "comparisons": offered[: len(offered) - left["comparisons"]],
             "grammar": GRAMMAR,
         }
@@ -250,7 +250,9 @@ def dimensions_answer(reader: Reader, budget: int, stop: Stop) -> Json:
     """Return the dimensions, without members."""
     dimensions = [dimension_json(dimension) for dimension in reader.dimensions.values()]
     axes = axes_of(dimension=dimensions)
-    return cut_list(lambda left: listed("dimension", dimensions, "key", left), axes, OTHER_DIMENSIONS, budget, stop)
+    return cut_list(
+        lambda left: list_fields("dimension", dimensions, "key", left), axes, OTHER_DIMENSIONS, budget, stop
+    )
 
 
 def dimension_json(dimension: Dimension) -> Json:
@@ -274,7 +276,7 @@ def variants_answer(scenario_id: str, reader: Reader, budget: int, stop: Stop) -
     variants = [{"scenario": f"{scenario.id}/{variant.key}", "alias": variant.label} for variant in scenario.variants]
 
     def build(left: LeftOut) -> Json:
-        return {"scenario_id": scenario.id, **listed("variant", variants, "scenario", left), "notes": []}
+        return {"scenario_id": scenario.id, **list_fields("variant", variants, "scenario", left), "notes": []}
 
     return cut_list(build, axes_of(variant=variants), OTHER_VARIANTS, budget, stop)
 

@@ -10,7 +10,7 @@ from engine.model.fact_store import Presence
 from engine.model.scenarios import resolve
 from engine.model.scope import EVERYTHING
 from engine.model.stopping import Stop
-from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, listed, split
+from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, list_fields, split
 
 MOST_METRICS, MOST_DIMENSIONS, MOST_SCENARIOS = 80, 40, 20  # that are named; of more, the number
 MOST_IN_SCOPE = 20  # members that are named of a dimension
@@ -26,7 +26,7 @@ def orientation_answer(reader: Reader, guidance: Sequence[str], budget: int, sto
     own = (catalogue.orientation or "").strip()
     statements = [{"key": key, "label": statement.label} for key, statement in reader.statements.items()]
     domains = [domain_json(domain, reader) for domain in reader.domains.values()]
-    named = reader.worked_out_as_seen("orientation", lambda: named_parts(reader), len)
+    named = reader.memo_as_seen("orientation", lambda: named_parts(reader), len)
     sizes = [size_of(domain["metrics"]) for domain in domains]
 
     def build(left: LeftOut) -> Json:
@@ -41,8 +41,8 @@ def orientation_answer(reader: Reader, guidance: Sequence[str], budget: int, sto
             "name": catalogue.name,
             "currency": catalogue.currency,
             **{name: cut_names(part, left.get(name, 0)) for name, part in named.items()},
-            **listed("statement", statements, "key", left),
-            **listed("domain", shown, "key", left),
+            **list_fields("statement", statements, "key", left),
+            **list_fields("domain", shown, "key", left),
             "catalogue_version": catalogue.version,
             "data_version": reader.data_version,
         }

@@ -20,7 +20,7 @@ from engine.present.answers.budget import (
     axes_of,
     cut_list,
     fitted,
-    listed,
+    list_fields,
     period_json,
     without_defaults,
 )
@@ -187,7 +187,11 @@ def sources_answer(reader: Reader, budget: int, stop: Stop) -> Json:
         for key, domain in inspection_sources(reader).items()
     ]
     return cut_list(
-        lambda left: listed("source", sources, "source_key", left), axes_of(source=sources), OTHER_SOURCES, budget, stop
+        lambda left: list_fields("source", sources, "source_key", left),
+        axes_of(source=sources),
+        OTHER_SOURCES,
+        budget,
+        stop,
     )
 
 
@@ -201,8 +205,8 @@ def source_answer(domain: Domain, row_cap: int, reader: Reader, budget: int, sto
             "source_key": domain.key,
             "label": domain.label,
             "grain": domain.grain.value,
-            **listed("column", columns, "name", left),
-            **listed("filter", filters, "key", left),
+            **list_fields("column", columns, "name", left),
+            **list_fields("filter", filters, "key", left),
             "figure_filters": {"metric": METRIC_FILTER, "scenario": VIEW, "compared_with": COMPARED},
             "default_limit": row_cap,
             "max_limit": row_cap,

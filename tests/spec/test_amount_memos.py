@@ -1,4 +1,4 @@
-"""Amounts by month that the books keep: what is read once, what is read anew, and for whom."""
+"""Memos of amounts by month: what is read once, what is read anew, and for whom."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from engine.instance.read import read_instance
 from engine.model.exact import Exact
 from engine.model.profiles import EVERYONE
 from engine.plans import measure
-from engine.plans.measure import MOST_KEPT
+from engine.plans.measure import MOST_MEMOISED
 from engine.report.report import Report
 
 ACTUAL = {"Actuals": "actual"}
@@ -113,7 +113,7 @@ def test_a_member_without_rows_in_the_range_has_no_row(books: Door, demo_folder:
 def test_a_breakdown_with_too_many_amounts_is_read_for_its_range(
     books: Door, demo_folder: Path, collects: list[pl.DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measure, "MOST_KEPT", 36)
+    monkeypatch.setattr(measure, "MOST_MEMOISED", 36)
     sales(books, "2024-01", "2024-01", ["entity"])
     read = len(collects)
     report = sales(books, "2025-01", "2025-01", ["entity"])
@@ -135,10 +135,11 @@ def test_a_blend_takes_each_month_from_its_own_term(books: Door, demo_folder: Pa
 def test_what_the_books_keep_is_bounded(
     shelf: Shelf, books: Door, demo_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(books_module, "KEPT", 2_000)
+    monkeypatch.setattr(books_module, "MEMO_MEMBERS", 2_000)
     for first, last in (("2025-01", "2025-03"), ("2024-11", "2025-08")):
         for by in ((), ("entity",), ("product_line",), ("customer",)):
             days = f"scenario = 'actual' and strftime(date, '%Y-%m') between '{first}' and '{last}'"
             assert total(sales(books, first, last, by)) == cents(demo_folder, days)
-            assert shelf.kept_bytes <= 2_000 * MEMBER_BYTES + MOST_KEPT * MEMBER_BYTES  # the latest may exceed it alone
-    assert shelf.kept_bytes > 0
+            # the latest may exceed the bound alone
+            assert shelf.memo_bytes <= 2_000 * MEMBER_BYTES + MOST_MEMOISED * MEMBER_BYTES
+    assert shelf.memo_bytes > 0

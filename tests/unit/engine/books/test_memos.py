@@ -1,4 +1,4 @@
-"""What Books keep: as much as their bound, however many profiles ask."""
+"""The memos of the books: as large as their bound, however many profiles ask."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ MEMBERS, PROFILES = 2_000, 90
 SHARE = 10  # the bound is so many times less here: as many profiles reach it with so many fewer members
 
 
-def test_what_is_worked_out_for_many_profiles_is_bounded_by_the_members_it_holds(
+def test_the_memos_of_many_profiles_are_bounded_by_the_members_they_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bound = opened_books.KEPT // SHARE
-    monkeypatch.setattr(opened_books, "KEPT", bound)
+    bound = opened_books.MEMO_MEMBERS // SHARE
+    monkeypatch.setattr(opened_books, "MEMO_MEMBERS", bound)
     books = small_books(
         tmp_path,
         facts={"gl": "date scenario product amount\n2021-01-05 actual M1 1"},
@@ -38,8 +38,8 @@ def test_what_is_worked_out_for_many_profiles_is_bounded_by_the_members_it_holds
         grant = Grant(dimensions=(Cut("product", half),))
         reader = Reader(books, [Profile(key=f"p{number}", grants=(("*", grant),))])
         assert len(reader.visible("product")) == MEMBERS // 2 + 1
-    assert bound / 2 < books._kept <= bound
-    assert sum(size for _, size in books._memos.values()) == books._kept
+    assert bound / 2 < books._memo_members <= bound
+    assert sum(size for _, size in books._memos.values()) == books._memo_members
 
 
 def test_the_combinations_that_a_large_report_meets_are_kept_up_to_a_bound_that_counts(
@@ -58,6 +58,6 @@ def test_the_combinations_that_a_large_report_meets_are_kept_up_to_a_bound_that_
         report = books.metric("revenue", scenarios={"A": "actual"}, period="2021", dimensions=["product"])
         assert [figure.as_json() for figure in report.figures[0][0]] == [*range(100), 4950]
     memos = books.reader._books._memos
-    ((made, size),) = (memo for key, memo in memos.items() if key[:1] == ("worked out",) and "base_groups" in key[1])
+    ((made, size),) = (memo for key, memo in memos.items() if key[:1] == ("for all",) and "base_groups" in key[1])
     assert all(len(group._targets) == 5 for groups in made for group in groups)
     assert size == 101 + 101 + 5  # members of the axis and codes, with the unassigned; targets
