@@ -1,0 +1,194 @@
+"""Dialects: the encoding, the separator and the heading of a text file, found from its bytes."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Final
+
+from server.ingest.findings import Finding, Findings
+
+BOMS: Final = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+SEPARATORS: Final = (",", ";", "\t", "|")
+SEPARATOR_NAMES: Final = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
+LOOK = 200  # records at the head of a file that say what its dialect is
+TEXT_HEADING = 0.6  # share of the columns that a row of column names fills at least
+NUMBER = re.compile(r"^[-+−(]?[\d.,'’\s\u00a0\u202f]*\d[\d.,'’\s\u00a0\u202f]*[-)%]?$")
+FOOTER_WORDS = re.compile(
+    r"\b(export|report|created|erstellt|generated|printed|gedruckt|seite|page|end of|ende)", re.IGNORECASE
+)
+Record = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """The records of a text, where its heading is, and what was found on the way."""
+
+    records: list[list[str]]
+    header_row: int  # as a spreadsheet numbers it
+    findings: Findings
+
+    @property
+    def columns(self) -> list[str]:
+        """The column names; an empty name becomes the letter that a spreadsheet shows."""
+        return column_names(self.records[self.header_row - 1])
+
+    @property
+    def titles(self) -> list[tuple[int, str]]:
+        """The rows above the heading that hold text, with their numbers."""
+        return titles_above(self.records, self.header_row)
+
+
+def column_names(heading: Record) -> list[str]:
+    """Return the names of a heading; an empty one becomes the letter that a spreadsheet shows."""
+    return [name.strip() or letter_of(place) for place, name in enumerate(heading)]
+
+
+def letter_of(place: int) -> str:
+    """Return the letters that a spreadsheet shows above a column, counted from 0."""
+    first, last = divmod(place, 26)
+    return (letter_of(first - 1) if first else "") + chr(ord("A") + last)
+
+
+def titles_above(records: Sequence[Record], header_row: int) -> list[tuple[int, str]]:
+    """Return the rows above a heading that hold text, with their numbers."""
+    joined = ((row, " ".join(filter(None, map(str.strip, record)))) for row, record in enumerate(records, 1))
+    return [(row, text) for row, text in joined if row < header_row and text]
+
+
+# Encodings.
+
+
+def detect_encoding(head: bytes, *, whole: bool) -> Finding:
+    """Return the encoding of a file by its first bytes; `whole` says whether they are all of it."""
+    for mark, encoding in BOMS.items():
+        if head.startswith(mark):
+            return Finding("csv.encoding", encoding, f"the file begins with the mark of {encoding.upper()}")
+    zeros = head[: 2 * LOOK].count(0)
+    if zeros > len(head[: 2 * LOOK]) // 4:
+        return Finding("csv.encoding", "utf-16", "every second byte is zero")
+    try:
+        decode(head, "utf-8", whole=whole)
+    except UnicodeDecodeError as fault:
+        row = head.count(b"\n", 0, fault.start) + 1
+        byte = head[fault.start]
+        shown = bytes([byte]).decode("windows-1252", "replace")
+        evidence = f"row {row} has the byte {byte:#04x}, which is no UTF-8 and is '{shown}' in Windows-1252"
+        return Finding("csv.encoding", "windows-1252", evidence)
+    return Finding("csv.encoding", "utf-8", "every byte is UTF-8")
+
+
+def decode(data: bytes, encoding: str, *, whole: bool) -> str:
+    """Return bytes as text, without a mark in front. A character that is cut at the end is left out of a part."""
+    if encoding == "utf-16":
+        order = "utf-16-be" if data[:2] == b"\xfe\xff" or (data[:1] == b"\0" and data[1:2] != b"\0") else "utf-16-le"
+        return data.decode(order, errors="strict" if whole else "ignore").removeprefix("\ufeff")
+    if encoding == "windows-1252":
+        return data.decode("windows-1252", errors="replace")
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as fault:
+        if whole or fault.end < len(data) - 3:
+            raise
+        return data[: fault.start].decode("utf-8").removeprefix("\ufeff")
+
+
+# Separators and headings.
+
+
+def detect_text_table(text: str, *, whole: bool) -> TextTable | None:
+    """Return the records of a text by the separator that makes the most even table of it; None if none does.
+
+    The last record of a part is left out, because it may be cut.
+    """
+    best: tuple[float, TextTable] | None = None
+    for separator in SEPARATORS:
+        if separator not in text:
+            continue
+        records = split_records(text, separator, whole=whole)
+        header_row = detect_header_row(records)
+        if header_row is None:
+            continue
+        even = evenness(records, header_row)
+        width = len([name for name in records[header_row - 1] if name.strip()])
+        score = even * (width - 1) ** 0.5
+        if best is None or score > best[0]:
+            shown = SEPARATOR_NAMES[separator]
+            evidence = f"row {header_row} has {width} columns by {shown}, and {even:.0%} of the rows below as many"
+            best = score, TextTable(records, header_row, Findings((Finding("csv.separator", separator, evidence),)))
+    if best is None:
+        return None
+    table = best[1]
+    return TextTable(table.records, table.header_row, table.findings.and_(heading_findings(table, whole=whole)))
+
+
+def split_records(text: str, separator: str, *, whole: bool) -> list[list[str]]:
+    """Return the records of a text; the last one is left out of a part."""
+    records = list(csv.reader(StringIO(text, newline=""), delimiter=separator))
+    return records if whole else records[:-1]
+
+
+def evenness(records: Sequence[Record], header_row: int) -> float:
+    """Return the share of the records below a heading that are as wide as it."""
+    width = len(records[header_row - 1])
+    below = [record for record in records[header_row : header_row + LOOK] if any(map(str.strip, record))]
+    return sum(len(record) == width for record in below) / len(below) if below else 0.0
+
+
+def detect_header_row(records: Sequence[Record]) -> int | None:
+    """Return the row with the column names: the first that is about as wide as the table and holds no amounts.
+
+    None if there is no row of names, or nothing below it.
+    """
+    filled = [[cell.strip() for cell in record] for record in records[:LOOK]]
+    widths = Counter(sum(map(bool, record)) for record in filled if sum(map(bool, record)) > 1)
+    if not widths:
+        return None
+    usual = max(widths, key=lambda width: (widths[width], width))
+    for row, record in enumerate(filled, 1):
+        names = [cell for cell in record if cell]
+        if len(names) < max(2, TEXT_HEADING * usual) or row == len(records):
+            continue
+        if len(set(names)) == len(names) and is_heading(names):
+            return row
+        return None
+    return None
+
+
+def is_heading(names: Sequence[str]) -> bool:
+    """Tell whether cells are names of columns: most are words, and the numbers among them are years or months."""
+    numbers = [name for name in names if NUMBER.match(name)]
+    words = [name for name in names if name not in numbers]
+    return bool(words) and all(map(is_period, numbers)) and all(re.search(r"[^\W\d_]", word) for word in words)
+
+
+def is_period(text: str) -> bool:
+    """Tell whether a number may name a period: a month, a year, or both."""
+    return bool(re.fullmatch(r"(19|20)\d\d([-./]?(0?[1-9]|1[0-2]))?|(0?[1-9]|1[0-2])([-./](19|20)?\d\d)?", text))
+
+
+def heading_findings(table: TextTable, *, whole: bool) -> Findings:
+    """Return where the heading and the end of a table are, if they are not where they usually are."""
+    found = []
+    if table.header_row > 1:
+        above = "; ".join(f"row {row}: '{text}'" for row, text in table.titles[:3]) or "empty rows"
+        found.append(Finding("csv.header_row", table.header_row, f"above it stand {above}"))
+    if whole and (footer := detect_footer(table.records, table.header_row)):
+        last = " ".join(filter(None, table.records[-1]))
+        found.append(Finding("csv.skip_footer", footer, f"row {len(table.records)}: '{last}'"))
+    return Findings(tuple(found))
+
+
+def detect_footer(records: Sequence[Record], header_row: int) -> int:
+    """Return how many records at the end are a remark, not rows: one filled cell that speaks of the export itself."""
+    count = 0
+    for record in reversed(records[header_row:]):
+        cells = [cell for cell in record if cell.strip()]
+        remark = len(cells) == 1 and not NUMBER.match(cells[0]) and FOOTER_WORDS.search(cells[0])
+        if cells and not remark:
+            break
+        count += 1
+    blank_tail = all(not any(map(str.strip, record)) for record in records[len(records) - count :])
+    return 0 if blank_tail else count

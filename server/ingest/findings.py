@@ -1,0 +1,156 @@
+"""Findings: what the texts of a file say of the keys that read it, with the texts that decided each."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+ROW_LIMIT = 3  # texts that are named as evidence of one key
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The value of one key of integrations.yaml, written as `numbers.decimal`, and what decided it."""
+
+    key: str
+    value: Any  # as YAML holds it
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One of the ways in which a text can be read, and what the text then means."""
+
+    keys: Mapping[str, Any]  # keys of integrations.yaml, written as `numbers.decimal`, to their values
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguity:
+    """A text that can be read in several ways, and the key that decides between them."""
+
+    key: str
+    evidence: str
+    readings: tuple[Reading, ...]
+
+    def __str__(self) -> str:
+        ways = (f"{reading.meaning} with {written_keys(reading.keys)}" for reading in self.readings)
+        return f"{self.evidence} can be read in {len(self.readings)} ways: {', or '.join(ways)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What was found of one file: keys that are decided, and those that are not."""
+
+    decided: tuple[Finding, ...] = ()
+    ambiguities: tuple[Ambiguity, ...] = ()
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The decided keys, nested as in integrations.yaml."""
+        return nested({finding.key: finding.value for finding in self.decided})
+
+    def value(self, key: str) -> Any:  # noqa: ANN401 - what YAML holds
+        """Return the value of a key; None if it was left open or is not needed."""
+        return next((finding.value for finding in self.decided if finding.key == key), None)
+
+    def and_(self, *others: "Findings") -> "Findings":
+        """Return these findings and others; the first one of a key counts."""
+        decided: dict[str, Finding] = {}
+        for findings in (self, *others):
+            for finding in findings.decided:
+                decided.setdefault(finding.key, finding)
+        open_ = (ambiguity for findings in (self, *others) for ambiguity in findings.ambiguities)
+        return Findings(tuple(decided.values()), tuple(open_))
+
+    def answered(self, answers: Mapping[str, Any]) -> "Findings":
+        """Return these findings with keys answered, written as `numbers.decimal`; an answer decides its ambiguity."""
+        given = tuple(Finding(key, value, "answered") for key, value in answers.items())
+        open_ = tuple(one for one in self.ambiguities if one.key not in answers)
+        return Findings((*given, *(one for one in self.decided if one.key not in answers)), open_)
+
+
+def nested(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keys such as `numbers.decimal` as nested mappings."""
+    tree: dict[str, Any] = {}
+    for key, value in keys.items():
+        first, _, rest = key.partition(".")
+        if rest:
+            tree.setdefault(first, {})[rest] = value
+        else:
+            tree[first] = value
+    return tree
+
+
+def flattened(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested mappings as keys such as `numbers.decimal`, one level deep."""
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{key}.{inner}": held for inner, held in value.items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def written_keys(keys: Mapping[str, Any]) -> str:
+    """Return keys as YAML on one line, such as `numbers: {decimal: ","}`."""
+    parts = []
+    for key, value in nested(keys).items():
+        held = (
+            "{" + ", ".join(f"{inner}: {written_value(text)}" for inner, text in value.items()) + "}"
+            if isinstance(value, dict)
+            else written_value(value)
+        )
+        parts.append(f"{key}: {held}")
+    return ", ".join(parts)
+
+
+def written_value(value: Any) -> str:  # noqa: ANN401 - what YAML holds
+    """Return a value as YAML on one line."""
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(written_value, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t") + '"'
+    return str(value)
+
+
+# Samples: the texts that findings are made of.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleTable:
+    """Some rows of one table as text, with the row numbers that a spreadsheet shows."""
+
+    name: str
+    frame: pl.DataFrame  # of texts; empty texts are null
+    rows: pl.Series  # Int64; null for a row whose number is unknown, because the file was not read up to it
+
+    def texts(self, column: str) -> pl.DataFrame:
+        """Return the distinct texts of a column in the order of their first rows: text, row, times."""
+        texts = pl.DataFrame({"text": self.frame[column].str.strip_chars(), "row": self.rows})
+        filled = texts.filter(pl.col("text").is_not_null() & (pl.col("text") != ""))
+        return filled.group_by("text", maintain_order=True).agg(pl.col("row").first(), pl.len().alias("times"))
+
+    def blanks(self, column: str) -> pl.Series:
+        """Return the row numbers in which a column is empty."""
+        empty = self.frame[column].str.strip_chars().fill_null("") == ""
+        return self.rows.filter(empty)
+
+
+def located(column: str, texts: Iterable[tuple[str, int | None]]) -> str:
+    """Return texts of a column with their rows, such as `Betrag, row 4: '1.234,56'`."""
+    return f"{column}, " + ", ".join(f"{at_row(row)}: '{text}'" for text, row in first_few(texts))
+
+
+def at_row(row: int | None) -> str:
+    """Return a row number in words."""
+    return "further down" if row is None else f"row {row}"
+
+
+def first_few(texts: Iterable[tuple[str, int | None]]) -> Iterator[tuple[str, int | None]]:
+    """Yield the first texts."""
+    yield from (pair for pair, _ in zip(texts, range(ROW_LIMIT), strict=False))
