@@ -44,6 +44,7 @@ class FeedSeen:
             rows_rejected=None,
             message=None,
             rejects_file=None,
+            rejected={},
         )
 
 

@@ -120,6 +120,44 @@ class Conversion:
     into: str
 
 
+class RejectReason(Enum):
+    """Why a row is rejected; the value is the key of an allowance."""
+
+    BLANK = "blank"  # an amount, a day or an id is missing
+    NUMBER = "number"  # an amount is no number
+    DECIMALS = "decimals"  # an amount has more places than its measure
+    SIZE = "size"  # an amount is too large
+    DAY = "day"  # no such day, or none of the calendar
+    PERIODS = "periods"  # outside the periods asked for
+    MEMBER = "member"  # no member of its dimension, or no scenario
+    VALUE = "value"  # a value without a meaning in `map`
+    REPEATED = "repeated"  # an id or a rate stands twice
+    RATE = "rate"  # no rate, or none that can be
+    OTHER = "other"
+
+
+NAMED_ONLY = (RejectReason.DECIMALS, RejectReason.SIZE)  # they lose a known amount, so no plain number allows them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectAllowance:
+    """How many rejected rows a load survives: a number for each reason, or one for all but NAMED_ONLY together."""
+
+    rows: int = 0
+    by_reason: Mapping[RejectReason, int] = field(default_factory=dict)
+
+    def holds(self, rows: int, by_reason: Mapping[RejectReason, int]) -> bool:
+        """Tell whether a load survives so many rows, and so many of each reason; a row may have several."""
+        if self.by_reason:
+            return all(found <= self.by_reason.get(reason, 0) for reason, found in by_reason.items())
+        return rows <= self.rows and by_reason.keys().isdisjoint(NAMED_ONLY)
+
+    def __str__(self) -> str:
+        """Return the allowance as integrations.yaml writes it."""
+        said = ", ".join(f"{reason.value}: {rows}" for reason, rows in self.by_reason.items())
+        return f"{{{said}}}" if said else str(self.rows)
+
+
 class LoadMode(Enum):
     """What a load does to the rows of its feed's earlier loads."""
 
@@ -147,7 +185,7 @@ class Binding:
     sheet: str | None
     scenario: str | None
     fillings: Mapping[str, ColumnMapping]
-    rejects_allowed: int
+    rejects: RejectAllowance
     extends_members: bool
     allows_empty: bool  # whether an empty extract deletes the feed's rows
     fills_rates: bool = False  # whether the live table holds conversion rates
@@ -198,3 +236,4 @@ class LoadAttempt:
     rows_rejected: int | None = None
     message: str | None = None  # reason of the failure, without secrets
     rejects_file: str | None = None  # file name of the report of rejected rows
+    rejected: Mapping[str, int] = field(default_factory=dict)  # rows by column and reason, without a value of any row

@@ -120,7 +120,9 @@ class CallerFeeds:
         if feed is None or feed.binding.target != attempt.target:
             return None
         shown = feed.attempt(attempt)
-        return replace(shown, message=shown.message and redact(shown.message, self.feeds.secrets))
+        secrets = self.feeds.secrets
+        rejected = {redact(words, secrets): rows for words, rows in shown.rejected.items()}
+        return replace(shown, message=shown.message and redact(shown.message, secrets), rejected=rejected)
 
 
 @contextmanager

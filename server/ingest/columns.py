@@ -1,11 +1,10 @@
-"""Columns: an extract parsed to the types of the store, and the rejected rows with their reasons."""
+"""Columns: an extract parsed to the types of the store, with a reason for each row that is rejected."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import partial
-from pathlib import Path
 
 import polars as pl
 
@@ -13,18 +12,9 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import GRAINS, Grain, PeriodRange
 from engine.model.errors import BadPeriod
 from engine.model.feeds import Binding, ColumnMapping, LoadStatus
+from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
 
-CONNECT, EXTRACT, VALIDATE = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_EXTRACT, LoadStatus.FAILED_VALIDATE
-FILE, ROW = "_file", "_row"  # columns that say which file and row an extract's row came from
-SCHEMA = {"file": pl.String, "row": pl.Int64, "column": pl.String, "found": pl.String, "reason": pl.String}
-
-
-class LoadFailed(Exception):
-    """A load fails and publishes nothing; `status` names the step that failed."""
-
-    def __init__(self, status: LoadStatus, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+CONNECT, EXTRACT = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_EXTRACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,90 +28,6 @@ class RowSource:
 def with_location(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
     """Return rows with the columns FILE and ROW in front; `first` is the number of earlier rows of the file."""
     return frame.with_row_index(ROW, offset=first + 1).select(pl.lit(name).alias(FILE), pl.all())
-
-
-@dataclass
-class Rejects:
-    """The rejected rows of one load, collected by column and by batch."""
-
-    extract: pl.DataFrame = field(default_factory=pl.DataFrame)
-    every: list[pl.DataFrame] = field(default_factory=list)  # rejections of all batches so far
-    batch: list[pl.DataFrame] = field(default_factory=list)  # rejections of the current batch
-    read: int = 0
-
-    def begin(self, extract: pl.DataFrame) -> None:
-        """Start on the next batch of the extract."""
-        self.extract = extract
-        self.batch = []
-        self.read += extract.height
-
-    def where(self, bad: pl.Series, column: str, values: pl.Series, reason: str | pl.Series) -> None:
-        """Reject the rows where `bad` is true. `reason` is one text, or a series with a text for each row."""
-        if not bad.any():
-            return
-        reasons = pl.Series("reason", [reason]) if isinstance(reason, str) else reason.filter(bad).alias("reason")
-        rows = self.extract.select(pl.col(FILE).alias("file"), pl.col(ROW).alias("row")).filter(bad)
-        rejected = rows.with_columns(
-            pl.lit(column).alias("column"),
-            values.filter(bad).cast(pl.String).alias("found"),
-            pl.lit(reasons[0]).alias("reason") if len(reasons) == 1 else reasons,
-        ).cast(SCHEMA)  # type: ignore[arg-type]  # polars accepts more schemas than it declares
-        self.batch.append(rejected)
-        self.every.append(rejected)
-
-    @property
-    def report(self) -> pl.DataFrame:
-        """Every rejection: file, row, column, found, reason."""
-        return pl.concat(self.every) if self.every else pl.DataFrame(schema=SCHEMA)
-
-    @property
-    def count(self) -> int:
-        """The number of rejected rows; a row rejected for two reasons counts once."""
-        return self.report.select("file", "row").n_unique() if self.every else 0
-
-    def check(self, allowed: int) -> None:
-        """Raise LoadFailed if more than `allowed` rows are rejected."""
-        if self.count > allowed:
-            raise LoadFailed(VALIDATE, f"{self.count} of {self.read} rows rejected, {allowed} allowed")
-
-    def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows of a frame that are not rejected. The frame has the rows of the current batch, in order."""
-        if not self.batch:
-            return frame
-        rejected = pl.concat(self.batch).select(pl.col("row").alias(ROW), pl.col("file").alias(FILE)).unique()
-        place = self.extract.select(FILE, ROW).with_row_index("_place")
-        kept = place.join(rejected.cast({ROW: place.schema[ROW]}), on=[FILE, ROW], how="anti").sort("_place")
-        return frame[kept["_place"]]
-
-
-def format_rejects(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
-    """Yield the first rejections as lines of text, then the number of the rest."""
-    for row in report.head(most).iter_rows(named=True):
-        value = "" if row["found"] is None else f"'{row['found']}' "
-        yield f"{row['file']} row {row['row']}, {row['column']}: {value}{row['reason']}"
-    if report.height > most:
-        yield f"… and {report.height - most} more"
-
-
-def write_report(report: pl.DataFrame, folder: Path, load_id: str) -> Path | None:
-    """Write rejections to a CSV file and return its path; None if there are none or the file cannot be written.
-
-    A disk fault here does not change how the load ends.
-    """
-    if report.is_empty():
-        return None
-    path = report_file(folder, load_id)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        report.write_csv(path)
-    except OSError:
-        return None
-    return path
-
-
-def report_file(folder: Path, load_id: str) -> Path:
-    """Return the path of the report of a load."""
-    return folder / f"{load_id}.csv"
 
 
 # Parsing columns to amounts, days and ids, with a reason for every row that cannot be parsed.
@@ -382,5 +288,5 @@ class ExtractMapper:
 
     def finish(self, columns: dict[str, pl.Series]) -> pl.DataFrame:
         """Return the rows that are not rejected. Raises LoadFailed if the binding does not allow so many rejections."""
-        self.rejects.check(self.binding.rejects_allowed)
+        self.rejects.check(self.binding.rejects)
         return self.rejects.kept(pl.DataFrame(columns))

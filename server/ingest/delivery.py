@@ -21,17 +21,16 @@ from engine.model.feeds import Binding, LoadMode
 from engine.model.members.trees import HierarchyFault, leaf_members, ragged_nodes
 from server.ingest.columns import (
     EXTRACT,
-    VALIDATE,
     ExtractMapper,
-    LoadFailed,
-    Rejects,
     RowSource,
     parse_amounts,
     parse_days,
+    parse_numbers,
     to_text,
 )
 from server.ingest.folder import BooksFolder
 from server.ingest.rates import LiveTables, convert, parse_day_ranges, shape_rates
+from server.ingest.rejects import VALIDATE, LoadFailed, Rejects
 from server.ingest.sources import extract
 
 
@@ -54,10 +53,11 @@ def shape_facts(shaping: ExtractMapper, domain: Domain, catalogue: Catalogue, ta
     for key, column in domain.dimensions.items():
         columns[key] = shaping.ids(column)
         reject_unknown(shaping, catalogue.dimensions[key], column, columns[key], tables)
+    amounts: dict[str, pl.Series] = {}  # as the extract has them
     for key, measure in domain.measures.items():
         if binding.conversion and key == binding.conversion.into:
             continue
-        amount = shaping.column(measure.column)
+        amounts[key] = amount = shaping.column(measure.column)
         read = parse_amounts(amount, measure.places)
         rejects.where(read.reasons.is_not_null(), measure.column, amount, read.reasons)
         columns[key] = read.values
@@ -66,6 +66,8 @@ def shape_facts(shaping: ExtractMapper, domain: Domain, catalogue: Catalogue, ta
         columns[conversion.into] = convert(shaping, conversion, domain, catalogue, tables, units)
     for column in domain.texts:
         columns[column] = shaping.ids(column)
+    if rejects.batch:
+        rejects.weigh({key: parse_numbers(amount) for key, amount in amounts.items()})
     return shaping.finish(columns)
 
 

@@ -23,10 +23,10 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, PeriodRange
 from engine.model.feeds import Binding, LoadAttempt, LoadMode, LoadStatus
 from server.base.interfaces import LoadHistory, StoreDown
-from server.ingest.columns import VALIDATE, LoadFailed, Rejects, write_report
 from server.ingest.delivery import Delivery, Progress, rank
 from server.ingest.folder import BooksFolder, is_free, lock_targets
 from server.ingest.rates import open_tables
+from server.ingest.rejects import VALIDATE, LoadFailed, Rejects, RejectSum, write_report
 
 # Attempts. Each is recorded before anything is read. If the loader is killed, its attempt is settled later: it
 # succeeded if the manifest has its load.
@@ -39,15 +39,16 @@ log = logging.getLogger("tieout.loads")
 
 
 class BindingFailed(Exception):
-    """A binding makes a load fail; holds the step, the reason and the rejected rows."""
+    """A binding makes a load fail; holds the step, the reason, the rejected rows and their sums."""
 
-    def __init__(self, binding: str, load_id: str, status: LoadStatus, message: str, rejects: pl.DataFrame) -> None:
+    def __init__(self, binding: str, load_id: str, status: LoadStatus, message: str, rejects: Rejects) -> None:
         super().__init__(f"{binding}: {message}")
         self.binding = binding
         self.load_id = load_id
         self.status = status
         self.message = message
-        self.rejects = rejects
+        self.rejects = rejects.report
+        self.sums = rejects.sums
 
 
 @dataclass(slots=True)
@@ -77,7 +78,7 @@ class AttemptRecorder:
     def of(self, delivery: Delivery, status: LoadStatus, message: str | None = None) -> LoadAttempt:
         """Return the attempt of a delivery."""
         binding, asked = delivery.binding, delivery.periods
-        report = write_report(delivery.rejects.report, self.place.rejects, delivery.load_id)
+        report = write_report(delivery.rejects, self.place.rejects, delivery.load_id)
         return LoadAttempt(
             load_id=delivery.load_id,
             binding=binding.key,
@@ -93,6 +94,7 @@ class AttemptRecorder:
             rows_rejected=delivery.rejects.count,
             message=message,
             rejects_file=report.name if report else None,
+            rejected={each.words: each.rows for each in delivery.rejects.sums},
         )
 
     def ended(self, delivery: Delivery, fault: BaseException | None, manifest: Manifest) -> LoadAttempt:
@@ -158,6 +160,7 @@ class LoadResult:
     rows_read: int
     rows_landed: int
     rejects: pl.DataFrame
+    sums: Sequence[RejectSum]  # of the rejects
 
 
 def load(
@@ -208,7 +211,7 @@ def make_delivery(
     try:
         asked = requested_periods(binding, place.catalogue.calendar, periods)
     except LoadFailed as failure:
-        raise BindingFailed(binding.key, load_id, failure.status, str(failure), Rejects().report) from None
+        raise BindingFailed(binding.key, load_id, failure.status, str(failure), Rejects()) from None
     return Delivery(binding, place, load_id, asked, progress)
 
 
@@ -260,6 +263,7 @@ def run_deliveries(deliveries: Sequence[Delivery], place: BooksFolder, now: date
                     rows_read=load.rows_read,
                     rows_landed=rows,
                     rejects=rejects.report,
+                    sums=rejects.sums,
                 )
             )
         with binding_errors(deliveries[-1], PUBLISH):
@@ -290,13 +294,11 @@ def binding_errors(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
     try:
         yield
     except LoadFailed as failure:
-        raise BindingFailed(key, delivery.load_id, failure.status, str(failure), delivery.rejects.report) from failure
+        raise BindingFailed(key, delivery.load_id, failure.status, str(failure), delivery.rejects) from failure
     except BooksLocked as locked:
-        raise BindingFailed(key, delivery.load_id, status, str(locked), delivery.rejects.report) from locked
+        raise BindingFailed(key, delivery.load_id, status, str(locked), delivery.rejects) from locked
     except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as fault:
-        raise BindingFailed(
-            key, delivery.load_id, status, describe_disk_fault(fault), delivery.rejects.report
-        ) from fault
+        raise BindingFailed(key, delivery.load_id, status, describe_disk_fault(fault), delivery.rejects) from fault
 
 
 def describe_disk_fault(fault: Exception) -> str:

@@ -18,14 +18,13 @@ from server.ingest.columns import (
     INT64,
     ISO_DAY,
     NUMBER,
-    VALIDATE,
     ExtractMapper,
-    LoadFailed,
     parse_amounts,
     parse_days,
     parse_numbers,
     to_text,
 )
+from server.ingest.rejects import VALIDATE, LoadFailed
 
 
 class LiveTables:

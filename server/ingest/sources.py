@@ -17,7 +17,8 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import PeriodRange
 from engine.model.feeds import PERIOD, PERIOD_PLACE, Binding, LoadStatus, SourceKind, number_parameters
 from server.base.credentials import redact
-from server.ingest.columns import CONNECT, EXTRACT, LoadFailed, RowSource, with_location
+from server.ingest.columns import CONNECT, EXTRACT, RowSource, with_location
+from server.ingest.rejects import LoadFailed
 
 # Files: CSV and XLSX as text, Parquet and Arrow with their types, in batches.
 

@@ -6,6 +6,7 @@ from typing import Any, LiteralString
 
 from psycopg.rows import dict_row, scalar_row
 from psycopg.sql import SQL, Composed, Identifier, Placeholder
+from psycopg.types.json import Jsonb
 
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus
@@ -14,7 +15,7 @@ from server.stores.postgres import ConnectionProvider
 
 TEXTS = ("load_id", "binding", "source", "target", "periods", "message", "rejects_file")
 VALUES = ("started_at", "finished_at", "due_at", "rows_read", "rows_landed", "rows_rejected")
-COLUMNS = (*TEXTS, *VALUES, "mode", "status", "first_day", "last_day")
+COLUMNS = (*TEXTS, *VALUES, "mode", "status", "first_day", "last_day", "rejected")
 NAMED = {
     "names": SQL(", ").join(map(Identifier, COLUMNS)),
     "values": SQL(", ").join(map(Placeholder, COLUMNS)),
@@ -139,6 +140,7 @@ def row_of(attempt: LoadAttempt) -> dict[str, object]:
         "status": attempt.status.value,
         "first_day": attempt.span and attempt.span.first,
         "last_day": attempt.span and attempt.span.last,
+        "rejected": Jsonb({storable(words): rows for words, rows in attempt.rejected.items()}),
     }
 
 
@@ -149,6 +151,7 @@ def attempt_of(row: Mapping[str, Any]) -> LoadAttempt:
         mode=LoadMode(row["mode"]),
         status=LoadStatus(row["status"]),
         span=None if row["first_day"] is None else Span(row["first_day"], row["last_day"]),
+        rejected=row["rejected"],
     )
 
 

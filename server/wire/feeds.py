@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from engine.instance.build.sources import SOURCES
 from engine.model.errors import ECHO_CHARACTERS, cut
-from engine.model.feeds import Binding, ColumnMapping, Conversion, LoadAttempt, LoadMode, Schedule
+from engine.model.feeds import Binding, ColumnMapping, Conversion, LoadAttempt, LoadMode, RejectAllowance, Schedule
 from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, list_fields, split
@@ -100,6 +100,7 @@ def load_json(attempt: LoadAttempt) -> Json:
         "rows_read": attempt.rows_read,
         "rows_landed": attempt.rows_landed,
         "rows_rejected": attempt.rows_rejected,
+        "rejected": dict(attempt.rejected) or None,
         "rejects_file": attempt.rejects_file,
         "error": attempt.message,
     }
@@ -167,10 +168,16 @@ def configuration_json(feed: Binding, left: LeftOut) -> Json:
         parts |= {"period_column": feed.period_column, "recent_periods": feed.recent_periods}
     return {
         **{name: part for name, part in parts.items() if part},
-        "rejects": {"allow": feed.rejects_allowed} if feed.rejects_allowed else "fail",
+        "rejects": rejects_json(feed.rejects),
         "unknown_members": "extend" if feed.extends_members else "reject",
         "allow_empty": feed.allows_empty,
     }
+
+
+def rejects_json(allowed: RejectAllowance) -> Json | str:
+    """Return how many rejected rows a feed allows, as integrations.yaml writes it."""
+    by_reason = {reason.value: rows for reason, rows in allowed.by_reason.items()}
+    return {"allow": by_reason or allowed.rows} if by_reason or allowed.rows else "fail"
 
 
 def first(parts: Mapping[str, object], left: int) -> Json:

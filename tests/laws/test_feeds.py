@@ -25,6 +25,7 @@ from engine.model.feeds import (
     LoadAttempt,
     LoadMode,
     LoadStatus,
+    RejectAllowance,
     SourceKind,
 )
 from engine.model.profiles import Grant, NameSet, Profile
@@ -62,7 +63,7 @@ BRINGS: dict[str, tuple[str, tuple[str, ...]]] = {  # feed of facts: its domain,
 READS = {"mp": ("live.product", "product"), "nt": ("live.tree", "product"), "mc": ("live.customer", "customer")}
 CONVERTED: dict[str, tuple[str, ...]] = {"r1": ("gp", "gv"), "r2": ("ga", "gb"), "r3": ("gx",), "r4": ()}
 FEEDS = (*BRINGS, *READS, *CONVERTED)
-COUNTS = {"rows_read", "rows_landed", "rows_rejected", "rejects_file"}  # of a load, where its feed is seen whole
+COUNTS = {"rows_read", "rows_landed", "rows_rejected", "rejects_file", "rejected"}  # of a load whose feed is seen whole
 READING = {"extract", "sheet", "parameters", "source_variable"}  # of a feed, where it is
 
 WORLD = World(
@@ -143,7 +144,7 @@ def binding_of(feed: str, secret: str) -> Binding:
         scenario=scenarios[0] if len(scenarios) == 1 and feed != "gc" else None,
         fillings={**fillings, "text": ColumnMapping(constant=secret)},
         parameters={"company": secret},
-        rejects_allowed=0,
+        rejects=RejectAllowance(),
         extends_members=False,
         allows_empty=False,
         fills_rates=feed in CONVERTED,
@@ -168,6 +169,7 @@ def attempts_of(feed: str, binding: Binding, secret: str) -> list[LoadAttempt]:
         "rows_landed": 80_000_000 + number,
         "rows_rejected": 90_000_000 + number,
         "rejects_file": f"{secret}.csv",
+        "rejected": {f"amount is none of {secret}": number},
     }
     came = Span(date(2021, 1, 1) + timedelta(days=number % 300), date(2022, 12, 31))
     asked = Span(date(2021, 2, 1), date(2021, 2, 28))

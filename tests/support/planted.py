@@ -167,6 +167,7 @@ def planted_instance(folder: Path) -> tuple[Path, Path]:
         told = {
             "message": f"{SECRET} failed",
             "rejects_file": f"{SECRET}.csv",
+            "rejected": {f"amount is none of {SECRET}": DIGITS},
             "rows_read": DIGITS,
         }
         for load_id, feed_key in ((LATE, f"{WORD}_dom"), ("late-2", "gl")):

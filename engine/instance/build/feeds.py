@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
+from typing import Literal
 from zoneinfo import available_timezones
 
 from cronsim import CronSim, CronSimError
@@ -11,7 +12,14 @@ from cronsim import CronSim, CronSimError
 from engine.instance.build.formats import build_format, refuse_constants
 from engine.instance.build.sources import EXTRACTS, LOCATED_BY, REPLACES, SOURCES
 from engine.instance.documents import Document, Location, known
-from engine.instance.schema.registry import BindingPart, ColumnPart, ConvertPart, IntegrationsFile, SourcePart
+from engine.instance.schema.registry import (
+    BindingPart,
+    ColumnPart,
+    ConvertPart,
+    IntegrationsFile,
+    RejectsPart,
+    SourcePart,
+)
 from engine.model.catalogue import Dimension, DimensionKind, Domain, Measure
 from engine.model.errors import closest, quoted
 from engine.model.feeds import (
@@ -21,6 +29,8 @@ from engine.model.feeds import (
     Conversion,
     FeedSource,
     LoadMode,
+    RejectAllowance,
+    RejectReason,
     Schedule,
     SourceKind,
 )
@@ -311,7 +321,7 @@ def build_binding(document: Document, at: Location, key: str, part: BindingPart,
         sheet=part.sheet,
         scenario=part.scenario,
         fillings={column: filling_of(document, at, column, mapped) for column, mapped in part.map.items()},
-        rejects_allowed=0 if part.rejects == "fail" else part.rejects.allow,
+        rejects=allowance_of(part.rejects),
         extends_members=part.unknown_members == "extend",
         allows_empty=part.allow_empty,
         mode=LoadMode(part.load),
@@ -320,6 +330,15 @@ def build_binding(document: Document, at: Location, key: str, part: BindingPart,
         recent_periods=part.recent_periods or RECENT_PERIODS,
         parameters=part.parameters,
     )
+
+
+def allowance_of(part: Literal["fail"] | RejectsPart) -> RejectAllowance:
+    """Return how many rejected rows a feed allows."""
+    if isinstance(part, str):
+        return RejectAllowance()
+    if isinstance(part.allow, int):
+        return RejectAllowance(rows=part.allow)
+    return RejectAllowance(by_reason={RejectReason(reason): rows for reason, rows in part.allow.items()})
 
 
 def filling_of(document: Document, at: Location, column: str, part: str | ColumnPart) -> ColumnMapping:

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engine.instance.schema.common import Flag, Id, Ids, Key, LiveTable, SchemaPart, Where
 from engine.instance.schema.formats import ExtractPart, FormatPart
-from engine.model.feeds import SourceKind
+from engine.model.feeds import RejectReason, SourceKind
 from engine.model.requests import OneOf
 
 SCENARIO = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
@@ -154,11 +154,14 @@ class ColumnPart(SchemaPart):
     """The same text in every row."""
 
 
+Reason = Annotated[str, OneOf(tuple(reason.value for reason in RejectReason))]
+
+
 class RejectsPart(SchemaPart):
     """How many rejected rows a load survives."""
 
-    allow: Annotated[int, Field(ge=0)]
-    """At most so many."""
+    allow: Annotated[int, Field(ge=0)] | dict[Reason, Annotated[int, Field(ge=0)]]
+    """Reason to number of rows; a plain number is of all reasons together, without decimals and size."""
 
 
 class ConvertPart(SchemaPart):

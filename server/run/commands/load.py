@@ -15,9 +15,9 @@ from engine.model.errors import BadPeriod, MixedGrains
 from engine.model.feeds import Binding, LoadMode, LoadStatus
 from server.base.settings import Settings
 from server.base.signals import interrupt_on_sigterm
-from server.ingest.columns import format_rejects, report_file
 from server.ingest.folder import BooksFolder, TargetBusy
 from server.ingest.load import BindingFailed, load
+from server.ingest.rejects import RejectSum, format_rejects, report_file
 from server.run.commands.console import DONE, FAULTY, err, out, takes_instance
 from server.run.embedded.platform import platform
 
@@ -74,14 +74,14 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         return FAULTY
     except BindingFailed as failure:
         err.print(f"Nothing was published. {failure} ({failure.status.value})", markup=False)
-        tell_rejects(place, failure.load_id, failure.rejects)
+        tell_rejects(place, failure.load_id, failure.rejects, failure.sums)
         err.print(ADVICE[failure.status], markup=False)
         return FAULTY
     for loaded in done:
         out.print(
             f"{loaded.binding}: {loaded.rows_landed:,} of {loaded.rows_read:,} rows ({loaded.load})", markup=False
         )
-        tell_rejects(place, loaded.load, loaded.rejects)
+        tell_rejects(place, loaded.load, loaded.rejects, loaded.sums)
     return DONE
 
 
@@ -122,9 +122,13 @@ def showing() -> Iterator[Callable[[str, str, int], None]]:
         yield show
 
 
-def tell_rejects(place: BooksFolder, load_id: str, rejects: pl.DataFrame) -> None:
-    """Print the first rejected rows and where all of them are."""
+def tell_rejects(place: BooksFolder, load_id: str, rejects: pl.DataFrame, sums: Sequence[RejectSum]) -> None:
+    """Print the rejected rows by reason, the first of them, and where all of them are."""
+    if not sums:
+        return
+    err.print("  rejected:", markup=False)
+    for each in sums:
+        err.print(f"    {each}", markup=False, soft_wrap=True)
     for line in format_rejects(rejects):
-        err.print(f"  {line}", markup=False)
-    if not rejects.is_empty():
-        err.print(f"  all of them: {report_file(place.rejects, load_id)}", markup=False)
+        err.print(f"  {line}", markup=False, soft_wrap=True)
+    err.print(f"  all of them: {report_file(place.rejects, load_id)}", markup=False, soft_wrap=True)

@@ -86,7 +86,9 @@ def cells(attempt: LoadAttempt) -> tuple[str, ...]:
 def notes_of(attempt: LoadAttempt, rejects: Path) -> Sequence[str]:
     """Return what stands below an attempt."""
     report = f"rejected rows: {rejects / attempt.rejects_file}" if attempt.rejects_file else None
-    return [note for note in (attempt.message, report) if note]
+    reasons = "; ".join(f"{rows:,} {words}" for words, rows in attempt.rejected.items())
+    known = attempt.message if attempt.message or not reasons else f"rejected: {reasons}"
+    return [note for note in (known, report) if note]
 
 
 def instant(when: datetime) -> str:

@@ -79,7 +79,12 @@ def test_load_tells_rows_and_keeps_the_rejected_ones_in_a_file(tmp_path: Path) -
     assert "Nothing was published. gl: 1 of 2 rows rejected, 0 allowed" in failed.stderr
     assert "gl.csv row 2, amount: 'x' is no number" in failed.stderr
     (report,) = (instance / ".tieout" / "rejects").iterdir()
-    assert report.read_text().splitlines() == ["file,row,column,found,reason", "gl.csv,2,amount,x,is no number"]
+    assert "1 row: amount is no number ('x' 1)" in failed.stderr
+    assert report.read_text().splitlines() == [
+        "file,row,column,found,reason,rows",
+        ",,amount,,is no number,1",
+        "gl.csv,2,amount,x,is no number,",
+    ]
     (instance / "data" / "gl.csv").write_text("date,scenario,amount\n2021-01-05,actual,1\n")
     loaded = tieout("load", "--instance", instance, "gl")
     assert (loaded.returncode, loaded.stdout.split(" (")[0]) == (0, "gl: 1 of 1 rows")

@@ -142,6 +142,7 @@ def test_a_load_tells_all_that_is_known_of_it_and_nothing_else(fed: Fed) -> None
             rows_rejected=10,
             message="10 of 1000 rows rejected, 0 allowed",
             rejects_file="load-1.csv",
+            rejected={"amount is no number": 9, "date is missing": 1},
         ),
         attempt_of("load-2", status=LoadStatus.RUNNING),
     )
@@ -162,6 +163,7 @@ def test_a_load_tells_all_that_is_known_of_it_and_nothing_else(fed: Fed) -> None
         "rows_read": 1000,
         "rows_rejected": 10,
         "rejects_file": "load-1.csv",
+        "rejected": {"amount is no number": 9, "date is missing": 1},
         "error": "10 of 1000 rows rejected, 0 allowed",
     }
     assert failed == told

@@ -15,11 +15,12 @@ from engine.books.books import Shelf
 from engine.books.checks import data_faults
 from engine.door import open_books
 from engine.facts.manifest import current_version, pin_current
+from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
 from engine.model.feeds import LoadStatus
-from server.ingest.columns import format_rejects
 from server.ingest.load import BindingFailed, LoadResult
+from server.ingest.rejects import format_rejects
 from tests.support.books import load_feeds
 from tests.support.postgres import postgres
 from tests.support.small import csv, figures, write_instance
@@ -203,11 +204,72 @@ def test_an_extract_without_a_row_empties_nothing_unless_it_may(tmp_path: Path, 
 
 
 def test_a_feed_may_allow_some_rejected_rows(tmp_path: Path) -> None:
-    feed = {"unknown_members": "reject", "rejects": {"allow": 12}}
+    reasons = {"day": 3, "blank": 3, "member": 2, "number": 2, "decimals": 1, "size": 1}
+    feed = {"unknown_members": "reject", "rejects": {"allow": reasons}}
     instance = instance_of(tmp_path, BAD, bindings={"gl": feed})
     loaded = {done.binding: done for done in run(instance, tmp_path / "state")}
     assert (loaded["gl"].rows_read, loaded["gl"].rows_landed, loaded["gl"].rejects.height) == (13, 1, 12)
     assert by_account(instance, tmp_path / "state") == {"0010": 10, None: 10}
+
+
+UNEVEN = """
+    date       scenario account amount     text
+    2021-01-05 actual   0010    10         good
+    2021-01-05 actual   0010    #Missing   -
+    2021-01-05 actual   0010    #Missing   -
+    2021-01-05 actual   0010    n/a        -
+    2021-01-05 actual   0999    1250.10    -
+    2021-01-05 actual   0998    -0.1       -
+    2021-01-05 actual   0010    3330307.04125 -
+"""
+
+
+def test_rejected_rows_are_summed_up_by_reason_with_their_amounts(tmp_path: Path) -> None:
+    allowed = {"number": 3, "member": 2, "decimals": 1}
+    feed = {"unknown_members": "reject", "rejects": {"allow": allowed}}
+    instance, state = instance_of(tmp_path, UNEVEN, bindings={"gl": feed}), tmp_path / "state"
+    (loaded,) = (done for done in run(instance, state) if done.binding == "gl")
+    assert list(map(str, loaded.sums)) == [
+        "3 rows: amount is no number ('#Missing' 2, 'n/a' 1)",
+        "2 rows: account is no member of account, amount 1,250",
+        "1 row: amount has more than 2 decimal places, amount 3,330,307.04125",
+    ]
+    report = pl.read_csv(state / "rejects" / f"{loaded.load}.csv", infer_schema=False)
+    assert report.head(3).select("file", "column", "rows", "sum of amount").rows() == [
+        (None, "amount", "3", None),
+        (None, "account", "2", "1250"),
+        (None, "amount", "1", "3330307.04125"),
+    ]
+    assert report.height == 3 + 6
+
+
+@pytest.mark.parametrize(
+    ("allowed", "refused"),
+    [
+        (
+            {"number": 2, "member": 2, "decimals": 1},
+            r"6 of 7 rows rejected, \{decimals: 1, member: 2, number: 2\} allowed",
+        ),
+        ({"number": 100, "blank": 100, "member": 9}, "1 amount has more than 2 decimal places"),
+        (100, r"6 of 7 rows rejected, 100 allowed: .*rejects: \{allow: \{number: 3, decimals: 1, member: 2\}\} would"),
+    ],
+)
+def test_an_allowance_is_of_its_reason_and_none_sweeps_up_an_amount_too_fine(
+    tmp_path: Path, allowed: Any, refused: str
+) -> None:
+    feed = {"unknown_members": "reject", "rejects": {"allow": allowed}}
+    instance = instance_of(tmp_path, UNEVEN, bindings={"gl": feed})
+    with pytest.raises(BindingFailed, match=refused) as failed:
+        run(instance, tmp_path / "state")
+    assert "3330307" not in failed.value.message, "the ingestion tools show the message, and carry no figures"
+    assert current_version(tmp_path / "state" / "store") == 0
+
+
+def test_a_reason_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    instance = instance_of(tmp_path, ONE_ROW, bindings={"gl": {"rejects": {"allow": {"blanks": 1}}}})
+    with pytest.raises(InstanceFaults) as faults:
+        read_instance(instance)
+    assert "blank" in str(faults.value)
 
 
 def test_a_column_that_the_extract_lacks(tmp_path: Path) -> None:

@@ -158,6 +158,9 @@ def test_periods_are_refused_where_a_feed_is_loaded_whole(tmp_path: Path) -> Non
         load_feeds(instance, tmp_path / "state", periods="2021-01")
 
 
+REJECTED = "1 of 2 rows rejected, 0 allowed: 1 amount is no number; rejects: {allow: {number: 1}} would load the others"
+
+
 def test_a_failed_attempt_is_remembered_with_its_rows_and_its_report(tmp_path: Path) -> None:
     instance, state, loads = ledger(tmp_path, file="gl.csv"), tmp_path / "state", MemoryLoads()
     write(instance, gl=f"{HEAD}2021-01-05,actual,A,ten\n2021-01-05,actual,A,1\n")
@@ -166,9 +169,10 @@ def test_a_failed_attempt_is_remembered_with_its_rows_and_its_report(tmp_path: P
     (attempt,) = history(loads)
     assert (attempt.status, attempt.rows_read, attempt.rows_rejected) == (LoadStatus.FAILED_VALIDATE, 2, 1)
     assert attempt.rows_landed == 0, "a load that fails publishes nothing, and says so"
-    assert (attempt.load_id, attempt.message) == (failed.value.load_id, "1 of 2 rows rejected, 0 allowed")
+    assert (attempt.load_id, attempt.message) == (failed.value.load_id, REJECTED)
     assert attempt.finished_at is not None
-    assert "'ten'" not in str(attempt.message)
+    assert attempt.rejected == {"amount is no number": 1}
+    assert "ten" not in f"{attempt.message} {attempt.rejected}"
     assert "gl.csv,1,amount,ten,is no number" in (state / "rejects" / str(attempt.rejects_file)).read_text()
 
 

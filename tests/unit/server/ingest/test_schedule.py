@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
 from engine.model.calendar.periods import PeriodRange
-from engine.model.feeds import Binding, FeedSource, LoadAttempt, LoadMode, LoadStatus, Schedule, SourceKind
+from engine.model.feeds import (
+    Binding,
+    FeedSource,
+    LoadAttempt,
+    LoadMode,
+    LoadStatus,
+    RejectAllowance,
+    Schedule,
+    SourceKind,
+)
 from server.ingest.schedule import RETRIED, RetryPolicy, latest_slot, next_load, next_slot, periods_of, slots
 
 BACKOFF = RetryPolicy()
@@ -37,7 +46,7 @@ def feed(schedule: Schedule | None = DAILY, mode: LoadMode = LoadMode.REPLACE_PE
         sheet=None,
         scenario=None,
         fillings={},
-        rejects_allowed=0,
+        rejects=RejectAllowance(),
         extends_members=False,
         allows_empty=False,
         mode=mode,

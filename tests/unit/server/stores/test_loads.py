@@ -79,6 +79,7 @@ def test_an_attempt_comes_back_as_it_was_recorded(loads: LoadHistory) -> None:
         rows_rejected=3,
         message="3 of 10000000000 rows rejected, 0 allowed — “Écrou”",
         rejects_file="gl-1.csv",
+        rejected={"amount is no number": 2, "Écrou is missing": 1},
     )
     loads.finish(ended)
     assert loads.get("1") == ended

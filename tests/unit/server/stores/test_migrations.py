@@ -28,7 +28,7 @@ from tests.support.postgres import SeparateServer, schema_of
 from tests.support.serving import wait_for
 
 COMMAND = (sys.executable, ROOT / "scripts" / "migrate.py", "--scope", "open")
-NINE = [
+KNOWN = [
     "001_load_attempts.sql",
     "002_load_history.sql",
     "003_profiles.sql",
@@ -38,6 +38,7 @@ NINE = [
     "007_principals.sql",
     "008_artifacts.sql",
     "009_profile_members.sql",
+    "010_rejected_rows.sql",
 ]
 
 
@@ -87,19 +88,19 @@ def tables(uri: str) -> set[str]:
 def test_the_script_lists_applies_and_checks(empty_database: str) -> None:
     listed = script(empty_database, "--status")
     assert (listed.returncode, listed.stderr) == (0, "")
-    assert [line.split() for line in listed.stdout.splitlines()] == [["pending", name] for name in NINE]
+    assert [line.split() for line in listed.stdout.splitlines()] == [["pending", name] for name in KNOWN]
     assert tables(empty_database) == set()  # looking changes nothing
     assert script(empty_database, "--check").returncode == 2
     applied = script(empty_database)
     assert (applied.returncode, applied.stderr) == (0, "")
-    assert applied.stdout.splitlines() == [f"applied {name}" for name in NINE] + [
+    assert applied.stdout.splitlines() == [f"applied {name}" for name in KNOWN] + [
         "The platform database is up to date."
     ]
     again = script(empty_database)
     assert (again.returncode, again.stdout) == (0, "The platform database is up to date.\n")
     checked = script(empty_database, "--check")
     assert checked.returncode == 0
-    assert [line.split() for line in checked.stdout.splitlines()] == [["applied", name] for name in NINE]
+    assert [line.split() for line in checked.stdout.splitlines()] == [["applied", name] for name in KNOWN]
     assert {"load_attempts", "profiles", "principals", "files", "uploads"} < tables(empty_database)
 
 
@@ -126,13 +127,13 @@ def test_several_that_start_at_once_apply_each_file_once(empty_database: str) ->
         thread.start()
     for thread in starting:
         thread.join()
-    assert sorted(applied, key=len) == [[], [], [], NINE]
+    assert sorted(applied, key=len) == [[], [], [], KNOWN]
 
 
 def test_an_index_that_is_built_concurrently_does_not_wait_for_who_waits_for_it(
     empty_database: str, files: Path
 ) -> None:
-    (files / "010_index.sql").write_text(
+    (files / "011_index.sql").write_text(
         "-- migrate: no-transaction\ncreate index concurrently if not exists slow on load_attempts (source);\n"
     )
     starting = [Thread(target=apply, args=(empty_database, files)) for _ in range(3)]
@@ -141,25 +142,25 @@ def test_an_index_that_is_built_concurrently_does_not_wait_for_who_waits_for_it(
     for thread in starting:
         thread.join()
     assert rows(empty_database, "select indisvalid from pg_index where indexrelid = 'slow'::regclass") == [(True,)]
-    with pytest.raises(MigrationFault, match=r"ahead: 010_index\.sql"):
+    with pytest.raises(MigrationFault, match=r"ahead: 011_index\.sql"):
         apply(empty_database)
 
 
 def test_a_migration_that_fails_is_taken_back_whole_and_the_rest_waits(empty_database: str, files: Path) -> None:
-    (files / "010_more.sql").write_text("create table more (n int);\ncreate index on\n  mor (n);\n")
-    (files / "011_most.sql").write_text("create table most (n int);\n")
+    (files / "011_more.sql").write_text("create table more (n int);\ncreate index on\n  mor (n);\n")
+    (files / "012_most.sql").write_text("create table most (n int);\n")
     with pytest.raises(MigrationFault) as failed:
         apply(empty_database, files)
     told = str(failed.value)
-    assert told == '010_more.sql: nothing of it was applied: relation "mor" does not exist'
+    assert told == '011_more.sql: nothing of it was applied: relation "mor" does not exist'
     assert "more" not in tables(empty_database)
-    (files / "010_more.sql").write_text("create table more (n int);\ncreate inde on more (n);\n")
+    (files / "011_more.sql").write_text("create table more (n int);\ncreate inde on more (n);\n")
     with pytest.raises(
-        MigrationFault, match=r'^010_more\.sql, line 2: nothing of it was applied: syntax error at or near "inde"'
+        MigrationFault, match=r'^011_more\.sql, line 2: nothing of it was applied: syntax error at or near "inde"'
     ):
         apply(empty_database, files)
-    (files / "010_more.sql").write_text("create table more (n int);\n")
-    assert apply(empty_database, files) == ["010_more.sql", "011_most.sql"]
+    (files / "011_more.sql").write_text("create table more (n int);\n")
+    assert apply(empty_database, files) == ["011_more.sql", "012_most.sql"]
 
 
 def test_a_file_that_was_edited_stops_everything(empty_database: str, files: Path) -> None:
@@ -168,7 +169,7 @@ def test_a_file_that_was_edited_stops_everything(empty_database: str, files: Pat
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))  # a checkout on another system is no edit
     assert apply(empty_database, files) == []
     path.write_text(path.read_text() + "-- a remark\n")
-    (files / "010_more.sql").write_text("create table more (n int);\n")
+    (files / "011_more.sql").write_text("create table more (n int);\n")
     with pytest.raises(MigrationFault, match=r"CHECKSUM MISMATCH: 003_profiles.sql .* put back the released one"):
         apply(empty_database, files)
     assert "more" not in tables(empty_database)
@@ -184,31 +185,31 @@ def test_a_database_that_is_ahead_is_left_alone(empty_database: str) -> None:
     execute(
         empty_database,
         "insert into schema_migrations (scope, version, name, checksum, duration_ms, app_version) "
-        "values ('open', 10, '010_later.sql', 'x', 1, '0.4.0')",
+        "values ('open', 11, '011_later.sql', 'x', 1, '0.4.0')",
     )
     for refused in (apply, check):
         with pytest.raises(MigrationFault) as ahead:
             refused(empty_database)
-        assert "010_later.sql was applied by a newer version than 0.3.0; install that version" in str(ahead.value)
+        assert "011_later.sql was applied by a newer version than 0.3.0; install that version" in str(ahead.value)
         assert "restore the backup made before the upgrade" in str(ahead.value)
     assert [known.name for known in read_statuses(empty_database) if known.standing is MigrationState.AHEAD] == [
-        "010_later.sql"
+        "011_later.sql"
     ]
 
 
 def test_a_file_that_comes_late_is_told(empty_database: str, files: Path) -> None:
-    (files / "009_profile_members.sql").rename(files / "010_profile_members.sql")
+    (files / "010_rejected_rows.sql").rename(files / "011_profile_members.sql")
     apply(empty_database, files)
-    (files / "009_late.sql").write_text("select 1;\n")
-    with pytest.raises(MigrationFault, match=r"009_late\.sql is pending below one that was applied.* above 010"):
+    (files / "010_late.sql").write_text("select 1;\n")
+    with pytest.raises(MigrationFault, match=r"010_late\.sql is pending below one that was applied.* above 011"):
         apply(empty_database, files)
 
 
 def test_files_are_named_by_a_number_of_their_own(files: Path) -> None:
-    (files / "009_twice.sql").write_text("select 1;\n")
-    with pytest.raises(MigrationFault, match=r"009_twice\.sql: a migration is named as 009_what_it_makes\.sql"):
+    (files / "010_twice.sql").write_text("select 1;\n")
+    with pytest.raises(MigrationFault, match=r"010_twice\.sql: a migration is named as 009_what_it_makes\.sql"):
         read_migrations(files)
-    (files / "009_twice.sql").rename(files / "9_short.sql")
+    (files / "010_twice.sql").rename(files / "9_short.sql")
     with pytest.raises(MigrationFault, match=r"9_short\.sql"):
         read_migrations(files)
 
@@ -222,25 +223,25 @@ def test_a_table_of_files_that_is_not_ours_is_told_and_left_as_it_is(empty_datab
     assert f"008_artifacts.sql: nothing of it was applied: there is a table {name} already" in told
     assert "with the columns id, path; it is left as it is. Keep what you need of it, rename it" in told
     assert rows(empty_database, f"table {name}") == [(1, "kept")]
-    assert [known.name for known in read_statuses(empty_database) if known.standing is MigrationState.PENDING] == NINE[
+    assert [known.name for known in read_statuses(empty_database) if known.standing is MigrationState.PENDING] == KNOWN[
         7:
     ]
     execute(empty_database, f"alter table {name} rename to kept_{name}")
-    assert apply(empty_database) == NINE[7:]
+    assert apply(empty_database) == KNOWN[7:]
 
 
 def test_a_lock_that_somebody_holds_is_not_waited_for_for_ever(empty_database: str, files: Path) -> None:
     apply(empty_database)
-    (files / "010_more.sql").write_text("alter table load_attempts add column more text;\n")
+    (files / "011_more.sql").write_text("alter table load_attempts add column more text;\n")
     with closing(psycopg.connect(empty_database)) as reading:
         reading.execute("select * from load_attempts")
         with pytest.raises(MigrationFault, match="somebody holds a table that it changes; try again later"):
             apply(empty_database, files)
-    assert apply(empty_database, files) == ["010_more.sql"]
+    assert apply(empty_database, files) == ["011_more.sql"]
 
 
 def test_a_migration_that_is_cut_off_leaves_nothing_behind(database_server: SeparateServer, files: Path) -> None:
-    (files / "010_slow.sql").write_text("create table slow (n int);\nselect pg_sleep(60);\n")
+    (files / "011_slow.sql").write_text("create table slow (n int);\nselect pg_sleep(60);\n")
     with schema_of(database_server.uri()) as uri:
         apply(uri)
         failed: list[str] = []
@@ -260,10 +261,10 @@ def test_a_migration_that_is_cut_off_leaves_nothing_behind(database_server: Sepa
         wait_for(lambda: bool(rows(uri, sleeping)))
         rows(uri, sleeping.replace("pid from", "pg_terminate_backend(pid) from"))
         migrating.join()
-        assert failed[0].startswith("010_slow.sql: nothing of it was applied")
+        assert failed[0].startswith("011_slow.sql: nothing of it was applied")
         assert "slow" not in tables(uri)
-        (files / "010_slow.sql").write_text("create table slow (n int);\n")
-        assert apply(uri, files) == ["010_slow.sql"]
+        (files / "011_slow.sql").write_text("create table slow (n int);\n")
+        assert apply(uri, files) == ["011_slow.sql"]
 
 
 def test_a_user_who_may_not_make_tables_is_told(database_server: SeparateServer) -> None:

@@ -1,0 +1,248 @@
+"""Rejected rows: why each is rejected, how many rows and amounts each reason takes away, and how many a feed allows."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from engine.model.feeds import LoadStatus, RejectAllowance, RejectReason
+
+VALIDATE = LoadStatus.FAILED_VALIDATE
+FILE, ROW = "_file", "_row"  # columns that say which file and row an extract's row came from
+SCHEMA = {"file": pl.String, "row": pl.Int64, "column": pl.String, "found": pl.String, "reason": pl.String}
+AMOUNT = pl.Decimal(38, 12)  # of which 10**8 below LARGEST can be added up
+LARGEST = 10**18
+MOST_FOUND = 3  # values that a sum names
+
+# Each reason by the words that the text of a rejection begins with; a sum over rows of several texts says the words.
+WORDS: Final[Mapping[str, RejectReason]] = {
+    "is missing": RejectReason.BLANK,
+    "is no number": RejectReason.NUMBER,
+    "has more than": RejectReason.DECIMALS,
+    "is too large": RejectReason.SIZE,
+    "is no day": RejectReason.DAY,
+    "is outside the calendar": RejectReason.DAY,
+    "is outside the periods asked for": RejectReason.PERIODS,
+    "is no member": RejectReason.MEMBER,
+    "is no scenario": RejectReason.MEMBER,
+    "is none of": RejectReason.VALUE,
+    "stands twice": RejectReason.REPEATED,
+    "covers days of another rate": RejectReason.REPEATED,
+    "has no": RejectReason.RATE,
+    "is not above zero": RejectReason.RATE,
+    "is no rate": RejectReason.RATE,
+}
+SHORT = {RejectReason.DAY: "is no day of the calendar", RejectReason.RATE: "has no rate"}  # of several texts
+
+
+class LoadFailed(Exception):
+    """A load fails and publishes nothing; `status` names the step that failed."""
+
+    def __init__(self, status: LoadStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectSum:
+    """The rows that one column rejects for one reason, and the amounts on them, by measure."""
+
+    column: str
+    reason: RejectReason
+    text: str
+    rows: int
+    found: Sequence[tuple[str, int]]  # the most frequent values that are no numbers, with their rows
+    amounts: Mapping[str, Decimal]
+
+    @property
+    def words(self) -> str:
+        """The column and the reason, without a value of any row."""
+        return f"{self.column} {self.text}"
+
+    def __str__(self) -> str:
+        """Return the sum in words: `183 rows: amount is no number ('#Missing' 183)`."""
+        rows = f"{self.rows:,} row{'' if self.rows == 1 else 's'}: {self.words}"
+        found = ", ".join(f"'{value}' {count:,}" for value, count in self.found)
+        amounts = "; ".join(f"{key} {amount.normalize():,f}" for key, amount in self.amounts.items())
+        return f"{rows}{f' ({found})' if found else ''}{f', {amounts}' if amounts else ''}"
+
+
+@dataclass
+class Rejects:
+    """The rejected rows of one load, collected by column and by batch."""
+
+    extract: pl.DataFrame = field(default_factory=pl.DataFrame)
+    every: list[pl.DataFrame] = field(default_factory=list)  # rejections of all batches so far
+    batch: list[pl.DataFrame] = field(default_factory=list)  # rejections of the current batch
+    amounts: list[pl.DataFrame] = field(default_factory=list)  # of rejected rows, by measure
+    read: int = 0
+    _rows: Counter[RejectReason | None] = field(default_factory=Counter)  # of the batches before; None: of any reason
+
+    def begin(self, extract: pl.DataFrame) -> None:
+        """Start on the next batch of the extract."""
+        self._rows = self._counted
+        self.extract = extract
+        self.batch = []
+        self.read += extract.height
+
+    def where(self, bad: pl.Series, column: str, values: pl.Series, reason: str | pl.Series) -> None:
+        """Reject the rows where `bad` is true. `reason` is one text, or a series with a text for each row."""
+        if not bad.any():
+            return
+        reasons = pl.Series("reason", [reason]) if isinstance(reason, str) else reason.filter(bad).alias("reason")
+        rows = self.extract.select(pl.col(FILE).alias("file"), pl.col(ROW).alias("row")).filter(bad)
+        rejected = rows.with_columns(
+            pl.lit(column).alias("column"),
+            values.filter(bad).cast(pl.String).alias("found"),
+            pl.lit(reasons[0]).alias("reason") if len(reasons) == 1 else reasons,
+        ).cast(SCHEMA)  # type: ignore[arg-type]  # polars accepts more schemas than it declares
+        self.batch.append(rejected)
+        self.every.append(rejected)
+
+    def weigh(self, amounts: Mapping[str, pl.Series]) -> None:
+        """Keep the amounts of the rejected rows of the batch; each column is text, in the order of the batch."""
+        if not self.batch or not amounts:
+            return
+        rejected = pl.concat(self.batch).select("file", "row").unique()
+        written = self.extract.select(pl.col(FILE).alias("file"), pl.col(ROW).cast(pl.Int64).alias("row"))
+        read = pl.col(*amounts).cast(AMOUNT, strict=False)
+        self.amounts.append(
+            written.with_columns(**amounts)
+            .join(rejected, on=["file", "row"], how="semi")
+            .with_columns(read)
+            .with_columns(pl.when(pl.col(name).abs() < LARGEST).then(pl.col(name)).alias(name) for name in amounts)
+        )
+
+    @property
+    def report(self) -> pl.DataFrame:
+        """Every rejection: file, row, column, found, reason."""
+        return pl.concat(self.every) if self.every else pl.DataFrame(schema=SCHEMA)
+
+    @property
+    def count(self) -> int:
+        """The number of rejected rows; a row rejected for two reasons counts once."""
+        return self._counted[None]
+
+    @property
+    def sums(self) -> Sequence[RejectSum]:
+        """The rejected rows by column and reason, the most frequent first; a row counts once for each reason."""
+        if not self.every:
+            return []
+        rejected = with_reasons(self.report)
+        if self.amounts:
+            rejected = rejected.join(pl.concat(self.amounts), on=["file", "row"], how="left")
+        return sum_rejects(rejected)
+
+    def check(self, allowed: RejectAllowance) -> None:
+        """Raise LoadFailed if more rows are rejected than `allowed` has for their reasons."""
+        counted = dict(self._counted)
+        rows = counted.pop(None, 0)
+        by_reason = {reason: counted[reason] for reason in RejectReason if reason in counted}
+        if allowed.holds(rows, by_reason):
+            return
+        reasons = "; ".join(f"{each.rows:,} {each.words}" for each in self.sums)
+        mend = ", ".join(f"{reason.value}: {found}" for reason, found in by_reason.items())
+        raise LoadFailed(
+            VALIDATE,
+            f"{rows} of {self.read} rows rejected, {allowed} allowed: {reasons}; "
+            f"rejects: {{allow: {{{mend}}}}} would load the others",
+        )
+
+    def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of a frame that are not rejected. The frame has the rows of the current batch, in order."""
+        if not self.batch:
+            return frame
+        rejected = pl.concat(self.batch).select(pl.col("row").alias(ROW), pl.col("file").alias(FILE)).unique()
+        place = self.extract.select(FILE, ROW).with_row_index("_place")
+        kept = place.join(rejected.cast({ROW: place.schema[ROW]}), on=[FILE, ROW], how="anti").sort("_place")
+        return frame[kept["_place"]]
+
+    @property
+    def _counted(self) -> Counter[RejectReason | None]:
+        """The rejected rows by reason, and of any reason, with those of the current batch."""
+        if not self.batch:
+            return self._rows
+        rejected = with_reasons(pl.concat(self.batch)).select("file", "row", "kind").unique()
+        found = Counter[RejectReason | None](
+            {RejectReason(kind): rows for kind, rows in rejected.group_by("kind").len().iter_rows()}
+        )
+        found[None] = rejected.select("file", "row").n_unique()
+        return self._rows + found
+
+
+def with_reasons(report: pl.DataFrame) -> pl.DataFrame:
+    """Return rejections with the column `kind`, the value of their RejectReason."""
+    known = {text: kind_of(text).value for text in report["reason"].unique()}
+    return report.with_columns(pl.col("reason").replace_strict(known, return_dtype=pl.String).alias("kind"))
+
+
+def kind_of(text: str) -> RejectReason:
+    """Return the reason that the text of a rejection gives."""
+    return next((reason for words, reason in WORDS.items() if text.startswith(words)), RejectReason.OTHER)
+
+
+def sum_rejects(rejected: pl.DataFrame) -> Sequence[RejectSum]:
+    """Return the sums of rejections with their kinds and amounts, by column and kind, the most rows first."""
+    measures = rejected.columns[len(SCHEMA) + 1 :]
+    sums = []
+    for (column, kind), rows in rejected.group_by("column", "kind", maintain_order=True):
+        reason, texts = RejectReason(kind), rows["reason"].unique()
+        text = texts[0] if len(texts) == 1 else SHORT.get(reason, texts.sort()[0])
+        values = rows["found"].value_counts(sort=True).head(MOST_FOUND) if reason is RejectReason.NUMBER else None
+        amounts = {key: amount for key in measures if (amount := rows[key].sum()) and isinstance(amount, Decimal)}
+        sums.append(
+            RejectSum(
+                column=str(column),
+                reason=reason,
+                text=text,
+                rows=rows.height,
+                found=[(value, count) for value, count in values.iter_rows()] if values is not None else (),
+                amounts=amounts,
+            )
+        )
+    return sorted(sums, key=lambda each: -each.rows)
+
+
+def format_rejects(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
+    """Yield the first rejections as lines of text, then the number of the rest."""
+    for row in report.head(most).iter_rows(named=True):
+        value = "" if row["found"] is None else f"'{row['found']}' "
+        yield f"{row['file']} row {row['row']}, {row['column']}: {value}{row['reason']}"
+    if report.height > most:
+        yield f"… and {report.height - most} more"
+
+
+def write_report(rejects: Rejects, folder: Path, load_id: str) -> Path | None:
+    """Write rejections to a CSV file and return its path; None if there are none or the file cannot be written.
+
+    Its first rows are the sums, which name no file; `rows` and the amounts of each measure are theirs alone. A disk
+    fault here does not change how the load ends.
+    """
+    if not rejects.every:
+        return None
+    path = report_file(folder, load_id)
+    sums = rejects.sums
+    measures = dict.fromkeys(key for each in sums for key in each.amounts)
+    head = pl.DataFrame(
+        [
+            {"column": each.column, "reason": each.text, "rows": each.rows}
+            | {f"sum of {key}": format(amount.normalize(), "f") for key, amount in each.amounts.items()}
+            for each in sums
+        ],
+        schema={**SCHEMA, "rows": pl.Int64, **dict.fromkeys((f"sum of {key}" for key in measures), pl.String)},
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        pl.concat([head, rejects.report], how="diagonal").write_csv(path)
+    except OSError:
+        return None
+    return path
+
+
+def report_file(folder: Path, load_id: str) -> Path:
+    """Return the path of the report of a load."""
+    return folder / f"{load_id}.csv"
