@@ -120,9 +120,9 @@ class CallerFeeds:
         if feed is None or feed.binding.target != attempt.target:
             return None
         shown = feed.attempt(attempt)
-        secrets = self.feeds.secrets
-        rejected = {redact(words, secrets): rows for words, rows in shown.rejected.items()}
-        return replace(shown, message=shown.message and redact(shown.message, secrets), rejected=rejected)
+        rejected = {redact(words, self.feeds.secrets): rows for words, rows in shown.rejected.items()}
+        shown = replace(shown, rejected=rejected)
+        return replace(shown, message=shown.message and redact(shown.message, self.feeds.secrets))
 
 
 @contextmanager
