@@ -16,7 +16,7 @@ from benches.page import write_block
 from tests.support.clocks import clock_in
 from tests.support.faults import FAULTS, NORMAL, caused
 from tests.support.programs import find_program
-from tests.support.scenes import Scene, Step, made, scene, session, words
+from tests.support.scenes import FaultScene, SessionStep, made, scene, session, words
 from tests.support.serving import wait_for
 
 SMALL = 150_000  # rows of the general ledger: the waits are those of stores, not of figures
@@ -55,7 +55,7 @@ def main(_: int) -> None:
     write_block(PAGE, "faults", [HEAD, *lines])
 
 
-def table(on: Scene) -> Iterator[str]:
+def table(on: FaultScene) -> Iterator[str]:
     """Yield the lines of the table."""
     yield f"| Fault | {' | '.join(STEPS)} |"
     yield "|---" * (len(STEPS) + 1) + "|"
@@ -82,7 +82,7 @@ def a_day_ahead(books: BenchBooks) -> str:
             return line("clock a day ahead", [session(on, before) for _ in range(ROUNDS)])
 
 
-def line(name: str, sessions: Sequence[Mapping[str, Step]]) -> str:
+def line(name: str, sessions: Sequence[Mapping[str, SessionStep]]) -> str:
     """Return the line of a fault."""
     cells = []
     for step in STEPS:

@@ -26,7 +26,7 @@ from benches.callers import CALLERS, BusyCaller, LatencyTotals
 from benches.page import write_block
 from tests.support.faults import FAULTS, caused
 from tests.support.keeping import children
-from tests.support.scenes import GIVEN, KEPT, MADE, RENEWED, Made, Scene, get, made, scene, word
+from tests.support.scenes import GIVEN, KEPT, MADE, RENEWED, FaultScene, Made, get, made, scene, word
 from tests.support.serving import wait_for
 
 ROWS, MINUTES, WORKERS = 150_000, 30, 2
@@ -69,7 +69,7 @@ def anonymous(process: int) -> float:
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon")), 0.0)
 
 
-def processes(on: Scene) -> Iterator[tuple[str, int]]:
+def processes(on: FaultScene) -> Iterator[tuple[str, int]]:
     """Yield the parent, its workers, and the script servers of the workers."""
     parent = on.server.process.pid
     yield "parent", parent
@@ -79,7 +79,7 @@ def processes(on: Scene) -> Iterator[tuple[str, int]]:
             yield f"scripts of worker {worker}", child
 
 
-def sample(on: Scene, record: SoakRecord, began: float, stop: Event) -> None:
+def sample(on: FaultScene, record: SoakRecord, began: float, stop: Event) -> None:
     """Sample the memory of every process each five seconds."""
     while not stop.wait(5):
         for name, process in processes(on):
@@ -89,7 +89,7 @@ def sample(on: Scene, record: SoakRecord, began: float, stop: Event) -> None:
                 continue
 
 
-def publish(on: Scene, state: Path, record: SoakRecord) -> None:
+def publish(on: FaultScene, state: Path, record: SoakRecord) -> None:
     """Load the feed once."""
     environment = {**os.environ, "SVC_STATE_DIR": str(state), "DATABASE_URL": on.database.uri()}
     command: list[str | Path] = [Path(sys.executable).with_name("tieout"), "load", "--instance", on.instance, FEED]
@@ -97,7 +97,7 @@ def publish(on: Scene, state: Path, record: SoakRecord) -> None:
     record.loads += done.returncode == 0
 
 
-def open_again(on: Scene, kept: Sequence[Made], record: SoakRecord) -> None:
+def open_again(on: FaultScene, kept: Sequence[Made], record: SoakRecord) -> None:
     """Open kept results and files again; record those that are gone."""
     for each in kept[-LATEST:]:
         found = (
@@ -110,7 +110,7 @@ def open_again(on: Scene, kept: Sequence[Made], record: SoakRecord) -> None:
             record.lost.append(" / ".join(found))
 
 
-def direct(on: Scene, state: Path, record: SoakRecord, seconds: float) -> None:
+def direct(on: FaultScene, state: Path, record: SoakRecord, seconds: float) -> None:
     """Load each minute, open again what is kept, and cause the faults at their times."""
     began, errors = monotonic(), record.calls.errors
     kept: list[Made] = []
@@ -144,7 +144,7 @@ def direct(on: Scene, state: Path, record: SoakRecord, seconds: float) -> None:
             phase("none", quiet)
 
 
-async def soak(on: Scene, state: Path, record: SoakRecord, seconds: float) -> None:
+async def soak(on: FaultScene, state: Path, record: SoakRecord, seconds: float) -> None:
     """Run callers, faults and samples together."""
     stop, began = Event(), monotonic()
     Thread(target=sample, args=(on, record, began, stop), daemon=True).start()
@@ -155,7 +155,7 @@ async def soak(on: Scene, state: Path, record: SoakRecord, seconds: float) -> No
     stop.set()
 
 
-async def calling(on: Scene, record: SoakRecord, seed: int, ends: float) -> None:
+async def calling(on: FaultScene, record: SoakRecord, seed: int, ends: float) -> None:
     """Call until the end; connect again after a worker that took the connection with it."""
     while perf_counter() < ends:
         try:

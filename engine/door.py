@@ -30,7 +30,7 @@ MOST_ROWS = 1_000_000_000  # no practical limit for a Python user
 Ids = str | Sequence[str] | Mapping[str, Sequence[str]]
 
 
-class Asked(TypedDict, total=False):
+class ReportArguments(TypedDict, total=False):
     """The optional arguments of a request, except the statement or metrics."""
 
     scenarios: Mapping[str, str]
@@ -47,7 +47,7 @@ class Asked(TypedDict, total=False):
     """Decimal places of what is shown."""
 
 
-class MetricAsked(Asked, total=False):
+class MetricArguments(ReportArguments, total=False):
     """The optional arguments of a request for metrics, except the metrics."""
 
     formulas: Mapping[str, str]
@@ -84,13 +84,13 @@ class Door:
         """The current version of the books."""
         return Reader(self._shelf.current(), [self._profile])
 
-    def statement(self, statement: str | None = None, **asked: Unpack[Asked]) -> Report:
+    def statement(self, statement: str | None = None, **asked: Unpack[ReportArguments]) -> Report:
         """Return a statement. Raises a Refusal (engine.model.errors) if the request has no answer."""
         reader = self.reader
         request = StatementRequest(statement=statement, **fields(asked))
         return run(plan_statement(statement_query(request, reader), reader))
 
-    def metric(self, *metrics: str, **asked: Unpack[MetricAsked]) -> Report:
+    def metric(self, *metrics: str, **asked: Unpack[MetricArguments]) -> Report:
         """Return metrics of one domain by dimension members. Raises a Refusal if the request has no answer."""
         reader = self.reader
         request = MetricRequest(
@@ -150,7 +150,7 @@ def open_books(folder: str | Path, *, profile: str | None = None, state: str | P
     return Door(Shelf(instance.catalogue, root), EVERYONE if profile is None else known[profile])
 
 
-def fields(asked: Asked) -> Fields:
+def fields(asked: ReportArguments) -> Fields:
     """Return optional arguments as the fields of a request."""
     start, end = bounds(asked.get("period"))
     scenarios = asked.get("scenarios")

@@ -39,7 +39,7 @@ AGAINST_BUDGET = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class PageCall:
     """A call of a tool: its arguments, made of the answers before, and why it is made."""
 
     why: str
@@ -52,7 +52,7 @@ class Conversation:
     """A question, the calls, and the answer that they give."""
 
     question: str
-    calls: Sequence[Call]
+    calls: Sequence[PageCall]
     answer: Callable[[Told], str]
 
 
@@ -173,14 +173,14 @@ CONVERSATIONS = (
     Conversation(
         question="Why is EBITDA below budget this year, down to the postings?",
         calls=(
-            Call(
+            PageCall(
                 why="The variance by the operands of its formula and by organisation, in one call.",
                 tool="explain_variance",
                 arguments=fixed(
                     metric="ebitda", scenarios=["actual", "budget"], by=["lines", "organisation"], top=3, **SEPTEMBER
                 ),
             ),
-            Call(
+            PageCall(
                 why="The line that contributes most, by account class.",
                 tool="explain_variance",
                 arguments=lambda told: {
@@ -191,7 +191,7 @@ CONVERSATIONS = (
                     **SEPTEMBER,
                 },
             ),
-            Call(
+            PageCall(
                 why="The rows behind its largest account, as `drill` says.",
                 tool="inspect_rows",
                 arguments=lambda told: {
@@ -208,7 +208,7 @@ CONVERSATIONS = (
     Conversation(
         question="Who are our ten largest customers this year?",
         calls=(
-            Call(
+            PageCall(
                 why="One call ranks them, and one row holds the rest.",
                 tool="run_metric",
                 arguments=fixed(
@@ -225,12 +225,12 @@ CONVERSATIONS = (
     Conversation(
         question="Does the revenue of August tie to the ledger?",
         calls=(
-            Call(
+            PageCall(
                 why="The figure.",
                 tool="run_metric",
                 arguments=fixed(metrics=["revenue"], scenarios=AGAINST_BUDGET[:1], period_start="2026-08"),
             ),
-            Call(
+            PageCall(
                 why="Its rows; `contribution_total` is what all of them make, also those that are not shown.",
                 tool="inspect_rows",
                 arguments=fixed(
@@ -247,12 +247,12 @@ CONVERSATIONS = (
     Conversation(
         question="Draw revenue by month against budget.",
         calls=(
-            Call(
+            PageCall(
                 why="The figures, kept under a reference.",
                 tool="run_metric",
                 arguments=fixed(metrics=["revenue"], scenarios=AGAINST_BUDGET[:2], dimensions=["month"], **SEPTEMBER),
             ),
-            Call(
+            PageCall(
                 why="The picture, made of the kept figures.",
                 tool="eval_chart_transform",
                 arguments=lambda told: {
@@ -276,8 +276,8 @@ CONVERSATIONS = (
     Conversation(
         question="What is our customer churn?",
         calls=(
-            Call(why="A metric of that name is sought.", tool="list_kpis", arguments=fixed(query="churn")),
-            Call(
+            PageCall(why="A metric of that name is sought.", tool="list_kpis", arguments=fixed(query="churn")),
+            PageCall(
                 why="A name that does not exist is refused, with what would be valid.",
                 tool="run_metric",
                 arguments=fixed(metrics=["churn"]),
@@ -288,14 +288,14 @@ CONVERSATIONS = (
     Conversation(
         question="Sum up the first half for the board, with the file.",
         calls=(
-            Call(
+            PageCall(
                 why="The statement against budget.",
                 tool="run_statement",
                 arguments=fixed(
                     statement="pnl", scenarios=AGAINST_BUDGET, period_start="2026-Q1", period_end="2026-Q2"
                 ),
             ),
-            Call(
+            PageCall(
                 why="The same as a workbook.",
                 tool="export_dataset",
                 arguments=lambda told: {"data_ref": told[0]["data_ref"], "format": "xlsx"},
@@ -306,7 +306,7 @@ CONVERSATIONS = (
     Conversation(
         question="How much cash do we have, and how has it moved?",
         calls=(
-            Call(
+            PageCall(
                 why="Closing balances by month.",
                 tool="run_metric",
                 arguments=fixed(metrics=["cash"], scenarios=AGAINST_BUDGET[:1], dimensions=["month"], **SEPTEMBER),
@@ -317,7 +317,7 @@ CONVERSATIONS = (
     Conversation(
         question="Did sales grow by price or by volume?",
         calls=(
-            Call(
+            PageCall(
                 why="The demo declares units as the volume of sales.",
                 tool="explain_variance",
                 arguments=fixed(

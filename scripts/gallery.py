@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from engine.door import Asked, Door, open_books
+from engine.door import Door, ReportArguments, open_books
 from engine.model.requests import ChartSpec
 from engine.present.charts.charts import Chart, chart
 from engine.report.report import Report
@@ -49,7 +49,7 @@ class Exhibit:
 
     def report(self, door: Door) -> Report:
         """Return the answer to the question."""
-        asked: Asked = {
+        asked: ReportArguments = {
             "scenarios": {column["alias"]: column["scenario"] for column in self.arguments["scenarios"]},
             "period": (self.arguments["period_start"], self.arguments["period_end"]),
             "dimensions": self.arguments.get("dimensions", ()),

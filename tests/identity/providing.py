@@ -21,7 +21,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
-from tests.support.issuing import SigningKey
+from tests.support.issuing import IssuerKey
 from tests.support.serving import DEADLINE, STARTING, free_port, wait_for
 
 HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ class IdentityProvider:
         """Its issuer."""
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self, *keys: SigningKey) -> None:
+    def start(self, *keys: IssuerKey) -> None:
         """Start it with some keys; the first one signs."""
         told = {
             "port": self.port,
@@ -140,7 +140,7 @@ def by_hand(provider: IdentityProvider) -> LoggedIn:
 
 
 @contextmanager
-def providing(node: Path, folder: Path, *keys: SigningKey, **more: Any) -> Iterator[IdentityProvider]:
+def providing(node: Path, folder: Path, *keys: IssuerKey, **more: Any) -> Iterator[IdentityProvider]:
     """Run a provider until the block ends."""
     provider = IdentityProvider(node, folder, **more)
     try:
@@ -150,7 +150,7 @@ def providing(node: Path, folder: Path, *keys: SigningKey, **more: Any) -> Itera
         provider.stop()
 
 
-def private_jwk(key: SigningKey) -> Json:
+def private_jwk(key: IssuerKey) -> Json:
     """Return both halves of a key as a provider keeps them."""
     to_jwk = (RSAAlgorithm if key.algorithm == "RS256" else ECAlgorithm).to_jwk
     kept = to_jwk(key.private, as_dict=True)

@@ -13,7 +13,7 @@ from server.auth.keys import KeyCache, OidcProvider, RefreshTimes
 from server.auth.tokens import VerificationUnavailable
 from tests.identity.providing import HERE, SECRET, IdentityProvider, LoggedIn, by_hand, providing
 from tests.support.issuing import RESOURCE, Issuer, ec_key, rsa_key
-from tests.support.many import Asking, result, serving_many
+from tests.support.many import RawRequest, result, serving_many
 from tests.support.serving import Server, wait_for
 
 ELSEWHERE = "https://elsewhere.example.com/mcp"
@@ -42,9 +42,9 @@ def provider(standing: tuple[IdentityProvider, Server]) -> Iterator[IdentityProv
 
 
 @pytest.fixture
-def asking(standing: tuple[IdentityProvider, Server]) -> Asking:
+def asking(standing: tuple[IdentityProvider, Server]) -> RawRequest:
     """Requests to the server."""
-    return Asking(standing[1].url)
+    return RawRequest(standing[1].url)
 
 
 def test_the_lock_file_pins_versions_and_names_no_index() -> None:
@@ -53,18 +53,18 @@ def test_the_lock_file_pins_versions_and_names_no_index() -> None:
     assert not [path for path, package in packages.items() if "resolved" in package]
 
 
-def test_a_service_reads_what_its_groups_grant(provider: IdentityProvider, asking: Asking) -> None:
+def test_a_service_reads_what_its_groups_grant(provider: IdentityProvider, asking: RawRequest) -> None:
     assert result(asking.post(provider.service_token()))["scenarios"]
     assert result(asking.post(provider.service_token("stranger")))["scenarios"] == []
 
 
-def test_a_token_for_another_resource_opens_nothing(provider: IdentityProvider, asking: Asking) -> None:
+def test_a_token_for_another_resource_opens_nothing(provider: IdentityProvider, asking: RawRequest) -> None:
     answer = asking.post(provider.service_token(resource=ELSEWHERE))
     assert answer.status_code == 401
     assert RESOURCE in answer.json()["error"]
 
 
-def test_a_token_without_the_scope_is_forbidden(provider: IdentityProvider, asking: Asking) -> None:
+def test_a_token_without_the_scope_is_forbidden(provider: IdentityProvider, asking: RawRequest) -> None:
     assert asking.post(provider.service_token(scope="other")).status_code == 403
 
 
@@ -74,13 +74,13 @@ def test_a_resource_that_is_not_there_gets_no_token(provider: IdentityProvider) 
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_target")
 
 
-def test_without_a_resource_the_token_is_none_of_ours(provider: IdentityProvider, asking: Asking) -> None:
+def test_without_a_resource_the_token_is_none_of_ours(provider: IdentityProvider, asking: RawRequest) -> None:
     form = {"client_id": "accountant", "client_secret": SECRET}
     answer = provider.grant(grant_type="client_credentials", **form).raise_for_status()
     assert asking.post(answer.json()["access_token"]).status_code == 401
 
 
-def test_of_what_a_login_brings_the_access_token_alone_opens(provider: IdentityProvider, asking: Asking) -> None:
+def test_of_what_a_login_brings_the_access_token_alone_opens(provider: IdentityProvider, asking: RawRequest) -> None:
     person = by_hand(provider)
     assert result(asking.post(person.issued["access_token"]))["scenarios"]
     assert asking.post(person.issued["id_token"]).status_code == 401
@@ -91,7 +91,9 @@ def test_of_what_a_login_brings_the_access_token_alone_opens(provider: IdentityP
     assert (elsewhere.status_code, elsewhere.json()["error"]) == (400, "invalid_target")
 
 
-def test_a_new_key_is_taken_at_once_and_a_removed_one_opens_nothing(provider: IdentityProvider, asking: Asking) -> None:
+def test_a_new_key_is_taken_at_once_and_a_removed_one_opens_nothing(
+    provider: IdentityProvider, asking: RawRequest
+) -> None:
     before = provider.service_token()
     assert asking.post(before).status_code == 200
     provider.stop()
@@ -111,7 +113,7 @@ def test_a_new_key_is_taken_at_once_and_a_removed_one_opens_nothing(provider: Id
 
 
 def test_while_the_provider_is_away_or_hangs_tokens_of_known_keys_open(
-    provider: IdentityProvider, asking: Asking
+    provider: IdentityProvider, asking: RawRequest
 ) -> None:
     token, unknown = provider.service_token(), token_of_another_key()
     wait_for(lambda: asking.post(token).status_code == 200)
@@ -159,7 +161,7 @@ def test_an_expired_token_is_a_401_and_after_a_refresh_the_call_succeeds(
         providing(node, tmp_path, OLD, resources=[RESOURCE], expired=1) as provider,
         serving_many(books, provider.url) as server,
     ):
-        person, asking = by_hand(provider), Asking(server.url)
+        person, asking = by_hand(provider), RawRequest(server.url)
         late = asking.post(person.issued["access_token"])
         assert late.status_code == 401
         assert 'error="invalid_token"' in late.headers["WWW-Authenticate"]

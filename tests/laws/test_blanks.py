@@ -19,13 +19,13 @@ from engine.report.data import OTHERS, MemberTuple
 from engine.report.report import Report
 from tests.laws.oracle.asking import Place, ask, figures_of, place_of, places_of
 from tests.laws.oracle.blanks import CAUSES, books_of, cause_of
-from tests.laws.oracle.books import GL, Books, Formula
+from tests.laws.oracle.books import GL, OracleBooks, OracleFormula
 from tests.laws.oracle.expressions import text
-from tests.laws.oracle.figures import UNAVAILABLE, Line, bases_of, figure
+from tests.laws.oracle.figures import UNAVAILABLE, OracleLine, bases_of, figure
 from tests.laws.oracle.formulas import MADE, MONEY, NUMBER, PRICE, RATIO, kinds_of, part
 from tests.laws.oracle.members import shown
-from tests.laws.oracle.references import Cell, Reference, Side, window_of
-from tests.laws.oracle.requests import OF_METRICS, Request, cells, line_of, requests
+from tests.laws.oracle.references import OracleCell, OracleSide, Reference, window_of
+from tests.laws.oracle.requests import OF_METRICS, OracleRequest, cells, line_of, requests
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import opened
 from tests.laws.test_ranking import RANKABLE, others_cells
@@ -35,7 +35,7 @@ REQUESTS = (2, 3) if SHORT else (4, 6)  # of each book
 
 
 @given(data=st.data(), books=random_books())
-def test_each_null_is_covered_by_one_true_note(data: st.DataObject, books: Books) -> None:
+def test_each_null_is_covered_by_one_true_note(data: st.DataObject, books: OracleBooks) -> None:
     with tempfile.TemporaryDirectory() as folder:
         door = opened(books, Path(folder))
         for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
@@ -44,7 +44,9 @@ def test_each_null_is_covered_by_one_true_note(data: st.DataObject, books: Books
 
 
 @given(data=st.data(), books=random_books())
-def test_each_null_of_a_formula_of_a_request_is_covered_by_one_true_note(data: st.DataObject, books: Books) -> None:
+def test_each_null_of_a_formula_of_a_request_is_covered_by_one_true_note(
+    data: st.DataObject, books: OracleBooks
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         door = opened(books, Path(folder))
         known = {
@@ -54,14 +56,14 @@ def test_each_null_of_a_formula_of_a_request_is_covered_by_one_true_note(data: s
         for _ in range(REQUESTS[0]):
             request = data.draw(requests(books, domains=(GL,)))
             kind = data.draw(st.sampled_from((MONEY, NUMBER, PRICE, RATIO)))
-            made = Formula(key="made", domain=GL, expression=data.draw(part(kind, GL, known, 2)))
+            made = OracleFormula(key="made", domain=GL, expression=data.draw(part(kind, GL, known, 2)))
             report = ask(door, books, request, formulas={"made": text(made.expression)})
             by_place = {place_of(books, request, cell): cell for cell in cells(books, request)}
             hold(replace(books, formulas={**books.formulas, "made": made}), request, report, by_place)
 
 
 @given(data=st.data(), books=random_books())
-def test_each_null_of_a_ranking_is_covered_by_one_true_note(data: st.DataObject, books: Books) -> None:
+def test_each_null_of_a_ranking_is_covered_by_one_true_note(data: st.DataObject, books: OracleBooks) -> None:
     with tempfile.TemporaryDirectory() as folder:
         door = opened(books, Path(folder))
         for _ in range(REQUESTS[0]):
@@ -75,7 +77,7 @@ def test_each_null_of_a_ranking_is_covered_by_one_true_note(data: st.DataObject,
                 hold(books, request, report, {**others, **by_place})
 
 
-def ranked(door: Door, books: Books, request: Request, order: str, top: int) -> Report | None:
+def ranked(door: Door, books: OracleBooks, request: OracleRequest, order: str, top: int) -> Report | None:
     """Return a ranking, None where members share leaves."""
     try:
         return ask(door, books, request, order_by=order, top=top)
@@ -83,7 +85,7 @@ def ranked(door: Door, books: Books, request: Request, order: str, top: int) -> 
         return None
 
 
-def hold(books: Books, request: Request, report: Report, by_place: Mapping[Place, Cell]) -> None:
+def hold(books: OracleBooks, request: OracleRequest, report: Report, by_place: Mapping[Place, OracleCell]) -> None:
     """Hold the notes of a report against the causes that the oracle finds of its nulls."""
     columns = {column.text: column for column in request.columns}
     listed = [note for note in report.notes if note.code in CAUSES]
@@ -103,7 +105,14 @@ def hold(books: Books, request: Request, report: Report, by_place: Mapping[Place
     assert set(listed) == used, (request, set(listed) - used)
 
 
-def as_answered(books: Books, request: Request, line: Line, column: Reference, cell: Cell, place: MemberTuple) -> Cell:
+def as_answered(
+    books: OracleBooks,
+    request: OracleRequest,
+    line: OracleLine,
+    column: Reference,
+    cell: OracleCell,
+    place: MemberTuple,
+) -> OracleCell:
     """Return the cell that decides: of the others that of a member, if no member can be told."""
     if not place.members or place.members[0].id != OTHERS:
         return cell
@@ -135,10 +144,10 @@ def is_at(place: MemberTuple, name: str) -> bool:
     return name in ("(members)", "/".join(ids), *map("/".join, paths))
 
 
-def assert_books(books: Books, note: Note, line: Line, column: Reference, cell: Cell) -> None:
+def assert_books(books: OracleBooks, note: Note, line: OracleLine, column: Reference, cell: OracleCell) -> None:
     """Hold the books that a note gives against those of a side and operand that looks outside them."""
     names = dict(note.about)
-    sides = ((column, frozenset[str]()),) if isinstance(column, Side) else column.sides
+    sides = ((column, frozenset[str]()),) if isinstance(column, OracleSide) else column.sides
     found = [
         (base.domain, "+".join(known.scenario for known in side.parts), books_of(books, base, side, window, scope))
         for side, scope in sides

@@ -186,7 +186,7 @@ def attempts_of(feed: str, binding: Binding, secret: str) -> list[LoadAttempt]:
     ]
 
 
-class Told:
+class FeedAnswers:
     """Everything that the tools tell a caller, asked for everything there is."""
 
     def __init__(self, instance: Instance, shelf: Shelf, files: Path, secrets: Mapping[str, str]) -> None:
@@ -270,7 +270,7 @@ def test_what_is_told_of_feeds_and_loads_follows_from_the_profile_alone(
     instance = granted_to_somebody(instance, tuple(profile_of(one, f"p{at}") for at, one in enumerate(asked)))
     seen = expected(asked)
     secrets = {feed: f"zq{feed}zq" for feed in FEEDS}
-    told = Told(instance, shelf, files, secrets)
+    told = FeedAnswers(instance, shelf, files, secrets)
 
     listed, _ = told.ask("list_bindings")
     assert {feed["binding_id"] for feed in listed["bindings"]} == {f"feed-{feed}" for feed in seen}
@@ -288,9 +288,9 @@ def test_what_is_told_of_feeds_and_loads_follows_from_the_profile_alone(
 
     answers = list(told.everything())
     assert not any(secrets[feed] in text for feed in FEEDS if not seen.get(feed) for text in answers)
-    without = Told(instance, shelf, files, {feed: secret for feed, secret in secrets.items() if feed in seen})
+    without = FeedAnswers(instance, shelf, files, {feed: secret for feed, secret in secrets.items() if feed in seen})
     assert list(without.everything()) == answers
-    otherwise = Told(
+    otherwise = FeedAnswers(
         instance, shelf, files, {feed: secret if seen.get(feed) else f"xj{feed}" for feed, secret in secrets.items()}
     )
     assert list(otherwise.everything()) == answers

@@ -23,12 +23,22 @@ from engine.door import Door
 from engine.model.exact import Exact
 from engine.report.data import ReportLine
 from engine.report.report import Report
-from tests.laws.oracle.asking import Behind, Told, Where, ask, behind, figures_of, is_well_written, place_of, told
-from tests.laws.oracle.books import AXIS, Books
+from tests.laws.oracle.asking import (
+    Behind,
+    PlacedFigure,
+    Where,
+    ask,
+    behind,
+    figures_of,
+    is_well_written,
+    place_of,
+    told,
+)
+from tests.laws.oracle.books import AXIS, OracleBooks
 from tests.laws.oracle.calendar import MONTH, QUARTER, YEAR, Range, period_of
 from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Figure, divided, figure, line_is_additive, plain
-from tests.laws.oracle.references import Cell, Part, Reference, Side, Variance
-from tests.laws.oracle.requests import BREAKDOWNS, Request, cells, line_of, narrowed, ranges, requests
+from tests.laws.oracle.references import OracleCell, OracleSide, OracleVariance, Part, Reference
+from tests.laws.oracle.requests import BREAKDOWNS, OracleRequest, cells, line_of, narrowed, ranges, requests
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import STATEMENT, opened
 from tests.support.books import ROOT
@@ -40,30 +50,30 @@ FILTERABLE = tuple(keys for keys in BREAKDOWNS if keys and AXIS not in keys)
 
 
 @contextmanager
-def loaded(books: Books, *, parts: int = 1) -> Iterator[Door]:
+def loaded(books: OracleBooks, *, parts: int = 1) -> Iterator[Door]:
     """Open books for as long as a block."""
     with tempfile.TemporaryDirectory() as folder:
         yield opened(books, Path(folder), parts=parts)
 
 
-def by_cell(report: Report) -> dict[Where, Told]:
+def by_cell(report: Report) -> dict[Where, PlacedFigure]:
     """Return the figures of a report by line, column and place."""
     return {(found.line, found.column, found.place): found for found in figures_of(report)}
 
 
 REQUESTS = (2, 3) if SHORT else (4, 6)  # of each book
-ACTUAL = Side((Part("actual"),))
+ACTUAL = OracleSide((Part("actual"),))
 DRILLED = 5 if SHORT else 10  # cells of each report
 
 
 @given(data=st.data(), books=random_books())
-def test_every_cell_and_every_total_is_what_the_oracle_says(data: st.DataObject, books: Books) -> None:
+def test_every_cell_and_every_total_is_what_the_oracle_says(data: st.DataObject, books: OracleBooks) -> None:
     with loaded(books) as door:
         for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
             compare(books, request, by_cell(ask(door, books, request)))
 
 
-def compare(books: Books, request: Request, found: Mapping[Where, Told]) -> None:
+def compare(books: OracleBooks, request: OracleRequest, found: Mapping[Where, PlacedFigure]) -> None:
     """Hold every figure of a report against the oracle; places that it does not show must have none."""
     lines = list(dict.fromkeys(line for line, _, _ in found))
     shown = {place for _, _, place in found}
@@ -78,7 +88,7 @@ def compare(books: Books, request: Request, found: Mapping[Where, Told]) -> None
             if place in shown:
                 told = found[key, column.text, place]
                 assert told.figure == expected, (request, key, column.text, place)
-                by_division = divided(books, line.metric) or (isinstance(column, Variance) and column.relative)
+                by_division = divided(books, line.metric) or (isinstance(column, OracleVariance) and column.relative)
                 assert is_well_written(told.digits, expected, divided=by_division), (request, key, column.text, place)
             elif key not in repeating:
                 assert not isinstance(expected, Fraction), (request, key, column.text, place)
@@ -86,7 +96,7 @@ def compare(books: Books, request: Request, found: Mapping[Where, Told]) -> None
 
 
 @given(data=st.data(), books=random_books())
-def test_a_range_of_quarters_or_years_is_that_of_its_months(data: st.DataObject, books: Books) -> None:
+def test_a_range_of_quarters_or_years_is_that_of_its_months(data: st.DataObject, books: OracleBooks) -> None:
     with loaded(books) as door:
         for _ in range(REQUESTS[0]):
             asked = data.draw(ranges(books, data.draw(st.sampled_from((QUARTER, YEAR)))))
@@ -101,14 +111,14 @@ def test_a_range_of_quarters_or_years_is_that_of_its_months(data: st.DataObject,
             assert all(other == first for other in others), (drawn, asked)
 
 
-def at_grain(asked: Range, grain: str, books: Books) -> Range:
+def at_grain(asked: Range, grain: str, books: OracleBooks) -> Range:
     """Return the same days as a range of another grain."""
     first, last = asked.days.first, asked.days.last
     return Range(period_of(first, grain, books.fiscal), period_of(last, grain, books.fiscal))
 
 
 @given(data=st.data(), books=random_books())
-def test_a_breakdown_is_the_queries_by_its_members_and_periods(data: st.DataObject, books: Books) -> None:
+def test_a_breakdown_is_the_queries_by_its_members_and_periods(data: st.DataObject, books: OracleBooks) -> None:
     with loaded(books) as door:
         for _ in range(3):
             drawn = data.draw(requests(books, breakdowns=FILTERABLE))
@@ -124,14 +134,14 @@ def test_a_breakdown_is_the_queries_by_its_members_and_periods(data: st.DataObje
 
 
 @given(data=st.data(), books=random_books())
-def test_a_rollup_foots_at_every_depth(data: st.DataObject, books: Books) -> None:
+def test_a_rollup_foots_at_every_depth(data: st.DataObject, books: OracleBooks) -> None:
     edges = books.trees["tree"]
     single = tuple({edge.node: edge for edge in edges}.values())  # a leaf below one node twice counts once
     books = replace(books, trees={**books.trees, "tree": single})
     with loaded(books) as door:
         for _ in range(REQUESTS[0]):
             drawn = data.draw(requests(books, breakdowns=((), ("region",), ("period",))))
-            columns = tuple(column for column in drawn.columns if isinstance(column, Side)) or (ACTUAL,)
+            columns = tuple(column for column in drawn.columns if isinstance(column, OracleSide)) or (ACTUAL,)
             report = ask(door, books, replace(drawn, metrics=(), columns=columns))
             found = by_cell(report)
             for parent, children in rolled_up(report):
@@ -168,7 +178,7 @@ def fraction(weight: Exact | None) -> Fraction:
 
 
 @given(data=st.data(), books=random_books())
-def test_the_rows_behind_a_cell_make_it(data: st.DataObject, books: Books) -> None:
+def test_the_rows_behind_a_cell_make_it(data: st.DataObject, books: OracleBooks) -> None:
     with loaded(books) as door:
         for _ in range(2):
             request = data.draw(requests(books))
@@ -179,9 +189,9 @@ def test_the_rows_behind_a_cell_make_it(data: st.DataObject, books: Books) -> No
                 drill(books, door, cell, columns[cell.where[1]], by_place[cell.where[2]])
 
 
-def drill(books: Books, door: Door, known: Behind, reference: Reference, cell: Cell) -> None:
+def drill(books: OracleBooks, door: Door, known: Behind, reference: Reference, cell: OracleCell) -> None:
     """Hold the rows behind a cell, side by side and operand by operand, against the oracle's figures."""
-    sides = reference.sides if isinstance(reference, Variance) else ((reference, frozenset()),)
+    sides = reference.sides if isinstance(reference, OracleVariance) else ((reference, frozenset()),)
     for sign, (side, scope) in zip("+-", sides, strict=False):
         for operand in {name for _, name, _ in known.calls}:
             line = line_of(books, operand.removeprefix(f"{STATEMENT}."))
@@ -196,7 +206,7 @@ def drill(books: Books, door: Door, known: Behind, reference: Reference, cell: C
 
 
 @given(data=st.data(), books=random_books())
-def test_the_order_of_rows_files_and_filters_changes_nothing(data: st.DataObject, books: Books) -> None:
+def test_the_order_of_rows_files_and_filters_changes_nothing(data: st.DataObject, books: OracleBooks) -> None:
     shuffled = replace(books, rows=tuple(data.draw(st.randoms()).sample(books.rows, len(books.rows))))
     with loaded(books) as door, loaded(shuffled, parts=data.draw(st.sampled_from((1, 2, 3)))) as other:
         for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from server.base.interfaces import Principal
 from tests.laws.scoped.answering import told
 from tests.laws.scoped.books import random_books
-from tests.laws.scoped.calls import Call, calls
+from tests.laws.scoped.calls import BudgetedCall, calls
 from tests.laws.scoped.profiles import profiles_asked
 from tests.laws.scoped.writing import IN_MEMORY, Held, Opened
 
@@ -31,12 +31,12 @@ def shared_books(draw: st.DrawFn) -> tuple[Any, Held]:
     return books, {who.subject: draw(profiles_asked(books.world)) for who in CALLERS}
 
 
-def answer(opened: Opened, call: Call, who: Principal) -> str:
+def answer(opened: Opened, call: BudgetedCall, who: Principal) -> str:
     """Return what a caller is answered."""
     return told(call.tool, call.arguments, opened.caller(call.budget, who))
 
 
-def answer_alone(opened: Opened, call: Call, who: Principal) -> str:
+def answer_alone(opened: Opened, call: BudgetedCall, who: Principal) -> str:
     """Return what a caller is answered from books in which nothing was worked out."""
     opened.open()
     return answer(opened, call, who)
@@ -44,7 +44,7 @@ def answer_alone(opened: Opened, call: Call, who: Principal) -> str:
 
 @given(known=shared_books(), random_calls=st.lists(calls(), min_size=6, max_size=12))
 def test_callers_of_the_same_books_never_change_what_another_is_answered(
-    known: Any, random_calls: Sequence[Call]
+    known: Any, random_calls: Sequence[BudgetedCall]
 ) -> None:
     books, held = known
     asked = [(call, who) for call in random_calls for who in CALLERS]

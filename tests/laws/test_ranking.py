@@ -18,14 +18,14 @@ from engine.door import Door
 from engine.model.errors import BadArguments
 from engine.report.data import OTHERS
 from tests.laws.oracle.asking import Place, ask, behind, figures_of
-from tests.laws.oracle.books import GL, LEAF_OF, TREES, Books, Formula
-from tests.laws.oracle.calendar import Period, periods
+from tests.laws.oracle.books import GL, LEAF_OF, TREES, OracleBooks, OracleFormula
+from tests.laws.oracle.calendar import OraclePeriod, periods
 from tests.laws.oracle.expressions import text
 from tests.laws.oracle.figures import UNAVAILABLE, Figure, figure
 from tests.laws.oracle.formulas import MADE, MONEY, NUMBER, PRICE, RATIO, kinds_of, part
 from tests.laws.oracle.members import joined, shown, weights
-from tests.laws.oracle.references import Cell, Reference
-from tests.laws.oracle.requests import BREAKDOWNS, OF_METRICS, Request, line_of, requests
+from tests.laws.oracle.references import OracleCell, Reference
+from tests.laws.oracle.requests import BREAKDOWNS, OF_METRICS, OracleRequest, line_of, requests
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import opened
 from tests.laws.test_figures import by_cell, compare, drill
@@ -35,7 +35,9 @@ DRILLED = 3  # cells of the others of each report
 
 
 @given(data=st.data(), books=random_books())
-def test_a_ranking_is_by_the_oracles_figures_and_its_others_are_what_it_says(data: st.DataObject, books: Books) -> None:
+def test_a_ranking_is_by_the_oracles_figures_and_its_others_are_what_it_says(
+    data: st.DataObject, books: OracleBooks
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         door = opened(books, Path(folder))
         for _ in range(3):
@@ -75,7 +77,9 @@ def test_a_ranking_is_by_the_oracles_figures_and_its_others_are_what_it_says(dat
 
 
 @given(data=st.data(), books=random_books())
-def test_a_formula_of_a_request_is_what_the_oracle_makes_of_its_operands(data: st.DataObject, books: Books) -> None:
+def test_a_formula_of_a_request_is_what_the_oracle_makes_of_its_operands(
+    data: st.DataObject, books: OracleBooks
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         door = opened(books, Path(folder))
         known = {
@@ -85,22 +89,22 @@ def test_a_formula_of_a_request_is_what_the_oracle_makes_of_its_operands(data: s
         for _ in range(3):
             drawn = data.draw(requests(books, domains=(GL,)))
             kind = data.draw(st.sampled_from((MONEY, NUMBER, PRICE, RATIO)))
-            made = Formula(key="made", domain=GL, expression=data.draw(part(kind, GL, known, 2)))
+            made = OracleFormula(key="made", domain=GL, expression=data.draw(part(kind, GL, known, 2)))
             report = ask(door, books, drawn, formulas={"made": text(made.expression)})
             compare(replace(books, formulas={**books.formulas, "made": made}), drawn, by_cell(report))
 
 
-def refused(door: Door, books: Books, request: Request, ranking: Mapping[str, object]) -> None:
+def refused(door: Door, books: OracleBooks, request: OracleRequest, ranking: Mapping[str, object]) -> None:
     """Hold a ranking of members that share leaves to its refusal."""
     with pytest.raises(BadArguments) as refusal:
         ask(door, books, request, **ranking)
     assert refusal.value.as_data()["field"] == "top"
 
 
-def of_member(books: Books, request: Request, metric: str, column: Reference, member: str) -> Figure:
+def of_member(books: OracleBooks, request: OracleRequest, metric: str, column: Reference, member: str) -> Figure:
     """Return the figure that ranks a member of the first dimension."""
     first = request.dimensions[0]
-    cell = Cell(
+    cell = OracleCell(
         asked=request.asked,
         filters=request.filters,
         excluded=request.excluded,
@@ -121,7 +125,7 @@ def in_order(figures: Mapping[str, Figure], *, asc: bool) -> list[str]:
     return sorted(figures, key=key)
 
 
-def shares(books: Books, request: Request) -> bool:
+def shares(books: OracleBooks, request: OracleRequest) -> bool:
     """Tell whether two members of the first dimension have a leaf in common that the filters keep."""
     first = request.dimensions[0]
     if first not in TREES:
@@ -137,11 +141,11 @@ def shares(books: Books, request: Request) -> bool:
     return False
 
 
-def others_cells(books: Books, request: Request, top: list[str]) -> dict[Place, Cell]:
+def others_cells(books: OracleBooks, request: OracleRequest, top: list[str]) -> dict[Place, OracleCell]:
     """Return the cell of the others by where it stands in the report."""
     first, *rest = request.by_member
     left = {**request.excluded, first: (*request.excluded.get(first, ()), *top)}
-    columns: list[Period | None] = [None]
+    columns: list[OraclePeriod | None] = [None]
     if request.time:
         columns = list(periods(request.asked, request.time, books.fiscal))
     members = [shown(books, key, request.filters.get(key, ())) for key in rest]
@@ -150,7 +154,7 @@ def others_cells(books: Books, request: Request, top: list[str]) -> dict[Place, 
     for combination, column in product(product(*members), columns):
         place = dict(zip(rest, combination, strict=True))
         codes = {time: column.code(books.fiscal)} if column else {}
-        cell = Cell(
+        cell = OracleCell(
             asked=request.asked,
             filters=request.filters,
             excluded=left,
@@ -163,7 +167,7 @@ def others_cells(books: Books, request: Request, top: list[str]) -> dict[Place, 
     return found
 
 
-def of_others(books: Books, request: Request, key: str, column: Reference, cell: Cell) -> Figure:
+def of_others(books: OracleBooks, request: OracleRequest, key: str, column: Reference, cell: OracleCell) -> Figure:
     """Return the figure of the others; what cannot be told of any member cannot be told of them."""
     line, first = line_of(books, key), request.dimensions[0]
     whole = replace(cell, excluded=request.excluded, breakdown=(first, *cell.breakdown))

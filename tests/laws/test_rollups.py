@@ -15,7 +15,7 @@ from engine.facts import rollups, writer
 from engine.facts.manifest import UNDATED, Partition
 from engine.model.catalogue import Domain
 from tests.laws.oracle.asking import ask, behind, told
-from tests.laws.oracle.books import GL, LEAVES, PEOPLE, Books
+from tests.laws.oracle.books import GL, LEAVES, PEOPLE, OracleBooks
 from tests.laws.oracle.requests import requests
 from tests.laws.oracle.strategies import random_books, rollups_by
 from tests.laws.test_figures import REQUESTS, loaded
@@ -26,7 +26,7 @@ VERSIONS = ("catalogue_version", "data_version")
 
 
 @given(data=st.data(), books=random_books())
-def test_books_with_rollups_answer_as_those_without(data: st.DataObject, books: Books) -> None:
+def test_books_with_rollups_answer_as_those_without(data: st.DataObject, books: OracleBooks) -> None:
     declared = {domain: data.draw(rollups_by(LEAVES[domain], 1)) for domain in (GL, PEOPLE)}
     with (
         loaded(replace(books, rollups=declared), parts=data.draw(st.sampled_from((1, 2)))) as rolled_up,
@@ -36,7 +36,9 @@ def test_books_with_rollups_answer_as_those_without(data: st.DataObject, books: 
 
 
 @given(data=st.data(), books=random_books())
-def test_books_answer_with_all_or_each_of_the_chosen_rollups_as_without(data: st.DataObject, books: Books) -> None:
+def test_books_answer_with_all_or_each_of_the_chosen_rollups_as_without(
+    data: st.DataObject, books: OracleBooks
+) -> None:
     place = data.draw(st.none() | st.integers(0, 5))
     with (
         small_months_are_large(place) as built,
@@ -68,7 +70,7 @@ def small_months_are_large(place: int | None) -> Iterator[list[tuple[tuple[str, 
         yield built
 
 
-def answer_alike(data: st.DataObject, books: Books, door: Door, plain: Door) -> None:
+def answer_alike(data: st.DataObject, books: OracleBooks, door: Door, plain: Door) -> None:
     """Ask books with rollups and those without the same; compare figures, notes, and the rows behind some cells."""
     for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
         report, expected = ask(door, books, request), ask(plain, books, request)

@@ -203,7 +203,7 @@ class CountedShelf(Shelf):
         return asked
 
 
-class Told:
+class ToolAnswers:
     """The tools over books that hold some hidden names, or none."""
 
     def __init__(self, folder: Path, keys: Sequence[str], ids: Sequence[str], grant: str = BY_NAME) -> None:
@@ -302,30 +302,30 @@ FEWER = {
 
 
 @pytest.fixture(scope="module")
-def holding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def holding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolAnswers]:
     """Books that hold the names, hidden."""
-    with closing(Told(tmp_path_factory.mktemp("holding"), KEYS, IDS)) as told:
+    with closing(ToolAnswers(tmp_path_factory.mktemp("holding"), KEYS, IDS)) as told:
         yield told
 
 
 @pytest.fixture(scope="module")
-def lacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def lacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolAnswers]:
     """Books that never had them."""
-    with closing(Told(tmp_path_factory.mktemp("lacking"), (), ())) as told:
+    with closing(ToolAnswers(tmp_path_factory.mktemp("lacking"), (), ())) as told:
         yield told
 
 
 @pytest.fixture(scope="module")
-def holding_rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def holding_rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolAnswers]:
     """Books whose hidden rows have members of the names."""
-    with closing(Told(tmp_path_factory.mktemp("holding_rows"), (), IDS, BY_ROWS)) as told:
+    with closing(ToolAnswers(tmp_path_factory.mktemp("holding_rows"), (), IDS, BY_ROWS)) as told:
         yield told
 
 
 @pytest.fixture(scope="module")
-def lacking_rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def lacking_rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolAnswers]:
     """Books that never had them, seen through the same profile."""
-    with closing(Told(tmp_path_factory.mktemp("lacking_rows"), (), (), BY_ROWS)) as told:
+    with closing(ToolAnswers(tmp_path_factory.mktemp("lacking_rows"), (), (), BY_ROWS)) as told:
         yield told
 
 
@@ -333,20 +333,22 @@ NAMED = [(what, name) for what in NAMING for name in KEYS] + [(what, name) for w
 
 
 @pytest.mark.parametrize(("what", "name"), NAMED)
-def test_a_hidden_name_is_answered_as_where_nothing_has_it(holding: Told, lacking: Told, what: str, name: str) -> None:
+def test_a_hidden_name_is_answered_as_where_nothing_has_it(
+    holding: ToolAnswers, lacking: ToolAnswers, what: str, name: str
+) -> None:
     tool, arguments = {**NAMING, **OF_MEMBERS}[what]
     assert holding.ask(tool, arguments(name)) == lacking.ask(tool, arguments(name))
 
 
 @pytest.mark.parametrize("what", [*NAMING, *OF_MEMBERS])
-def test_a_hidden_name_is_answered_as_another_but_for_the_name(holding: Told, what: str) -> None:
+def test_a_hidden_name_is_answered_as_another_but_for_the_name(holding: ToolAnswers, what: str) -> None:
     tool, arguments = {**NAMING, **OF_MEMBERS}[what]
     hidden = holding.ask(tool, arguments(HIDDEN))
     assert hidden.replace(HIDDEN, NEVER) == holding.ask(tool, arguments(NEVER))
 
 
 @pytest.mark.parametrize(("what", "name"), NAMED)
-def test_a_hidden_name_costs_the_questions_that_an_unknown_one_does(holding: Told, what: str, name: str) -> None:
+def test_a_hidden_name_costs_the_questions_that_an_unknown_one_does(holding: ToolAnswers, what: str, name: str) -> None:
     tool, arguments = {**NAMING, **OF_MEMBERS}[what]
     asked = []
     for named in (name, NEVER):
@@ -357,7 +359,7 @@ def test_a_hidden_name_costs_the_questions_that_an_unknown_one_does(holding: Tol
 
 @pytest.mark.parametrize("what", OF_MEMBERS)
 def test_a_member_of_hidden_rows_is_answered_as_where_nothing_has_it(
-    holding_rows: Told, lacking_rows: Told, what: str
+    holding_rows: ToolAnswers, lacking_rows: ToolAnswers, what: str
 ) -> None:
     tool, arguments = OF_MEMBERS[what]
     for name in IDS:
@@ -365,7 +367,9 @@ def test_a_member_of_hidden_rows_is_answered_as_where_nothing_has_it(
 
 
 @pytest.mark.parametrize("what", OF_MEMBERS)
-def test_a_member_of_hidden_rows_costs_the_questions_that_an_unknown_one_does(holding_rows: Told, what: str) -> None:
+def test_a_member_of_hidden_rows_costs_the_questions_that_an_unknown_one_does(
+    holding_rows: ToolAnswers, what: str
+) -> None:
     tool, arguments = OF_MEMBERS[what]
     asked = []
     for named in (HIDDEN, NEVER):

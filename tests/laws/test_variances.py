@@ -22,7 +22,7 @@ from engine.report.run import run
 from server.caller.caller import Caller
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
-from tests.laws.scoped.books import Books
+from tests.laws.scoped.books import ScopedBooks
 from tests.laws.scoped.calls import LARGE, variance
 from tests.laws.scoped.law import seen_books
 from tests.laws.scoped.profiles import ProfileAsked
@@ -30,7 +30,7 @@ from tests.laws.scoped.writing import Opened
 from tests.support.drilling import calls_explained, exactly
 from tests.support.explaining import contributions, fraction
 
-Known = tuple[Books, tuple[ProfileAsked, ...]]
+Known = tuple[ScopedBooks, tuple[ProfileAsked, ...]]
 
 
 def asked_of(arguments: dict[str, Any]) -> ExplainRequest:

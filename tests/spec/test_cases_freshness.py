@@ -8,7 +8,7 @@ import pytest
 
 from engine.door import Door, open_books
 from engine.present.answers.reports import details
-from tests.support.dated_loads import Feeds
+from tests.support.dated_loads import DatedLedger
 
 A = {"A": "actual"}
 MONTHS = [f"2021-{month:02}" for month in range(1, 7)]
@@ -24,14 +24,14 @@ JANUARY, FEBRUARY = "2021-02-01T05:00:00+00:00", "2021-03-01T05:00:00+00:00"
 
 
 @pytest.fixture
-def twice(tmp_path: Path) -> tuple[Feeds, Door]:
+def twice(tmp_path: Path) -> tuple[DatedLedger, Door]:
     """January to June loaded on 1 February, March again on 1 March."""
-    feeds = Feeds(tmp_path, rows())
+    feeds = DatedLedger(tmp_path, rows())
     feeds.load("2021-01..2021-06", at=JANUARY)
     return feeds, feeds.load("2021-03", at=FEBRUARY)
 
 
-def test_each_month_is_as_fresh_as_the_load_that_brought_it(twice: tuple[Feeds, Door]) -> None:
+def test_each_month_is_as_fresh_as_the_load_that_brought_it(twice: tuple[DatedLedger, Door]) -> None:
     feeds, books = twice
     told = {month: books.metric("revenue", scenarios=A, period=month) for month in MONTHS}
     assert {month: feeds.told(report)[0] for month, report in told.items()} == {
@@ -41,13 +41,13 @@ def test_each_month_is_as_fresh_as_the_load_that_brought_it(twice: tuple[Feeds, 
     assert {feeds.told(report)[1] for report in told.values()} == {None}
 
 
-def test_of_several_loads_the_latest_is_named_and_when_the_first_was(twice: tuple[Feeds, Door]) -> None:
+def test_of_several_loads_the_latest_is_named_and_when_the_first_was(twice: tuple[DatedLedger, Door]) -> None:
     feeds, books = twice
     assert feeds.told(books.metric("revenue", scenarios=A, period="2021-Q1")) == ("L2", JANUARY)
     assert feeds.told(books.metric("revenue", scenarios=A, period="2021-Q1", dimensions=["period"])) == ("L2", JANUARY)
 
 
-def test_the_answer_says_so_only_where_there_are_several(twice: tuple[Feeds, Door]) -> None:
+def test_the_answer_says_so_only_where_there_are_several(twice: tuple[DatedLedger, Door]) -> None:
     _, books = twice
     one, several = (books.metric("revenue", scenarios=A, period=period) for period in ("2021-03", "2021-Q1"))
     assert "earliest_loaded_at" not in details(one)["freshness"]["gl"]["actual"]
@@ -55,20 +55,20 @@ def test_the_answer_says_so_only_where_there_are_several(twice: tuple[Feeds, Doo
 
 
 def test_the_latest_load_is_the_one_published_last_whatever_the_clock_showed(tmp_path: Path) -> None:
-    feeds = Feeds(tmp_path, rows())
+    feeds = DatedLedger(tmp_path, rows())
     feeds.load("2021-01..2021-06", at=FEBRUARY)
     books = feeds.load("2021-03", at=JANUARY)
     assert feeds.told(books.metric("revenue", scenarios=A, period="2021-Q1")) == ("L2", FEBRUARY)
 
 
-def test_where_no_row_is_read_the_latest_load_of_all_is_named(twice: tuple[Feeds, Door]) -> None:
+def test_where_no_row_is_read_the_latest_load_of_all_is_named(twice: tuple[DatedLedger, Door]) -> None:
     feeds, books = twice
     assert feeds.told(books.metric("revenue", scenarios=A, period="2020")) == ("L2", None)
 
 
 @pytest.mark.parametrize("metric", BALANCES)
 def test_a_balance_is_as_fresh_as_the_days_it_reads(tmp_path: Path, metric: str) -> None:
-    feeds = Feeds(tmp_path, rows())
+    feeds = DatedLedger(tmp_path, rows())
     for month in MONTHS[:3]:
         books = feeds.load(month)
     first, _, last = BALANCES[metric].partition("..")
@@ -79,7 +79,7 @@ def test_a_balance_is_as_fresh_as_the_days_it_reads(tmp_path: Path, metric: str)
 
 def test_a_shifted_view_and_a_variance_read_the_days_of_both_years(tmp_path: Path) -> None:
     years = [f"{year}-03" for year in (2020, 2021)]
-    feeds = Feeds(tmp_path, rows(months=years))
+    feeds = DatedLedger(tmp_path, rows(months=years))
     for month in years:
         books = feeds.load(month, at=JANUARY)
     assert feeds.told(books.metric("revenue", scenarios={"PY": "actual@py"}, period="2021-03")) == ("L1", None)
@@ -88,7 +88,7 @@ def test_a_shifted_view_and_a_variance_read_the_days_of_both_years(tmp_path: Pat
 
 
 def test_a_blend_reads_each_scenario_on_its_own_days(tmp_path: Path) -> None:
-    feeds = Feeds(tmp_path, f"{rows()}\n{rows('forecast')}")
+    feeds = DatedLedger(tmp_path, f"{rows()}\n{rows('forecast')}")
     for month in MONTHS:
         books = feeds.load(month)
     outlook = books.metric("revenue", scenarios={"Outlook": "actual+forecast"}, period=("2021-03", "2021-04"))
@@ -98,7 +98,7 @@ def test_a_blend_reads_each_scenario_on_its_own_days(tmp_path: Path) -> None:
 
 def test_a_load_of_rows_that_are_hidden_is_not_told_from_none(tmp_path: Path) -> None:
     profiles = "seen: {scenarios: {actual: {dimensions: {product: {allow: [A]}}}}}"
-    feeds = Feeds(tmp_path, rows(months=MONTHS[:2]), profiles)
+    feeds = DatedLedger(tmp_path, rows(months=MONTHS[:2]), profiles)
     feeds.load("2021-01..2021-02", at=JANUARY)
     whole = feeds.load("2021-03", rows(products="B"))
     seen = open_books(feeds.folder, state=feeds.state, profile="seen")

@@ -38,7 +38,7 @@ from tests.support.explaining import (
 from tests.support.small import write_instance
 from tests.support.watched_store import WatchedStore
 from tests.support.workbooks import go_on, grid
-from tests.support.worked import Table, tables
+from tests.support.worked import PageTable, tables
 
 Write = Callable[..., Door]
 MADE = ExportStamp(at=datetime(2026, 11, 23, 9, 30, tzinfo=UTC), subject="ann")
@@ -51,7 +51,7 @@ def books(tmp_path: Path) -> Write:
 
 
 @pytest.mark.parametrize("table", [table for table in tables() if table.section == "Explained variances"])
-def test_the_examples_of_the_page_are_computed(books: Write, table: Table) -> None:
+def test_the_examples_of_the_page_are_computed(books: Write, table: PageTable) -> None:
     given = {
         (row[0], scenario): dict(zip(table.head, row, strict=True))
         for row in table.body

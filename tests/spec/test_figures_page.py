@@ -14,12 +14,12 @@ from engine.door import Door
 from engine.model.errors import Refusal
 from engine.present.blocks import table as render_block
 from engine.report.report import Report
-from tests.support.dated_loads import Feeds
+from tests.support.dated_loads import DatedLedger
 from tests.support.drilling import calls, figure_behind
 from tests.support.inspecting import rows_of
 from tests.support.reading import answer
 from tests.support.small import codes, figure, figures, small_books
-from tests.support.worked import PAGE, Cell, Place, Table, day_of, tables
+from tests.support.worked import PAGE, PageCell, PageTable, Place, day_of, tables
 
 DOMAINS, FRESHNESS, EXPLAINED = "Several domains", "Freshness", "Explained variances"
 TABLES = [table for table in tables() if table.section not in (DOMAINS, FRESHNESS, EXPLAINED)]
@@ -46,7 +46,7 @@ def metric_of(words: str) -> str:
     return f"{{formula: {formula}{', format: percent' if percent else ''}}}"
 
 
-def keys_of(table: Table) -> dict[str, str]:
+def keys_of(table: PageTable) -> dict[str, str]:
     """Return the key of every metric of a table, those inside its formulas too."""
     asked = table.metrics() | {"sum"}
     formulas = [words.partition(" as ")[0] for words in asked if not words.startswith(("{", "where"))]
@@ -54,12 +54,12 @@ def keys_of(table: Table) -> dict[str, str]:
     return {name: name for name in names} | {words: f"metric_{at}" for at, words in enumerate(sorted(asked - names), 1)}
 
 
-def counts(table: Table) -> bool:
+def counts(table: PageTable) -> bool:
     """Tell whether a table has plain numbers beside money."""
     return any("measure: units" in metric_of(words) for words in keys_of(table))
 
 
-def facts_of(table: Table) -> str:
+def facts_of(table: PageTable) -> str:
     """Return the rows that a table posts."""
     rows = ["date scenario product entity node nature amount units"]
     for cell in table.cells():
@@ -75,13 +75,13 @@ def facts_of(table: Table) -> str:
     return "\n".join(rows)
 
 
-def places_of(table: Table) -> int:
+def places_of(table: PageTable) -> int:
     """Return the most decimal places of what a table posts."""
     amounts = [amount for cell in table.cells() if not cell.asked for amount in cell.amounts]
     return max((-int(amount.as_tuple().exponent) for amount in amounts), default=0)
 
 
-def books_of(folder: Path, table: Table) -> Door:
+def books_of(folder: Path, table: PageTable) -> Door:
     """Return books that hold what a table posts, declared as it says."""
     closed = table.settings.get("closed_through")
     variants = f"variants: {{downside: {{label: Low, adjust: {table.settings.get('adjust', '[]')}}}}}"
@@ -126,10 +126,10 @@ def plain(value: Decimal) -> str:
     return f"{value.normalize():f}"
 
 
-class Asking:
+class TableBooks:
     """A table and its books; each way to ask returns what a cell of the table would say."""
 
-    def __init__(self, table: Table, books: Door) -> None:
+    def __init__(self, table: PageTable, books: Door) -> None:
         self.table = table
         self.books = books
         self.keys = keys_of(table)
@@ -144,7 +144,7 @@ class Asking:
             **place.options,
         )
 
-    def figure(self, cell: Cell) -> str:
+    def figure(self, cell: PageCell) -> str:
         """Return the figure of a place, percents and points times 100, or what refuses it."""
         try:
             report = self.report(cell.place)
@@ -155,30 +155,30 @@ class Asking:
         percent = {"fraction": " %", "pp": " pp"}.get(unit, "") if cell.words.endswith((" %", " pp")) else ""
         return BLANK if value is None else plain(value * 100 if percent else value) + percent
 
-    def json(self, cell: Cell) -> str:
+    def json(self, cell: PageCell) -> str:
         """Return a figure as JSON has it."""
         result = answer(self.report(cell.place), UNCUT)
         (row,) = result["rows"]
         return json.dumps(row["values"][0])
 
-    def shown(self, cell: Cell) -> str:
+    def shown(self, cell: PageCell) -> str:
         """Return a figure as it is shown."""
         (row,) = render_block(self.report(cell.place))["rows"]
         return str(row["cells"][0][0])
 
-    def floats(self, cell: Cell) -> str:
+    def floats(self, cell: PageCell) -> str:
         """Return what floats would make of the amounts that the row of a cell posts."""
         (posted,) = (other for other in self.table.cells() if other.line == cell.line and not other.asked)
         return repr(reduce(add, map(float, posted.amounts))).removesuffix(".0")
 
-    def note(self, cell: Cell) -> str:
+    def note(self, cell: PageCell) -> str:
         """Return which of the notes that its column names the other figures of its row carry."""
         beside = [other for other in self.table.cells() if other.line == cell.line and other.asked]
         said = {code for other in beside if other.place.wants == "figure" for code in codes(self.report(other.place))}
         named = {other.words for other in self.table.cells() if other.place.wants == "note"}
         return ", ".join(sorted(said & named)) or NONE
 
-    def line(self, cell: Cell) -> tuple[str, str]:
+    def line(self, cell: PageCell) -> tuple[str, str]:
         """Return the figure of a node's line in a rollup, and its weight into the line above."""
         report = self.books.statement("page", scenarios={"X": "actual"}, period=cell.place.period)
         key = f"node.{cell.place.members['node'][0]}"
@@ -188,14 +188,14 @@ class Asking:
         assert value is not None
         return plain(value), weight
 
-    def total_by_node(self, cell: Cell) -> str:
+    def total_by_node(self, cell: PageCell) -> str:
         """Return the total of a breakdown by the tree."""
         metric, period = self.keys[cell.place.metric], cell.place.period
         report = self.books.metric(metric, scenarios={"X": "actual"}, period=period, dimensions=["node"])
         value = figures(report, "node")[None]
         return BLANK if value is None else plain(value)
 
-    def rows(self, cell: Cell) -> str:
+    def rows(self, cell: PageCell) -> str:
         """Return what the rows behind a cell contribute, after holding them against it."""
         result = answer(self.report(cell.place), UNCUT)
         ((_, _, call),) = calls(result["rows"][0], result["columns"][0])
@@ -203,22 +203,22 @@ class Asking:
         return ", ".join(str(row[-1]) for row in rows_of(self.books, **call)["rows"])
 
 
-WAYS: dict[str, Callable[[Asking, Cell], str]] = {
-    "figure": Asking.figure,
-    "JSON": Asking.json,
-    "shown": Asking.shown,
-    "as floats": Asking.floats,
-    "note": Asking.note,
+WAYS: dict[str, Callable[[TableBooks, PageCell], str]] = {
+    "figure": TableBooks.figure,
+    "JSON": TableBooks.json,
+    "shown": TableBooks.shown,
+    "as floats": TableBooks.floats,
+    "note": TableBooks.note,
     "rollup": lambda asking, cell: asking.line(cell)[0],
     "into_parent": lambda asking, cell: asking.line(cell)[1],
-    "rows": Asking.rows,
-    "total by node": Asking.total_by_node,
+    "rows": TableBooks.rows,
+    "total by node": TableBooks.total_by_node,
 }
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table.section}, line {table.line}")
-def test_every_bold_figure_is_what_the_engine_answers(table: Table, tmp_path: Path) -> None:
-    asking = Asking(table, books_of(tmp_path, table))
+def test_every_bold_figure_is_what_the_engine_answers(table: PageTable, tmp_path: Path) -> None:
+    asking = TableBooks(table, books_of(tmp_path, table))
     asked = [cell for cell in table.cells() if cell.asked]
     assert asked
     answered = {cell.where: WAYS[cell.place.wants](asking, cell) for cell in asked}
@@ -256,7 +256,7 @@ def test_a_line_of_another_domain_repeats_its_aggregate_or_is_unavailable(tmp_pa
 
 def test_a_figure_is_as_fresh_as_the_loads_of_its_days(tmp_path: Path) -> None:
     brought, answered = (table for table in tables() if table.section == FRESHNESS)
-    feeds = Feeds(tmp_path, "")
+    feeds = DatedLedger(tmp_path, "")
     for day, *amounts in brought.body:
         rows = {month: amount for month, amount in zip(brought.head[1:], amounts, strict=True) if amount}
         facts = "\n".join(f"{month}-15 actual P {amount}" for month, amount in rows.items())

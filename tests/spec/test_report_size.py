@@ -33,14 +33,11 @@ from server.caller.feeds import Feeds
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
 from tests.support.holding import keeping_in
+from tests.support.leaving import ClientGone, LeavingClient
 from tests.support.memory import MemoryLoads
 
 ACTUAL = {"Actuals": "actual"}
 COLUMNS = [{"scenario": scenario, "alias": scenario} for scenario in ("actual", "actual@py", "var(actual,actual@py)")]
-
-
-class Gone(Exception):
-    """Raised by a `stop` that was planted."""
 
 
 @pytest.fixture(scope="module")
@@ -248,10 +245,10 @@ def admitted(callers: Callers, tool: str, **asked: Any) -> ReportSize:
 
     def refuse(size: ReportSize) -> None:
         sizes.append(size)
-        raise Gone
+        raise ClientGone
 
     caller = replace(callers, row_cap=10_000).of(Principal("dev"), lambda: None, refuse)
-    with pytest.raises(Gone):
+    with pytest.raises(ClientGone):
         TOOLS[tool].run(caller, read_request(TOOLS[tool].shape, asked))
     return sizes[0]
 
@@ -331,29 +328,13 @@ def test_a_stop_is_seen_in_every_loop_over_what_a_report_holds(
         sums[1]
     )  # two bases in two years, a formula in two, a variance
     for at in {*range(10), *range(0, looks, looks // 40), looks - 1}:
-        left = at
-
-        def stop() -> None:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise Gone
-
-        with pytest.raises(Gone):
-            call(opened(), "run_metric", stop, **asked)
+        with pytest.raises(ClientGone):
+            call(opened(), "run_metric", LeavingClient(at), **asked)
 
 
 def test_a_stop_is_seen_while_combinations_are_counted(callers: Callers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stopping, "STRIDE", 1)
     asked = {"metrics": ["sales_amount"], "scenarios": COLUMNS[:1], "period_start": "2024", "period_end": "2026"}
     asked |= {"dimensions": ["customer", "product", "date"]}
-    left = 100
-
-    def stop() -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise Gone
-
-    with pytest.raises(Gone):
-        call(callers, "run_metric", stop, **asked)
+    with pytest.raises(ClientGone):
+        call(callers, "run_metric", LeavingClient(100), **asked)

@@ -14,7 +14,7 @@ MONTHS = [f"2026-{month:02}" for month in range(1, 7)]
 
 
 @dataclass(frozen=True)
-class Case:
+class ChartCase:
     """A table and the spec of its chart."""
 
     spec: dict[str, Any]
@@ -28,7 +28,7 @@ class Case:
 
 
 CASES = {
-    "line": Case(
+    "line": ChartCase(
         {"x": "period", "y": "value", "series": "alias", "unit": "EUR"},
         {
             "period": MONTHS * 2,
@@ -36,7 +36,7 @@ CASES = {
             "value": [110.1, 120.2, 130.3, 125.4, 140.5, 150.6, 100.0, 101.0, 102.0, 103.0, 104.0, 105.0],
         },
     ),
-    "bar": Case(
+    "bar": ChartCase(
         {"x": "quarter", "y": ("actual", "budget", "forecast")},
         {
             "quarter": ["2026-Q1", "2026-Q2", "2026-Q3"],
@@ -46,15 +46,15 @@ CASES = {
         },
         {"actual": "EUR", "budget": "EUR", "forecast": "EUR"},
     ),
-    "area": Case(
+    "area": ChartCase(
         {"x": "period", "y": "value", "series": "line"},
         {"period": MONTHS * 2, "line": ["Pumps"] * 6 + ["Service"] * 6, "value": [10, 20, 30, 20, 10, 5] * 2},
     ),
-    "waterfall": Case(
+    "waterfall": ChartCase(
         {"x": "step", "y": "value", "unit": "EUR"},
         {"step": ["Budget", "Price", "Volume", "Cost", "Actuals"], "value": [1000.1, 200.2, -50.1, -100.1, 1050.1]},
     ),
-    "scatter": Case(
+    "scatter": ChartCase(
         {"x": "revenue", "y": "margin", "label": "company", "series": "region"},
         {
             "company": ["Anker", "Boreal", "Cedar", "Delta"],
@@ -64,15 +64,15 @@ CASES = {
         },
         {"revenue": "EUR", "margin": "fraction"},
     ),
-    "horizontal_bar": Case(
+    "horizontal_bar": ChartCase(
         {"x": "customer", "y": "value", "sort": "descending"},
         {"customer": ["Anker Maschinenbau", "Boreal", "Cedar"], "value": [50.0, 200.0, -25.0]},
     ),
-    "forecast_line": Case(
+    "forecast_line": ChartCase(
         {"x": "period", "y": "value", "forecast_from": "2026-05"},
         {"period": MONTHS, "value": [10.0, 12.0, 11.0, 13.0, 14.0, 15.0]},
     ),
-    "cohort_heatmap": Case(
+    "cohort_heatmap": ChartCase(
         {"x": "age", "y": "share", "series": "cohort", "unit": "fraction"},
         {
             "cohort": ["2026-Q1"] * 3 + ["2026-Q2"] * 2 + ["2026-Q3"],
@@ -80,7 +80,7 @@ CASES = {
             "share": [1.0, 0.8, 0.6, 1.0, 0.7, 1.0],
         },
     ),
-    "sparkline_row": Case(
+    "sparkline_row": ChartCase(
         {"x": "period", "y": "value", "series": "company"},
         {
             "period": MONTHS * 3,
@@ -89,7 +89,7 @@ CASES = {
         },
     ),
 }
-CASES = {kind: Case({"chart_type": kind, **case.spec}, case.table, case.units) for kind, case in CASES.items()}
+CASES = {kind: ChartCase({"chart_type": kind, **case.spec}, case.table, case.units) for kind, case in CASES.items()}
 
 
 def drawn(made: Chart) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Clock:
+class FalseClock:
     """A clock: the file that says by how much it is off, and the library that reads it."""
 
     file: Path
@@ -34,11 +34,11 @@ def sweep() -> None:
             left.unlink(missing_ok=True)
 
 
-def clock_in(folder: Path) -> Clock:
+def clock_in(folder: Path) -> FalseClock:
     """Return a clock that goes right."""
     library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
     assert library is not None, "libfaketime is not installed; run: make ci-deps"
     sweep()
-    clock = Clock(folder / "clock", library)
+    clock = FalseClock(folder / "clock", library)
     clock.jump("+0")
     return clock

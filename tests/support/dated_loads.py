@@ -10,7 +10,7 @@ from tests.support.books import load_feeds
 from tests.support.small import csv, write_instance
 
 
-class Feeds:
+class DatedLedger:
     """A ledger whose feed replaces periods, and what its loads are called here: by when they were published."""
 
     def __init__(self, folder: Path, facts: str, profiles: str = "") -> None:

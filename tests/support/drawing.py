@@ -21,7 +21,7 @@ Rows = list[list[Any]]
 
 
 @dataclass(frozen=True)
-class Case:
+class DrawnChart:
     """A chart that somebody would ask for: of which results, and what its rows must be, worked out of those."""
 
     tool: str
@@ -51,7 +51,7 @@ def added(rows: Rows, by: int, amount: int) -> dict[Any, float]:
 
 PERIODS = "df.filter(pl.col('period').is_not_null())"
 CASES = {
-    "actuals and budget by month, as they are": Case(
+    "actuals and budget by month, as they are": DrawnChart(
         "run_metric",
         BY_MONTH,
         f"result = {PERIODS}.select('period', 'alias', 'value')",
@@ -62,7 +62,7 @@ CASES = {
             for row in result["rows"][:-1]
         ],
     ),
-    "scenarios side by side": Case(
+    "scenarios side by side": DrawnChart(
         "run_metric",
         BY_COMPANY,
         "w = df.filter(pl.col('entity').is_not_null()).pivot(on='alias', index='entity_label', values='value')\n"
@@ -70,7 +70,7 @@ CASES = {
         {"chart_type": "horizontal_bar", "x": "entity_label", "y": ["Actuals", "Budget"]},
         lambda result: sorted(members(result), key=lambda row: -row[1])[:5],
     ),
-    "the largest and all others together, in plain Python": Case(
+    "the largest and all others together, in plain Python": DrawnChart(
         "run_metric",
         BY_COMPANY,
         "rows = [r for r in df.to_dicts() if r['entity'] and r['alias'] == 'Actuals']\n"
@@ -83,7 +83,7 @@ CASES = {
             [f"Other ({len(top) - 3})", sum(row[1] for row in top[3:])],
         ],
     ),
-    "a margin that a script divides": Case(
+    "a margin that a script divides": DrawnChart(
         "run_metric",
         {**BY_MONTH, "metrics": ["revenue", "gross_profit"], "scenarios": [ACTUAL]},
         f"w = {PERIODS}.pivot(on='metric', index='period', values='value')\n"
@@ -91,7 +91,7 @@ CASES = {
         {"chart_type": "line", "x": "period", "y": "margin", "unit": "fraction"},
         lambda result: [[row["key"], row["values"][1] / row["values"][0]] for row in result["rows"][:-1]],
     ),
-    "running sums": Case(
+    "running sums": DrawnChart(
         "run_metric",
         {**BY_MONTH, "scenarios": [ACTUAL]},
         f"result = {PERIODS}.select('period', total=pl.col('value').cum_sum())",
@@ -103,7 +103,7 @@ CASES = {
             )
         ],
     ),
-    "moving means with functions and a loop": Case(
+    "moving means with functions and a loop": DrawnChart(
         "run_metric",
         {**BY_MONTH, "scenarios": [ACTUAL]},
         "import statistics\n\ndef mean(part: list) -> float:\n    return statistics.fmean(part)\n\n"
@@ -118,7 +118,7 @@ CASES = {
             )
         ],
     ),
-    "changes from month to month": Case(
+    "changes from month to month": DrawnChart(
         "run_metric",
         {**BY_MONTH, "scenarios": [ACTUAL]},
         f"d = {PERIODS}.select('period', change=pl.col('value').diff())\nresult = d.drop_nulls()",
@@ -127,7 +127,7 @@ CASES = {
             [after["key"], after["values"][0] - before["values"][0]] for before, after in pairwise(result["rows"][:-1])
         ],
     ),
-    "lines of a statement": Case(
+    "lines of a statement": DrawnChart(
         "run_statement",
         PNL,
         "result = df.filter(pl.col('alias') == 'Actuals', pl.col('level') == 0, pl.col('unit') == 'EUR')",
@@ -138,14 +138,14 @@ CASES = {
             if row["level"] == 0 and row["unit"] == "EUR" and row["kind"] != "header"
         ],
     ),
-    "rows of the ledger by entity": Case(
+    "rows of the ledger by entity": DrawnChart(
         "inspect_rows",
         ROWS,
         "result = df.group_by('entity').agg(pl.col('contribution').sum()).sort('entity')",
         {"chart_type": "bar", "x": "entity", "y": "contribution", "unit": "EUR"},
         lambda result: [list(pair) for pair in sorted(added(result["rows"], *places(result)).items())],
     ),
-    "days as dates": Case(
+    "days as dates": DrawnChart(
         "inspect_rows",
         ROWS,
         "result = df.with_columns(pl.col('date').str.to_date()).group_by('date').agg(pl.len().alias('n')).sort('date')",

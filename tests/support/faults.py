@@ -10,7 +10,7 @@ from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGQUIT, SIGSTOP, Signals
 
 from tests.support.keeping import children
-from tests.support.scenes import CACHE_SETTINGS, GIVEN, KEPT, MADE, NOT_KEPT, RENEWED, Scene
+from tests.support.scenes import CACHE_SETTINGS, GIVEN, KEPT, MADE, NOT_KEPT, RENEWED, FaultScene
 from tests.support.serving import wait_for
 
 NARROW = "narrow: {scenarios: {budget: {}}}\nassign: [{subject: dev, profile: narrow}]\n"
@@ -18,10 +18,10 @@ Mend = Callable[[], object]
 
 
 @dataclass(frozen=True)
-class Fault:
+class MachineFault:
     """One fault: a function that causes it and returns its repair, and the answers of a session during and after it."""
 
-    harm: Callable[[Scene], Mend]
+    harm: Callable[[FaultScene], Mend]
     meanwhile: tuple[str, ...]
     afterwards: tuple[str, ...]
     rounds: int = 1  # that a test makes: where the first calls find out, what later ones are spared is held as well
@@ -36,7 +36,7 @@ NOT_THEIRS = (KEPT, "expired_reference", "expired_reference", "unknown_file", "4
 
 
 @contextmanager
-def caused(fault: Fault, on: Scene) -> Iterator[None]:
+def caused(fault: MachineFault, on: FaultScene) -> Iterator[None]:
     """Cause a fault while the block runs."""
     mend = fault.harm(on)
     try:
@@ -45,32 +45,32 @@ def caused(fault: Fault, on: Scene) -> Iterator[None]:
         mend()
 
 
-def cache_killed(on: Scene) -> Mend:
+def cache_killed(on: FaultScene) -> Mend:
     """Kill the cache store; it starts again empty."""
     on.cache.kill()
     return on.cache.start
 
 
-def cache_paused(on: Scene) -> Mend:
+def cache_paused(on: FaultScene) -> Mend:
     """Pause the process of the cache store, which keeps its connections but does not answer."""
     assert on.cache.process is not None
     on.cache.process.send_signal(SIGSTOP)
     return partial(on.cache.process.send_signal, SIGCONT)
 
 
-def cache_slow(on: Scene) -> Mend:
+def cache_slow(on: FaultScene) -> Mend:
     """Delay each answer of the cache store by three seconds."""
     on.relay.seconds = 3.0
     return partial(setattr, on.relay, "seconds", 0.0)
 
 
-def cache_full(on: Scene) -> Mend:
+def cache_full(on: FaultScene) -> Mend:
     """Fill the cache store, and forbid it to evict anything."""
     on.cache.set(**{"maxmemory-policy": "noeviction", "maxmemory": "1"})
     return partial(on.cache.set, **CACHE_SETTINGS)
 
 
-def cache_evicting(on: Scene) -> Mend:
+def cache_evicting(on: FaultScene) -> Mend:
     """Fill the cache store until it evicts the least recently used keys."""
     others = [f"other {number}" for number in range(2 * 64)]
     with closing(on.cache.client) as client:
@@ -81,14 +81,14 @@ def cache_evicting(on: Scene) -> Mend:
     return partial(on.cache.forget, others)
 
 
-def cache_restarted(on: Scene) -> Mend:
+def cache_restarted(on: FaultScene) -> Mend:
     """Kill the cache store and start it again before anybody asks."""
     on.cache.kill()
     on.cache.start()
     return nothing
 
 
-def database_killed(on: Scene) -> Mend:
+def database_killed(on: FaultScene) -> Mend:
     """End the database at once; start it again."""
     assert on.database.process is not None
     on.database.process.send_signal(SIGQUIT)
@@ -96,7 +96,7 @@ def database_killed(on: Scene) -> Mend:
     return on.database.start
 
 
-def database_paused(on: Scene) -> Mend:
+def database_paused(on: FaultScene) -> Mend:
     """Stop every process of the database."""
     assert on.database.process is not None
     processes = [on.database.process.pid, *children(on.database.process.pid)]
@@ -110,14 +110,14 @@ def tell(processes: Sequence[int], signal: Signals) -> None:
         os.kill(process, signal)
 
 
-def disk_full(on: Scene) -> Mend:
+def disk_full(on: FaultScene) -> Mend:
     """Fill the disk of files made for callers."""
     filler = on.files / ".filler"
     filler.write_bytes(bytes(shutil.disk_usage(on.files).free - (1 << 19)))
     return filler.unlink
 
 
-def grant_withdrawn(on: Scene) -> Mend:
+def grant_withdrawn(on: FaultScene) -> Mend:
     """Reduce the caller's grant below what the session has read."""
     profiles = on.instance / "profiles.yaml"
     before = profiles.read_text()
@@ -126,7 +126,7 @@ def grant_withdrawn(on: Scene) -> Mend:
     return partial(profiles.write_text, before)
 
 
-def worker_killed(on: Scene) -> Mend:
+def worker_killed(on: FaultScene) -> Mend:
     """Kill a worker, and wait until its parent has started another."""
     before = on.server.log.read_text().count(" serves")
     worker, *_ = (
@@ -143,16 +143,16 @@ def nothing() -> None:
     """Repair nothing: the fault ends by itself."""
 
 
-FAULTS: Mapping[str, Fault] = {
-    "cache store killed": Fault(cache_killed, WITHOUT_CACHE, FORGOTTEN, rounds=4),
-    "cache store paused": Fault(cache_paused, WITHOUT_CACHE, NORMAL, rounds=4),
-    "cache store slow: 3 s an answer": Fault(cache_slow, WITHOUT_CACHE, NORMAL, rounds=4),
-    "cache store full": Fault(cache_full, (NOT_KEPT, *NORMAL[1:]), NORMAL),
-    "cache store evicting": Fault(cache_evicting, FORGOTTEN, FORGOTTEN),
-    "cache store restarted": Fault(cache_restarted, FORGOTTEN, FORGOTTEN),
-    "database killed": Fault(database_killed, WITHOUT_DATABASE, NORMAL, rounds=4),
-    "database paused": Fault(database_paused, WITHOUT_DATABASE, NORMAL, rounds=4),
-    "disk of files full": Fault(disk_full, WITHOUT_DISK, NORMAL),
-    "grant withdrawn after the read and the export": Fault(grant_withdrawn, NOT_THEIRS, NORMAL),
-    "worker killed": Fault(worker_killed, NORMAL, NORMAL),
+FAULTS: Mapping[str, MachineFault] = {
+    "cache store killed": MachineFault(cache_killed, WITHOUT_CACHE, FORGOTTEN, rounds=4),
+    "cache store paused": MachineFault(cache_paused, WITHOUT_CACHE, NORMAL, rounds=4),
+    "cache store slow: 3 s an answer": MachineFault(cache_slow, WITHOUT_CACHE, NORMAL, rounds=4),
+    "cache store full": MachineFault(cache_full, (NOT_KEPT, *NORMAL[1:]), NORMAL),
+    "cache store evicting": MachineFault(cache_evicting, FORGOTTEN, FORGOTTEN),
+    "cache store restarted": MachineFault(cache_restarted, FORGOTTEN, FORGOTTEN),
+    "database killed": MachineFault(database_killed, WITHOUT_DATABASE, NORMAL, rounds=4),
+    "database paused": MachineFault(database_paused, WITHOUT_DATABASE, NORMAL, rounds=4),
+    "disk of files full": MachineFault(disk_full, WITHOUT_DISK, NORMAL),
+    "grant withdrawn after the read and the export": MachineFault(grant_withdrawn, NOT_THEIRS, NORMAL),
+    "worker killed": MachineFault(worker_killed, NORMAL, NORMAL),
 }

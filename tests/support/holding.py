@@ -10,7 +10,7 @@ from server.caller.files import Archive, FileTerms
 from server.caller.importer import Importer
 from server.stores.disk import Volume
 from server.stores.memory import MemorySnapshots
-from tests.support.memory import Held, MemoryFiles, MemoryPrincipals, MemoryUploads
+from tests.support.memory import MemoryFiles, MemoryPrincipals, MemoryUploads, ProcessFiles
 
 SIGNING_KEY = "0123456789abcdef" * 4
 EXPORTER = Exporter()  # of all archives in this process
@@ -20,7 +20,7 @@ TERMS = FileTerms(file_seconds=60, link_seconds=30, quota_megabytes=10, upload_m
 
 def archive_in(folder: Path, terms: FileTerms = TERMS) -> Archive:
     """Return files in a folder, known to this process."""
-    held = Held()
+    held = ProcessFiles()
     return Archive(
         files=MemoryFiles(held),
         uploads=MemoryUploads(held),

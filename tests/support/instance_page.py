@@ -21,7 +21,7 @@ SECTIONS = {
 
 
 @dataclass(frozen=True)
-class Block:
+class PageBlock:
     """A block of the page under the line that names its file."""
 
     named: str
@@ -35,9 +35,9 @@ class Block:
         return found[1]
 
 
-def blocks(text: str) -> list[Block]:
+def blocks(text: str) -> list[PageBlock]:
     """Return the blocks of a part of the page."""
-    return [Block(named, block) for named, block in BLOCK.findall(text)]
+    return [PageBlock(named, block) for named, block in BLOCK.findall(text)]
 
 
 def write(folder: Path, text: str) -> None:

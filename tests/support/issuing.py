@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class SigningKey:
+class IssuerKey:
     """A key that signs: its name, its algorithm and what both halves are made of."""
 
     kid: str
@@ -37,15 +37,15 @@ class SigningKey:
 
 
 @cache
-def rsa_key(kid: str, bits: int = 2048) -> SigningKey:
+def rsa_key(kid: str, bits: int = 2048) -> IssuerKey:
     """Return an RSA key, the same one for a name."""
-    return SigningKey(kid, "RS256", rsa.generate_private_key(public_exponent=65537, key_size=bits))
+    return IssuerKey(kid, "RS256", rsa.generate_private_key(public_exponent=65537, key_size=bits))
 
 
 @cache
-def ec_key(kid: str) -> SigningKey:
+def ec_key(kid: str) -> IssuerKey:
     """Return an EC key on P-256, the same one for a name."""
-    return SigningKey(kid, "ES256", ec.generate_private_key(ec.SECP256R1()))
+    return IssuerKey(kid, "ES256", ec.generate_private_key(ec.SECP256R1()))
 
 
 def segment(content: object) -> str:
@@ -79,11 +79,11 @@ class Issuer:
         }
         return {name: value for name, value in (usual | more).items() if value is not None}
 
-    def token(self, key: SigningKey | None = None, header: Json | None = None, **claims: Any) -> str:
+    def token(self, key: IssuerKey | None = None, header: Json | None = None, **claims: Any) -> str:
         """Return a token with some claims and members of the header of its own; None takes one out."""
         return self.signed(json.dumps(self.claims(**claims)).encode(), key, header)
 
-    def signed(self, payload: bytes, key: SigningKey | None = None, header: Json | None = None) -> str:
+    def signed(self, payload: bytes, key: IssuerKey | None = None, header: Json | None = None) -> str:
         """Return a token of a payload as it stands."""
         key = key or rsa_key("one")
         usual = {"alg": key.algorithm, "typ": "at+jwt", "kid": key.kid} | (header or {})
@@ -107,7 +107,7 @@ class Issuer:
 def issuing() -> Iterator[Issuer]:
     """Run an issuer with the RSA key `one` and the EC key `two` until the block ends."""
 
-    class Answers(BaseHTTPRequestHandler):
+    class IssuerAnswers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             issuer.asked.append(self.path)
             issuer.open.wait()
@@ -123,7 +123,7 @@ def issuing() -> Iterator[Issuer]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), IssuerAnswers)
     server.daemon_threads = True
     issuer = Issuer(f"http://127.0.0.1:{server.server_port}")
     issuer.keys += [rsa_key("one").published(), ec_key("two").published()]

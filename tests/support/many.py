@@ -63,7 +63,7 @@ def serving_many(books: tuple[Path, Path], issuer: str, **settings: str) -> Iter
 
 
 @dataclass(frozen=True)
-class Asking:
+class RawRequest:
     """A request as bytes would have it: a call of a tool, with whatever headers."""
 
     url: str

@@ -83,7 +83,7 @@ def may_touch(span: Span | None, asked: Span | None) -> bool:
     return span is None or asked is None or span.overlap(asked) is not None
 
 
-class Held:
+class ProcessFiles:
     """All files and uploads of one process, which count together."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class Held:
 class MemoryFiles:
     """What is known of files, as long as this process lives."""
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: ProcessFiles) -> None:
         self._held = held
 
     def add(self, file: File, quota: int) -> bool:
@@ -137,7 +137,7 @@ class MemoryFiles:
 class MemoryUploads:
     """What is known of uploads, as long as this process lives."""
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: ProcessFiles) -> None:
         self._held = held
 
     def reserve(self, upload: Upload, quota: int) -> bool:

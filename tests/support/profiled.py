@@ -14,7 +14,7 @@ from server.stores.postgres import Database
 from server.stores.profiles import FileProfiles, PostgresProfiles
 
 
-class Written(Protocol):
+class ProfilePlace(Protocol):
     """A place of profiles."""
 
     def write(self, text: str) -> None:

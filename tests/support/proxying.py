@@ -48,7 +48,7 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Recorder:
+class RequestRecorder:
     """A server that answers every request with 200 and records it."""
 
     port: int
@@ -56,11 +56,11 @@ class Recorder:
 
 
 @contextmanager
-def recording(host: str = "127.0.0.1", port: int = 0) -> Iterator[Recorder]:
+def recording(host: str = "127.0.0.1", port: int = 0) -> Iterator[RequestRecorder]:
     """Run a recorder until the block ends; port 0 chooses one that is free."""
     heard: list[Heard] = []
 
-    class Answers(BaseHTTPRequestHandler):
+    class RecordedAnswers(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -86,11 +86,11 @@ def recording(host: str = "127.0.0.1", port: int = 0) -> Iterator[Recorder]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer((host, port), Answers)
+    server = ThreadingHTTPServer((host, port), RecordedAnswers)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield Recorder(server.server_port, heard)
+        yield RequestRecorder(server.server_port, heard)
     finally:
         server.shutdown()
         thread.join()
@@ -159,7 +159,7 @@ def certify(folder: Path) -> None:
 def naming(addresses: Mapping[str, str]) -> Iterator[str]:
     """Run a name server until the block ends; it answers with what `addresses` says at that moment."""
 
-    class Answers(socketserver.BaseRequestHandler):
+    class NameAnswers(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             asked, sender = self.request
             labels, at = [], 12
@@ -171,7 +171,7 @@ def naming(addresses: Mapping[str, str]) -> Iterator[str]:
             answer = b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x01\x00\x04" + socket.inet_aton(found) if found else b""
             sender.sendto(head + asked[12 : at + 5] + answer, self.client_address)
 
-    with socketserver.ThreadingUDPServer(("127.0.0.1", 0), Answers) as server:
+    with socketserver.ThreadingUDPServer(("127.0.0.1", 0), NameAnswers) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

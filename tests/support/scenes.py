@@ -14,7 +14,7 @@ import redis
 
 from server.run.embedded.binaries import valkey_binary
 from server.stores.migrations import migrate, read_migrations
-from tests.support.clocks import Clock
+from tests.support.clocks import FalseClock
 from tests.support.postgres import SeparateServer, separate_server
 from tests.support.serving import SERVE, McpBooks, Server, connected, free_port, serving, wait_for
 from tests.support.slow import Relay, relaying
@@ -69,7 +69,7 @@ class CacheStore:
 
 
 @dataclass(frozen=True)
-class Scene:
+class FaultScene:
     """A server and what it stands on."""
 
     server: Server
@@ -81,13 +81,13 @@ class Scene:
     cache: CacheStore
     relay: Relay
     database: SeparateServer
-    clock: Clock | None = None
+    clock: FalseClock | None = None
 
 
 @contextmanager
 def scene(
-    instance: Path, state: Path, folder: Path, asked: Mapping[str, Any], clock: Clock | None = None, **more: str
-) -> Iterator[Scene]:
+    instance: Path, state: Path, folder: Path, asked: Mapping[str, Any], clock: FalseClock | None = None, **more: str
+) -> Iterator[FaultScene]:
     """Serve a copy of an instance, over the books of a state folder, with stores that can be harmed."""
     own, files = folder / "instance", folder / "files"
     shutil.copytree(instance, own)
@@ -114,7 +114,7 @@ def scene(
         )
         books = stack.enter_context(connected(server.url, "auto"))
         links = stack.enter_context(httpx2.Client())
-        yield Scene(server, books, links, asked, own, files, cache, relay, database, clock)
+        yield FaultScene(server, books, links, asked, own, files, cache, relay, database, clock)
 
 
 @contextmanager
@@ -140,14 +140,14 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Step:
+class SessionStep:
     """One call of a session: what it answered, in a word, and how long that took."""
 
     answered: str
     ms: float
 
 
-def made(on: Scene) -> Made:
+def made(on: FaultScene) -> Made:
     """Read a statement and export it, as soon as what that takes has healed."""
     wait_for(lambda: word(on.books, "run_statement", **on.asked) == KEPT)
     export = {"data_ref": on.books.ask("run_statement", **on.asked)["data_ref"], "format": "json"}
@@ -156,7 +156,7 @@ def made(on: Scene) -> Made:
     return Made(export["data_ref"], file["file_id"], file["download_url"])
 
 
-def session(on: Scene, before: Made) -> dict[str, Step]:
+def session(on: FaultScene, before: Made) -> dict[str, SessionStep]:
     """Read a statement, and export, renew and download what was made before."""
     steps: Mapping[str, Callable[[], str]] = {
         "run_statement": lambda: word(on.books, "run_statement", **on.asked),
@@ -173,11 +173,11 @@ def get(url: str, client: httpx2.Client | None = None) -> str:
     return str((client.get if client else httpx2.get)(url, timeout=30).status_code)
 
 
-def timed(step: Callable[[], str]) -> Step:
+def timed(step: Callable[[], str]) -> SessionStep:
     """Return what a call answered and how long it took."""
     begun = time.perf_counter()
     answered = step()
-    return Step(answered, (time.perf_counter() - begun) * 1000)
+    return SessionStep(answered, (time.perf_counter() - begun) * 1000)
 
 
 def word(books: McpBooks, tool: str, /, **asked: Any) -> str:
@@ -190,6 +190,6 @@ def word(books: McpBooks, tool: str, /, **asked: Any) -> str:
     return MADE if tool == "export_dataset" else RENEWED
 
 
-def words(steps: Mapping[str, Step]) -> tuple[str, ...]:
+def words(steps: Mapping[str, SessionStep]) -> tuple[str, ...]:
     """Return what the calls of a session answered."""
     return tuple(step.answered for step in steps.values())

@@ -31,7 +31,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Cell:
+class PageCell:
     """A figure of a table, and where it stands."""
 
     line: int
@@ -61,7 +61,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """A table of the page, with the heading above it and what is set for it."""
 
     section: str
@@ -74,7 +74,7 @@ class Table:
         """Return the columns of figures, with what is asked or posted there."""
         return [(at, head) for at, head in enumerate(self.head) if head not in (*AXES, "parent", "weight")]
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[PageCell]:
         """Yield every cell that holds something."""
         across = {at: headed(Place(), head) for at, head in self.columns()}
         periods = [place.period for place in across.values() if place.period]
@@ -89,7 +89,7 @@ class Table:
                     members=place.members,
                 )
                 if row[at]:
-                    yield Cell(below, self.head[at], row[at], joined)
+                    yield PageCell(below, self.head[at], row[at], joined)
 
     def row_place(self, row: tuple[str, ...]) -> Place:
         """Return what the head of a row says."""
@@ -167,9 +167,9 @@ KINDS: list[tuple[Callable[[str], object], Callable[[Place, str], Place]]] = [
 ]
 
 
-def tables(page: Path = PAGE) -> list[Table]:
+def tables(page: Path = PAGE) -> list[PageTable]:
     """Return the tables of the page."""
-    found: list[Table] = []
+    found: list[PageTable] = []
     section, settings, rows = "", dict[str, str](), list[tuple[str, ...]]()
     for number, line in enumerate([*page.read_text(encoding="utf-8").splitlines(), ""], 1):
         if line.startswith("|"):
@@ -177,7 +177,7 @@ def tables(page: Path = PAGE) -> list[Table]:
             continue
         if rows:
             head, _, *body = rows
-            found.append(Table(section, number - len(rows), settings, head, tuple(body)))
+            found.append(PageTable(section, number - len(rows), settings, head, tuple(body)))
             settings, rows = {}, []
         section = line.removeprefix("## ") if line.startswith("## ") else section
         settings = {**settings, **dict(SETTING.findall(line))}

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from generator.chart import BALANCE_SHEET, PNL, Node, Section, read_chart, sections
+from generator.chart import BALANCE_SHEET, PNL, ChartNode, Section, read_chart, sections
 from generator.closing import all_balances
 from generator.company import Company, read_company
 from generator.figures import all_figures
 from generator.groups import claims, groups
-from generator.ledger import Held, Ledger, ledger_of
+from generator.ledger import Ledger, SectionAccounts, ledger_of
 from generator.members import small_tables
 from generator.months import SCENARIOS
 from generator.sales import sales_book
@@ -28,14 +28,14 @@ class TooSmall(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class RowCounts:
     """How many rows of facts were written."""
 
     ledger: int
     sales: int
 
 
-def write_books(rows: int, seed: int, into: Path) -> Written:
+def write_books(rows: int, seed: int, into: Path) -> RowCounts:
     """Write the books of a seed with so many rows in the general ledger; TooSmall where that is too few."""
     company, chart = read_company(seed), read_chart()
     ledger = sized_ledger(company, chart, rows, seed)
@@ -55,7 +55,7 @@ def write_books(rows: int, seed: int, into: Path) -> Written:
         invoices = sales.month(month, sold)
         invoices.write_parquet(into / SALES / file)
         posted, sold = posted + postings.height, sold + invoices.height
-    return Written(ledger=posted, sales=sold)
+    return RowCounts(ledger=posted, sales=sold)
 
 
 def whole_parts(total: int, parts: int) -> list[int]:
@@ -63,7 +63,7 @@ def whole_parts(total: int, parts: int) -> list[int]:
     return [total * part // parts for part in range(1, parts + 1)]
 
 
-def sized_ledger(company: Company, chart: Mapping[str, Sequence[Node]], rows: int, seed: int) -> Ledger:
+def sized_ledger(company: Company, chart: Mapping[str, Sequence[ChartNode]], rows: int, seed: int) -> Ledger:
     """Return the ledger whose months have so many rows together."""
     posted, balanced = list(sections(chart[PNL])), list(sections(chart[BALANCE_SHEET]))
     accounts = sum(len(section.accounts) for section in balanced)
@@ -77,7 +77,7 @@ def sized_ledger(company: Company, chart: Mapping[str, Sequence[Node]], rows: in
     return ledger_of(company, found, held, seed)
 
 
-def held_of(company: Company, balanced: Sequence[Section], accounts: int, seed: int) -> Iterator[Held]:
+def held_of(company: Company, balanced: Sequence[Section], accounts: int, seed: int) -> Iterator[SectionAccounts]:
     """Yield the balance accounts of each entity: about so many, the heaviest of each section."""
     further = spread(accounts - len(balanced), [len(section.accounts) - 1 for section in balanced])
     for entity in company.entities:
@@ -85,7 +85,7 @@ def held_of(company: Company, balanced: Sequence[Section], accounts: int, seed: 
         for section, more in zip(balanced, further, strict=True):
             if entity.sales or section.node not in OF_SELLERS:
                 held = section.accounts[: 1 + more]
-                yield Held(
+                yield SectionAccounts(
                     entity=entity.id,
                     section=section,
                     accounts=tuple(account.id for account in held),

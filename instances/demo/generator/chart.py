@@ -34,7 +34,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class ChartNode:
     """One node of a tree above accounts, and how it counts into the one above it."""
 
     node: str
@@ -44,12 +44,12 @@ class Node:
     section: Section | None
 
 
-def read_chart() -> Mapping[str, tuple[Node, ...]]:
+def read_chart() -> Mapping[str, tuple[ChartNode, ...]]:
     """Return the nodes of both trees, from the top down."""
     return {tree: tuple(read_nodes(files)) for tree, files in FILES.items()}
 
 
-def read_nodes(files: Sequence[str]) -> Iterator[Node]:
+def read_nodes(files: Sequence[str]) -> Iterator[ChartNode]:
     """Yield the nodes that some files write."""
     full: dict[str, Mapping[str, Any]] = {}
     for file in files:
@@ -59,9 +59,9 @@ def read_nodes(files: Sequence[str]) -> Iterator[Node]:
             yield node_of(key, full[key])
 
 
-def node_of(key: str, part: Mapping[str, Any]) -> Node:
+def node_of(key: str, part: Mapping[str, Any]) -> ChartNode:
     """Return one node as a file writes it."""
-    return Node(
+    return ChartNode(
         node=key,
         under=part.get("under"),
         name=part["name"],
@@ -85,6 +85,6 @@ def section_of(key: str, part: Mapping[str, Any]) -> Section:
     )
 
 
-def sections(nodes: Sequence[Node]) -> Iterator[Section]:
+def sections(nodes: Sequence[ChartNode]) -> Iterator[Section]:
     """Yield the sections of a tree."""
     return (node.section for node in nodes if node.section)

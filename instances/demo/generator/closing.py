@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from generator.company import Company, Entity
-from generator.figures import PERSONNEL, SALES_OF_2024, Figures
+from generator.figures import PERSONNEL, SALES_OF_2024, MonthFigures
 
 Balances = dict[str, int]  # section -> cents as stored: credit is negative
 PAID_OUT, TO_OWNERS = 70, 58  # percent of a year's profit: to the holding, and from it to the owners
@@ -35,7 +35,7 @@ def towards(before: int, target: int) -> int:
     return (before * 2 + target) // 3
 
 
-def closed(before: Balances, month: Figures, entity: str, paid_out: int) -> Balances:
+def closed(before: Balances, month: MonthFigures, entity: str, paid_out: int) -> Balances:
     """Return the balances of a month's end. Cash is what is left: assets and what funds them are equal."""
     sales = -month.of(entity, "REV_")
     goods, staff = month.of(entity, "COS_"), month.of(entity, *PERSONNEL)
@@ -66,7 +66,7 @@ def payouts(last_year: Mapping[str, int], holding: str) -> dict[str, int]:
 
 
 def walk(
-    company: Company, months: Sequence[Figures], start: Mapping[str, Balances], last_year: Mapping[str, int]
+    company: Company, months: Sequence[MonthFigures], start: Mapping[str, Balances], last_year: Mapping[str, int]
 ) -> Iterator[Mapping[str, Balances]]:
     """Yield the balances of every entity at each month's end; `last_year` is the result that June pays out."""
     balances, earned, holding = start, last_year, company.entities[0].id
@@ -78,7 +78,9 @@ def walk(
         yield balances
 
 
-def all_balances(company: Company, figures: Mapping[str, list[Figures]]) -> Mapping[str, list[Mapping[str, Balances]]]:
+def all_balances(
+    company: Company, figures: Mapping[str, list[MonthFigures]]
+) -> Mapping[str, list[Mapping[str, Balances]]]:
     """Return the balances of every scenario by month; a plan starts each year from what the books held."""
     start = {entity.id: opening(entity) for entity in company.entities}
     earned = {entity.id: -SALES_OF_2024 * entity.sales * 6 // 1000 for entity in company.entities}

@@ -39,7 +39,7 @@ class Centre:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Product:
+class SoldProduct:
     """One product and its list price in cents."""
 
     id: str
@@ -58,7 +58,7 @@ class Customer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ProductLine:
     """One product line; permilles of the group's sales and of its own that materials take."""
 
     key: str
@@ -73,8 +73,8 @@ class Company:
 
     entities: tuple[Entity, ...]
     centres: tuple[Centre, ...]
-    lines: tuple[Line, ...]
-    products: tuple[Product, ...]  # by line
+    lines: tuple[ProductLine, ...]
+    products: tuple[SoldProduct, ...]  # by line
     customers: tuple[Customer, ...]
     trees: Mapping[str, list[dict[str, str]]]  # organisation and group_share, as the file writes them
 
@@ -88,7 +88,7 @@ def read_company(seed: int) -> Company:
         entities=tuple(entity_of(key, part, written) for key, part in written["entities"].items()),
         centres=tuple(centre for key in written["entities"] for centre in centres_of(key, written, rng)),
         lines=tuple(
-            Line(key=key, name=part["name"], sales=part["sales"], materials=part["materials"])
+            ProductLine(key=key, name=part["name"], sales=part["sales"], materials=part["materials"])
             for key, part in written["lines"].items()
         ),
         products=tuple(
@@ -136,10 +136,10 @@ def centres_of(entity: str, written: Mapping[str, Any], rng: Random) -> list[Cen
     ]
 
 
-def products_of(place: int, part: Mapping[str, Any], rng: Random) -> list[Product]:
+def products_of(place: int, part: Mapping[str, Any], rng: Random) -> list[SoldProduct]:
     """Return the products of one line: every series in every size."""
     return [
-        Product(
+        SoldProduct(
             id=f"{place:02}{series:02}{size:02}",
             name=f"{series_name} {size_name}",
             line=part["name"],

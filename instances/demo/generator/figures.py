@@ -6,7 +6,7 @@ from random import Random
 
 from generator.chart import Section
 from generator.company import Centre, Company, Entity
-from generator.months import EVENTS, SEASON, Month, Scenario
+from generator.months import EVENTS, SEASON, Month, PlanScenario
 
 SALES_OF_2024 = 450_000_000  # EUR; costs that do not follow sales are a permille of it, and rise with prices
 GROWTH, INFLATION = 1.0052, 1.0024  # of a month
@@ -19,10 +19,10 @@ DRIFT = {"IT": 1.07, "TRAVEL": 0.9, "FACILITIES": 1.02, "MARKETING": 0.96, "ADVI
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class MonthFigures:
     """One month of one scenario, in cents as stored: credit is negative."""
 
-    scenario: Scenario
+    scenario: PlanScenario
     month: Month
     sections: dict[tuple[str, str], int] = field(default_factory=dict)  # (entity, section)
     staff: dict[str, int] = field(default_factory=dict)  # cost centre -> hundredths of a full-time post
@@ -47,13 +47,13 @@ class Forecaster:
 
     company: Company
     sections: tuple[Section, ...]
-    scenario: Scenario
+    scenario: PlanScenario
     rng: Random
 
-    def figures(self) -> Iterator[Figures]:
+    def figures(self) -> Iterator[MonthFigures]:
         """Yield every month of the scenario."""
         for month in self.scenario.months:
-            figures = Figures(scenario=self.scenario, month=month)
+            figures = MonthFigures(scenario=self.scenario, month=month)
             self.people(figures)
             common = self.noise(0.015)
             for entity in self.company.entities:
@@ -67,7 +67,7 @@ class Forecaster:
         """Return a factor near 1; a planned scenario has less of it."""
         return 1 + most * self.scenario.noise * (self.rng.random() + self.rng.random() - 1)
 
-    def trade(self, figures: Figures, entity: Entity, common: float) -> None:
+    def trade(self, figures: MonthFigures, entity: Entity, common: float) -> None:
         """Work out sales, what they cost and what was ordered."""
         sections, total = figures.sections, 0
         for line in self.company.lines if entity.sales else ():
@@ -88,7 +88,7 @@ class Forecaster:
             if section.node in FOLLOWS_SALES and total:
                 sections[entity.id, section.node] = round(total * section.permille / 1000 * self.noise(0.06))
 
-    def happened(self, figures: Figures, entity: str, line: str) -> float:
+    def happened(self, figures: MonthFigures, entity: str, line: str) -> float:
         """Return what events make of the sales of an entity and a line."""
         factor = 1.0
         for event in EVENTS:
@@ -96,7 +96,7 @@ class Forecaster:
                 factor *= event.factor if event.entity in (None, entity) and event.line in (None, line) else 1
         return factor
 
-    def cost(self, figures: Figures, entity: Entity) -> None:
+    def cost(self, figures: MonthFigures, entity: Entity) -> None:
         """Work out wages, overhead and interest."""
         own = [centre.id for centre in self.company.centres if centre.entity == entity.id]
         for key in PERSONNEL:
@@ -113,7 +113,7 @@ class Forecaster:
         interest = 100 * entity.loans * INTEREST / 12 * 0.994**figures.month.number
         figures.sections[entity.id, "FIN_EXPENSE"] = round(interest * self.noise(0.05))
 
-    def people(self, figures: Figures) -> None:
+    def people(self, figures: MonthFigures) -> None:
         """Work out posts and wages of every cost centre; posts change by the quarter and by quarters of a post."""
         years = figures.month.number // 3 / 4
         raises = (figures.month.number + 9) // 12  # each April
@@ -132,8 +132,8 @@ class Forecaster:
 
 
 def all_figures(
-    company: Company, sections: tuple[Section, ...], scenarios: tuple[Scenario, ...], seed: int
-) -> Mapping[str, list[Figures]]:
+    company: Company, sections: tuple[Section, ...], scenarios: tuple[PlanScenario, ...], seed: int
+) -> Mapping[str, list[MonthFigures]]:
     """Return the figures of every scenario."""
     return {
         scenario.key: list(Forecaster(company, sections, scenario, Random(f"{seed} {scenario.key}")).figures())

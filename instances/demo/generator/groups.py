@@ -16,7 +16,7 @@ WEIGHTS = {"DEPRECIATION": 9.0, "FIN_EXPENSE": 4.0, "FIN_INCOME": 2.0, "TAXES": 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class AmountAccounts:
     """One amount a month and the accounts it is posted on, with their weights and rows."""
 
     entity: str
@@ -62,7 +62,9 @@ def claimed(entity: Entity, section: Section) -> float:
     return entity.overhead * WEIGHTS.get(section.node, section.permille)
 
 
-def groups(company: Company, sections: Sequence[Section], rows: int, trading_rows: int, seed: int) -> list[Group]:
+def groups(
+    company: Company, sections: Sequence[Section], rows: int, trading_rows: int, seed: int
+) -> list[AmountAccounts]:
     """Return the groups of a month that has so many rows, those of trading as many as leave one for each other."""
     found = sorted(claims(company, sections), key=lambda claim: not claim.is_trading)
     trading = sum(claim.is_trading for claim in found)
@@ -74,7 +76,7 @@ def groups(company: Company, sections: Sequence[Section], rows: int, trading_row
     return [group_of(claim, share, seed) for claim, share in zip(found, shares, strict=True)]
 
 
-def group_of(claim: Claim, rows: int, seed: int) -> Group:
+def group_of(claim: Claim, rows: int, seed: int) -> AmountAccounts:
     """Return a group: its heaviest accounts first, as many of them as it has rows for."""
     centre = claim.centre.id if claim.centre else None
     rng = Random(f"{seed} {claim.entity.id} {claim.section.node} {centre}")
@@ -85,7 +87,7 @@ def group_of(claim: Claim, rows: int, seed: int) -> Group:
     ]
     heaviest = sorted(weighed, reverse=True)[:rows]
     weights = tuple(weight for weight, _ in heaviest)
-    return Group(
+    return AmountAccounts(
         entity=claim.entity.id,
         section=claim.section,
         centre=centre,

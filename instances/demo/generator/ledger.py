@@ -9,8 +9,8 @@ import polars as pl
 from generator.chart import Section
 from generator.closing import Balances
 from generator.company import Company
-from generator.figures import Figures
-from generator.groups import Group
+from generator.figures import MonthFigures
+from generator.groups import AmountAccounts
 from generator.noise import drawn, drawn_low, noise
 from generator.split import cumulated, part_of, spread
 
@@ -43,7 +43,7 @@ EUR = pl.col("cents").cast(pl.Decimal(18, 2)) * pl.lit(Decimal("0.01"))  # exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class SectionAccounts:
     """The accounts that hold one section of an entity's balance sheet, with their weights."""
 
     entity: str
@@ -57,17 +57,17 @@ class Ledger:
     """What is the same every month: one cell for each account of each group, and who it is posted on."""
 
     cells: pl.DataFrame
-    groups: Sequence[Group]
+    groups: Sequence[AmountAccounts]
     centres: pl.Series  # ids by (entity, function), as the cells point at them
-    held: Sequence[Held]
+    held: Sequence[SectionAccounts]
     seed: int
 
-    def month(self, figures: Figures, closing: Mapping[str, Balances], first_row: int, rows: int) -> pl.DataFrame:
+    def month(self, figures: MonthFigures, closing: Mapping[str, Balances], first_row: int, rows: int) -> pl.DataFrame:
         """Return the ledger of a month; its rows are numbered from `first_row`."""
         balances = self.closing(figures, closing)
         return pl.concat([self.postings(figures, first_row, rows - balances.height), balances])
 
-    def postings(self, figures: Figures, first_row: int, rows: int) -> pl.DataFrame:
+    def postings(self, figures: MonthFigures, first_row: int, rows: int) -> pl.DataFrame:
         """Return the postings of a month: every cell's amount in as many rows as it has; the last has what is over.
 
         What a cost centre regularly spends it spends every month, in every scenario: that follows from the row's place
@@ -113,7 +113,7 @@ class Ledger:
             .collect(engine="in-memory")
         )
 
-    def targets(self, figures: Figures) -> list[int]:
+    def targets(self, figures: MonthFigures) -> list[int]:
         """Return the amount of every cell, in cents."""
         return [
             cents
@@ -126,7 +126,7 @@ class Ledger:
             )
         ]
 
-    def closing(self, figures: Figures, closing: Mapping[str, Balances]) -> pl.DataFrame:
+    def closing(self, figures: MonthFigures, closing: Mapping[str, Balances]) -> pl.DataFrame:
         """Return the balances at a month's end, of accounts without a cost centre."""
         rows = [
             (account, held.entity, cents)
@@ -151,13 +151,13 @@ class Ledger:
         )
 
 
-def planned(figures: Figures) -> dict[str, pl.Expr]:
+def planned(figures: MonthFigures) -> dict[str, pl.Expr]:
     """Return the journal and text of postings that are planned and no vouchers."""
     text = figures.scenario.text
     return {"journal": pl.lit(PLANNING), "text": pl.lit(f"{text} {figures.month.year}")} if text else {}
 
 
-def ledger_of(company: Company, groups: Sequence[Group], held: Sequence[Held], seed: int) -> Ledger:
+def ledger_of(company: Company, groups: Sequence[AmountAccounts], held: Sequence[SectionAccounts], seed: int) -> Ledger:
     """Return the ledger of a company whose groups and balances are known."""
     pools: dict[tuple[str, str | None], tuple[int, int]] = {}
     centres: list[str] = []

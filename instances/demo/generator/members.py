@@ -5,9 +5,9 @@ from decimal import Decimal
 
 import polars as pl
 
-from generator.chart import BALANCE_SHEET, PNL, Node, sections
+from generator.chart import BALANCE_SHEET, PNL, ChartNode, sections
 from generator.company import Company
-from generator.figures import WAGES, Figures
+from generator.figures import WAGES, MonthFigures
 
 NODE_COLUMNS = ("node", "parent", "name", "weight", "leaf")
 Row = tuple[str | None, ...]
@@ -19,7 +19,7 @@ def table(columns: Sequence[str], rows: Iterable[Row]) -> pl.DataFrame:
 
 
 def small_tables(
-    company: Company, chart: Mapping[str, tuple[Node, ...]], figures: Mapping[str, list[Figures]]
+    company: Company, chart: Mapping[str, tuple[ChartNode, ...]], figures: Mapping[str, list[MonthFigures]]
 ) -> Mapping[str, pl.DataFrame]:
     """Return every small table by name."""
     posted = [account for tree in chart.values() for section in sections(tree) for account in section.accounts]
@@ -42,7 +42,7 @@ def small_tables(
     }
 
 
-def account_nodes(nodes: Sequence[Node]) -> Iterable[Row]:
+def account_nodes(nodes: Sequence[ChartNode]) -> Iterable[Row]:
     """Yield the nodes of a tree of accounts; accounts are named by the account table."""
     for node in nodes:
         yield node.node, node.under, node.name, str(node.weight), None
@@ -55,7 +55,7 @@ def written_nodes(nodes: Sequence[Mapping[str, str]]) -> Iterable[Row]:
     return (tuple(node.get(column) for column in NODE_COLUMNS) for node in nodes)
 
 
-def people(company: Company, figures: Mapping[str, list[Figures]]) -> pl.DataFrame:
+def people(company: Company, figures: Mapping[str, list[MonthFigures]]) -> pl.DataFrame:
     """Return posts and wages of every cost centre and month."""
     rows = (
         (

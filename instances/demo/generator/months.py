@@ -62,7 +62,7 @@ EVENTS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class PlanScenario:
     """One scenario: its months, and what makes it differ from the plan; 1 is the plan itself."""
 
     key: str
@@ -84,7 +84,7 @@ class Scenario:
 
 AS_PLANNED = {2024: 1.0, 2025: 1.0, 2026: 1.0}
 SCENARIOS = (
-    Scenario(
+    PlanScenario(
         key="actual",
         first=0,
         last=33,
@@ -95,7 +95,7 @@ SCENARIOS = (
         costs=0.99,
         staff=0.985,
     ),
-    Scenario(
+    PlanScenario(
         key="budget",
         first=0,
         last=35,
@@ -107,7 +107,7 @@ SCENARIOS = (
         staff=1.0,
         text="Budget",
     ),
-    Scenario(
+    PlanScenario(
         key="forecast",
         first=30,
         last=35,

@@ -7,7 +7,7 @@ from random import Random
 import polars as pl
 
 from generator.company import Company
-from generator.figures import Figures
+from generator.figures import MonthFigures
 from generator.ledger import EUR
 from generator.noise import drawn, drawn_low, noise
 from generator.split import cumulated, part_of, spread_rows
@@ -25,7 +25,7 @@ class SalesBook:
     customers: pl.Series  # ids by entity, as the cells point at them
     seed: int
 
-    def month(self, figures: Figures, first_row: int) -> pl.DataFrame:
+    def month(self, figures: MonthFigures, first_row: int) -> pl.DataFrame:
         """Return the sales of a month; its rows are numbered from `first_row`."""
         targets = [
             -figures.sections[entity, f"REV_{line}"] for entity, line in self.cells.select("entity", "line").rows()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.books import load_instance
-from tests.support.clocks import Clock, clock_in
+from tests.support.clocks import FalseClock, clock_in
 from tests.support.scenes import GIVEN, KEPT, MADE, RENEWED, get, word
 from tests.support.serving import McpBooks, connected, serving, wait_for
 from tests.support.small import write_ledger
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.program("faketime")
 
 
 @pytest.fixture
-def clock(tmp_path: Path) -> Clock:
+def clock(tmp_path: Path) -> FalseClock:
     """A clock that can be set off."""
     return clock_in(tmp_path)
 
 
 @pytest.fixture
-def books(tmp_path: Path, clock: Clock) -> Iterator[McpBooks]:
+def books(tmp_path: Path, clock: FalseClock) -> Iterator[McpBooks]:
     """A client of a small ledger whose server goes by that clock."""
     instance = write_ledger(tmp_path, "2021-01-05 actual 10", statements={"pnl": "  - {metric: revenue}\n"})
     load_instance(instance, tmp_path / "state")
@@ -31,7 +31,7 @@ def books(tmp_path: Path, clock: Clock) -> Iterator[McpBooks]:
         yield books
 
 
-def test_a_clock_that_jumps(books: McpBooks, clock: Clock) -> None:
+def test_a_clock_that_jumps(books: McpBooks, clock: FalseClock) -> None:
     jump = clock.jump
     reference = books.ask("run_statement", **ASKED)["data_ref"]
     file = books.ask("export_dataset", data_ref=reference, format="json")

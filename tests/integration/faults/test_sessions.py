@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.books import load_instance
-from tests.support.faults import FAULTS, NORMAL, Fault, caused
-from tests.support.scenes import Scene, made, scene, session, words
+from tests.support.faults import FAULTS, NORMAL, MachineFault, caused
+from tests.support.scenes import FaultScene, made, scene, session, words
 from tests.support.serving import wait_for
 from tests.support.small import write_ledger
 
@@ -14,7 +14,7 @@ ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_star
 
 
 @pytest.fixture(scope="module")
-def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultScene]:
     """A server of a small ledger, and what it stands on."""
     folder = tmp_path_factory.mktemp("faults")
     statements = {"pnl": "  - {metric: revenue}\n"}
@@ -25,7 +25,7 @@ def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_session_in_a_fault_and_after_it(on: Scene, fault: Fault) -> None:
+def test_a_session_in_a_fault_and_after_it(on: FaultScene, fault: MachineFault) -> None:
     before = made(on)
     assert words(session(on, before)) == NORMAL
     with caused(fault, on):

@@ -13,8 +13,8 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tests.support.issuing import KEYS, RESOURCE, Issuer, Json, SigningKey, ec_key, issuing, rsa_key, segment
-from tests.support.many import HOST, PROFILES, Asking, call, result, serving_many, write_books
+from tests.support.issuing import KEYS, RESOURCE, Issuer, IssuerKey, Json, ec_key, issuing, rsa_key, segment
+from tests.support.many import HOST, PROFILES, RawRequest, call, result, serving_many, write_books
 from tests.support.raw import Raw
 from tests.support.serving import Server, wait_for
 
@@ -41,13 +41,13 @@ def many(issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 def goes_on(many: Server, issuer: Issuer) -> Iterator[None]:
     """After each attack others are served."""
     yield
-    assert result(Asking(many.url).post(issuer.token()))["scenarios"]
+    assert result(RawRequest(many.url).post(issuer.token()))["scenarios"]
 
 
 def refused(many: Server, token: str) -> str:
     """Send a token that must open nothing; return the words of the refusal."""
     sent.append(token)
-    answer = Asking(many.url).post(token, **{"X-Forwarded-For": next(addresses)})
+    answer = RawRequest(many.url).post(token, **{"X-Forwarded-For": next(addresses)})
     assert answer.status_code == 401, answer.text
     assert 'error="invalid_token"' in answer.headers["WWW-Authenticate"]
     return str(answer.json()["error"])
@@ -129,7 +129,7 @@ def test_tricks_with_the_name_of_the_key(many: Server, issuer: Issuer, kid: obje
 
 
 def test_a_thousand_unknown_keys_fetch_nothing_to_speak_of(many: Server, issuer: Issuer) -> None:
-    asking, asked, begun = Asking(many.url), len(issuer.asked), time.monotonic()
+    asking, asked, begun = RawRequest(many.url), len(issuer.asked), time.monotonic()
     for number in range(1000):
         headers = {"X-Forwarded-For": f"198.51.100.{number % 250 + 1}"}
         answer = asking.post(issuer.token(ATTACKER, {"kid": f"unknown{number}"}), **headers)
@@ -357,8 +357,8 @@ def test_a_wrong_host_twice_or_none(many: Server, issuer: Issuer) -> None:
 
 def test_a_revoked_key_opens_nothing(issuer: Issuer, many: Server) -> None:
     kept = issuer.keys[:]
-    extra: SigningKey = rsa_key("short-lived")
-    asking, token = Asking(many.url), issuer.token(extra)
+    extra: IssuerKey = rsa_key("short-lived")
+    asking, token = RawRequest(many.url), issuer.token(extra)
     other = issuer.token(rsa_key("successor"))
 
     def opens(token: str) -> bool:
@@ -377,14 +377,14 @@ def test_a_revoked_key_opens_nothing(issuer: Issuer, many: Server) -> None:
 def test_a_withdrawn_profile_opens_nothing_to_a_token_that_is_still_good(issuer: Issuer, tmp_path: Path) -> None:
     books = write_books(tmp_path)
     with serving_many(books, issuer.url) as server:
-        asking, token = Asking(server.url), issuer.token()
+        asking, token = RawRequest(server.url), issuer.token()
         assert result(asking.post(token))["scenarios"]
         (books[0] / "profiles.yaml").write_text(PROFILES.replace("groups: finance", "groups: nobody"))
         wait_for(lambda: result(asking.post(token))["scenarios"] == [], 10)
 
 
 def test_the_limit_of_guesses_is_no_way_to_shut_others_out(many: Server, issuer: Issuer) -> None:
-    asking, shared = Asking(many.url), {"X-Forwarded-For": "203.0.113.200"}
+    asking, shared = RawRequest(many.url), {"X-Forwarded-For": "203.0.113.200"}
     for _ in range(60):
         asking.post("x.y.z", **shared)
     assert asking.post("x.y.z", **shared).status_code == 429
@@ -398,4 +398,4 @@ def test_addresses_are_taken_from_the_proxy_alone(many: Server) -> None:
     answer = httpx2.get(path, headers={"X-Forwarded-For": "not an address, " + "1" * 5000})
     assert answer.status_code == 200
     for forged in ("not an address", "1" * 4000, "::1%eth0", "[::1", "", ", ,"):
-        assert Asking(many.url).post("x.y.z", **{"X-Forwarded-For": forged}).status_code in (401, 429)
+        assert RawRequest(many.url).post("x.y.z", **{"X-Forwarded-For": forged}).status_code in (401, 429)

@@ -13,7 +13,7 @@ import pytest
 from server.stores.memory import new_reference
 from tests.integration.server.test_stores_down import valkey
 from tests.support.issuing import Issuer
-from tests.support.many import HOST, ORIGIN, PROFILES, Asking, call, result, serving_many, write_books
+from tests.support.many import HOST, ORIGIN, PROFILES, RawRequest, call, result, serving_many, write_books
 from tests.support.serving import McpBooks, Server, connected, free_port, serving, wait_for
 from tests.support.workbooks import cells, grid
 
@@ -185,7 +185,7 @@ def many(issuer: Issuer, tmp_path: Path) -> Iterator[tuple[Server, Path]]:
 
 def ask(server: Server, token: str, tool: str, **arguments: Any) -> Mapping[str, Any]:
     """Call a tool with a token."""
-    return result(Asking(server.url).post(token, call(tool, json.dumps(arguments))))
+    return result(RawRequest(server.url).post(token, call(tool, json.dumps(arguments))))
 
 
 def exported(server: Server, token: str) -> tuple[str, Mapping[str, Any]]:

@@ -79,7 +79,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {  # what is seen and what is hidden of e
 }
 
 
-class Asking:
+class RandomCalls:
     """Random calls, the same in every run."""
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ MAKERS = {
     "run_metric": lambda asking: {**asking.report(), "metrics": asking.names("metric", 3)},
     "run_metric_data": lambda asking: {**asking.report(), "metrics": asking.names("metric", 3)},
     "get_inspection_schema": lambda asking: {"source_key": asking.name("source_key")},
-    "inspect_rows": Asking.rows,
+    "inspect_rows": RandomCalls.rows,
     "list_load_history": lambda asking: asking.some(
         binding_id=asking.name("binding_id"),
         dataset_id=asking.name("target"),
@@ -237,7 +237,7 @@ def exported(books: McpBooks, data_ref: str, form: str) -> str:
 
 
 def test_nothing_hidden_is_in_any_byte_of_many_calls(planted: Server) -> None:
-    asking, answered = Asking(), 0
+    asking, answered = RandomCalls(), 0
     for era in ERAS:
         with connected(planted.url, era) as books:
             assert SECRET not in str(books.tools())

@@ -226,7 +226,7 @@ def test_readiness_that_is_lost_and_comes_back_is_in_the_log_once(operated: Serv
     assert "is not there" in said[0]
 
 
-class Door:
+class WaitingCheck:
     """A check that waits until it is let through."""
 
     def __init__(self) -> None:
@@ -239,7 +239,7 @@ class Door:
 
 
 def test_a_check_that_hangs_is_left_alone_and_not_waited_for_twice(lines: Lines) -> None:
-    door, threads = Door(), active_count()
+    door, threads = WaitingCheck(), active_count()
     door_check = HealthCheck(name="door", run=door.use, limit=1.5)
 
     async def scene() -> list[CheckResult]:

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from tests.support.issuing import RESOURCE, Issuer, issuing
-from tests.support.many import ACCEPTED, HOST, ORIGIN, Asking, result, serving_many, write_books
+from tests.support.many import ACCEPTED, HOST, ORIGIN, RawRequest, result, serving_many, write_books
 from tests.support.operating import events, metric
 from tests.support.serving import DEADLINE, ERAS, KEY, Server, connected, wait_for
 
@@ -27,9 +27,9 @@ def many(issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 
 @pytest.fixture
-def asking(many: Server) -> Asking:
+def asking(many: Server) -> RawRequest:
     """Requests to it."""
-    return Asking(many.url)
+    return RawRequest(many.url)
 
 
 def from_address(number: int) -> dict[str, str]:
@@ -58,7 +58,7 @@ def test_a_token_opens_what_its_claims_grant(many: Server, issuer: Issuer, era: 
         assert books.ask("list_scenarios")["scenarios"] == []
 
 
-def test_without_a_token_the_challenge_leads_to_the_metadata_and_names_no_error(asking: Asking) -> None:
+def test_without_a_token_the_challenge_leads_to_the_metadata_and_names_no_error(asking: RawRequest) -> None:
     for headers in ({}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer"}):
         answer = asking.post(**headers)
         assert answer.status_code == 401
@@ -66,7 +66,7 @@ def test_without_a_token_the_challenge_leads_to_the_metadata_and_names_no_error(
         assert answer.json()["error"].startswith("Send a bearer token in the Authorization header")
 
 
-def test_a_refused_token_is_told_why(asking: Asking, issuer: Issuer) -> None:
+def test_a_refused_token_is_told_why(asking: RawRequest, issuer: Issuer) -> None:
     answer = asking.post(issuer.token(aud="https://other.example"))
     assert answer.status_code == 401
     assert challenge(answer) == {
@@ -81,7 +81,7 @@ def test_a_refused_token_is_told_why(asking: Asking, issuer: Issuer) -> None:
 
 
 def test_an_expired_token_is_a_401_that_says_so_however_many_others_were_refused(
-    many: Server, asking: Asking, issuer: Issuer
+    many: Server, asking: RawRequest, issuer: Issuer
 ) -> None:
     here = from_address(10)
     for _ in range(25):
@@ -95,7 +95,7 @@ def test_an_expired_token_is_a_401_that_says_so_however_many_others_were_refused
     assert many.log.read_text().count("token refused") - before < 40, "a burst of them is one line, too"
 
 
-def test_a_good_token_without_the_scope_is_a_403_that_names_it(asking: Asking, issuer: Issuer) -> None:
+def test_a_good_token_without_the_scope_is_a_403_that_names_it(asking: RawRequest, issuer: Issuer) -> None:
     answer = asking.post(issuer.token(scope="openid"))
     assert answer.status_code == 403
     assert challenge(answer)["error"] == "insufficient_scope"
@@ -105,12 +105,12 @@ def test_a_good_token_without_the_scope_is_a_403_that_names_it(asking: Asking, i
 
 def test_only_the_header_counts(many: Server, issuer: Issuer) -> None:
     token = issuer.token()
-    plain = Asking(f"{many.url}?access_token={token}")
+    plain = RawRequest(f"{many.url}?access_token={token}")
     assert plain.post().status_code == 401
     form = f"access_token={token}"
     assert plain.post(content=form, Content_Type="application/x-www-form-urlencoded").status_code == 401
-    assert Asking(many.url).post(Cookie=f"access_token={token}").status_code == 401
-    assert Asking(many.url).post(token).status_code == 200
+    assert RawRequest(many.url).post(Cookie=f"access_token={token}").status_code == 401
+    assert RawRequest(many.url).post(token).status_code == 200
 
 
 def test_two_tokens_are_a_bad_request(many: Server, issuer: Issuer) -> None:
@@ -155,7 +155,7 @@ def test_while_no_token_can_be_verified_nobody_is_sent_to_log_in(tmp_path: Path)
         away.answers["/.well-known/openid-configuration"] = (500, {}, b"")
         with serving_many(write_books(tmp_path), away.url) as server:
             wait_for(lambda: bool(away.asked))  # the provider is watched from the start, not from the first token on
-            answer = Asking(server.url).post(away.token())
+            answer = RawRequest(server.url).post(away.token())
             assert answer.status_code == 503
             assert int(answer.headers["Retry-After"]) >= 1
             assert "WWW-Authenticate" not in answer.headers
@@ -170,7 +170,7 @@ def test_while_no_token_can_be_verified_nobody_is_sent_to_log_in(tmp_path: Path)
 
 
 def test_refused_tokens_are_counted_and_logged_with_reason_and_address_and_without_the_token(
-    many: Server, asking: Asking, issuer: Issuer
+    many: Server, asking: RawRequest, issuer: Issuer
 ) -> None:
     before = metric(many, "tieout_refused_tokens_total", reason="signature")
     token = issuer.token()[:-8] + "AAAAAAAA"
@@ -183,7 +183,7 @@ def test_refused_tokens_are_counted_and_logged_with_reason_and_address_and_witho
 
 
 def test_an_address_that_guesses_is_made_to_wait_and_told_of_once_while_others_and_good_tokens_pass(
-    many: Server, asking: Asking, issuer: Issuer
+    many: Server, asking: RawRequest, issuer: Issuer
 ) -> None:
     here = from_address(30)
     answers = [asking.post(token_urlsafe(16), **here) for _ in range(40)]
@@ -199,7 +199,7 @@ def test_an_address_that_guesses_is_made_to_wait_and_told_of_once_while_others_a
     assert len(told) < 30
 
 
-def test_requests_without_a_token_are_no_guesses(asking: Asking) -> None:
+def test_requests_without_a_token_are_no_guesses(asking: RawRequest) -> None:
     assert {asking.post(**from_address(40)).status_code for _ in range(60)} == {401}
 
 
@@ -231,10 +231,10 @@ def test_the_key_of_one_user_is_guessed_no_faster(small_server: Server) -> None:
     ],
 )
 def test_hosts_and_origins_are_those_of_the_public_address(
-    asking: Asking, issuer: Issuer, headers: dict[str, str], status: int
+    asking: RawRequest, issuer: Issuer, headers: dict[str, str], status: int
 ) -> None:
     assert asking.post(issuer.token(), **headers).status_code == status
 
 
-def test_a_bare_answer_is_that_of_a_tool(asking: Asking, issuer: Issuer) -> None:
+def test_a_bare_answer_is_that_of_a_tool(asking: RawRequest, issuer: Issuer) -> None:
     assert [found["id"] for found in result(asking.post(issuer.token()))["scenarios"]][:1] == ["actual"]

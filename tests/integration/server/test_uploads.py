@@ -16,7 +16,7 @@ import pytest
 
 from tests.integration.server.test_tools import NAMES
 from tests.support.issuing import Issuer, issuing
-from tests.support.many import HOST, ORIGIN, Asking, call, result, serving_many, write_books
+from tests.support.many import HOST, ORIGIN, RawRequest, call, result, serving_many, write_books
 from tests.support.operating import events
 from tests.support.serving import ERAS, McpBooks, Server, connected, serving, wait_for
 
@@ -352,7 +352,7 @@ def test_nobody_completes_or_opens_what_another_uploads(issuer: Issuer, tmp_path
     with serving_many(write_books(tmp_path), issuer.url, **ON) as server:
 
         def ask(token: str, tool: str, **arguments: Any) -> Mapping[str, Any]:
-            return result(Asking(server.url).post(token, call(tool, json.dumps(arguments))))
+            return result(RawRequest(server.url).post(token, call(tool, json.dumps(arguments))))
 
         ann, bob = (issuer.token(sub=name, groups=["finance"]) for name in ("ann", "bob"))
         upload = ask(ann, "begin_file_upload", **ASKED)

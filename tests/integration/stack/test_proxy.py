@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from server.base.settings import Settings
-from tests.support.proxying import TEMPLATE, Proxy, Recorder, naming, proxying, recording
+from tests.support.proxying import TEMPLATE, Proxy, RequestRecorder, naming, proxying, recording
 from tests.support.serving import DEADLINE, ERAS, KEY, Server, free_port, wait_for
 
 LINK = "/api/artifacts/get/the-token-in-the-path?signature=the-secret-signature&expires=1"
@@ -22,21 +22,21 @@ pytestmark = pytest.mark.program("nginx", "openssl")
 
 
 @pytest.fixture(scope="module")
-def identity() -> Iterator[Recorder]:
+def identity() -> Iterator[RequestRecorder]:
     """What stands where the identity provider does."""
     with recording() as recorder:
         yield recorder
 
 
 @pytest.fixture(scope="module")
-def behind() -> Iterator[Recorder]:
+def behind() -> Iterator[RequestRecorder]:
     """What stands where the server does."""
     with recording() as recorder:
         yield recorder
 
 
 @pytest.fixture(scope="module")
-def proxy(behind: Recorder, identity: Recorder) -> Iterator[Proxy]:
+def proxy(behind: RequestRecorder, identity: RequestRecorder) -> Iterator[Proxy]:
     """The proxy before servers that remember."""
     with proxying(behind.port, identity.port) as proxy:
         yield proxy
@@ -50,7 +50,7 @@ def client(proxy: Proxy) -> Iterator[httpx2.Client]:
 
 
 @pytest.fixture(scope="module")
-def before_tieout(served: Server, identity: Recorder) -> Iterator[tuple[Proxy, str]]:
+def before_tieout(served: Server, identity: RequestRecorder) -> Iterator[tuple[Proxy, str]]:
     """The proxy before a real server, and the host under which that server is known."""
     host = served.url.removeprefix("http://").removesuffix("/mcp")
     with proxying(int(host.rpartition(":")[2]), identity.port) as proxy:
@@ -92,7 +92,7 @@ def test_the_host_is_passed_on_for_the_server_to_judge(before_tieout: tuple[Prox
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT"])
 def test_a_transfer_link_reaches_the_server_and_no_log(
-    proxy: Proxy, client: httpx2.Client, behind: Recorder, method: str
+    proxy: Proxy, client: httpx2.Client, behind: RequestRecorder, method: str
 ) -> None:
     asked = client.request(method, LINK, headers={"Referer": f"https://reports.example.com{LINK}"})
     assert asked.status_code == 200
@@ -124,7 +124,7 @@ def test_a_mangled_link_reaches_no_log_either(proxy: Proxy, asked: str) -> None:
     assert not TELL_TALE.search(proxy.log.read_text())
 
 
-def test_a_link_reaches_no_log_while_the_server_is_down(identity: Recorder) -> None:
+def test_a_link_reaches_no_log_while_the_server_is_down(identity: RequestRecorder) -> None:
     with proxying(free_port(), identity.port) as proxy, proxy.client() as client:
         assert client.get(LINK).status_code == 502
         assert client.post(f"/mcp?from={LINK}").status_code == 502
@@ -155,7 +155,9 @@ def test_a_log_line_names_the_route_and_how_it_went(proxy: Proxy, client: httpx2
         f"{REALM}/protocol/%2e%2e/clients-registrations/openid-connect",
     ],
 )
-def test_nothing_else_can_be_reached_through_it(proxy: Proxy, behind: Recorder, identity: Recorder, path: str) -> None:
+def test_nothing_else_can_be_reached_through_it(
+    proxy: Proxy, behind: RequestRecorder, identity: RequestRecorder, path: str
+) -> None:
     before = len(behind.heard) + len(identity.heard)
     answer = proxy.send(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 404")
@@ -174,14 +176,16 @@ def test_nothing_else_can_be_reached_through_it(proxy: Proxy, behind: Recorder, 
     ],
 )
 def test_logging_in_reaches_the_identity_provider(
-    client: httpx2.Client, identity: Recorder, asked: str, heard: str
+    client: httpx2.Client, identity: RequestRecorder, asked: str, heard: str
 ) -> None:
     assert client.get(asked).status_code == 200
     assert identity.heard[-1].path == heard
 
 
 @pytest.mark.parametrize("suffix", ["", "/mcp"])
-def test_the_metadata_of_the_resource_is_the_servers(client: httpx2.Client, behind: Recorder, suffix: str) -> None:
+def test_the_metadata_of_the_resource_is_the_servers(
+    client: httpx2.Client, behind: RequestRecorder, suffix: str
+) -> None:
     asked = f"/.well-known/oauth-protected-resource{suffix}"
     assert client.get(asked).status_code == 200
     assert behind.heard[-1].path == asked
@@ -192,7 +196,7 @@ def test_a_request_may_be_as_large_as_the_server_takes(client: httpx2.Client, si
     assert client.post("/mcp", content=b"x" * size).status_code == status
 
 
-def test_an_upload_is_as_large_as_the_server_lets_it_be(client: httpx2.Client, behind: Recorder) -> None:
+def test_an_upload_is_as_large_as_the_server_lets_it_be(client: httpx2.Client, behind: RequestRecorder) -> None:
     assert client.put(LINK, content=b"x" * (64 * MEBIBYTE)).status_code == 200
     assert behind.heard[-1].size == 64 * MEBIBYTE
 
@@ -214,13 +218,13 @@ def test_a_call_may_take_its_deadline() -> None:
     ],
 )
 def test_a_request_id_is_passed_on_or_made(
-    client: httpx2.Client, behind: Recorder, sent: str | None, passed: str
+    client: httpx2.Client, behind: RequestRecorder, sent: str | None, passed: str
 ) -> None:
     client.get("/health", headers={"X-Request-ID": sent} if sent else {})
     assert re.fullmatch(passed, behind.heard[-1].headers["X-Request-ID"])
 
 
-def test_what_a_client_says_of_itself_is_not_believed(client: httpx2.Client, behind: Recorder) -> None:
+def test_what_a_client_says_of_itself_is_not_believed(client: httpx2.Client, behind: RequestRecorder) -> None:
     said = {f"X-Forwarded-{name}": "evil.example.com" for name in ("For", "Host", "Port", "Proto")}
     client.get("/health", headers=said)
     told = behind.heard[-1].headers
@@ -234,7 +238,7 @@ def test_browsers_are_told_to_stay_with_tls(client: httpx2.Client) -> None:
     assert "max-age=" in client.get("/nothing").headers["Strict-Transport-Security"]
 
 
-def test_a_server_that_is_made_anew_at_another_address_is_found_again(identity: Recorder) -> None:
+def test_a_server_that_is_made_anew_at_another_address_is_found_again(identity: RequestRecorder) -> None:
     addresses = {"server.test": "127.0.0.1"}
     with (
         naming(addresses) as resolver,
@@ -253,7 +257,7 @@ def test_a_server_that_is_made_anew_at_another_address_is_found_again(identity: 
         wait_for(lambda: client.get("/health").status_code == 200)
 
 
-def test_a_renewed_certificate_is_served_without_a_restart(behind: Recorder, identity: Recorder) -> None:
+def test_a_renewed_certificate_is_served_without_a_restart(behind: RequestRecorder, identity: RequestRecorder) -> None:
     with proxying(behind.port, identity.port) as proxy, proxy.client() as client:
         before = proxy.certificate()
         assert client.get("/health").status_code == 200

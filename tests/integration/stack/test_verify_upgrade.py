@@ -26,7 +26,7 @@ APPLIED = ["printf", r"applied  001_load_attempts.sql\napplied  008_artifacts.sq
 def answering(status: int, body: object) -> Iterator[str]:
     """Answer everything the same way until the block ends; yield where."""
 
-    class Answers(BaseHTTPRequestHandler):
+    class UpgradeAnswers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             content = json.dumps(body).encode()
@@ -41,7 +41,7 @@ def answering(status: int, body: object) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), UpgradeAnswers)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

@@ -12,10 +12,10 @@ from engine.model.exact import Exact
 from engine.model.formulas import Nothing as EngineNothing
 from engine.report.data import ReportData
 from engine.report.report import Report
-from tests.laws.oracle.books import Books
+from tests.laws.oracle.books import OracleBooks
 from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Figure
-from tests.laws.oracle.references import Cell
-from tests.laws.oracle.requests import Request
+from tests.laws.oracle.references import OracleCell
+from tests.laws.oracle.requests import OracleRequest
 from tests.laws.oracle.writing import STATEMENT
 from tests.support.drilling import Json, calls
 from tests.support.reading import answer
@@ -27,7 +27,7 @@ QUOTIENT = Context(prec=15, rounding=ROUND_HALF_EVEN)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PlacedFigure:
     """A figure of a report, and where it stands."""
 
     line: str
@@ -38,7 +38,7 @@ class Told:
     repeats: bool
 
 
-def ask(door: Door, books: Books, request: Request, **ranking: Any) -> Report:
+def ask(door: Door, books: OracleBooks, request: OracleRequest, **ranking: Any) -> Report:
     """Ask a request, perhaps with a ranking of its members."""
     scenarios = {column.text: column.text for column in request.columns}
     period = (request.asked.start.code(books.fiscal), request.asked.end.code(books.fiscal))
@@ -69,7 +69,7 @@ def places_of(report: ReportData) -> list[Place]:
     ]
 
 
-def figures_of(report: ReportData) -> Iterator[Told]:
+def figures_of(report: ReportData) -> Iterator[PlacedFigure]:
     """Yield every figure of a report."""
     places = places_of(report)
     for at, line in enumerate(report.lines):
@@ -78,7 +78,7 @@ def figures_of(report: ReportData) -> Iterator[Told]:
             for place, found in zip(places, by_place, strict=True):
                 digits = found.digits(quotient=quotient) if isinstance(found, Exact) else None
                 if line.type is not None:
-                    yield Told(line.key, column.heading, place, exactly(found), digits, bool(line.repeats_over))
+                    yield PlacedFigure(line.key, column.heading, place, exactly(found), digits, bool(line.repeats_over))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def exactly(found: Exact | EngineNothing) -> Figure:
     return UNAVAILABLE if found is EngineNothing.UNAVAILABLE else MISSING
 
 
-def place_of(books: Books, request: Request, cell: Cell) -> Place:
+def place_of(books: OracleBooks, request: OracleRequest, cell: OracleCell) -> Place:
     """Return where a cell stands in a report."""
     if cell.place is None:
         return None

@@ -8,14 +8,14 @@ to date or a last known value looks back on.
 from collections.abc import Iterator
 from fractions import Fraction
 
-from tests.laws.oracle.books import GL, Base, Books, Formula
+from tests.laws.oracle.books import GL, OracleBase, OracleBooks, OracleFormula
 from tests.laws.oracle.calendar import DATE, MONTH, WEEK, Days, Range, period_of
 from tests.laws.oracle.expressions import Binary, Blank, Expression, Negative, names, value
 from tests.laws.oracle.figures import (
     MISSING,
     UNAVAILABLE,
     Figure,
-    Line,
+    OracleLine,
     bases_of,
     counts_as_zero,
     line_is_additive,
@@ -25,7 +25,7 @@ from tests.laws.oracle.figures import (
     weight_in,
 )
 from tests.laws.oracle.reading import Scope, closed_day, held, inside, looked_at, read, since, source_of
-from tests.laws.oracle.references import Cell, Reference, Side, window_of
+from tests.laws.oracle.references import OracleCell, OracleSide, Reference, window_of
 
 CAUSES = (
     "unavailable",
@@ -40,15 +40,15 @@ CAUSES = (
 HELD_BY = {GL: DATE}  # the grain of a domain; of the others: MONTH
 
 
-def cause_of(books: Books, line: Line, reference: Reference, cell: Cell) -> str:
+def cause_of(books: OracleBooks, line: OracleLine, reference: Reference, cell: OracleCell) -> str:
     """Return the cause of a blank figure."""
     found = set(causes(books, line, reference, cell))
     return next(cause for cause in CAUSES if cause in found)
 
 
-def causes(books: Books, line: Line, reference: Reference, cell: Cell) -> Iterator[str]:
+def causes(books: OracleBooks, line: OracleLine, reference: Reference, cell: OracleCell) -> Iterator[str]:
     """Yield the causes of a blank figure."""
-    if isinstance(reference, Side):
+    if isinstance(reference, OracleSide):
         yield from causes_of_side(books, line, reference, cell, frozenset())
         return
     figures = [plain(books, line, side, cell, scope) for side, scope in reference.sides]
@@ -62,10 +62,12 @@ def causes(books: Books, line: Line, reference: Reference, cell: Cell) -> Iterat
         yield "no_divisor"
 
 
-def causes_of_side(books: Books, line: Line, side: Side, cell: Cell, scope: Scope) -> Iterator[str]:
+def causes_of_side(
+    books: OracleBooks, line: OracleLine, side: OracleSide, cell: OracleCell, scope: Scope
+) -> Iterator[str]:
     """Yield the causes of a blank figure of one side."""
     if plain(books, line, side, cell, scope) is UNAVAILABLE:
-        yield "unavailable" if isinstance(line.metric, Base) else "not_computable"
+        yield "unavailable" if isinstance(line.metric, OracleBase) else "not_computable"
         return
     yield "no_rows"
     window = window_of(books, side, cell)
@@ -79,11 +81,13 @@ def causes_of_side(books: Books, line: Line, side: Side, cell: Cell, scope: Scop
             yield "open_period"
         if is_late(books, line, base, side, cell, window, scope):
             yield "incomplete_close"
-    if isinstance(line.metric, Formula) and divides_by_zero(books, line.metric, side, cell, scope):
+    if isinstance(line.metric, OracleFormula) and divides_by_zero(books, line.metric, side, cell, scope):
         yield "no_divisor"
 
 
-def books_of(books: Books, base: Base, side: Side, window: Range, scope: Scope) -> tuple[str, str] | None:
+def books_of(
+    books: OracleBooks, base: OracleBase, side: OracleSide, window: Range, scope: Scope
+) -> tuple[str, str] | None:
     """Return the first and the last loaded period if the days that a metric looks at lie outside them."""
     days = [known.day for known in held(books, base.domain, side, scope)]
     looked = reach(books, base, window)
@@ -96,13 +100,13 @@ def books_of(books: Books, base: Base, side: Side, window: Range, scope: Scope) 
     return first.code(books.fiscal), last.code(books.fiscal)
 
 
-def reach(books: Books, base: Base, window: Range) -> Days:
+def reach(books: OracleBooks, base: OracleBase, window: Range) -> Days:
     """Return the days on which a metric looks for rows."""
     days = looked_at(base, window)
     return since(books, base, days) if base.over_time.rule in ("to_date", "last_known") else days
 
 
-def is_open(books: Books, base: Base, side: Side, window: Range, grain: str, scope: Scope) -> bool:
+def is_open(books: OracleBooks, base: OracleBase, side: OracleSide, window: Range, grain: str, scope: Scope) -> bool:
     """Tell whether the days that a rule applies to are open, or rows are there but not to their end."""
     last = looked_at(base, window).last
     closed = closed_day(books, source_of(books, side, base.domain, last).scenario, base.domain)
@@ -113,11 +117,19 @@ def is_open(books: Books, base: Base, side: Side, window: Range, grain: str, sco
     return bool(days) and period_of(last, finest, books.fiscal).first > max(days)
 
 
-def is_late(books: Books, line: Line, base: Base, side: Side, cell: Cell, window: Range, scope: Scope) -> bool:
+def is_late(
+    books: OracleBooks,
+    line: OracleLine,
+    base: OracleBase,
+    side: OracleSide,
+    cell: OracleCell,
+    window: Range,
+    scope: Scope,
+) -> bool:
     """Tell whether a closing balance has rows in the window, but none at its close."""
     if base.over_time.rule != "closing" or base.over_time.opening:
         return False
-    alone = line if isinstance(line.metric, Base) else Line(base)
+    alone = line if isinstance(line.metric, OracleBase) else OracleLine(base)
     cuts = list(restrictions(books, alone, base, cell))
     at_close = read(books, base.key, side, window, scope).rows
     ever = inside(held(books, base.domain, side, scope), window.days)
@@ -125,11 +137,13 @@ def is_late(books: Books, line: Line, base: Base, side: Side, cell: Cell, window
     return counts == [False, True] and bool(at_close)
 
 
-def divides_by_zero(books: Books, metric: Formula, side: Side, cell: Cell, scope: Scope) -> bool:
+def divides_by_zero(
+    books: OracleBooks, metric: OracleFormula, side: OracleSide, cell: OracleCell, scope: Scope
+) -> bool:
     """Tell whether a formula, or a blank one that it uses, has a divisor of 0."""
 
     def figure_of(key: str) -> Figure:
-        return plain(books, Line(metric_of(books, key)), side, cell, scope)
+        return plain(books, OracleLine(metric_of(books, key)), side, cell, scope)
 
     def operand(key: str) -> Fraction | None:
         found = figure_of(key)
@@ -152,6 +166,8 @@ def divides_by_zero(books: Books, metric: Formula, side: Side, cell: Cell, scope
 
     used = [(key, metric_of(books, key)) for key in names(metric.expression)]
     return inside_of(metric.expression) or any(
-        figure_of(key) is MISSING and isinstance(part, Formula) and divides_by_zero(books, part, side, cell, scope)
+        figure_of(key) is MISSING
+        and isinstance(part, OracleFormula)
+        and divides_by_zero(books, part, side, cell, scope)
         for key, part in used
     )

@@ -28,7 +28,7 @@ Cuts = Mapping[str, tuple[str, ...]]  # dimension to ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class OracleRow:
     """A fact; the null member is the empty id."""
 
     domain: str
@@ -39,7 +39,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class OracleEdge:
     """A node under a parent (none: a root) with the weight between them."""
 
     node: str
@@ -48,7 +48,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Adjustment:
+class OracleAdjustment:
     """A factor on the rows of some members, for some measures."""
 
     where: Cuts
@@ -57,16 +57,16 @@ class Adjustment:
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class OracleScenario:
     """A base scenario; `closed` is domain ("" for the others) to the last closed month."""
 
     id: str
     closed: Mapping[str, str]
-    downside: tuple[Adjustment, ...] = ()
+    downside: tuple[OracleAdjustment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class OracleGroup:
     """Balances that close together: the rows of any of some cuts."""
 
     where: tuple[Cuts, ...]
@@ -84,7 +84,7 @@ class OverTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Base:
+class OracleBase:
     """A metric that counts rows, or what a measure of them amounts to."""
 
     key: str
@@ -109,7 +109,7 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Formula:
+class OracleFormula:
     """A metric or line computed from others."""
 
     key: str
@@ -119,7 +119,7 @@ class Formula:
 
 
 @dataclass(frozen=True, slots=True)
-class Rollup:
+class OracleRollup:
     """A node of `tree` and what is below it, as lines of a base metric."""
 
     base: str
@@ -128,31 +128,31 @@ class Rollup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Books:
+class OracleBooks:
     """An instance and its rows."""
 
     fiscal: Fiscal
-    rows: tuple[Row, ...]
+    rows: tuple[OracleRow, ...]
     bands: Mapping[str, str]  # product of the member table -> band, or nothing
-    trees: Mapping[str, tuple[Edge, ...]]
-    scenarios: Mapping[str, Scenario]
-    groups: Mapping[str, Mapping[str, Group]]  # by domain; none declared: the default of its balances
-    bases: Mapping[str, Base]
-    formulas: Mapping[str, Formula]  # metrics of domains
-    lines: Mapping[str, Formula]  # of the statement
-    rollup: Rollup  # its last line
+    trees: Mapping[str, tuple[OracleEdge, ...]]
+    scenarios: Mapping[str, OracleScenario]
+    groups: Mapping[str, Mapping[str, OracleGroup]]  # by domain; none declared: the default of its balances
+    bases: Mapping[str, OracleBase]
+    formulas: Mapping[str, OracleFormula]  # metrics of domains
+    lines: Mapping[str, OracleFormula]  # of the statement
+    rollup: OracleRollup  # its last line
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # scenario -> regions that a profile shows
     # By domain; None: the store chooses them. They change no figure.
     rollups: Mapping[str, tuple[tuple[str, ...], ...] | None] = field(default_factory=dict)
 
-    def group_of(self, of: Base) -> Group:
+    def group_of(self, of: OracleBase) -> OracleGroup:
         """Return the balances that a metric closes with."""
         declared = self.groups[of.domain]
         if declared:
             return declared[of.group]
         balances = (base for base in self.bases.values() if base.domain == of.domain and base.over_time.rule != "sum")
-        return Group(tuple(base.where for base in balances), "month")
+        return OracleGroup(tuple(base.where for base in balances), "month")
 
-    def visible(self, row: Row, scenarios: frozenset[str]) -> bool:
+    def visible(self, row: OracleRow, scenarios: frozenset[str]) -> bool:
         """Tell whether a row lies inside what may be seen of each of some scenarios."""
         return all(row.members["region"] in self.allowed.get(name, (row.members["region"],)) for name in scenarios)

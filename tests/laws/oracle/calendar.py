@@ -42,7 +42,7 @@ class Days:
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class OraclePeriod:
     """One period: its first day, and how long it is by its grain."""
 
     grain: str
@@ -72,8 +72,8 @@ class Period:
 class Range:
     """From one period to another of one grain."""
 
-    start: Period
-    end: Period
+    start: OraclePeriod
+    end: OraclePeriod
 
     @property
     def grain(self) -> str:
@@ -96,26 +96,26 @@ def month_start(month: int) -> date:
     return date(month // 12, month % 12 + 1, 1)
 
 
-def period_of(day: date, grain: str, fiscal: Fiscal) -> Period:
+def period_of(day: date, grain: str, fiscal: Fiscal) -> OraclePeriod:
     """Return the period of a grain that a day lies in."""
     if grain == DATE:
-        return Period(grain, day)
+        return OraclePeriod(grain, day)
     if grain == WEEK:
-        return Period(grain, day - timedelta(days=day.isoweekday() - 1))
+        return OraclePeriod(grain, day - timedelta(days=day.isoweekday() - 1))
     month = month_of(day)
     start = fiscal.first_month(fiscal.year_of(month))
-    return Period(grain, month_start(month - (month - start) % MONTHS[grain]))
+    return OraclePeriod(grain, month_start(month - (month - start) % MONTHS[grain]))
 
 
-def later(period: Period, count: int) -> Period:
+def later(period: OraclePeriod, count: int) -> OraclePeriod:
     """Return the period some periods later; earlier where the count is negative."""
     if period.grain in (DATE, WEEK):
         days = count * (7 if period.grain == WEEK else 1)
-        return Period(period.grain, period.first + timedelta(days=days))
-    return Period(period.grain, month_start(month_of(period.first) + count * MONTHS[period.grain]))
+        return OraclePeriod(period.grain, period.first + timedelta(days=days))
+    return OraclePeriod(period.grain, month_start(month_of(period.first) + count * MONTHS[period.grain]))
 
 
-def periods(asked: Range, grain: str, fiscal: Fiscal) -> Iterator[Period]:
+def periods(asked: Range, grain: str, fiscal: Fiscal) -> Iterator[OraclePeriod]:
     """Yield the periods of a grain that a range has."""
     period = period_of(asked.days.first, grain, fiscal)
     while period.first <= asked.days.last:
@@ -130,21 +130,23 @@ def nests(asked: Range, grain: str, fiscal: Fiscal) -> bool:
     return first.first == asked.days.first and last.days.last == asked.days.last
 
 
-def years_before(period: Period, count: int, *, start: bool) -> Period:
+def years_before(period: OraclePeriod, count: int, *, start: bool) -> OraclePeriod:
     """Return the period some years before; one that does not exist gives way to the next (start) or the one before."""
     if period.grain == WEEK:
         iso = period.first.isocalendar()
         year = iso.year - count
         try:
-            return Period(WEEK, date.fromisocalendar(year, iso.week, 1))
+            return OraclePeriod(WEEK, date.fromisocalendar(year, iso.week, 1))
         except ValueError:
-            return Period(WEEK, date.fromisocalendar(year + 1, 1, 1) if start else date.fromisocalendar(year, 52, 1))
+            return OraclePeriod(
+                WEEK, date.fromisocalendar(year + 1, 1, 1) if start else date.fromisocalendar(year, 52, 1)
+            )
     if period.grain == DATE:
         try:
-            return Period(DATE, period.first.replace(year=period.first.year - count))
+            return OraclePeriod(DATE, period.first.replace(year=period.first.year - count))
         except ValueError:
             year = period.first.year - count
-            return Period(DATE, date(year, 3, 1) if start else date(year, 2, 28))
+            return OraclePeriod(DATE, date(year, 3, 1) if start else date(year, 2, 28))
     return later(period, -count * 12 // MONTHS[period.grain])
 
 
@@ -154,12 +156,12 @@ def window(shift: str, asked: Range, fiscal: Fiscal) -> Range:
     if shift == "ltm":
         return Range(later(years_before(end, 1, start=False), 1), end)
     if shift == "ytd" and end.grain == WEEK:
-        return Range(Period(WEEK, date.fromisocalendar(end.first.isocalendar().year, 1, 1)), end)
+        return Range(OraclePeriod(WEEK, date.fromisocalendar(end.first.isocalendar().year, 1, 1)), end)
     whole = period_of(end.days.last, QUARTER if shift == "qtd" else YEAR, fiscal)
     if shift == "fy" or (end.grain == YEAR and shift == "qtd"):
         return Range(whole, whole)
     if end.grain == WEEK:  # a quarter begins inside a week: days are what fits
-        return Range(Period(DATE, whole.first), Period(DATE, end.days.last))
+        return Range(OraclePeriod(DATE, whole.first), OraclePeriod(DATE, end.days.last))
     return Range(period_of(whole.first, end.grain, fiscal), end)
 
 
@@ -171,9 +173,9 @@ def periods_before(asked: Range, count: int, grain: str) -> Range:
     first, last = asked.days.first, asked.days.last
     if grain in MONTHS:
         months = count * MONTHS[grain]
-        return Range(*(Period(MONTH, month_start(month_of(day) - months)) for day in (first, last)))
+        return Range(*(OraclePeriod(MONTH, month_start(month_of(day) - months)) for day in (first, last)))
     days = timedelta(days=count * (7 if grain == WEEK else 1))
-    return Range(Period(DATE, first - days), Period(DATE, last - days))
+    return Range(OraclePeriod(DATE, first - days), OraclePeriod(DATE, last - days))
 
 
 def shifted(asked: Range, shifts: tuple[str, ...], fiscal: Fiscal) -> Range | None:

@@ -2,12 +2,12 @@
 
 from hypothesis import strategies as st
 
-from tests.laws.oracle.books import GL, OWN, UNASSIGNED, Books, Cuts
+from tests.laws.oracle.books import GL, OWN, UNASSIGNED, Cuts, OracleBooks
 from tests.laws.oracle.members import TwoWeights, joined, placed
 
 
 @st.composite
-def ids_of(draw: st.DrawFn, books: Books, dimension: str) -> tuple[str, ...]:
+def ids_of(draw: st.DrawFn, books: OracleBooks, dimension: str) -> tuple[str, ...]:
     """Draw members or nodes of a dimension whose leaves have one weight together."""
     known = members_of(books, dimension)
     drawn = tuple(draw(st.lists(st.sampled_from(known), min_size=1, max_size=3, unique=True)))
@@ -18,7 +18,7 @@ def ids_of(draw: st.DrawFn, books: Books, dimension: str) -> tuple[str, ...]:
     return drawn
 
 
-def members_of(books: Books, dimension: str) -> list[str]:
+def members_of(books: OracleBooks, dimension: str) -> list[str]:
     """Return what a filter by a dimension can name."""
     if dimension in books.trees:
         edges = books.trees[dimension]
@@ -32,7 +32,7 @@ def members_of(books: Books, dimension: str) -> list[str]:
 
 
 @st.composite
-def cuts_of(draw: st.DrawFn, books: Books, domain: str, most: int = 1) -> Cuts:
+def cuts_of(draw: st.DrawFn, books: OracleBooks, domain: str, most: int = 1) -> Cuts:
     """Draw a restriction of a domain."""
     usable = ("product", "band", "tree", "alt", "region") if domain == GL else ("region",)
     keys = draw(st.lists(st.sampled_from(usable), unique=True, max_size=most))

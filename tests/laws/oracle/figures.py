@@ -10,48 +10,48 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, TREES, Base, Books, Formula
+from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, TREES, OracleBase, OracleBooks, OracleFormula
 from tests.laws.oracle.calendar import DATE, WEEK
 from tests.laws.oracle.expressions import divides, evaluate, is_additive, names
 from tests.laws.oracle.members import TOP, Weights, joined, placed, top_weights, weights, weights_without
-from tests.laws.oracle.reading import Held, Scope, is_known, read, selects
-from tests.laws.oracle.references import Cell, Reference, Side, Variance, window_of
+from tests.laws.oracle.reading import DatedRow, Scope, is_known, read, selects
+from tests.laws.oracle.references import OracleCell, OracleSide, OracleVariance, Reference, window_of
 
 
-class Nothing(Enum):
+class BlankReason(Enum):
     """Why there is no figure."""
 
     MISSING = "missing"
     UNAVAILABLE = "unavailable"
 
 
-Figure = Fraction | Nothing
-MISSING, UNAVAILABLE = Nothing.MISSING, Nothing.UNAVAILABLE
+Figure = Fraction | BlankReason
+MISSING, UNAVAILABLE = BlankReason.MISSING, BlankReason.UNAVAILABLE
 Cut = tuple[str, Weights, bool]  # leaf dimension, what its leaves count for, whether that weighs
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OracleLine:
     """A metric or a formula, or a base seen through a node of a rollup."""
 
-    metric: Base | Formula
+    metric: OracleBase | OracleFormula
     node: tuple[str, str] | None = None  # dimension and node
     negated: bool = False
 
 
-def metric_of(books: Books, key: str) -> Base | Formula:
+def metric_of(books: OracleBooks, key: str) -> OracleBase | OracleFormula:
     """Return the metric of a key."""
     return books.bases.get(key) or books.formulas[key]
 
 
-def figure(books: Books, line: Line, reference: Reference, cell: Cell) -> Figure:
+def figure(books: OracleBooks, line: OracleLine, reference: Reference, cell: OracleCell) -> Figure:
     """Return the figure of a line in a column and place."""
-    if isinstance(reference, Side):
+    if isinstance(reference, OracleSide):
         return plain(books, line, reference, cell, frozenset())
     return variance(books, line, reference, cell)
 
 
-def variance(books: Books, line: Line, asked: Variance, cell: Cell) -> Figure:
+def variance(books: OracleBooks, line: OracleLine, asked: OracleVariance, cell: OracleCell) -> Figure:
     """Return a - b, or that as a share of b; each side inside what may be seen of both."""
     a, b = (plain(books, line, side, cell, scope) for side, scope in asked.sides)
     if UNAVAILABLE in (a, b):
@@ -62,37 +62,39 @@ def variance(books: Books, line: Line, asked: Variance, cell: Cell) -> Figure:
         Fraction(0) if found is MISSING and counts_as_zero(books, line.metric, side, cell, scope) else found
         for found, (side, scope) in zip((a, b), asked.sides, strict=True)
     )
-    if isinstance(minuend, Nothing) or isinstance(subtrahend, Nothing):
+    if isinstance(minuend, BlankReason) or isinstance(subtrahend, BlankReason):
         return MISSING
     if not asked.relative:
         return minuend - subtrahend
     return (minuend - subtrahend) / abs(subtrahend) if subtrahend else MISSING
 
 
-def line_is_additive(books: Books, metric: Base | Formula) -> bool:
+def line_is_additive(books: OracleBooks, metric: OracleBase | OracleFormula) -> bool:
     """Tell whether the parts of a figure add up to the whole."""
-    if isinstance(metric, Base):
+    if isinstance(metric, OracleBase):
         return metric.is_additive
     return is_additive(metric.expression, lambda key: line_is_additive(books, metric_of(books, key)))
 
 
-def divided(books: Books, metric: Base | Formula) -> bool:
+def divided(books: OracleBooks, metric: OracleBase | OracleFormula) -> bool:
     """Tell whether a figure is made by dividing."""
-    if isinstance(metric, Base):
+    if isinstance(metric, OracleBase):
         return metric.over_members == "average" or metric.over_time.rule == "average"
     return divides(metric.expression) or any(divided(books, metric_of(books, key)) for key in names(metric.expression))
 
 
-def bases_of(books: Books, metric: Base | Formula) -> Iterator[Base]:
+def bases_of(books: OracleBooks, metric: OracleBase | OracleFormula) -> Iterator[OracleBase]:
     """Yield the base metrics that a figure is made of."""
-    if isinstance(metric, Base):
+    if isinstance(metric, OracleBase):
         yield metric
         return
     for key in names(metric.expression):
         yield from bases_of(books, metric_of(books, key))
 
 
-def counts_as_zero(books: Books, metric: Base | Formula, side: Side, cell: Cell, scope: Scope) -> bool:
+def counts_as_zero(
+    books: OracleBooks, metric: OracleBase | OracleFormula, side: OracleSide, cell: OracleCell, scope: Scope
+) -> bool:
     """Tell whether a missing side of an additive figure is known to be nothing."""
     window = window_of(books, side, cell)
     return (
@@ -102,14 +104,14 @@ def counts_as_zero(books: Books, metric: Base | Formula, side: Side, cell: Cell,
     )
 
 
-def plain(books: Books, line: Line, side: Side, cell: Cell, scope: Scope) -> Figure:
+def plain(books: OracleBooks, line: OracleLine, side: OracleSide, cell: OracleCell, scope: Scope) -> Figure:
     """Return a figure of one side."""
     operands = list(bases_of(books, line.metric))
     if any(not can_answer(base.domain, cell) or is_weighed(books, base, cell) for base in operands):
         return UNAVAILABLE
     if cell.place is not None and len({lacks(base.domain, cell) for base in operands}) > 1:
         return UNAVAILABLE
-    if isinstance(line.metric, Base):
+    if isinstance(line.metric, OracleBase):
         found = counted(books, line, line.metric, side, cell, scope)
     else:
         found = computed(books, line.metric, side, cell, scope)
@@ -118,14 +120,14 @@ def plain(books: Books, line: Line, side: Side, cell: Cell, scope: Scope) -> Fig
     return -found if line.negated else found
 
 
-def can_answer(domain: str, cell: Cell) -> bool:
+def can_answer(domain: str, cell: OracleCell) -> bool:
     """Tell whether a domain has what is filtered, and the grain that is asked for."""
     has = all(LEAF_OF[key] in LEAVES[domain] for key in (*cell.filters, *cell.excluded))
     finer = cell.time in (DATE, WEEK) and cell.place is not None  # the total of its periods can be told
     return has and (domain == GL or not (finer or cell.asked.grain in (DATE, WEEK)))
 
 
-def is_weighed(books: Books, base: Base, cell: Cell) -> bool:
+def is_weighed(books: OracleBooks, base: OracleBase, cell: OracleCell) -> bool:
     """Tell whether a hierarchy would weigh what cannot be weighed."""
     if base.is_additive:
         return False
@@ -140,22 +142,26 @@ def is_weighed(books: Books, base: Base, cell: Cell) -> bool:
     return any(weight != 1 for found in (*filters, *nodes) for weight in found.values())
 
 
-def lacks(domain: str, cell: Cell) -> tuple[str, ...]:
+def lacks(domain: str, cell: OracleCell) -> tuple[str, ...]:
     """Return the breakdown dimensions over which a domain repeats its aggregate."""
     return tuple(key for key in cell.breakdown if LEAF_OF[key] not in LEAVES[domain])
 
 
-def computed(books: Books, metric: Formula, side: Side, cell: Cell, scope: Scope) -> Fraction | None:
+def computed(
+    books: OracleBooks, metric: OracleFormula, side: OracleSide, cell: OracleCell, scope: Scope
+) -> Fraction | None:
     """Return the value of a formula."""
 
     def operand(key: str) -> Fraction | None:
-        found = plain(books, Line(metric_of(books, key)), side, cell, scope)
-        return None if isinstance(found, Nothing) else found
+        found = plain(books, OracleLine(metric_of(books, key)), side, cell, scope)
+        return None if isinstance(found, BlankReason) else found
 
     return evaluate(metric.expression, operand, lambda key: line_is_additive(books, metric_of(books, key)))
 
 
-def counted(books: Books, line: Line, base: Base, side: Side, cell: Cell, scope: Scope) -> Fraction | None:
+def counted(
+    books: OracleBooks, line: OracleLine, base: OracleBase, side: OracleSide, cell: OracleCell, scope: Scope
+) -> Fraction | None:
     """Return what a metric makes of the rows in a place, None where no row was seen."""
     window = window_of(books, side, cell)
     if window is None:
@@ -166,7 +172,7 @@ def counted(books: Books, line: Line, base: Base, side: Side, cell: Cell, scope:
     return made(books, base, found, known.divisor) if found else None
 
 
-def weight_in(cuts: list[Cut], known: Held) -> Fraction | None:
+def weight_in(cuts: list[Cut], known: DatedRow) -> Fraction | None:
     """Return what a row counts for in a place, None where it lies outside."""
     product = Fraction(1)
     for leaf, counts, weighs in cuts:
@@ -177,7 +183,7 @@ def weight_in(cuts: list[Cut], known: Held) -> Fraction | None:
     return product
 
 
-def made(books: Books, base: Base, found: list[tuple[Fraction, Held]], divisor: int) -> Fraction:
+def made(books: OracleBooks, base: OracleBase, found: list[tuple[Fraction, DatedRow]], divisor: int) -> Fraction:
     """Return what is made of rows over members."""
     if base.over_members == "count_distinct":
         return Fraction(len({known.row.members[base.distinct] for _, known in found} - {""}))
@@ -195,7 +201,7 @@ def made(books: Books, base: Base, found: list[tuple[Fraction, Held]], divisor: 
     return sum(amounts, Fraction(0)) / divisor
 
 
-def restrictions(books: Books, line: Line, base: Base, cell: Cell) -> Iterator[Cut]:
+def restrictions(books: OracleBooks, line: OracleLine, base: OracleBase, cell: OracleCell) -> Iterator[Cut]:
     """Yield what restricts a figure, first what weighs."""
     weighed = set()
     if line.node:
@@ -223,7 +229,7 @@ def restrictions(books: Books, line: Line, base: Base, cell: Cell) -> Iterator[C
         yield LEAF_OF[key], {leaf: weight for leaf, weight in kept.items() if weight or not weighs}, weighs
 
 
-def joined_without(books: Books, key: str, cell: Cell) -> Weights:
+def joined_without(books: OracleBooks, key: str, cell: OracleCell) -> Weights:
     """Return what the leaves of a filter count for, without those that it leaves out."""
     found = joined(books, key, cell.filters[key])
     if key not in cell.excluded:
@@ -232,7 +238,7 @@ def joined_without(books: Books, key: str, cell: Cell) -> Weights:
     return {leaf: weight for leaf, weight in found.items() if leaf in kept}
 
 
-def factor(books: Books, base: Base, known: Held) -> Fraction:
+def factor(books: OracleBooks, base: OracleBase, known: DatedRow) -> Fraction:
     """Return what a variant multiplies a row by: each adjustment once, several multiplied."""
     found = Fraction(1)
     for adjust in books.scenarios[known.part.scenario].downside if known.part.downside else ():

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from tests.laws.oracle.books import GL, PEOPLE, Base, Formula
+from tests.laws.oracle.books import GL, PEOPLE, OracleBase, OracleFormula
 from tests.laws.oracle.expressions import Binary, Expression, Name, Negative, Number
 
 MONEY, NUMBER, PRICE, RATIO = "money", "number", "price", "ratio"
@@ -33,7 +33,7 @@ QUOTIENTS = {
 CONSTANTS = ("2", "0.5", "3", "1.25", "0")
 
 
-def kinds_of(bases: Mapping[str, Base]) -> dict[str, tuple[str, str]]:
+def kinds_of(bases: Mapping[str, OracleBase]) -> dict[str, tuple[str, str]]:
     """Return the kind and domain of the base metrics."""
     return {
         key: (MONEY if base.measure == "amount" and not base.counts else NUMBER, base.domain)
@@ -42,12 +42,12 @@ def kinds_of(bases: Mapping[str, Base]) -> dict[str, tuple[str, str]]:
 
 
 @st.composite
-def formulas_of(draw: st.DrawFn, bases: Mapping[str, Base]) -> dict[str, Formula]:
+def formulas_of(draw: st.DrawFn, bases: Mapping[str, OracleBase]) -> dict[str, OracleFormula]:
     """Draw the formula metrics, each over the bases and those before it."""
     known = kinds_of(bases)
     found = {}
     for key, (kind, domain) in MADE.items():
-        found[key] = Formula(
+        found[key] = OracleFormula(
             key=key,
             domain=domain,
             expression=draw(part(kind, domain, known, 2)),
@@ -58,11 +58,12 @@ def formulas_of(draw: st.DrawFn, bases: Mapping[str, Base]) -> dict[str, Formula
 
 
 @st.composite
-def lines_of(draw: st.DrawFn, bases: Mapping[str, Base]) -> dict[str, Formula]:
+def lines_of(draw: st.DrawFn, bases: Mapping[str, OracleBase]) -> dict[str, OracleFormula]:
     """Draw the formula lines of the statement."""
     known = {**kinds_of(bases), **MADE}
     return {
-        key: Formula(key=key, domain="", expression=draw(part(kind, "", known, 2))) for key, (kind, _) in LINES.items()
+        key: OracleFormula(key=key, domain="", expression=draw(part(kind, "", known, 2)))
+        for key, (kind, _) in LINES.items()
     }
 
 

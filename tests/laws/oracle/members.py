@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 
-from tests.laws.oracle.books import LEAF_OF, OWN, TREES, UNASSIGNED, Books, Edge
+from tests.laws.oracle.books import LEAF_OF, OWN, TREES, UNASSIGNED, OracleBooks, OracleEdge
 
 TOP = ""
 Weights = Mapping[str, Fraction]
@@ -14,12 +14,12 @@ class TwoWeights(Exception):
     """A leaf that one node or filter would count with two different weights."""
 
 
-def products(books: Books) -> set[str]:
+def products(books: OracleBooks) -> set[str]:
     """Return every product there is, but the null one."""
     return {*books.bands, *(row.members["product"] for row in books.rows if row.members.get("product"))}
 
 
-def node_weights(edges: tuple[Edge, ...], node: str, known: set[str]) -> Weights:
+def node_weights(edges: tuple[OracleEdge, ...], node: str, known: set[str]) -> Weights:
     """Return the leaves below a node, each times the weights of the edges between them; TOP has the roots."""
     found = {node: Fraction(1)} if node in known else {}
     for edge in edges:
@@ -30,13 +30,13 @@ def node_weights(edges: tuple[Edge, ...], node: str, known: set[str]) -> Weights
     return found
 
 
-def placed(edges: tuple[Edge, ...]) -> set[str]:
+def placed(edges: tuple[OracleEdge, ...]) -> set[str]:
     """Return the ids of all nodes."""
     return {edge.node for edge in edges}
 
 
 @lru_cache(maxsize=1024)
-def weights(books: Books, dimension: str, member: str) -> Weights:
+def weights(books: OracleBooks, dimension: str, member: str) -> Weights:
     """Return what each leaf counts for in a member or node; the null leaf is the empty id."""
     if dimension not in TREES and dimension != "band":
         return {"" if member == UNASSIGNED else member: Fraction(1)}
@@ -52,7 +52,7 @@ def weights(books: Books, dimension: str, member: str) -> Weights:
     return node_weights(edges, member, products(books))
 
 
-def joined(books: Books, dimension: str, members: tuple[str, ...]) -> Weights:
+def joined(books: OracleBooks, dimension: str, members: tuple[str, ...]) -> Weights:
     """Return the leaves of several members, each once."""
     found: dict[str, Fraction] = {}
     for member in members:
@@ -62,7 +62,7 @@ def joined(books: Books, dimension: str, members: tuple[str, ...]) -> Weights:
     return found
 
 
-def weights_without(books: Books, dimension: str, members: tuple[str, ...]) -> Weights:
+def weights_without(books: OracleBooks, dimension: str, members: tuple[str, ...]) -> Weights:
     """Return what each leaf outside of some members counts for in a total; 0: its hierarchy keeps it outside."""
     left_out = {leaf for member in members for leaf in weights(books, dimension, member)}
     leaf = LEAF_OF[dimension]
@@ -72,7 +72,7 @@ def weights_without(books: Books, dimension: str, members: tuple[str, ...]) -> W
     return {leaf: Fraction(1) if whole is None else whole.get(leaf, Fraction(0)) for leaf in found}
 
 
-def top_weights(books: Books, dimension: str) -> Weights | None:
+def top_weights(books: OracleBooks, dimension: str) -> Weights | None:
     """Return what each leaf counts for in the total of a breakdown; None: every leaf is simply itself."""
     if dimension not in TREES:
         return None
@@ -80,7 +80,7 @@ def top_weights(books: Books, dimension: str) -> Weights | None:
     return {**node_weights(edges, TOP, products(books)), **weights(books, dimension, UNASSIGNED)}
 
 
-def shown(books: Books, dimension: str, filtered: tuple[str, ...]) -> list[str]:
+def shown(books: OracleBooks, dimension: str, filtered: tuple[str, ...]) -> list[str]:
     """Return the members that a breakdown may show: of a tree, one level below one filtered node or only root."""
     if dimension in TREES:
         edges = books.trees[dimension]
@@ -95,7 +95,7 @@ def shown(books: Books, dimension: str, filtered: tuple[str, ...]) -> list[str]:
     return [*sorted(found - {""}), UNASSIGNED]
 
 
-def below(edges: tuple[Edge, ...], node: str) -> list[str]:
+def below(edges: tuple[OracleEdge, ...], node: str) -> list[str]:
     """Return the children of a node and its own postings; a node without children is shown itself."""
     children = [edge.node for edge in edges if edge.parent == node]
     return [node + OWN, *children] if children else [node]

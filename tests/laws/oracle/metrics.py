@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from tests.laws.oracle.books import GL, LEAVES, MEASURES, PEOPLE, Base, Books, OverTime
+from tests.laws.oracle.books import GL, LEAVES, MEASURES, PEOPLE, OracleBase, OracleBooks, OverTime
 from tests.laws.oracle.cuts import cuts_of
 
 FLOW, CLOSING, OPENING = OverTime(), OverTime("closing"), OverTime("closing", opening=True)
@@ -30,13 +30,13 @@ COUNTS = ("count", "count_distinct")
 
 
 @st.composite
-def bases_of(draw: st.DrawFn, books: Books) -> dict[str, Base]:
+def bases_of(draw: st.DrawFn, books: OracleBooks) -> dict[str, OracleBase]:
     """Draw the metrics; `tally` makes more of its rows than their sum."""
     return {key: draw(base_of(books, key, domain, rule)) for key, domain, rule in METRICS}
 
 
 @st.composite
-def base_of(draw: st.DrawFn, books: Books, key: str, domain: str, rule: OverTime | None) -> Base:
+def base_of(draw: st.DrawFn, books: OracleBooks, key: str, domain: str, rule: OverTime | None) -> OracleBase:
     """Draw one metric."""
     how = draw(st.sampled_from((*COUNTS, "min", "max", "average"))) if key == "tally" else "sum"
     groups = books.groups[domain]
@@ -46,7 +46,7 @@ def base_of(draw: st.DrawFn, books: Books, key: str, domain: str, rule: OverTime
     over_time = rule or draw(st.sampled_from(adding))
     restricted = key not in UNRESTRICTED and draw(st.booleans())
     where = draw(cuts_of(books, domain)) if restricted else {}
-    return Base(
+    return OracleBase(
         key=key,
         domain=domain,
         measure={"units": "qty"}.get(key, MEASURES[domain][0]),

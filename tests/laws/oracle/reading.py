@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
 
-from tests.laws.oracle.books import AXIS, LEAF_OF, LEAVES, Base, Books, Cuts, Row
-from tests.laws.oracle.calendar import DATE, MONTH, WEEK, YEAR, Days, Period, Range, period_of
+from tests.laws.oracle.books import AXIS, LEAF_OF, LEAVES, Cuts, OracleBase, OracleBooks, OracleRow
+from tests.laws.oracle.calendar import DATE, MONTH, WEEK, YEAR, Days, OraclePeriod, Range, period_of
 from tests.laws.oracle.members import joined
-from tests.laws.oracle.references import Part, Side
+from tests.laws.oracle.references import OracleSide, Part
 
 Scope = frozenset[str]  # scenarios compared with, whose limits hold as well
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class DatedRow:
     """A row, its day, and the part of a side that it comes from."""
 
-    row: Row
+    row: OracleRow
     day: date
     part: Part
 
@@ -31,43 +31,43 @@ class Held:
 class Read:
     """The rows that a figure is made of, and what it is divided by in the end."""
 
-    rows: tuple[Held, ...]
+    rows: tuple[DatedRow, ...]
     divisor: int = 1
 
 
-def closed_day(books: Books, scenario: str, domain: str) -> date | None:
+def closed_day(books: OracleBooks, scenario: str, domain: str) -> date | None:
     """Return the last closed day of a scenario and domain, None where that is not said."""
     closed = books.scenarios[scenario].closed
     through = closed.get(domain) or closed.get("")
-    return Period(MONTH, date.fromisoformat(f"{through}-01")).days.last if through else None
+    return OraclePeriod(MONTH, date.fromisoformat(f"{through}-01")).days.last if through else None
 
 
-def source_of(books: Books, side: Side, domain: str, day: date) -> Part:
+def source_of(books: OracleBooks, side: OracleSide, domain: str, day: date) -> Part:
     """Return the part of a side that a day is read from."""
     boundary = closed_day(books, side.parts[0].scenario, domain)
     return side.parts[-1] if len(side.parts) > 1 and boundary and day > boundary else side.parts[0]
 
 
 @lru_cache(maxsize=1024)
-def held(books: Books, domain: str, side: Side, scope: Scope) -> tuple[Held, ...]:
+def held(books: OracleBooks, domain: str, side: OracleSide, scope: Scope) -> tuple[DatedRow, ...]:
     """Return the visible dated rows of a side."""
     found = []
     for row in books.rows:
         if row.domain == domain and row.day is not None:
             part = source_of(books, side, domain, row.day)
             if row.scenario == part.scenario and books.visible(row, scope | {part.scenario}):
-                found.append(Held(row, row.day, part))
+                found.append(DatedRow(row, row.day, part))
     return tuple(found)
 
 
-def looked_at(base: Base, window: Range) -> Days:
+def looked_at(base: OracleBase, window: Range) -> Days:
     """Return the days that a rule applies to."""
     days = window.days
     return Days(date.min, days.first - timedelta(days=1)) if base.over_time.opening else days
 
 
 @lru_cache(maxsize=8192)
-def read(books: Books, key: str, side: Side, window: Range, scope: Scope) -> Read:
+def read(books: OracleBooks, key: str, side: OracleSide, window: Range, scope: Scope) -> Read:
     """Return the rows of a domain that a metric reads for a window, before its own restriction and any filter."""
     base = books.bases[key]
     days, rows = looked_at(base, window), held(books, base.domain, side, scope)
@@ -84,12 +84,12 @@ def read(books: Books, key: str, side: Side, window: Range, scope: Scope) -> Rea
     return Read(tuple(found for close in closes for found in close), max(sum(map(bool, closes)), 1))
 
 
-def inside(rows: tuple[Held, ...], days: Days) -> tuple[Held, ...]:
+def inside(rows: tuple[DatedRow, ...], days: Days) -> tuple[DatedRow, ...]:
     """Return the rows of some days."""
     return tuple(known for known in rows if days.holds(known.day))
 
 
-def since(books: Books, base: Base, days: Days) -> Days:
+def since(books: OracleBooks, base: OracleBase, days: Days) -> Days:
     """Return the days up to an end that a rule looks back on."""
     match base.over_time.since:
         case "always" | "books":
@@ -99,26 +99,26 @@ def since(books: Books, base: Base, days: Days) -> Days:
     return days
 
 
-def closing(books: Books, base: Base, rows: tuple[Held, ...]) -> tuple[Held, ...]:
+def closing(books: OracleBooks, base: OracleBase, rows: tuple[DatedRow, ...]) -> tuple[DatedRow, ...]:
     """Return the rows at the anchor: the last period in which the stock group holds any."""
     group = books.group_of(base)
     days = [known.day for known in rows if any(selects(books, where, known.row) for where in group.where)]
     return inside(rows, period_of(max(days), close_grain(books, base), books.fiscal).days) if days else ()
 
 
-def close_grain(books: Books, base: Base) -> str:
+def close_grain(books: OracleBooks, base: OracleBase) -> str:
     """Return the grain at which a balance closes."""
     return DATE if books.group_of(base).grain == "day" else MONTH
 
 
-def by_period(books: Books, rows: tuple[Held, ...], grain: str) -> Iterator[tuple[Held, ...]]:
+def by_period(books: OracleBooks, rows: tuple[DatedRow, ...], grain: str) -> Iterator[tuple[DatedRow, ...]]:
     """Yield the rows of each period of a grain."""
     grain = DATE if grain == "day" else grain
     for period in {period_of(known.day, grain, books.fiscal) for known in rows}:
         yield inside(rows, period.days)
 
 
-def last_known(books: Books, base: Base, rows: tuple[Held, ...]) -> Iterator[Held]:
+def last_known(books: OracleBooks, base: OracleBase, rows: tuple[DatedRow, ...]) -> Iterator[DatedRow]:
     """Yield the rows of each leaf cell in the last period that it has any."""
     grain = close_grain(books, base)
     for known in rows:
@@ -127,17 +127,17 @@ def last_known(books: Books, base: Base, rows: tuple[Held, ...]) -> Iterator[Hel
             yield known
 
 
-def leaf_cell(row: Row) -> tuple[str, ...]:
+def leaf_cell(row: OracleRow) -> tuple[str, ...]:
     """Return the members of a row's leaf dimensions."""
     return tuple(row.members[key] for key in LEAVES[row.domain] if key != AXIS)
 
 
-def selects(books: Books, where: Cuts, row: Row) -> bool:
+def selects(books: OracleBooks, where: Cuts, row: OracleRow) -> bool:
     """Tell whether a row lies inside cuts."""
     return all(row.members[LEAF_OF[key]] in joined(books, key, ids) for key, ids in where.items())
 
 
-def is_known(books: Books, base: Base, side: Side, window: Range, grain: str, scope: Scope) -> bool:
+def is_known(books: OracleBooks, base: OracleBase, side: OracleSide, window: Range, grain: str, scope: Scope) -> bool:
     """Tell whether no rows in a window mean 0: the domain has others there, and it is closed and loaded to its end."""
     if not read(books, base.key, side, window, scope).rows:
         return False

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tests.laws.oracle.books import Books, Cuts
-from tests.laws.oracle.calendar import WINDOWS, Period, Range, period_of, shifted
+from tests.laws.oracle.books import Cuts, OracleBooks
+from tests.laws.oracle.calendar import WINDOWS, OraclePeriod, Range, period_of, shifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class OracleSide:
     """A part or a blend of two, with shifts from left to right."""
 
     parts: tuple[Part, ...]
@@ -39,11 +39,11 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Variance:
+class OracleVariance:
     """The difference of two sides, or its share of the second."""
 
-    a: Side
-    b: Side
+    a: OracleSide
+    b: OracleSide
     relative: bool
 
     @property
@@ -52,7 +52,7 @@ class Variance:
         return f"{'var_pct' if self.relative else 'var'}({self.a.text},{self.b.text})"
 
     @property
-    def sides(self) -> tuple[tuple[Side, frozenset[str]], ...]:
+    def sides(self) -> tuple[tuple[OracleSide, frozenset[str]], ...]:
         """Both sides, each with the scenarios whose limits hold as well; none where the other is the same."""
         alone = self.a == self.b
         return tuple(
@@ -60,11 +60,11 @@ class Variance:
         )
 
 
-Reference = Side | Variance
+Reference = OracleSide | OracleVariance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class OracleCell:
     """Where a figure stands: the range of the request, its filters and breakdown, and the place (none: the total)."""
 
     asked: Range
@@ -72,11 +72,11 @@ class Cell:
     breakdown: tuple[str, ...]  # dimensions of members; periods are `time`
     place: Mapping[str, str] | None
     time: str | None = None  # grain of a breakdown by periods
-    column: Period | None = None  # the one of them
+    column: OraclePeriod | None = None  # the one of them
     excluded: Cuts = field(default_factory=dict)  # members that its filters leave out
 
 
-def window_of(books: Books, side: Side, cell: Cell) -> Range | None:
+def window_of(books: OracleBooks, side: OracleSide, cell: OracleCell) -> Range | None:
     """Return the range that a side reads; None where it does not exist."""
     asked = cell.asked
     if cell.column and cell.place is not None:

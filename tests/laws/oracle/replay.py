@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.laws.oracle.asking import ask, told
-from tests.laws.oracle.books import Books
+from tests.laws.oracle.books import OracleBooks
 from tests.laws.oracle.requests import requests
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import opened
@@ -33,7 +33,7 @@ def replay(number: int, count: int) -> None:
 
     @from_seed(number, count)
     @given(data=st.data(), books=random_books())
-    def answered(data: st.DataObject, books: Books) -> None:
+    def answered(data: st.DataObject, books: OracleBooks) -> None:
         with tempfile.TemporaryDirectory() as folder:
             door = opened(books, Path(folder))
             for request in data.draw(st.lists(requests(books), min_size=4, max_size=4)):

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.laws.oracle.books import GL, LEAF_OF, PEOPLE, Books, Cuts
+from tests.laws.oracle.books import GL, LEAF_OF, PEOPLE, Cuts, OracleBooks
 from tests.laws.oracle.calendar import (
     DATE,
     GRAINS,
@@ -17,7 +17,7 @@ from tests.laws.oracle.calendar import (
     WEEK,
     WINDOWS,
     YEAR,
-    Period,
+    OraclePeriod,
     Range,
     later,
     nests,
@@ -25,9 +25,9 @@ from tests.laws.oracle.calendar import (
     periods,
 )
 from tests.laws.oracle.cuts import cuts_of
-from tests.laws.oracle.figures import Line
+from tests.laws.oracle.figures import OracleLine
 from tests.laws.oracle.members import shown
-from tests.laws.oracle.references import Cell, Part, Reference, Side, Variance
+from tests.laws.oracle.references import OracleCell, OracleSide, OracleVariance, Part, Reference
 
 MOVES = ("py", "py2", "pp", "pp2")
 PARTS = (Part("actual"), Part("budget"), Part("budget", downside=True), Part("forecast"))
@@ -62,7 +62,7 @@ ROLLED = "rolled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class OracleRequest:
     """A question: a statement, or some metrics of one domain."""
 
     metrics: tuple[str, ...]  # none: the statement
@@ -93,7 +93,7 @@ class Request:
         return tuple(key for key in self.dimensions if key != "period" and key not in GRAINS)
 
 
-def cells(books: Books, request: Request) -> Iterator[Cell]:
+def cells(books: OracleBooks, request: OracleRequest) -> Iterator[OracleCell]:
     """Yield every cell that may have a figure, the total last."""
     members = [shown(books, key, request.filters.get(key, ())) for key in request.by_member]
     columns = list(periods(request.asked, request.time, books.fiscal)) if request.time else [None]
@@ -104,9 +104,9 @@ def cells(books: Books, request: Request) -> Iterator[Cell]:
     yield cell(request, None, None)
 
 
-def cell(request: Request, place: Mapping[str, str] | None, column: Period | None) -> Cell:
+def cell(request: OracleRequest, place: Mapping[str, str] | None, column: OraclePeriod | None) -> OracleCell:
     """Return one cell of a request."""
-    return Cell(
+    return OracleCell(
         asked=request.asked,
         filters=request.filters,
         breakdown=request.by_member,
@@ -117,7 +117,7 @@ def cell(request: Request, place: Mapping[str, str] | None, column: Period | Non
     )
 
 
-def narrowed(books: Books, request: Request, place: Mapping[str, str]) -> Request:
+def narrowed(books: OracleBooks, request: OracleRequest, place: Mapping[str, str]) -> OracleRequest:
     """Return the request whose total is one place of another."""
     members = {key: (member,) for key, member in place.items() if key in LEAF_OF}
     codes = set(place.values()) if request.time else ()
@@ -131,17 +131,17 @@ def narrowed(books: Books, request: Request, place: Mapping[str, str]) -> Reques
     )
 
 
-def line_of(books: Books, key: str) -> Line:
+def line_of(books: OracleBooks, key: str) -> OracleLine:
     """Return the line of a key that a report shows: a metric's, a formula's or a node's."""
     if key == ROLLED or key.startswith("tree."):
         rollup = books.rollup
         node = rollup.node if key == ROLLED else key.removeprefix("tree.")
-        return Line(books.bases[rollup.base], ("tree", node), negated=rollup.negated)
-    return Line(books.bases.get(key) or books.formulas.get(key) or books.lines[key])
+        return OracleLine(books.bases[rollup.base], ("tree", node), negated=rollup.negated)
+    return OracleLine(books.bases.get(key) or books.formulas.get(key) or books.lines[key])
 
 
 @st.composite
-def ranges(draw: st.DrawFn, books: Books, grain: str | None = None) -> Range:
+def ranges(draw: st.DrawFn, books: OracleBooks, grain: str | None = None) -> Range:
     """Draw a range around the days that rows have."""
     grain = grain or draw(st.sampled_from((MONTH, MONTH, QUARTER, YEAR, WEEK, DATE)))
     day = draw(st.sampled_from(sorted({row.day for row in books.rows if row.day}) or [date(2020, 2, 29)]))
@@ -151,24 +151,24 @@ def ranges(draw: st.DrawFn, books: Books, grain: str | None = None) -> Range:
 
 
 @st.composite
-def sides(draw: st.DrawFn, books: Books) -> Side:
+def sides(draw: st.DrawFn, books: OracleBooks) -> OracleSide:
     """Draw a scenario, perhaps its downside, perhaps blended with another, perhaps shifted."""
     parts = draw(st.lists(st.sampled_from(PARTS), min_size=1, max_size=2, unique_by=lambda part: part.scenario))
     moves, window = st.lists(st.sampled_from(MOVES), max_size=1), st.lists(st.sampled_from(WINDOWS), max_size=1)
     shifts = (*draw(moves), *draw(window), *draw(moves)) if draw(st.booleans()) else ()
     blends = bool(books.scenarios[parts[0].scenario].closed) and draw(st.booleans())
-    return Side(tuple(parts if blends else parts[:1]), shifts)
+    return OracleSide(tuple(parts if blends else parts[:1]), shifts)
 
 
 @st.composite
-def references(draw: st.DrawFn, books: Books) -> Reference:
+def references(draw: st.DrawFn, books: OracleBooks) -> Reference:
     """Draw a column."""
     if draw(st.booleans()):
         return draw(sides(books))
-    return Variance(draw(sides(books)), draw(sides(books)), draw(st.booleans()))
+    return OracleVariance(draw(sides(books)), draw(sides(books)), draw(st.booleans()))
 
 
-def fits(books: Books, domain: str | None, keys: tuple[str, ...], asked: Range) -> bool:
+def fits(books: OracleBooks, domain: str | None, keys: tuple[str, ...], asked: Range) -> bool:
     """Tell whether a breakdown has an answer."""
     times = [asked.grain if key == "period" else key for key in keys if key == "period" or key in GRAINS]
     members = [key for key in keys if key in LEAF_OF]
@@ -180,17 +180,17 @@ def fits(books: Books, domain: str | None, keys: tuple[str, ...], asked: Range) 
 @st.composite
 def requests(
     draw: st.DrawFn,
-    books: Books,
+    books: OracleBooks,
     breakdowns: Sequence[tuple[str, ...]] = BREAKDOWNS,
     domains: Sequence[str | None] = (None, None, *OF_METRICS),
-) -> Request:
+) -> OracleRequest:
     """Draw a request that has an answer: metrics of one of some domains, or for None a statement."""
     asked = draw(ranges(books))
     domain = draw(st.sampled_from([GL if key == PEOPLE and asked.grain in (DATE, WEEK) else key for key in domains]))
     usable = [keys for keys in breakdowns if fits(books, domain, keys, asked)]
     homes = {key: metric.domain for metrics in (books.bases, books.formulas) for key, metric in metrics.items()}
     of_domain = [key for key, home in homes.items() if home == domain]
-    return Request(
+    return OracleRequest(
         metrics=tuple(draw(st.lists(st.sampled_from(of_domain), min_size=1, max_size=4, unique=True)))
         if domain
         else (),

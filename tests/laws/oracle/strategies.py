@@ -14,13 +14,13 @@ from tests.laws.oracle.books import (
     MEASURES,
     PEOPLE,
     PLACES,
-    Adjustment,
-    Books,
-    Edge,
-    Group,
-    Rollup,
-    Row,
-    Scenario,
+    OracleAdjustment,
+    OracleBooks,
+    OracleEdge,
+    OracleGroup,
+    OracleRollup,
+    OracleRow,
+    OracleScenario,
 )
 from tests.laws.oracle.calendar import Fiscal
 from tests.laws.oracle.cuts import cuts_of
@@ -47,12 +47,12 @@ AMOUNTS = st.sampled_from((SMALL, SMALL, LARGE))  # in units of the last place
 
 
 @st.composite
-def rows_of(draw: st.DrawFn, domain: str, days: Sequence[date | None], most: int) -> list[Row]:
+def rows_of(draw: st.DrawFn, domain: str, days: Sequence[date | None], most: int) -> list[OracleRow]:
     """Draw the rows of a domain on some days."""
     units = draw(AMOUNTS)
     known = {"product": (*PRODUCTS, STRANGER, ""), "region": REGIONS, "journal": JOURNALS}
     return [
-        Row(
+        OracleRow(
             domain=domain,
             scenario=draw(st.sampled_from(("actual", *SCENARIOS))),
             day=draw(st.sampled_from(days)),
@@ -64,17 +64,17 @@ def rows_of(draw: st.DrawFn, domain: str, days: Sequence[date | None], most: int
 
 
 @st.composite
-def weighted_tree(draw: st.DrawFn) -> tuple[Edge, ...]:
+def weighted_tree(draw: st.DrawFn) -> tuple[OracleEdge, ...]:
     """Draw a ragged tree; an edge that would give a leaf two weights below one node is left out."""
-    edges: tuple[Edge, ...] = ()
+    edges: tuple[OracleEdge, ...] = ()
     for at, node in enumerate((*INNER, *PRODUCTS[2:])):
         for parent in draw(st.lists(st.sampled_from((TOP, *INNER[:at])), unique=True, max_size=2)):
-            longer = (*edges, Edge(node, parent, draw(st.sampled_from(WEIGHTS))))
+            longer = (*edges, OracleEdge(node, parent, draw(st.sampled_from(WEIGHTS))))
             edges = longer if is_sound(longer) else edges
-    return edges or (Edge("G", TOP, "1"),)
+    return edges or (OracleEdge("G", TOP, "1"),)
 
 
-def is_sound(edges: tuple[Edge, ...]) -> bool:
+def is_sound(edges: tuple[OracleEdge, ...]) -> bool:
     """Tell whether every leaf has one weight below every node."""
     try:
         for node in (TOP, *placed(edges)):
@@ -85,14 +85,14 @@ def is_sound(edges: tuple[Edge, ...]) -> bool:
 
 
 @st.composite
-def alternate_tree(draw: st.DrawFn) -> tuple[Edge, ...]:
+def alternate_tree(draw: st.DrawFn) -> tuple[OracleEdge, ...]:
     """Draw two roots over the same leaves."""
-    below = [Edge(leaf, root, "1") for root in ("K", "L") for leaf in PRODUCTS[2:] if draw(st.booleans())]
-    return (Edge("K", TOP, "1"), Edge("L", TOP, "1"), *below)
+    below = [OracleEdge(leaf, root, "1") for root in ("K", "L") for leaf in PRODUCTS[2:] if draw(st.booleans())]
+    return (OracleEdge("K", TOP, "1"), OracleEdge("L", TOP, "1"), *below)
 
 
 @st.composite
-def scenarios_of(draw: st.DrawFn, books: Books) -> dict[str, Scenario]:
+def scenarios_of(draw: st.DrawFn, books: OracleBooks) -> dict[str, OracleScenario]:
     """Draw closed months and a downside of the budget."""
     months = st.sampled_from(("2020-02", "2020-12", "2021-02", "2021-06"))
     closed: st.SearchStrategy[dict[str, str]] = st.one_of(
@@ -103,18 +103,18 @@ def scenarios_of(draw: st.DrawFn, books: Books) -> dict[str, Scenario]:
         where = draw(cuts_of(books, draw(st.sampled_from((GL, PEOPLE)))).filter(bool))
         measures = draw(st.sampled_from((("amount",), ("amount", "qty"))))
         touches = (*measures, "fte") if set(where) == {"region"} and draw(st.booleans()) else measures
-        adjust.append(Adjustment(where, draw(st.sampled_from(("0.92", "2", "-1", "0", "1.0000001"))), touches))
-    found = {key: Scenario(key, draw(closed)) for key in SCENARIOS}
+        adjust.append(OracleAdjustment(where, draw(st.sampled_from(("0.92", "2", "-1", "0", "1.0000001"))), touches))
+    found = {key: OracleScenario(key, draw(closed)) for key in SCENARIOS}
     return {**found, "budget": replace(found["budget"], downside=tuple(adjust))}
 
 
 @st.composite
-def groups_of(draw: st.DrawFn, books: Books) -> dict[str, dict[str, Group]]:
+def groups_of(draw: st.DrawFn, books: OracleBooks) -> dict[str, dict[str, OracleGroup]]:
     """Draw declared stock groups, or none."""
     grains = {GL: st.sampled_from(("month", "day")), PEOPLE: st.just("month")}
     return {
         domain: {
-            key: Group((draw(cuts_of(books, domain)),), draw(grains[domain]))
+            key: OracleGroup((draw(cuts_of(books, domain)),), draw(grains[domain]))
             for key in draw(st.sampled_from(((), ("bs",), ("bs", "more"))))
         }
         for domain in (GL, PEOPLE)
@@ -122,12 +122,12 @@ def groups_of(draw: st.DrawFn, books: Books) -> dict[str, dict[str, Group]]:
 
 
 @st.composite
-def random_books(draw: st.DrawFn) -> Books:
+def random_books(draw: st.DrawFn) -> OracleBooks:
     """Draw an instance and its rows."""
     days = draw(st.lists(st.sampled_from(DAYS), min_size=2, max_size=5, unique=True))
     months = [day and day.replace(day=1) for day in days]
     facts = (*draw(rows_of(GL, days, 28)), *draw(rows_of(PEOPLE, months, 12)))
-    books = Books(
+    books = OracleBooks(
         fiscal=Fiscal(draw(st.sampled_from((1, 2, 3, 7, 12))), draw(st.booleans())),
         rows=facts,
         bands={product: draw(st.sampled_from(("big", "small", ""))) for product in PRODUCTS},
@@ -137,7 +137,7 @@ def random_books(draw: st.DrawFn) -> Books:
         bases={},
         formulas={},
         lines={},
-        rollup=Rollup("flow", "G", negated=False),
+        rollup=OracleRollup("flow", "G", negated=False),
         allowed=draw(st.sampled_from(({}, {}, {"actual": ("EU",)}, {"actual": ("EU", "US"), "budget": ("EU",)}))),
     )
     books = replace(books, scenarios=draw(scenarios_of(books)), groups=draw(groups_of(books)))
@@ -154,7 +154,7 @@ def rollups_by(leaves: Sequence[str], least: int = 0) -> st.SearchStrategy[tuple
 
 
 @st.composite
-def rollup_of(draw: st.DrawFn, books: Books) -> Rollup:
+def rollup_of(draw: st.DrawFn, books: OracleBooks) -> OracleRollup:
     """Draw the rollup of the statement."""
     node = draw(st.sampled_from(sorted(placed(books.trees["tree"]))))
-    return Rollup(draw(st.sampled_from(("flow", "other", "stock"))), node, draw(st.booleans()))
+    return OracleRollup(draw(st.sampled_from(("flow", "other", "stock"))), node, draw(st.booleans()))

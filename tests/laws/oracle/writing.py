@@ -14,12 +14,12 @@ from tests.laws.oracle.books import (
     MEASURES,
     PEOPLE,
     PLACES,
-    Base,
-    Books,
     Cuts,
-    Formula,
+    OracleBase,
+    OracleBooks,
+    OracleFormula,
+    OracleRow,
     OverTime,
-    Row,
 )
 from tests.laws.oracle.expressions import text
 from tests.support.books import load_instance
@@ -42,7 +42,7 @@ PROFILE = "seen"
 STATEMENT = "full"
 
 
-def opened(books: Books, folder: Path, *, parts: int = 1) -> Door:
+def opened(books: OracleBooks, folder: Path, *, parts: int = 1) -> Door:
     """Write books, load them, and open them as their profile sees them; the ledger in so many bindings and files."""
     facts = {domain: [row for row in books.rows if row.domain == domain] for domain in (GL, PEOPLE)}
     splits = {f"gl{at}": facts[GL][at::parts] for at in range(1, parts)}
@@ -63,7 +63,7 @@ def opened(books: Books, folder: Path, *, parts: int = 1) -> Door:
     return open_books(instance, state=folder / "state", profile=PROFILE if books.allowed else None)
 
 
-def table(domain: str, rows: Sequence[Row]) -> str:
+def table(domain: str, rows: Sequence[OracleRow]) -> str:
     """Return rows as a table written with spaces."""
     columns = (*LEAVES[domain], *MEASURES[domain])
     written = [f"date scenario {' '.join(columns)}"]
@@ -83,7 +83,7 @@ def decimal(amount: Fraction, places: int) -> str:
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
 
 
-def tables(books: Books) -> dict[str, str]:
+def tables(books: OracleBooks) -> dict[str, str]:
     """Return the tables of members and nodes."""
     products = [f"{product} {band or '-'}" for product, band in books.bands.items()]
     nodes = {
@@ -96,7 +96,7 @@ def tables(books: Books) -> dict[str, str]:
     }
 
 
-def domain_of(books: Books, domain: str) -> str:
+def domain_of(books: OracleBooks, domain: str) -> str:
     """Return the file of a domain, as JSON part by part."""
     metrics = {base.key: base_part(base) for base in books.bases.values() if base.domain == domain}
     formulas = {formula.key: formula_part(formula) for formula in books.formulas.values() if formula.domain == domain}
@@ -124,7 +124,7 @@ def where_part(where: Cuts) -> dict[str, list[str]]:
     return {key: list(ids) for key, ids in where.items()}
 
 
-def base_part(base: Base) -> dict[str, Any]:
+def base_part(base: OracleBase) -> dict[str, Any]:
     """Return a base metric as its file writes it."""
     measured = {} if base.counts else {"measure": base.measure, "sign": "negate" if base.negated else "keep"}
     return {
@@ -149,12 +149,12 @@ def over_time_part(over_time: OverTime) -> str | dict[str, Any]:
     return {"opening": back} if over_time.opening else back
 
 
-def formula_part(formula: Formula) -> dict[str, Any]:
+def formula_part(formula: OracleFormula) -> dict[str, Any]:
     """Return a formula metric as its file writes it."""
     return {"formula": text(formula.expression), **({"format": "percent"} if formula.percent else {})}
 
 
-def lines(books: Books) -> Iterator[Mapping[str, Any]]:
+def lines(books: OracleBooks) -> Iterator[Mapping[str, Any]]:
     """Yield the lines of the statement: every metric, the formulas of lines, the rollup."""
     yield {"header": "Everything"}
     for key in (*books.bases, *books.formulas):
@@ -165,7 +165,7 @@ def lines(books: Books) -> Iterator[Mapping[str, Any]]:
     yield {"rollup": part, "key": "rolled", "sign": "negate" if books.rollup.negated else "keep"}
 
 
-def scenario(books: Books, key: str) -> dict[str, Any]:
+def scenario(books: OracleBooks, key: str) -> dict[str, Any]:
     """Return a scenario as its file writes it."""
     found = books.scenarios[key]
     adjust = [
@@ -181,7 +181,7 @@ def scenario(books: Books, key: str) -> dict[str, Any]:
     }
 
 
-def profile(books: Books) -> str:
+def profile(books: OracleBooks) -> str:
     """Return the profile that shows some regions of some scenarios, and the others whole."""
     if not books.allowed:
         return ""

@@ -16,7 +16,7 @@ from server.tools.files import export_dataset
 from server.tools.toolbox import REQUESTS
 from server.wire.answers import as_json
 from server.wire.arguments import read_request
-from tests.laws.scoped.calls import LARGE, Call
+from tests.laws.scoped.calls import LARGE, BudgetedCall
 from tests.laws.scoped.writing import Opened
 
 CHARTED = ("run_statement_data", "run_metric_data", "inspect_rows", "explain_variance")
@@ -34,7 +34,7 @@ OF_THE_WHOLE = (  # of a feed and its loads: told only to who reads all that it 
 )
 
 
-def asked(call: Call, opened: Opened, budget: int | None = None) -> Any:
+def asked(call: BudgetedCall, opened: Opened, budget: int | None = None) -> Any:
     """Return what a call answers or refuses; loads are named by their feed."""
     names = load_names(opened)
     arguments = json.loads(swapped(json.dumps(call.arguments), {name: load for load, name in names.items()}))

@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.laws.oracle.books import OWN, Edge
+from tests.laws.oracle.books import OWN, OracleEdge
 from tests.laws.oracle.strategies import INNER, PRODUCTS, STRANGER, rollups_by, weighted_tree
 from tests.laws.scoped.profiles import NOBODY, UNASSIGNED, World
 
@@ -29,7 +29,7 @@ DAYS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ScopedRow:
     """A fact; a null member is the empty id, amounts are digits by measure."""
 
     domain: str
@@ -40,7 +40,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ScopedPart:
     """A metric or a line as its file writes it, and the domains that it needs."""
 
     part: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class ScopedScenario:
     """A base scenario: `closed` is domain ("" for the others) to its last closed month, `adjust` of its variant."""
 
     closed: Mapping[str, str] = field(default_factory=dict)
@@ -56,17 +56,17 @@ class Scenario:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Books:
+class ScopedBooks:
     """An instance and its rows."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ScopedRow, ...]
     members: Mapping[str, Mapping[str, Mapping[str, str]]]  # of the dimensions that have a table: id to attributes
-    edges: tuple[Edge, ...]
+    edges: tuple[OracleEdge, ...]
     names: Mapping[str, str]  # of nodes; the others are named by their leaf
-    scenarios: Mapping[str, Scenario]
+    scenarios: Mapping[str, ScopedScenario]
     domains: tuple[str, ...]
-    metrics: Mapping[str, Mapping[str, Piece]]
-    statements: Mapping[str, tuple[Piece, ...]]
+    metrics: Mapping[str, Mapping[str, ScopedPart]]
+    statements: Mapping[str, tuple[ScopedPart, ...]]
     default: Mapping[str, Any]
     comparisons: tuple[tuple[str, str], ...]
     rollups: Mapping[str, tuple[tuple[str, ...], ...]]
@@ -112,9 +112,9 @@ class Books:
                 yield from self.below(edge.node)
 
 
-def piece(needs: Sequence[str], /, **part: Any) -> Piece:
+def piece(needs: Sequence[str], /, **part: Any) -> ScopedPart:
     """Return a part of a catalogue that needs some domains."""
-    return Piece(part, frozenset(needs))
+    return ScopedPart(part, frozenset(needs))
 
 
 METRICS = {
@@ -176,7 +176,7 @@ ADJUSTMENTS: tuple[Mapping[str, Any], ...] = (
 
 
 @st.composite
-def rows_of(draw: st.DrawFn, domain: str, most: int) -> list[Row]:
+def rows_of(draw: st.DrawFn, domain: str, most: int) -> list[ScopedRow]:
     """Draw the rows of a domain."""
     known = {
         "product": (*PRODUCTS, STRANGER, ""),
@@ -187,7 +187,7 @@ def rows_of(draw: st.DrawFn, domain: str, most: int) -> list[Row]:
     leaves = (*LEAVES[domain], AXIS) if domain == GL else LEAVES[domain]
     amount = st.integers(-900, 900).map(str)
     return [
-        Row(
+        ScopedRow(
             domain=domain,
             scenario=draw(st.sampled_from(("actual", *KINDS))),
             day=draw(st.sampled_from(DAYS)),
@@ -201,7 +201,7 @@ def rows_of(draw: st.DrawFn, domain: str, most: int) -> list[Row]:
 MEASURES = {GL: ("amount",), PEOPLE: ("fte",), SALES: ("value", "sold")}
 # Every region and currency has a row: a profile that names what nobody ever had closes.
 LASTING = tuple(
-    Row(
+    ScopedRow(
         domain=GL,
         scenario="board",
         day=date(2021, 1, 4),
@@ -213,7 +213,7 @@ LASTING = tuple(
 
 
 @st.composite
-def random_books(draw: st.DrawFn) -> Books:
+def random_books(draw: st.DrawFn) -> ScopedBooks:
     """Draw books."""
     facts = [*draw(rows_of(GL, 20)), *draw(rows_of(PEOPLE, 8)), *draw(rows_of(SALES, 8))]
     edges = with_leaves(draw(weighted_tree()))
@@ -223,7 +223,7 @@ def random_books(draw: st.DrawFn) -> Books:
         st.just({}), st.fixed_dictionaries({"": months}), st.fixed_dictionaries({GL: months, SALES: months})
     )
     adjusted = draw(st.lists(st.sampled_from(ADJUSTMENTS), min_size=1, max_size=2, unique_by=str))
-    return Books(
+    return ScopedBooks(
         rows=(*facts, *LASTING),
         members={
             "product": {
@@ -235,7 +235,7 @@ def random_books(draw: st.DrawFn) -> Books:
         edges=edges,
         names={edge.node: f"Node {edge.node}" for edge in edges if edge.node in named},
         scenarios={
-            key: Scenario(closed=draw(closed), adjust=tuple(adjusted) if key == "budget" else ()) for key in KINDS
+            key: ScopedScenario(closed=draw(closed), adjust=tuple(adjusted) if key == "budget" else ()) for key in KINDS
         },
         domains=ALL_DOMAINS,
         metrics=METRICS,
@@ -246,7 +246,7 @@ def random_books(draw: st.DrawFn) -> Books:
     )
 
 
-def with_leaves(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+def with_leaves(edges: tuple[OracleEdge, ...]) -> tuple[OracleEdge, ...]:
     """Return a tree without the nodes that no leaf lies below."""
     parents = {edge.parent for edge in edges}
     kept = tuple(edge for edge in edges if edge.node in PRODUCTS or edge.node in parents)

@@ -24,7 +24,7 @@ WHOLE = (  # where parts are left out that books without profiles do not have, o
 
 
 @dataclass(frozen=True)
-class Call:
+class BudgetedCall:
     """A call of a tool on a budget; loads are named by their feed, as `load of gl`."""
 
     tool: str
@@ -350,28 +350,28 @@ OFTEN = (
 
 
 @st.composite
-def comparing(draw: st.DrawFn, compared: Sequence[str]) -> Call:
+def comparing(draw: st.DrawFn, compared: Sequence[str]) -> BudgetedCall:
     """Draw a call about what two scenarios differ by."""
     a, b = compared
     moves = st.sampled_from(("", "", "", "@py", "@ytd"))
     key = f"{draw(st.sampled_from(('var', 'var', 'var_pct')))}({a}{draw(moves)},{b}{draw(moves)})"
     tool = draw(st.sampled_from(("run_statement", "run_metric", "run_metric", "inspect_rows", "explain_variance")))
     if tool == "explain_variance":
-        return Call(tool, {**draw(variance()), "scenarios": [f"{a}{draw(moves)}", f"{b}{draw(moves)}"]})
+        return BudgetedCall(tool, {**draw(variance()), "scenarios": [f"{a}{draw(moves)}", f"{b}{draw(moves)}"]})
     if tool == "inspect_rows":
-        return Call(tool, {**draw(inspected([b])), "scenario_id": a})
+        return BudgetedCall(tool, {**draw(inspected([b])), "scenario_id": a})
     asked = draw({"run_statement": statement, "run_metric": metric}[tool](st.just(key)))
-    return Call(tool, {**asked, "scenarios": [{"scenario": key}]})
+    return BudgetedCall(tool, {**asked, "scenarios": [{"scenario": key}]})
 
 
 @st.composite
-def calls(draw: st.DrawFn) -> Call:
+def calls(draw: st.DrawFn) -> BudgetedCall:
     """Draw a call of any tool."""
     return draw(calls_of(draw(st.sampled_from((*sorted(REQUESTS), *OFTEN)))))
 
 
 @st.composite
-def calls_of(draw: st.DrawFn, tool: str) -> Call:
+def calls_of(draw: st.DrawFn, tool: str) -> BudgetedCall:
     """Draw a call of a tool; at times an argument is of a kind or a name that it does not take."""
     arguments = dict(draw(ARGUMENTS[tool]))
     if draw(st.integers(0, 29)) == 1:
@@ -379,16 +379,16 @@ def calls_of(draw: st.DrawFn, tool: str) -> Call:
             st.sampled_from((1.5, None, [], {"X": "Y"}, "P1", True))
         )
     budgets = (LARGE,) if tool in WHOLE else OF_REPORTS if REQUESTS[tool].lane in ("heavy", "exports") else BUDGETS
-    return Call(tool, arguments, draw(st.sampled_from(budgets)))
+    return BudgetedCall(tool, arguments, draw(st.sampled_from(budgets)))
 
 
 LISTS = tuple(
-    Call(tool, {})
+    BudgetedCall(tool, {})
     for tool, request in ARGUMENTS.items()
     if tool.startswith(("svc_", "list_", "resources/list")) and tool != "list_variants"
 )
 EVERYTHING_LISTED = (
     *LISTS,
-    *(Call("search_hierarchy", {"dimension": key}) for key in DIMENSIONS),
-    Call("search_hierarchy", {}),
+    *(BudgetedCall("search_hierarchy", {"dimension": key}) for key in DIMENSIONS),
+    BudgetedCall("search_hierarchy", {}),
 )

@@ -5,7 +5,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from tests.laws.scoped.books import AXIS, GL, LEAVES, MEASURES, STATEMENTS, Books, Piece, Row, Scenario
+from tests.laws.scoped.books import (
+    AXIS,
+    GL,
+    LEAVES,
+    MEASURES,
+    STATEMENTS,
+    ScopedBooks,
+    ScopedPart,
+    ScopedRow,
+    ScopedScenario,
+)
 from tests.laws.scoped.profiles import ProfileAsked
 
 DIMENSIONS = {  # in the order of the file
@@ -25,7 +35,7 @@ ASIDE = "aside"  # scenario of rows that only keep their members there
 class Sight:
     """What a caller sees of books through some profiles."""
 
-    books: Books
+    books: ScopedBooks
     profiles: Sequence[ProfileAsked]
 
     @cached_property
@@ -39,7 +49,7 @@ class Sight:
             for domain in self.books.domains
         }
 
-    def sees(self, row: Row, scenarios: Sequence[str]) -> bool:
+    def sees(self, row: ScopedRow, scenarios: Sequence[str]) -> bool:
         """Tell whether a row lies inside what may be seen of each of some scenarios."""
         members = tuple(row.members[leaf] for leaf in LEAVES[row.domain])
         return all(members in self.cells[scenario, row.domain] for scenario in scenarios)
@@ -55,7 +65,7 @@ class Sight:
         return frozenset(scenario for (scenario, _), cell in self.cells.items() if cell)
 
     @cached_property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ScopedRow, ...]:
         """The rows that may be seen."""
         return tuple(row for row in self.books.rows if self.sees(row, [row.scenario]))
 
@@ -82,7 +92,7 @@ class Sight:
         return all(len({self.cells[scenario, domain] for scenario in scenarios}) == 1 for domain in self.books.domains)
 
 
-def cut(books: Books, sight: Sight, compared: Sequence[str] = ()) -> Books:
+def cut(books: ScopedBooks, sight: Sight, compared: Sequence[str] = ()) -> ScopedBooks:
     """Return books that hold only what is seen; rows of scenarios compared, only what is seen of all of them.
 
     Rows that only comparing takes away are set aside, so that their members stay.
@@ -102,7 +112,7 @@ def cut(books: Books, sight: Sight, compared: Sequence[str] = ()) -> Books:
             for leaf, members in books.members.items()
         },
         edges=edges,
-        scenarios={**scenarios, **({ASIDE: Scenario()} if compared else {})},
+        scenarios={**scenarios, **({ASIDE: ScopedScenario()} if compared else {})},
         domains=tuple(domain for domain in books.domains if domain in sight.domains),
         metrics={
             domain: metrics_cut(books.metrics[domain], sight) for domain in books.domains if domain in sight.domains
@@ -113,19 +123,19 @@ def cut(books: Books, sight: Sight, compared: Sequence[str] = ()) -> Books:
     )
 
 
-def metrics_cut(metrics: Mapping[str, Piece], sight: Sight) -> dict[str, Piece]:
+def metrics_cut(metrics: Mapping[str, ScopedPart], sight: Sight) -> dict[str, ScopedPart]:
     """Return the metrics of which all is seen."""
     return {key: known for key, known in metrics.items() if known.needs <= sight.domains}
 
 
-def lines_cut(lines: Sequence[Piece], sight: Sight) -> tuple[Piece, ...]:
+def lines_cut(lines: Sequence[ScopedPart], sight: Sight) -> tuple[ScopedPart, ...]:
     """Return the lines of which all is seen, and headers with a line below."""
     seen = [line for line in lines if line.needs <= sight.domains]
     kinds = [*("header" in line.part for line in seen), True]
     return tuple(line for line, of_words, last in zip(seen, kinds, kinds[1:], strict=False) if not (of_words and last))
 
 
-def scenario_cut(scenario: Scenario, sight: Sight) -> Scenario:
+def scenario_cut(scenario: ScopedScenario, sight: Sight) -> ScopedScenario:
     """Return a scenario without what speaks of domains and dimensions that are not seen."""
     leaves = {leaf for domain in sight.domains for leaf in LEAVES[domain]}
     measures = {measure for domain in sight.domains for measure in MEASURES[domain]}
@@ -135,13 +145,13 @@ def scenario_cut(scenario: Scenario, sight: Sight) -> Scenario:
         if touched and all(LEAF_OF.get(key, key) in leaves for key in part["where"]):
             adjust.append({**part, "measures": touched})
     idle = {"where": {}, "factor": "1", "measures": sorted(measures)[:1]}
-    return Scenario(
+    return ScopedScenario(
         closed={domain: month for domain, month in scenario.closed.items() if domain in ("", *sight.domains)},
         adjust=tuple(adjust or [idle]) if scenario.adjust else (),
     )
 
 
-def default_cut(default: Mapping[str, Any], sight: Sight, books: Books) -> dict[str, Any]:
+def default_cut(default: Mapping[str, Any], sight: Sight, books: ScopedBooks) -> dict[str, Any]:
     """Return the default report without what is not seen."""
     columns = [column for column in default.get("scenarios", ()) if is_seen(column["scenario"], sight)]
     shown = {**default, "scenarios": columns}
@@ -155,7 +165,7 @@ def is_seen(reference: str, sight: Sight) -> bool:
     return not any(key in reference for key in sight.books.scenarios if key not in sight.scenarios)
 
 
-def dimensions_of(books: Books) -> list[str]:
+def dimensions_of(books: ScopedBooks) -> list[str]:
     """Return the dimensions that books have."""
     leaves = {leaf for domain in books.domains for leaf in LEAVES[domain]}
     return [key for key in DIMENSIONS if LEAF_OF.get(key, key) in {*leaves, "month", "quarter"}]

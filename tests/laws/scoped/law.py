@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from server.tools.toolbox import REQUESTS
 from tests.laws.oracle.replay import from_seed
 from tests.laws.scoped.answering import asked, compared_alike
-from tests.laws.scoped.books import Books, random_books
-from tests.laws.scoped.calls import EVERYTHING_LISTED, LARGE, Call, calls, calls_of, comparing
+from tests.laws.scoped.books import ScopedBooks, random_books
+from tests.laws.scoped.calls import EVERYTHING_LISTED, LARGE, BudgetedCall, calls, calls_of, comparing
 from tests.laws.scoped.cutting import Sight, cut
 from tests.laws.scoped.profiles import ProfileAsked, profiles_asked
 from tests.laws.scoped.writing import EVERYTHING, IN_MEMORY, Opened
@@ -31,26 +31,26 @@ NEARLY = range(-60, 61)  # tokens of budget: ids of loads and versions are not o
 class BrokenCall:
     """A call whose answer through profiles is not that of books cut to them."""
 
-    call: Call
+    call: BudgetedCall
     seen: Any
     expected: Any
 
 
 @st.composite
-def seen_books(draw: st.DrawFn) -> tuple[Books, tuple[ProfileAsked, ...]]:
+def seen_books(draw: st.DrawFn) -> tuple[ScopedBooks, tuple[ProfileAsked, ...]]:
     """Draw books and the profiles that they are seen through."""
     books = draw(random_books())
     return books, draw(profiles_asked(books.world))
 
 
-def seen_apart(books: Books, profiles: Sequence[ProfileAsked]) -> list[tuple[str, str]]:
+def seen_apart(books: ScopedBooks, profiles: Sequence[ProfileAsked]) -> list[tuple[str, str]]:
     """Return the pairs of scenarios of which profiles show other parts."""
     sight = Sight(books, profiles)
     scenarios = sorted(sight.scenarios)
     return [(a, b) for a in scenarios for b in scenarios if a != b and not sight.alike([a, b])]
 
 
-def same(call: Call, seen: Opened, whole: Opened) -> bool:
+def same(call: BudgetedCall, seen: Opened, whole: Opened) -> bool:
     """Tell whether a call is answered alike; what is cut to a budget, as by nearly the same budget."""
     mine = asked(call, seen)
     return mine == asked(call, whole) or (
@@ -58,13 +58,13 @@ def same(call: Call, seen: Opened, whole: Opened) -> bool:
     )
 
 
-def explained_scenarios(call: Call) -> list[str]:
+def explained_scenarios(call: BudgetedCall) -> list[str]:
     """Return the names of the scenarios that an explained variance may read."""
     sides = call.arguments["scenarios"]
     return [term.split("/")[0].strip() for side in sides for term in side.split("@")[0].split("+")]
 
 
-def compares(call: Call, sight: Sight) -> bool:
+def compares(call: BudgetedCall, sight: Sight) -> bool:
     """Tell whether a call compares what is not seen alike: as a default column, or as the variance it explains."""
     if call.tool == "explain_variance":
         return not sight.alike([name for name in explained_scenarios(call) if name in sight.scenarios])
@@ -72,7 +72,9 @@ def compares(call: Call, sight: Sight) -> bool:
     return any("var" in column["scenario"] for column in columns) and not sight.alike(["actual", "budget"])
 
 
-def broken_calls(books: Books, profiles: Sequence[ProfileAsked], drawn: Sequence[Call]) -> Iterator[BrokenCall]:
+def broken_calls(
+    books: ScopedBooks, profiles: Sequence[ProfileAsked], drawn: Sequence[BudgetedCall]
+) -> Iterator[BrokenCall]:
     """Yield the calls, and those that list everything, whose answers are not those of books cut to the profiles."""
     sight = Sight(books, profiles)
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
@@ -84,7 +86,7 @@ def broken_calls(books: Books, profiles: Sequence[ProfileAsked], drawn: Sequence
 
 
 def broken_comparisons(
-    books: Books, profiles: Sequence[ProfileAsked], pair: tuple[str, str], drawn: Sequence[Call]
+    books: ScopedBooks, profiles: Sequence[ProfileAsked], pair: tuple[str, str], drawn: Sequence[BudgetedCall]
 ) -> Iterator[BrokenCall]:
     """Yield the calls whose variances are not those of books with both scenarios cut to what is seen of both."""
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
@@ -114,7 +116,7 @@ def search(number: int, count: int) -> int:
 
     @from_seed(number, count)
     @given(data=st.data(), known=seen_books())
-    def searched(data: st.DataObject, known: tuple[Books, tuple[ProfileAsked, ...]]) -> None:
+    def searched(data: st.DataObject, known: tuple[ScopedBooks, tuple[ProfileAsked, ...]]) -> None:
         nonlocal found
         drawn = [data.draw(calls_of(tool)) for tool in sorted(REQUESTS) for _ in range(2)]
         broken = [*broken_calls(*known, [*drawn, *data.draw(st.lists(calls(), min_size=4, max_size=8))])]

@@ -13,7 +13,7 @@ from server.base.interfaces import Principal
 from server.caller.caller import Caller, Callers
 from server.caller.feeds import Feeds
 from server.caller.scripts import ScriptRunner
-from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, Books, Row, Scenario
+from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, ScopedBooks, ScopedRow, ScopedScenario
 from tests.laws.scoped.cutting import DIMENSIONS, axes_of, dimensions_of
 from tests.laws.scoped.profiles import GrantAsked, ProfileAsked, profile_part
 from tests.support.books import load_feeds
@@ -47,7 +47,7 @@ DOMAINS: Mapping[str, Mapping[str, Any]] = {
 class Opened:
     """Loaded books as a caller with some profiles meets them, on a budget of tokens or another."""
 
-    def __init__(self, books: Books, held: Sequence[ProfileAsked] | Held, folder: Path) -> None:
+    def __init__(self, books: ScopedBooks, held: Sequence[ProfileAsked] | Held, folder: Path) -> None:
         self.loads = MemoryLoads()
         written = write(books, held, folder / "books")
         load_feeds(written, folder / "state", loads=self.loads)
@@ -68,7 +68,7 @@ class Opened:
         )
 
 
-def write(books: Books, held: Sequence[ProfileAsked] | Held, folder: Path) -> Path:
+def write(books: ScopedBooks, held: Sequence[ProfileAsked] | Held, folder: Path) -> Path:
     """Write books and the profiles that subjects have, or somebody has."""
     dimensions = dimensions_of(books)
     covers = ["covers: {tree: G}"] if "tree" in dimensions else []
@@ -102,7 +102,7 @@ def profiles_text(held: Sequence[ProfileAsked] | Held) -> str:
     return json.dumps({**named, "assign": assigned})
 
 
-def table(domain: str, rows: Sequence[Row]) -> str:
+def table(domain: str, rows: Sequence[ScopedRow]) -> str:
     """Return the rows of a domain as a table written with spaces."""
     members = (*LEAVES[domain], *axes_of(domain))
     written = [f"date scenario {' '.join((*members, *MEASURES[domain]))}"]
@@ -113,7 +113,7 @@ def table(domain: str, rows: Sequence[Row]) -> str:
     return "\n".join(written)
 
 
-def tables(books: Books) -> dict[str, str]:
+def tables(books: ScopedBooks) -> dict[str, str]:
     """Return the tables of members and nodes."""
     nodes = [
         f"{edge.node} {edge.parent or '-'} {edge.weight} {spaced(books.names.get(edge.node, ''))}"
@@ -132,7 +132,7 @@ def spaced(text: str) -> str:
     return text.replace(" ", "~") or "-"
 
 
-def domain_text(books: Books, domain: str) -> str:
+def domain_text(books: ScopedBooks, domain: str) -> str:
     """Return the file of a domain, as JSON part by part."""
     measures = {
         key: {
@@ -155,7 +155,7 @@ def domain_text(books: Books, domain: str) -> str:
     return "\n".join(f"{key}: {json.dumps(part)}" for key, part in parts.items())
 
 
-def scenario_part(key: str, scenario: Scenario) -> dict[str, Any]:
+def scenario_part(key: str, scenario: ScopedScenario) -> dict[str, Any]:
     """Return a scenario as its file writes it."""
     closed = scenario.closed.get("") or dict(scenario.closed)
     variants = {"downside": {"label": "Downside", "adjust": [dict(part) for part in scenario.adjust]}}

@@ -14,6 +14,7 @@ import pytest
 from sandbox.job import MOST_CODE, MOST_FRAME_BYTES, Job, JobLimits, JobResult
 from sandbox.pool import Pool, PoolBusy
 from tests.support.books import ROOT
+from tests.support.leaving import ClientGone
 from tests.support.serving import wait_for
 from tests.unit.sandbox.legit import FRAMES, LEGIT, Script, frames_of, ordered, plainly, streamed
 
@@ -28,10 +29,6 @@ assert pool.trouble() is None
 print(pool._server.process.pid, flush=True)
 pool.run(Job(code={ENDLESS!r}, limits=JobLimits(wall=60, cpu=60)))
 """
-
-
-class Gone(Exception):
-    """Nobody waits for the answer."""
 
 
 @pytest.fixture(scope="module")
@@ -156,14 +153,14 @@ def test_a_job_that_nobody_waits_for_any_more_is_ended(pool: Pool) -> None:
     server = server_of(pool)
 
     def leave() -> None:
-        raise Gone
+        raise ClientGone
 
     def leave_it_running() -> None:
         if children_of(server):
-            raise Gone
+            raise ClientGone
 
     for stop in (leave, leave_it_running):
-        with pytest.raises(Gone):
+        with pytest.raises(ClientGone):
             pool.run(Job(code=ENDLESS, limits=FOREVER), stop)
         assert not children_of(server)
     assert server_of(pool) == server

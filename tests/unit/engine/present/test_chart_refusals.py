@@ -11,7 +11,7 @@ from engine.model.requests import ChartSpec
 from engine.present.charts.charts import CHARTS, chart
 from sandbox.job import Job
 from sandbox.pool import Pool
-from tests.support.charting import CASES, MONTHS, Case
+from tests.support.charting import CASES, MONTHS, ChartCase
 
 NAMES = [f"Name {at}" for at in range(700)]
 
@@ -23,14 +23,14 @@ def pool() -> Iterator[Pool]:
         yield opened
 
 
-def refused(case: Case) -> ChartInvalid:
+def refused(case: ChartCase) -> ChartInvalid:
     """Return why a chart is not drawn."""
     with pytest.raises(ChartInvalid) as caught:
         case.chart()
     return caught.value
 
 
-def mended(case: Case, example: Any, pool: Pool) -> None:
+def mended(case: ChartCase, example: Any, pool: Pool) -> None:
     """Do what a refusal gives as an example: another spec, or a script in jail over the same table."""
     frame = pl.DataFrame(case.table, strict=False)
     if isinstance(example, dict):
@@ -47,10 +47,10 @@ def as_tuple(y: Any) -> Any:
     return tuple(y) if isinstance(y, list) else y
 
 
-def of(kind: str, table: dict[str, Any] | None = None, /, **changed: Any) -> Case:
+def of(kind: str, table: dict[str, Any] | None = None, /, **changed: Any) -> ChartCase:
     """Return the case of a kind with another table or other fields; None leaves one out."""
     spec = {name: value for name, value in {**CASES[kind].spec, **changed}.items() if value is not None}
-    return Case(spec, table if table is not None else CASES[kind].table)
+    return ChartCase(spec, table if table is not None else CASES[kind].table)
 
 
 LINE, AREA, STEPS, MAP = (CASES[kind].table for kind in ("line", "area", "waterfall", "cohort_heatmap"))
@@ -174,7 +174,7 @@ MENDED = [
 
 @pytest.mark.parametrize(("case", "field", "words", "valid"), REFUSED)
 def test_a_spec_that_does_not_fit_is_refused_with_one_that_does(
-    case: Case, field: str, words: str, valid: list[str] | None, pool: Pool
+    case: ChartCase, field: str, words: str, valid: list[str] | None, pool: Pool
 ) -> None:
     refusal = refused(case)
     told = refusal.as_data()
@@ -186,7 +186,7 @@ def test_a_spec_that_does_not_fit_is_refused_with_one_that_does(
 
 
 @pytest.mark.parametrize(("case", "words"), MENDED)
-def test_a_table_that_does_not_fit_is_refused_with_code_that_mends_it(case: Case, words: str, pool: Pool) -> None:
+def test_a_table_that_does_not_fit_is_refused_with_code_that_mends_it(case: ChartCase, words: str, pool: Pool) -> None:
     refusal = refused(case)
     assert refusal.as_data()["field"] == "transform_code"
     assert words in refusal.error

@@ -13,7 +13,7 @@ from engine.present.charts.charts import CHARTS
 from engine.present.charts.periods import STEPS
 from engine.present.charts.picture import THEMES, Theme, contrast
 from server.tools.toolbox import TOOLS
-from tests.support.charting import CASES, MONTHS, Case, drawn, marks, texts
+from tests.support.charting import CASES, MONTHS, ChartCase, drawn, marks, texts
 
 MOST_BESIDES_DATA = 7000  # bytes
 BOX = re.compile(r"M([-\d.]+),([-\d.]+)h([-\d.]+)v([-\d.]+)")
@@ -68,7 +68,7 @@ def test_nothing_of_a_caller_stands_in_an_expression_or_an_address(kind: str) ->
         name: [f"{hostile} {value}" if isinstance(value, str) and value not in MONTHS else value for value in values]
         for name, values in case.table.items()
     }
-    made = Case({**case.spec, "title": hostile, "subtitle": hostile}, table).chart()
+    made = ChartCase({**case.spec, "title": hostile, "subtitle": hostile}, table).chart()
     keys: set[str] = set()
 
     def walk(part: Any, path: tuple[str, ...]) -> None:
@@ -150,7 +150,7 @@ def test_a_forecast_begins_where_it_says_and_is_dashed_from_the_last_actual_figu
 
 
 def test_a_stack_ends_at_the_sum_of_its_parts() -> None:
-    case = Case({**CASES["area"].spec, "chart_type": "bar", "stack": True}, CASES["area"].table)
+    case = ChartCase({**CASES["area"].spec, "chart_type": "bar", "stack": True}, CASES["area"].table)
     bars = boxes(drawn(case.chart()))
     for first, second in zip(bars[:6], bars[6:], strict=True):
         assert second[1] + second[3] == pytest.approx(first[1])
@@ -177,7 +177,7 @@ def test_a_summary_tells_the_course_in_exact_figures() -> None:
 
 
 def test_arithmetic_on_doubles_leaves_no_noise() -> None:
-    made = Case(
+    made = ChartCase(
         {"chart_type": "waterfall", "x": "step", "y": "value"},
         {"step": ["Start", "First", "Second", "End"], "value": [0.1, 0.2, 0.3, 0.6]},
     ).chart()
@@ -198,7 +198,7 @@ def test_arithmetic_on_doubles_leaves_no_noise() -> None:
     ],
 )
 def test_periods_are_in_time_with_the_missing_ones_between(codes: list[str], labels: list[str]) -> None:
-    case = Case(
+    case = ChartCase(
         {"chart_type": "line", "x": "period"}, {"period": codes, "value": [float(at) for at, _ in enumerate(codes)]}
     )
     svg = drawn(case.chart())
@@ -209,35 +209,37 @@ def test_periods_are_in_time_with_the_missing_ones_between(codes: list[str], lab
 def test_columns_that_are_certain_need_not_be_named(kind: str) -> None:
     case = CASES[kind]
     rest = {name: value for name, value in case.spec.items() if name not in ("x", "y", "series")}
-    assert Case(rest, case.table, case.units).chart() == case.chart()
+    assert ChartCase(rest, case.table, case.units).chart() == case.chart()
 
 
 def test_the_cohorts_of_a_heatmap_may_be_periods() -> None:
     case = CASES["cohort_heatmap"]
     rest = {name: value for name, value in case.spec.items() if name not in ("y", "series")}
-    assert Case(rest, case.table).chart() == case.chart()
+    assert ChartCase(rest, case.table).chart() == case.chart()
 
 
 @pytest.mark.parametrize("ids", [["6020", "6010", "6100"], ["2000", "1400", "2100"], ["2026-13", "2026-01"]])
 def test_ids_that_look_like_periods_stay_as_they_are_given(ids: list[str]) -> None:
-    made = Case({"chart_type": "bar"}, {"account": ids, "value": [float(at + 1) for at, _ in enumerate(ids)]}).chart()
+    made = ChartCase(
+        {"chart_type": "bar"}, {"account": ids, "value": [float(at + 1) for at, _ in enumerate(ids)]}
+    ).chart()
     assert [point["x"] for point in made.vega_lite["data"]["values"]] == ids
 
 
 def test_dates_are_days_and_rows_are_plain() -> None:
     days = [date(2026, 3, 2), date(2026, 2, 27)]
-    made = Case({"chart_type": "line"}, {"day": days, "value": [1.0, float("nan")]}).chart()
+    made = ChartCase({"chart_type": "line"}, {"day": days, "value": [1.0, float("nan")]}).chart()
     assert made.rows == (("2026-03-02", 1.0), ("2026-02-27", None))
     assert [point["x"] for point in made.vega_lite["data"]["values"]] == ["2026-02-27", "2026-03-02"]
 
 
 def test_a_figure_is_scaled_once_for_the_whole_chart() -> None:
     table = {"name": ["a", "b"], "value": [12_345_678.0, 450_000.0]}
-    made = Case({"chart_type": "bar", "unit": "EUR"}, table).chart()
+    made = ChartCase({"chart_type": "bar", "unit": "EUR"}, table).chart()
     shown = texts(drawn(made))
     assert {"12.3", "0.5", "in EUR millions"} <= set(shown)
     assert made.rows == (("a", 12_345_678.0), ("b", 450_000.0))
-    scaled = Case({"chart_type": "bar", "unit": "EUR thousands"}, table).chart()
+    scaled = ChartCase({"chart_type": "bar", "unit": "EUR thousands"}, table).chart()
     assert {"12,345,678", "450,000", "in EUR thousands"} <= set(texts(drawn(scaled)))
 
 
@@ -253,7 +255,7 @@ def test_a_figure_is_scaled_once_for_the_whole_chart() -> None:
     ],
 )
 def test_figures_are_shown_in_their_unit(unit: str | None, values: list[float], labels: set[str]) -> None:
-    made = Case({"chart_type": "bar", "unit": unit}, {"name": ["a", "b"], "value": values}).chart()
+    made = ChartCase({"chart_type": "bar", "unit": unit}, {"name": ["a", "b"], "value": values}).chart()
     assert labels <= set(texts(drawn(made)))
 
 
@@ -264,12 +266,12 @@ def test_scenarios_are_drawn_by_what_they_are() -> None:
         "value": [4.0, 3.0, 2.0, 1.0],
     }
     styles = {"Ist": "actual", "Vorjahr": "prior_year", "Plan": "plan", "Erwartung": "forecast"}
-    made = Case({"chart_type": "bar", "series": "alias", "styles": styles}, table).chart()
+    made = ChartCase({"chart_type": "bar", "series": "alias", "styles": styles}, table).chart()
     svg, theme = drawn(made), THEMES["light"]
     fills = re.findall(r'role="graphics-symbol"[^>]*fill="([^"]+)"', svg)
     assert fills[:4] == [theme.actual, theme.prior_year, theme.background, theme.tint]
     assert svg.count('stroke-dasharray="1.25,3"') == 1
-    by_name = Case(
+    by_name = ChartCase(
         {"chart_type": "bar", "series": "alias"}, {**table, "alias": ["Actuals", "PY", "Budget", "Forecast"]}
     )
     assert re.findall(r'role="graphics-symbol"[^>]*fill="([^"]+)"', drawn(by_name.chart()))[:4] == fills[:4]
@@ -278,14 +280,14 @@ def test_scenarios_are_drawn_by_what_they_are() -> None:
 def test_a_variance_is_coloured_by_whether_it_is_good_never_by_its_sign_alone() -> None:
     table = {"name": ["a", "b"], "value": [5.0, -5.0]}
     for favourable, kinds in (("up", ["good", "bad"]), ("down", ["bad", "good"])):
-        made = Case({"chart_type": "bar", "favourable": favourable}, table).chart()
+        made = ChartCase({"chart_type": "bar", "favourable": favourable}, table).chart()
         assert [point["g"] for point in made.vega_lite["data"]["values"]] == kinds
 
 
 def test_an_axis_that_does_not_reach_zero_says_so() -> None:
-    line = Case({"chart_type": "line"}, {"period": MONTHS, "value": [100.0, 101, 102, 103, 104, 105]})
+    line = ChartCase({"chart_type": "line"}, {"period": MONTHS, "value": [100.0, 101, 102, 103, 104, 105]})
     assert "axis from 100" in texts(drawn(line.chart()))
-    bars = Case({"chart_type": "bar"}, line.table)
+    bars = ChartCase({"chart_type": "bar"}, line.table)
     assert not any("axis" in text for text in texts(drawn(bars.chart())))
 
 
@@ -298,4 +300,4 @@ def test_figures_that_hardly_differ_are_drawn(kind: str, values: list[float]) ->
     x, series = ("name", None) if "bar" in kind else ("period", "name")
     if kind == "area":
         table, series = {**table, "value": [abs(value) for value in values]}, None
-    assert "NaN" not in drawn(Case({"chart_type": kind, "x": x, "series": series}, table).chart())
+    assert "NaN" not in drawn(ChartCase({"chart_type": kind, "x": x, "series": series}, table).chart())

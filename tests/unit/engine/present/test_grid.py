@@ -39,7 +39,7 @@ LEDGER = """
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RowsOfBooks:
     """Rows of some books, the call that asks for them, and the tokens that their answer may take."""
 
     books: str
@@ -60,28 +60,28 @@ def of_ledger(metric: str, period: str | tuple[str, str], *columns: str, **filte
 
 SEVERAL = ("date", "account", "entity", "amount")
 GOLDENS = {
-    "preview": Asked("demo", rest=of_demo("revenue", "2026-09", columns=SEVERAL)),
-    "limited": Asked("demo", rest=of_demo("opex", ("2026-01", "2026-09"), columns=SEVERAL, limit=60)),
-    "capped": Asked("demo", rest=of_demo("cash", "2026-09", limit=3)),
-    "withheld": Asked("demo", rest=of_demo("revenue", "2026-09"), tokens=FEW),
-    "of_another_year": Asked(
+    "preview": RowsOfBooks("demo", rest=of_demo("revenue", "2026-09", columns=SEVERAL)),
+    "limited": RowsOfBooks("demo", rest=of_demo("opex", ("2026-01", "2026-09"), columns=SEVERAL, limit=60)),
+    "capped": RowsOfBooks("demo", rest=of_demo("cash", "2026-09", limit=3)),
+    "withheld": RowsOfBooks("demo", rest=of_demo("revenue", "2026-09"), tokens=FEW),
+    "of_another_year": RowsOfBooks(
         "demo",
         rest={"period": "2026-08", "filters": {"metric": "other_opex", "scenario": "actual@py"}, "columns": SEVERAL},
     ),
-    "heads": Asked("demo", "people", of_demo("headcount", "2026-09")),
-    "pieces": Asked("demo", "sales", of_demo("units", "2026-08", columns=("product", "customer", "units"))),
-    "of_no_figure": Asked("demo", rest={"period": "2026-09", "limit": 12}),
-    "of_nobody": Asked("demo", rest={"period": "2026-09", "filters": {"metric": "revenue", "entity": "nobody"}}),
-    "of_no_scenario": Asked("demo", rest=of_demo("revenue", "2026-09", scenario="unknown")),
-    "as_they_stand": Asked("ledger"),
-    "mean": Asked("ledger", rest=of_ledger("mean", "2021-01", "account", "amount", account="Sales")),
-    "months": Asked("ledger", rest=of_ledger("monthly", ("2021-01", "2021-02"), "date", "amount")),
-    "halves": Asked("ledger", rest=of_ledger("half", "2021-01", "account", "text")),
-    "counted": Asked("ledger", rest=of_ledger("postings", "2021-01", "account")),
-    "different": Asked("ledger", rest=of_ledger("accounts", "2021-01", "account")),
-    "least": Asked("ledger", rest=of_ledger("least", "2021-01", "entity", "amount")),
-    "subtracted": Asked("ledger", rest=of_ledger("net_sales", "2021", "date", "journal", "amount")),
-    "long": Asked("ledger", rest=of_ledger("total", "2021-03", "text", "amount")),
+    "heads": RowsOfBooks("demo", "people", of_demo("headcount", "2026-09")),
+    "pieces": RowsOfBooks("demo", "sales", of_demo("units", "2026-08", columns=("product", "customer", "units"))),
+    "of_no_figure": RowsOfBooks("demo", rest={"period": "2026-09", "limit": 12}),
+    "of_nobody": RowsOfBooks("demo", rest={"period": "2026-09", "filters": {"metric": "revenue", "entity": "nobody"}}),
+    "of_no_scenario": RowsOfBooks("demo", rest=of_demo("revenue", "2026-09", scenario="unknown")),
+    "as_they_stand": RowsOfBooks("ledger"),
+    "mean": RowsOfBooks("ledger", rest=of_ledger("mean", "2021-01", "account", "amount", account="Sales")),
+    "months": RowsOfBooks("ledger", rest=of_ledger("monthly", ("2021-01", "2021-02"), "date", "amount")),
+    "halves": RowsOfBooks("ledger", rest=of_ledger("half", "2021-01", "account", "text")),
+    "counted": RowsOfBooks("ledger", rest=of_ledger("postings", "2021-01", "account")),
+    "different": RowsOfBooks("ledger", rest=of_ledger("accounts", "2021-01", "account")),
+    "least": RowsOfBooks("ledger", rest=of_ledger("least", "2021-01", "entity", "amount")),
+    "subtracted": RowsOfBooks("ledger", rest=of_ledger("net_sales", "2021", "date", "journal", "amount")),
+    "long": RowsOfBooks("ledger", rest=of_ledger("total", "2021-03", "text", "amount")),
 }
 
 

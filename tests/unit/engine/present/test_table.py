@@ -31,7 +31,7 @@ TWO = {"Actuals": "actual", "Variance": "var(actual,actual@py)"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReportOfDemo:
     """A report of the demo: a statement or metrics, and the rest of the request."""
 
     of: str | tuple[str, ...]
@@ -40,20 +40,20 @@ class Asked:
 
 NINE_MONTHS = ("2026-01", "2026-09")
 GOLDENS = {
-    "profit_and_loss": Asked("full_pnl", {"scenarios": SCENARIOS, "period": NINE_MONTHS, "scale": 3}),
-    "by_month": Asked(
+    "profit_and_loss": ReportOfDemo("full_pnl", {"scenarios": SCENARIOS, "period": NINE_MONTHS, "scale": 3}),
+    "by_month": ReportOfDemo(
         "pnl", {"scenarios": TWO, "period": ("2026-06", "2026-11"), "scale": 6, "dimensions": ["period"]}
     ),
-    "balance_sheet": Asked("balance_sheet", {"scenarios": TWO, "period": "2026-09", "decimals": 2}),
-    "by_company": Asked(
+    "balance_sheet": ReportOfDemo("balance_sheet", {"scenarios": TWO, "period": "2026-09", "decimals": 2}),
+    "by_company": ReportOfDemo(
         ("revenue", "gross_margin"),
         {"scenarios": SCENARIOS, "period": "2026-Q2", "dimensions": ["entity"]},
     ),
-    "sold": Asked(
+    "sold": ReportOfDemo(
         ("units", "average_price"),
         {"scenarios": TWO, "period": "2026-08", "dimensions": ["product_line", "period"], "decimals": 3},
     ),
-    "nothing_there": Asked("kpis", {"scenarios": TWO, "period": "2026-01", "filters": {"customer": "nobody"}}),
+    "nothing_there": ReportOfDemo("kpis", {"scenarios": TWO, "period": "2026-01", "filters": {"customer": "nobody"}}),
 }
 
 
@@ -63,7 +63,7 @@ def books(demo_folder: Path) -> Door:
     return open_books(demo_folder)
 
 
-def report_of(books: Door, asked: Asked) -> Report:
+def report_of(books: Door, asked: ReportOfDemo) -> Report:
     """Return a report of the demo."""
     if isinstance(asked.of, str):
         return books.statement(asked.of, **asked.parts)
@@ -156,14 +156,16 @@ def test_scenarios_are_marked_by_their_kind_and_their_shifts(books: Door) -> Non
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked("full_pnl", {"scenarios": TWO, "period": "2026-09", "dimensions": ["customer"]}),
-        Asked("full_pnl", {"scenarios": TWO, "period": "2026-09", "dimensions": ["cost_centre"]}),
-        Asked(("sales_amount",), {"scenarios": TWO, "period": "2026-09", "dimensions": ["customer", "period"]}),
-        Asked(("sales_amount",), {"scenarios": TWO, "period": NINE_MONTHS, "dimensions": ["customer", "period"]}),
+        ReportOfDemo("full_pnl", {"scenarios": TWO, "period": "2026-09", "dimensions": ["customer"]}),
+        ReportOfDemo("full_pnl", {"scenarios": TWO, "period": "2026-09", "dimensions": ["cost_centre"]}),
+        ReportOfDemo(("sales_amount",), {"scenarios": TWO, "period": "2026-09", "dimensions": ["customer", "period"]}),
+        ReportOfDemo(
+            ("sales_amount",), {"scenarios": TWO, "period": NINE_MONTHS, "dimensions": ["customer", "period"]}
+        ),
     ],
     ids=["statement by customer", "statement by cost centre", "customers", "customers by month"],
 )
-def test_a_table_of_very_many_cells_says_what_it_leaves_out_and_keeps_totals(books: Door, asked: Asked) -> None:
+def test_a_table_of_very_many_cells_says_what_it_leaves_out_and_keeps_totals(books: Door, asked: ReportOfDemo) -> None:
     report = report_of(books, asked)
     block = table(report)
     shown = len(block["rows"]) * len(block["columns"])

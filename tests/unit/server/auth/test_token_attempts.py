@@ -5,7 +5,7 @@ import pytest
 from server.auth.tokens import AT_ONCE, EVERY_SECONDS, MOST_ADDRESSES, RefusalLimiter, network_of
 
 
-class Clock:
+class MovedClock:
     """A clock that a test moves."""
 
     now = 0.0
@@ -15,7 +15,7 @@ class Clock:
 
 
 def test_a_burst_is_answered_and_then_as_many_as_time_forgets() -> None:
-    clock = Clock()
+    clock = MovedClock()
     attempts = RefusalLimiter(clock)
     assert [attempts.count("a").wait for _ in range(AT_ONCE)] == [0] * AT_ONCE
     first, second = attempts.count("a"), attempts.count("a")
@@ -30,7 +30,7 @@ def test_a_burst_is_answered_and_then_as_many_as_time_forgets() -> None:
 
 
 def test_the_table_holds_those_who_came_last() -> None:
-    attempts = RefusalLimiter(Clock())
+    attempts = RefusalLimiter(MovedClock())
     for _ in range(AT_ONCE):
         attempts.count("first")
     for number in range(MOST_ADDRESSES - 1):

@@ -32,6 +32,7 @@ from server.caller.files import CallerFiles, FileTerms
 from server.stores.disk import FORGOTTEN, Volume
 from tests.support.fed import SOMEBODY
 from tests.support.holding import TERMS, archive_in
+from tests.support.leaving import ClientGone
 from tests.support.small import small_books
 from tests.support.workbooks import go_on, parts
 
@@ -181,9 +182,6 @@ def test_a_refusal_of_the_writer_comes_through(books: Door, exporter: Exporter, 
 def test_a_job_that_nobody_waits_for_ends_with_its_process_and_the_next_has_another(
     books: Door, tmp_path: Path
 ) -> None:
-    class Gone(Exception):
-        pass
-
     snapshot = admit(keep(rows_of(books, 100_000)), books.reader)
     assert len(snapshot.data) > LARGE
     with closing(Exporter()) as exporter:
@@ -191,9 +189,9 @@ def test_a_job_that_nobody_waits_for_ends_with_its_process_and_the_next_has_anot
 
         def gone() -> None:
             if len(list(job.target.parent.iterdir())) > 1:  # it writes
-                raise Gone
+                raise ClientGone
 
-        with pytest.raises(Gone):
+        with pytest.raises(ClientGone):
             exporter.export(job, gone)
         assert process_of(exporter, large=True)._process is None
         small = admit(keep(rows_of(books, 2)), books.reader)

@@ -21,6 +21,7 @@ from server.caller.uploads import CallerImports, CallerUploads
 from server.tools.toolbox import TOOLS
 from tests.support.holding import archive_in, keeping_in
 from tests.support.hosting import HERE, INSIDE, Answers, Authority, Hosted, drips, hosting, leads_to, sends
+from tests.support.leaving import ClientGone, LeavingClient
 from tests.unit.server.http.test_dispatch import dispatch_of
 
 CLOSED = (
@@ -40,7 +41,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
-class Scene:
+class ImportScene:
     """An importer, the hosts that it may ask, and what its caller has."""
 
     def __init__(self, authority: Authority, folder: Path) -> None:
@@ -84,13 +85,13 @@ class Scene:
 
 
 @pytest.fixture
-def scene(authority: Authority, tmp_path: Path) -> Iterator[Scene]:
+def scene(authority: Authority, tmp_path: Path) -> Iterator[ImportScene]:
     """A scene."""
     (tmp_path / "files").mkdir()
-    return Scene(authority, tmp_path / "files")
+    return ImportScene(authority, tmp_path / "files")
 
 
-def taken(scene: Scene, answers: Answers, **told: str) -> Hosted:
+def taken(scene: ImportScene, answers: Answers, **told: str) -> Hosted:
     """Import a file of a host that answers so."""
     with hosting(answers, scene.authority.shows("files.test")) as host:
         importer = scene.importer(Host("files.test", host.port))
@@ -99,7 +100,7 @@ def taken(scene: Scene, answers: Answers, **told: str) -> Hosted:
 
 
 def refused(
-    scene: Scene, answers: Answers, shows: str = "files.test", pace: MinimumRate = PATIENT
+    scene: ImportScene, answers: Answers, shows: str = "files.test", pace: MinimumRate = PATIENT
 ) -> dict[str, object]:
     """Return what a caller is told whose host answers so."""
     with hosting(answers, scene.authority.shows(shows)) as host:
@@ -107,7 +108,7 @@ def refused(
         return scene.refused(importer, f"https://files.test:{host.port}/a?secret=1")
 
 
-def test_a_file_is_imported_as_its_host_sends_it(scene: Scene) -> None:
+def test_a_file_is_imported_as_its_host_sends_it(scene: ImportScene) -> None:
     host = taken(scene, sends(BODY, "Content-Type: text/csv; charset=utf-8"), file_name="../Budget.csv")
     file = scene.imported.file
     assert (file.name, file.mime_type, file.size_bytes, file.purpose) == ("Budget.csv", "text/csv", len(BODY), "import")
@@ -122,14 +123,14 @@ def test_a_file_is_imported_as_its_host_sends_it(scene: Scene) -> None:
     ]
 
 
-def test_a_file_of_unknown_length_counts_as_what_came(scene: Scene) -> None:
+def test_a_file_of_unknown_length_counts_as_what_came(scene: ImportScene) -> None:
     taken(scene, sends(b"3\r\nabc\r\n0\r\n\r\n", CHUNKED))
     assert (scene.imported.file.size_bytes, scene.imported.file.mime_type) == (3, "application/octet-stream")
     with CallerUploads(Principal("ann"), scene.archive).room("x", "a/b", (10 << 20) - 3):
         pass
 
 
-def test_a_file_that_came_as_something_else_says_so(scene: Scene) -> None:
+def test_a_file_that_came_as_something_else_says_so(scene: ImportScene) -> None:
     taken(scene, sends(b"<form>", "Content-Type: text/html"), mime_type="text/csv", file_name="b.csv")
     (note,) = scene.imported.notes
     assert note.code == "type_differs"
@@ -137,7 +138,7 @@ def test_a_file_that_came_as_something_else_says_so(scene: Scene) -> None:
     assert scene.imported.file.mime_type == "text/csv"
 
 
-def test_a_length_that_is_not_that_of_the_body_reserves_nothing(scene: Scene) -> None:
+def test_a_length_that_is_not_that_of_the_body_reserves_nothing(scene: ImportScene) -> None:
     """Both ways of telling a length at once are a way of telling two readers two things."""
     chunks = b"".join(b"10000\r\n" + b"x" * 65536 + b"\r\n" for _ in range(4)) + b"0\r\n\r\n"
     with (
@@ -150,7 +151,7 @@ def test_a_length_that_is_not_that_of_the_body_reserves_nothing(scene: Scene) ->
     assert scene.imported.file.size_bytes == 4 * 65536
 
 
-def test_redirects_are_followed_among_the_hosts_that_are_named(scene: Scene) -> None:
+def test_redirects_are_followed_among_the_hosts_that_are_named(scene: ImportScene) -> None:
     shown = scene.authority.shows("files.test", "store.test")
     with (
         hosting(sends(BODY), shown) as store,
@@ -180,21 +181,21 @@ def test_redirects_are_followed_among_the_hosts_that_are_named(scene: Scene) -> 
         "https://files.test\\@elsewhere.test/secret",
     ],
 )
-def test_a_redirect_to_anywhere_else_is_refused(scene: Scene, location: str) -> None:
+def test_a_redirect_to_anywhere_else_is_refused(scene: ImportScene, location: str) -> None:
     told = refused(scene, leads_to(location))
     assert told["error_type"] == "host_not_allowed"
     assert "leads to a place that nothing is imported from" in str(told["error"])
     assert scene.asked == ["files.test"]
 
 
-def test_redirects_without_an_end_are_given_up(scene: Scene) -> None:
+def test_redirects_without_an_end_are_given_up(scene: ImportScene) -> None:
     told = refused(scene, leads_to("/a?secret=2", status="307 Temporary Redirect"))
     assert told["error_type"] == "host_not_allowed"
     assert "leads on and on" in str(told["error"])
     assert len(scene.asked) == 4
 
 
-def test_no_private_address_is_ever_connected_to(scene: Scene) -> None:
+def test_no_private_address_is_ever_connected_to(scene: ImportScene) -> None:
     """Named hosts that lead inside: at once, beside a public address, by a redirect, and at the second look."""
     shown = scene.authority.shows("files.test", "inside.test")
     with hosting(sends(b"secret"), shown, INSIDE) as inside:
@@ -211,14 +212,14 @@ def test_no_private_address_is_ever_connected_to(scene: Scene) -> None:
         assert inside.connections == 0
 
 
-def test_an_address_that_nobody_answers_at_is_told_as_one_where_somebody_does(scene: Scene) -> None:
+def test_an_address_that_nobody_answers_at_is_told_as_one_where_somebody_does(scene: ImportScene) -> None:
     with hosting(sends(b"secret"), scene.authority.shows("inside.test"), INSIDE) as inside:
         importer = scene.importer(Host("inside.test", inside.port), at=lambda _: [INSIDE])
         answered = scene.refused(importer, f"https://inside.test:{inside.port}/")
     assert scene.refused(importer, f"https://inside.test:{inside.port}/") == answered
 
 
-def test_a_name_is_looked_up_once_a_connection_so_that_it_cannot_change_its_mind(scene: Scene) -> None:
+def test_a_name_is_looked_up_once_a_connection_so_that_it_cannot_change_its_mind(scene: ImportScene) -> None:
     found = iter([HERE, INSIDE])
     with (
         hosting(leads_to("/b"), scene.authority.shows("files.test")) as files,
@@ -230,7 +231,7 @@ def test_a_name_is_looked_up_once_a_connection_so_that_it_cannot_change_its_mind
     assert (files.connections, inside.connections) == (1, 0)
 
 
-def test_the_next_address_of_a_name_is_tried_where_one_does_not_answer(scene: Scene) -> None:
+def test_the_next_address_of_a_name_is_tried_where_one_does_not_answer(scene: ImportScene) -> None:
     with hosting(sends(BODY), scene.authority.shows("files.test")) as files:
         closed = [network for network in CLOSED if ip_address(INSIDE) not in network]
         found = [ip_address(INSIDE), ip_address(HERE)]
@@ -257,7 +258,7 @@ BROKE = "broke off, or did not answer as a web server does"
     ],
     ids=["body", "header", "headers", "interim answers"],
 )
-def test_a_host_that_takes_its_time_is_given_up(scene: Scene, answers: Answers) -> None:
+def test_a_host_that_takes_its_time_is_given_up(scene: ImportScene, answers: Answers) -> None:
     told = refused(scene, answers, pace=QUICK)
     assert (told["error_type"], told["retryable"], SLOW in str(told["error"])) == ("unavailable", True, True)
 
@@ -288,7 +289,7 @@ def test_a_host_that_takes_its_time_is_given_up(scene: Scene, answers: Answers) 
     ],
 )
 def test_what_a_host_sends_is_bounded_and_what_is_wrong_with_it_is_told(
-    scene: Scene, answers: Answers, error_type: str, words: str
+    scene: ImportScene, answers: Answers, error_type: str, words: str
 ) -> None:
     told = refused(scene, answers)
     assert told["error_type"] == error_type
@@ -296,7 +297,7 @@ def test_what_a_host_sends_is_bounded_and_what_is_wrong_with_it_is_told(
     assert ("retryable" in told) is (error_type == "unavailable")
 
 
-def test_a_host_must_prove_who_it_is(scene: Scene, tmp_path: Path) -> None:
+def test_a_host_must_prove_who_it_is(scene: ImportScene, tmp_path: Path) -> None:
     told = refused(scene, sends(BODY), shows="other.test")
     assert told["error_type"] == "unavailable"
     assert "No secure connection to files.test" in str(told["error"])
@@ -306,7 +307,7 @@ def test_a_host_must_prove_who_it_is(scene: Scene, tmp_path: Path) -> None:
         assert "No secure" in str(scene.refused(importer, f"https://files.test:{host.port}/")["error"])
 
 
-def test_a_host_without_encryption_or_without_words_is_given_up(scene: Scene) -> None:
+def test_a_host_without_encryption_or_without_words_is_given_up(scene: ImportScene) -> None:
     def waits(_: object, hosted: Hosted) -> None:
         hosted.ends.wait(10)
 
@@ -318,7 +319,7 @@ def test_a_host_without_encryption_or_without_words_is_given_up(scene: Scene) ->
     assert "No secure connection" in str(told["error"])
 
 
-def test_a_name_that_is_not_known_or_not_answered_for_is_told_alike(scene: Scene) -> None:
+def test_a_name_that_is_not_known_or_not_answered_for_is_told_alike(scene: ImportScene) -> None:
     def unknown(_: str) -> Sequence[str]:
         raise OSError
 
@@ -364,7 +365,7 @@ def test_a_name_that_is_not_known_or_not_answered_for_is_told_alike(scene: Scene
     ],
 )
 def test_an_address_of_no_named_host_is_refused_before_anything_is_asked(
-    scene: Scene, url: str, error_type: str
+    scene: ImportScene, url: str, error_type: str
 ) -> None:
     with pytest.raises(Refusal) as refusal:
         scene.take(scene.importer(Host("files.test")), url)
@@ -375,25 +376,15 @@ def test_an_address_of_no_named_host_is_refused_before_anything_is_asked(
     assert scene.asked == []
 
 
-def test_a_caller_who_is_gone_is_noticed_while_the_host_is_waited_for(scene: Scene) -> None:
-    class Gone(Exception):
-        """Nobody waits."""
-
-    looks: list[int] = []
-
-    def stop() -> None:
-        looks.append(1)
-        if len(looks) > 8:
-            raise Gone
-
+def test_a_caller_who_is_gone_is_noticed_while_the_host_is_waited_for(scene: ImportScene) -> None:
     with hosting(drips(HEAD + b"Content-Length: 100\r\n\r\n", b"x"), scene.authority.shows("files.test")) as host:
         importer = scene.importer(Host("files.test", host.port))
-        with pytest.raises(Gone):
-            scene.take(importer, f"https://files.test:{host.port}/a", stop)
+        with pytest.raises(ClientGone):
+            scene.take(importer, f"https://files.test:{host.port}/a", LeavingClient(8))
     scene.nothing_is_left()
 
 
-def test_a_file_beyond_the_quota_is_not_read(scene: Scene) -> None:
+def test_a_file_beyond_the_quota_is_not_read(scene: ImportScene) -> None:
     with (
         CallerUploads(Principal("ann"), scene.archive).room("x", "a/b", (10 << 20) - 5),
         hosting(sends(BODY), scene.authority.shows("files.test")) as host,
@@ -404,7 +395,7 @@ def test_a_file_beyond_the_quota_is_not_read(scene: Scene) -> None:
     assert refusal.value.error_type == "quota_exceeded"
 
 
-def test_few_files_are_imported_at_once_so_that_others_are_answered(scene: Scene) -> None:
+def test_few_files_are_imported_at_once_so_that_others_are_answered(scene: ImportScene) -> None:
     with hosting(sends(BODY), scene.authority.shows("files.test")) as host, ExitStack() as imports:
         importer = scene.importer(Host("files.test", host.port))
         url = f"https://files.test:{host.port}/a"
@@ -417,7 +408,7 @@ def test_few_files_are_imported_at_once_so_that_others_are_answered(scene: Scene
 
 
 def test_a_call_of_the_tool_answers_with_the_file_and_what_is_to_be_said_of_it(
-    scene: Scene, small_instance: tuple[Path, Path]
+    scene: ImportScene, small_instance: tuple[Path, Path]
 ) -> None:
     with hosting(sends(b"<form>", "Content-Type: text/html"), scene.authority.shows("files.test")) as host:
         dispatch = dispatch_of(

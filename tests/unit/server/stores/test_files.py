@@ -26,7 +26,7 @@ from server.stores.files import PostgresFiles, PostgresPrincipals, PostgresUploa
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
 from tests.support.holding import archive_in
-from tests.support.memory import Held, MemoryFiles, MemoryPrincipals, MemoryUploads
+from tests.support.memory import MemoryFiles, MemoryPrincipals, MemoryUploads, ProcessFiles
 from tests.support.postgres import schema_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -61,7 +61,7 @@ Stores = tuple[Files, Uploads, Principals]
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     """Each store of files, uploads and callers, empty."""
     if request.param == "memory":
-        held = Held()
+        held = ProcessFiles()
         yield MemoryFiles(held), MemoryUploads(held), MemoryPrincipals()
         return
     uri = (

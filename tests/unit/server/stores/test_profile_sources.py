@@ -21,7 +21,7 @@ from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
 from server.stores.profiles import FileProfiles, PostgresProfiles
 from tests.support.postgres import schema_of
-from tests.support.profiled import Written, WrittenFile, WrittenTables
+from tests.support.profiled import ProfilePlace, WrittenFile, WrittenTables
 from tests.support.serving import wait_for
 from tests.support.small import write_instance
 
@@ -61,7 +61,7 @@ def catalogue(folder: Path) -> Catalogue:
 
 
 @pytest.fixture(params=PLACES)
-def written(request: pytest.FixtureRequest, folder: Path) -> Iterator[Written]:
+def written(request: pytest.FixtureRequest, folder: Path) -> Iterator[ProfilePlace]:
     """Each place of profiles."""
     if request.param == "file":
         yield WrittenFile(folder)
@@ -71,10 +71,10 @@ def written(request: pytest.FixtureRequest, folder: Path) -> Iterator[Written]:
         yield WrittenTables(uri, database)
 
 
-class Seen:
+class ServerProfiles:
     """What one server knows of a place."""
 
-    def __init__(self, written: Written, catalogue: Catalogue) -> None:
+    def __init__(self, written: ProfilePlace, catalogue: Catalogue) -> None:
         self.live = LiveProfiles(written.source(), catalogue)
         self.catalogue = catalogue
         self.live.look()
@@ -98,12 +98,12 @@ class Seen:
         wait_for(holds)
 
 
-def test_profiles_are_held_by_subject_and_by_every_claim(written: Written, catalogue: Catalogue) -> None:
+def test_profiles_are_held_by_subject_and_by_every_claim(written: ProfilePlace, catalogue: Catalogue) -> None:
     written.write(
         LOW + HIGH + "assign: [{subject: ada, profile: low}, {claim: {groups: finance, country: FR}, profile: high}, "
         "{subject: bob, claim: {groups: finance}, profile: low}]"
     )
-    seen = Seen(written, catalogue)
+    seen = ServerProfiles(written, catalogue)
     assert seen.held("ada") == ["low"]
     assert seen.held("ada", groups=("it", "finance"), country=("FR",)) == ["high", "low"]
     assert seen.held("cyd", groups=("finance",)) == seen.held("cyd", country=("FR",)) == []
@@ -113,7 +113,7 @@ def test_profiles_are_held_by_subject_and_by_every_claim(written: Written, catal
     assert not seen.profiles.by_key["low"].operations
 
 
-def test_both_say_the_same_profiles(written: Written, catalogue: Catalogue, folder: Path) -> None:
+def test_both_say_the_same_profiles(written: ProfilePlace, catalogue: Catalogue, folder: Path) -> None:
     text = """
 some:
   scenarios:
@@ -126,9 +126,9 @@ open: {members: all, scenarios: {}}
     written.write(text)
     expected = WrittenFile(folder)
     expected.write(text)
-    profiles = Seen(written, catalogue).profiles
+    profiles = ServerProfiles(written, catalogue).profiles
     assert profiles.faults == ()
-    by_key = Seen(expected, catalogue).profiles.by_key
+    by_key = ServerProfiles(expected, catalogue).profiles.by_key
     said = [
         {key: (dict(profile.grants), profile.operations, profile.all_members) for key, profile in known.items()}
         for known in (profiles.by_key, by_key)
@@ -149,11 +149,11 @@ open: {members: all, scenarios: {}}
     ],
 )
 def test_a_profile_with_a_fault_closes_its_holders_and_nobody_else_until_it_is_mended(
-    written: Written, catalogue: Catalogue, faulty: str, words: str
+    written: ProfilePlace, catalogue: Catalogue, faulty: str, words: str
 ) -> None:
     name = faulty.partition(":")[0]
     written.write(BOTH.replace(HIGH, faulty).replace("profile: high", f"profile: {name}"))
-    seen = Seen(written, catalogue)
+    seen = ServerProfiles(written, catalogue)
     assert (seen.held("ada"), seen.held("bob")) == ([], ["low"])
     (fault,) = seen.live.faults
     assert words in fault
@@ -163,9 +163,9 @@ def test_a_profile_with_a_fault_closes_its_holders_and_nobody_else_until_it_is_m
     assert seen.live.faults == ()
 
 
-def test_a_change_is_seen_by_every_server_and_the_old_is_gone(written: Written, catalogue: Catalogue) -> None:
+def test_a_change_is_seen_by_every_server_and_the_old_is_gone(written: ProfilePlace, catalogue: Catalogue) -> None:
     written.write(BOTH)
-    servers = [Seen(written, catalogue) for _ in range(3)]
+    servers = [ServerProfiles(written, catalogue) for _ in range(3)]
     assert [seen.held("ada") for seen in servers] == [["high", "low"]] * 3
     for text, keys in (
         (LOW + HIGH + "assign: [{subject: ada, profile: low}]", ["low"]),
@@ -179,9 +179,9 @@ def test_a_change_is_seen_by_every_server_and_the_old_is_gone(written: Written, 
             seen.comes_to_hold("ada", keys)
 
 
-def test_what_says_the_same_is_not_built_again(written: Written, catalogue: Catalogue) -> None:
+def test_what_says_the_same_is_not_built_again(written: ProfilePlace, catalogue: Catalogue) -> None:
     written.write(BOTH)
-    seen = Seen(written, catalogue)
+    seen = ServerProfiles(written, catalogue)
     known = seen.profiles
     for _ in range(3):
         seen.live.look()
@@ -189,10 +189,10 @@ def test_what_says_the_same_is_not_built_again(written: Written, catalogue: Cata
 
 
 def test_another_catalogue_has_the_same_profiles_held_to_its_own_names(
-    written: Written, catalogue: Catalogue, folder: Path
+    written: ProfilePlace, catalogue: Catalogue, folder: Path
 ) -> None:
     written.write("seen: {scenarios: {'*': {domains: {allow: [gl, people]}}}}\nassign: [{subject: ada, profile: seen}]")
-    seen = Seen(written, catalogue)
+    seen = ServerProfiles(written, catalogue)
     assert seen.held("ada") == ["seen"]
     (folder / "domains" / "people.yaml").unlink()
     (folder / "integrations.yaml").write_text("{}\n")
@@ -269,7 +269,7 @@ def profiles(document: Document, catalogue: Catalogue) -> list[str]:
 def test_a_file_that_never_rests_is_taken_all_the_same(catalogue: Catalogue, folder: Path) -> None:
     written = WrittenFile(folder)
     written.write(BOTH)
-    seen, count = Seen(written, catalogue), iter(range(1_000_000))
+    seen, count = ServerProfiles(written, catalogue), iter(range(1_000_000))
 
     def closed() -> bool:
         written.write(f"# {next(count)}\n{LOW}")
@@ -284,10 +284,10 @@ def test_a_file_that_is_gone_closes_everybody_and_says_so(
 ) -> None:
     path = folder / "profiles.yaml"
     path.unlink()
-    never = Seen(WrittenFile(folder), catalogue)
+    never = ServerProfiles(WrittenFile(folder), catalogue)
     assert (never.held("ada"), never.live.faults) == ([], ())
     path.write_text(BOTH)
-    seen = Seen(WrittenFile(folder), catalogue)
+    seen = ServerProfiles(WrittenFile(folder), catalogue)
     path.unlink()
     seen.comes_to_hold("ada", [])
     assert seen.live.faults == ("profiles.yaml:1: is not there any more — an empty one says that nobody sees anything",)
@@ -299,7 +299,7 @@ def test_a_file_that_is_gone_closes_everybody_and_says_so(
 def test_a_file_that_keeps_its_time_and_length_is_seen_to_change(catalogue: Catalogue, folder: Path) -> None:
     path = folder / "profiles.yaml"
     path.write_text(LOW + HIGH + "assign: [{subject: ada, profile: low}] ")
-    seen, found = Seen(WrittenFile(folder), catalogue), path.stat()
+    seen, found = ServerProfiles(WrittenFile(folder), catalogue), path.stat()
     path.write_text(LOW + HIGH + "assign: [{subject: ada, profile: high}]")
     os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
     assert path.stat().st_size == found.st_size
@@ -313,7 +313,7 @@ def test_a_name_that_the_file_keeps_for_assignments_is_no_profile_of_the_databas
         connection.execute("insert into profiles values ('assign')")
         connection.execute("insert into profile_grants values ('assign', '*')")
         connection.execute("insert into profile_assignments values ('assign', 'ada')")
-        seen = Seen(WrittenTables(uri, database), catalogue)
+        seen = ServerProfiles(WrittenTables(uri, database), catalogue)
         assert seen.held("ada") == []
         (fault,) = seen.live.faults
         assert fault == "the tables of profiles assign.0.profile: there is no profile 'assign' — known: none"
@@ -339,7 +339,7 @@ def test_rows_that_are_read_while_they_change_are_those_of_one_moment(
         thread.start()
         known = set()
         while not ended:
-            (key,) = Seen(written, catalogue).held("ada")  # never none, never both
+            (key,) = ServerProfiles(written, catalogue).held("ada")  # never none, never both
             known.add(key)
         thread.join()
         assert known == {"a", "b"}
