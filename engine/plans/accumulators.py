@@ -1,7 +1,7 @@
 """Accumulators: how the sums of intervals combine to the amounts of a base, and amounts to figures."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate
 from operator import add
@@ -65,13 +65,21 @@ class CumulatedAmounts:
     """Amounts that add up."""
 
     amounts: Sequence[int]  # the sum of all intervals before each position
-    held: Sequence[int]  # the number of intervals with rows before each position
+    held: Sequence[int]  # the number of intervals with rows before each position, of everything that was added up
 
     @classmethod
     def of(cls, by_interval: Sequence[int | None]) -> "CumulatedAmounts":
         """Cumulate the amounts of the intervals."""
         amounts = accumulate((amount or 0 for amount in watched(by_interval)), initial=0)
         return cls(list(amounts), list(accumulate((amount is not None for amount in watched(by_interval)), initial=0)))
+
+    @classmethod
+    def added(cls, each: Sequence["IntervalAmounts"]) -> "CumulatedAmounts":
+        """Add up amounts that add up, over the same intervals."""
+        cumulated = [known for known in each if isinstance(known, cls)]
+        columns = [(known.amounts, known.held) for known in cumulated]
+        amounts, held = (list(map(sum, zip(*column, strict=True))) for column in zip(*columns, strict=True))
+        return cls(amounts, held)
 
     def over(self, windows: Sequence[Sequence[Run]]) -> list[int | None]:
         """Return the sum of the runs of each window, None if they have no rows."""
@@ -152,6 +160,12 @@ class Amounts:
             else:
                 figures += [Nothing.MISSING] * len(cell.windows)
         return figures
+
+    def added(self, some: Collection[Members], members: Members) -> "Amounts":
+        """Return the amounts of some members, which add up, as those of one."""
+        every = [list(filter(None, map(by_member.get, some))) for by_member in self.by_accumulator]
+        by_accumulator = [{members: CumulatedAmounts.added(found)} if found else {} for found in every]
+        return replace(self, by_accumulator=by_accumulator)
 
     def column(self, found: Sequence[Sequence[Amount | None]], divisors: Sequence[int]) -> list[Figure]:
         """Return the figures that the amounts of the accumulators make, window by window."""

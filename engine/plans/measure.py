@@ -1,11 +1,11 @@
 """Measures: the batches of sums that a plan asks the store for."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import prod
-from operator import and_
+from operator import add, and_
 
 import polars as pl
 
@@ -28,7 +28,7 @@ from engine.plans.term_reads import (
     read_of_term,
     sum_by_class,
 )
-from engine.plans.weights import Axis, Members
+from engine.plans.weights import Axis, Members, axis_of_leaves
 from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, Run, split_intervals
 from engine.queries.values import Filter
 
@@ -38,6 +38,7 @@ from engine.queries.values import Filter
 
 
 MOST_MEMOISED = 200_000  # amounts of a batch that the books memoise: bases times members times months
+MOST_ADDED = 20_000  # amounts of single leaves that are added up for a filter
 
 
 @dataclass(eq=False)
@@ -45,6 +46,33 @@ class AmountMemo:
     """The amounts of the bases of a batch by month, once they are read."""
 
     amounts: Sequence[Amounts] | None = None
+
+
+@dataclass(eq=False)
+class FiltersAsked:
+    """The filters by one leaf dimension that were asked of a batch."""
+
+    first: Cell | None = None
+
+    def others(self, within: Cell) -> bool:
+        """Tell whether a filter is not the first; remember the first."""
+        if self.first is None:
+            self.first = within
+        return self.first != within
+
+
+@dataclass(frozen=True, eq=False)
+class LeafAmounts:
+    """The batch of a leaf dimension's amounts, leaf by leaf, and the leaves that a filter keeps."""
+
+    batch: "Batch"
+    leaves: Collection[Members]
+    members: Members  # of the sum
+
+    def amounts(self, frames: Sequence[pl.DataFrame], stop: Stop) -> list[Amounts]:
+        """Return the amounts of every base from the collected frames of the batch."""
+        each = self.batch.amounts(frames, stop).values()
+        return [known.added(self.leaves, self.members) for known in each]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +87,7 @@ class Batch:
     index: int | None = None  # of the only term span whose sums count; None: all count
     memo: AmountMemo | None = None
     within: Cell = EVERYTHING  # of the filters that narrow what is read and change nothing else
+    by_leaf: LeafAmounts | None = None  # what answers such a filter, if the books may have it
 
     @property
     def group(self) -> BaseGroup:
@@ -97,7 +126,9 @@ class Batch:
     @property
     def reads(self) -> tuple[FactRead, ...]:
         """What to collect; nothing if the memo holds the amounts."""
-        return () if self.memo and self.memo.amounts is not None else self.term_reads
+        if self.memo and self.memo.amounts is not None:
+            return ()
+        return self.by_leaf.batch.reads if self.by_leaf else self.term_reads
 
     @property
     def days(self) -> tuple[Span, ...]:
@@ -108,7 +139,7 @@ class Batch:
         """Return the batch of one term span alone. It still reads the others if the terms are compared."""
         if self.compares or len(self.terms) == 1:
             return replace(self, index=index)
-        return replace(self, terms=self.terms[index : index + 1], memo=None)
+        return replace(self, terms=self.terms[index : index + 1], memo=None, by_leaf=None)
 
     def by_class(self, frames: Sequence[pl.DataFrame]) -> list[tuple[BaseGroup, pl.DataFrame]]:
         """Return the group and the sums by class of every term span that counts, from the collected frames."""
@@ -123,7 +154,7 @@ class Batch:
         """Return the amounts of every base from the collected frames of `reads`."""
         found = self.memo.amounts if self.memo else None
         if found is None:
-            found = self._amounts(frames, stop)
+            found = self.by_leaf.amounts(frames, stop) if self.by_leaf else self._amounts(frames, stop)
             if self.memo:
                 self.memo.amounts = found
         return dict(zip(self.windows, found, strict=True))
@@ -206,10 +237,15 @@ def batches(
     cells = [known.cell for known in filters if known.dimension.key in narrowing]
     weighing = [known for known in filters if known.dimension.key not in narrowing]
     within = reduce(and_, cells, EVERYTHING)
-    return [
+    found = [
         batch_of(domain_read, {bases[at]: windows[bases[at]] for at in alike[0].positions}, alike, within, presences)
         for alike in base_groups(bases, axes, places, weighing, variants, reader)
     ]
+    leaves = {known.dimension.leaf for known in filters if known.dimension.key in narrowing}
+    if len(leaves) != 1 or axes:
+        return found
+    (leaf,) = leaves
+    return [with_leaves(batch, leaf, presences) for batch in found]
 
 
 def narrows(known: Filter, bases: Sequence[Base], axes: Sequence[Axis], reader: Reader) -> bool:
@@ -246,9 +282,44 @@ def batch_of(
     if not months or first.counted or amounts > MOST_MEMOISED:
         splits = IntervalSplits(split_intervals(distinct, domain_read.boundaries))
         return Batch(domain_read, terms, windows, splits, within=within)
-    cells = tuple(presences.cell(domain_read, term_span) & within for term_span in domain_read.term_spans)
-    memo = reader.memo(("amounts", domain_read, tuple(alike), cells), AmountMemo, amounts)
+    memo = amount_memo(domain_read, alike, within, amounts, presences)
     return Batch(domain_read, terms, windows, IntervalSplits(months), memo=memo, within=within)
+
+
+def amount_memo(
+    domain_read: DomainRead, alike: Sequence[BaseGroup], within: Cell, amounts: int, presences: Presences
+) -> AmountMemo:
+    """Return the memo of the amounts of a batch inside a cell, for all who see the same of it."""
+    cells = tuple(presences.cell(domain_read, term_span) & within for term_span in domain_read.term_spans)
+    return presences.reader.memo(("amounts", domain_read, tuple(alike), cells), AmountMemo, amounts)
+
+
+def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
+    """Return a batch that adds up the amounts of the leaves that its filter keeps, if that is less than to read them.
+
+    The first filter by a leaf dimension reads its own rows. From the second one on, the amounts of all leaves are read
+    and kept once. Then any filter by the dimension is a sum of amounts that the books have.
+    """
+    count, amounts = presences.reader.leaf_count(leaf), len(batch.windows) * batch.splits.count
+    codes = batch.within.granted(leaf).codes
+    adds_up = all(part.combine is add for base in batch.bases for part in ACCUMULATORS[base.over_members])
+    if batch.memo is None or batch.memo.amounts is not None or not adds_up or not codes:
+        return batch
+    if count * amounts > MOST_MEMOISED or len(codes) * amounts > MOST_ADDED:
+        return batch
+    read, groups, reader = batch.domain_read, tuple(group for _, group in batch.terms), presences.reader
+    asked = reader.memo(("filters asked", read, groups, leaf), FiltersAsked)
+    if not asked.others(batch.within):
+        return batch
+    axis = reader.memo(("each leaf", leaf), lambda: axis_of_leaves(leaf, count), count)
+    known = batch.group
+    variants = [term_span.term.variant for term_span, _ in batch.terms]
+    (alike,) = base_groups(batch.bases, [axis], 1, known.filters, variants, reader)
+    memo = amount_memo(read, alike, EVERYTHING, count * amounts, presences)
+    terms = tuple(zip(read.term_spans, alike, strict=True))
+    whole = Batch(read, terms, batch.windows, batch.splits, memo=memo)
+    members = [(str(code),) for code in codes]
+    return replace(batch, by_leaf=LeafAmounts(whole, members, (None,) * known.places))
 
 
 def distinct_windows(windows: Mapping[Base, Sequence[DateWindow]]) -> list[DateWindow]:

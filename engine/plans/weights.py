@@ -65,6 +65,21 @@ def axis_of(place: int, key: str, reader: Reader, filters: Sequence[Filter]) -> 
     return reader.memo_as_seen(("axis", place, key, asked), lambda: make_axis(place, key, reader, same), size)
 
 
+def axis_of_leaves(leaf: str, count: int) -> Axis:
+    """Return the axis of a leaf dimension whose members are its codes, without a total."""
+    ids = tuple(map(str, range(count)))
+    return Axis(
+        place=0,
+        key=f"codes of {leaf}",
+        leaf=leaf,
+        ids=ids,
+        members={code: {at: ONE} for at, code in watched(enumerate(ids))},
+        total={},
+        into_total={},
+        kept=None,
+    )
+
+
 def make_axis(place: int, key: str, reader: Reader, same: Filter | None) -> Axis:
     """Return a new axis."""
     members = reader.members(key)

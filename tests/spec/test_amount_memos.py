@@ -143,3 +143,21 @@ def test_what_the_books_keep_is_bounded(
             # the latest may exceed the bound alone
             assert shelf.memo_bytes <= 2_000 * MEMBER_BYTES + MOST_MEMOISED * MEMBER_BYTES
     assert shelf.memo_bytes > 0
+
+
+def test_from_the_third_filter_by_a_dimension_on_nothing_is_read(
+    books: Door, demo_folder: Path, collects: list[pl.DataFrame]
+) -> None:
+    query = f"select distinct product from '{demo_folder}/data/sales/*.parquet' order by 1"  # noqa: S608 - our own
+    products = [product for (product,) in duckdb.execute(query).fetchall()]
+    asked = [products[:1], products[1:3], products[3:8], products[2:5], products]
+    reads = []
+    for some in asked:
+        before = len(collects)
+        for first, last in (("2025-01", "2025-06"), ("2024-11", "2025-08")):
+            report = books.metric("sales_amount", scenarios=ACTUAL, period=(first, last), filters={"product": some})
+            names = ", ".join(f"'{product}'" for product in some)
+            within = f"strftime(date, '%Y-%m') between '{first}' and '{last}' and product in ({names})"
+            assert total(report) == cents(demo_folder, f"scenario = 'actual' and {within}")
+        reads.append(len(collects) - before)
+    assert [count > 0 for count in reads] == [True, True, False, False, False]
