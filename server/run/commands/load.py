@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import polars as pl
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from engine.books.books import Shelf
 from engine.instance.read import Instance, read_instance
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, PeriodRange
@@ -17,8 +18,10 @@ from server.base.settings import Settings
 from server.base.signals import interrupt_on_sigterm
 from server.ingest.folder import BooksFolder, TargetBusy
 from server.ingest.load import BindingFailed, load
+from server.ingest.provision import tables_of
 from server.ingest.rejects import RejectSum, format_rejects, report_file
 from server.run.commands.console import DONE, FAULTY, err, out, takes_instance
+from server.run.commands.provision import tell_completeness
 from server.run.embedded.platform import platform
 
 AGAIN = "then load again"
@@ -82,6 +85,10 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
             f"{loaded.binding}: {loaded.rows_landed:,} of {loaded.rows_read:,} rows ({loaded.load})", markup=False
         )
         tell_rejects(place, loaded.load, loaded.rejects, loaded.sums)
+    catalogue, filled = instance.catalogue, {binding.target for binding in chosen}
+    books = Shelf(catalogue, place.store).current()
+    of_domains = {domain.key: {domain.table, *tables_of(domain, catalogue)} for domain in catalogue.domains.values()}
+    tell_completeness(books, [key for key, tables in of_domains.items() if tables & filled])
     return DONE
 
 

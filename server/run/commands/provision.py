@@ -1,9 +1,11 @@
 """tieout provision: repair and check the books of an instance."""
 
 import argparse
+from collections.abc import Collection
 
 from engine.books.books import Books, Shelf
 from engine.books.checks import data_faults, data_warnings
+from engine.books.completeness import completeness
 from engine.instance.read import Instance, read_instance
 from server.base.settings import Settings
 from server.ingest.folder import BooksFolder
@@ -67,4 +69,11 @@ def tell_data_faults(books: Books, instance: Instance) -> bool:
     faults = list(data_faults(books, instance.bindings))
     for fault in (*faults, *(() if faults else data_warnings(books))):
         err.print(fault, markup=False)
+    tell_completeness(books, list(instance.catalogue.domains))
     return bool(faults)
+
+
+def tell_completeness(books: Books, domains: Collection[str]) -> None:
+    """Print what trees and statements leave out of some domains, reach twice, or weigh with 0."""
+    for remark in completeness(books, domains):
+        out.print(f"completeness: {remark}", markup=False)

@@ -1,0 +1,223 @@
+"""Completeness: what trees and statements leave out of the loaded books, count twice, or weigh with 0."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from functools import reduce
+from operator import and_
+
+from engine.books.books import Books
+from engine.model.catalogue import (
+    Base,
+    Dimension,
+    DimensionKind,
+    Domain,
+    FormulaLine,
+    MetricLine,
+    RollupLine,
+    Statement,
+)
+from engine.model.errors import Refusal
+from engine.model.fact_store import Aggregate, Question, Slice
+from engine.model.formulas import FigureKind
+from engine.model.members.member_sets import NULL_CODE
+from engine.model.members.trees import HierarchyFault, RaggedNodes
+from engine.model.scope import EVERYTHING, UNASSIGNED, Cut
+
+MOST = 3  # members that a remark names
+WIDE = Context(prec=60)  # more digits than any sum has
+
+LeafAmounts = Mapping[str, Mapping[int, int]]  # scenario -> leaf code -> amount of its dated rows
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """The amounts of one measure of a domain by the members of a leaf dimension, in each scenario."""
+
+    domain: Domain
+    leaf: str
+    amounts: LeafAmounts
+    places: int  # of the amounts, which are integers of the last one
+    ids: Sequence[str]
+
+    @property
+    def codes(self) -> frozenset[int]:
+        """The members that have rows in any scenario."""
+        return frozenset[int]().union(*self.amounts.values())
+
+    def describe(self, codes: Collection[int]) -> str:
+        """Return the amounts of some members in words: of each scenario, then of the largest members."""
+        sums = {
+            scenario: sum(amounts.get(code, 0) for code in codes)
+            for scenario, amounts in self.amounts.items()
+            if not amounts.keys().isdisjoint(codes)
+        }
+        largest = sorted(codes, key=lambda code: (-self._size(code), self.ids[code]))[:MOST]
+        shown = ", ".join(UNASSIGNED if code == NULL_CODE else self.ids[code] for code in largest)
+        rest = f", {len(codes) - MOST:,} more" if len(codes) > MOST else ""
+        return f"{'; '.join(f'{scenario} {self._written(units)}' for scenario, units in sums.items())} ({shown}{rest})"
+
+    def _size(self, code: int) -> int:
+        return max(abs(amounts.get(code, 0)) for amounts in self.amounts.values())
+
+    def _written(self, units: int) -> str:
+        return f"{Decimal(units).scaleb(-self.places, WIDE):,f}"
+
+
+def completeness(books: Books, domains: Collection[str]) -> Iterator[str]:
+    """Yield what trees and statements leave out of some domains, reach twice, or weigh with 0, with the amounts.
+
+    Trees and statements that cannot be read are left out; `data_faults` names them.
+    """
+    catalogue = books.catalogue
+    for domain in (catalogue.domains[key] for key in domains if books.holds(key)):
+        for leaf in catalogue.leaves_of(domain.key):
+            trees = list(readable_trees(books, leaf))
+            if not trees and not any(catalogue.dimensions[known].leaf == leaf for known in cut_dimensions(books)):
+                continue
+            postings = read_postings(books, domain, leaf)
+            yield from tree_remarks(postings, trees)
+            for statement in catalogue.statements.values():
+                yield from statement_remarks(books, statement, postings)
+
+
+def cut_dimensions(books: Books) -> frozenset[str]:
+    """Return the dimensions that metrics restrict."""
+    bodies = (metric.body for metric in books.catalogue.metrics.values())
+    return frozenset(cut.dimension for body in bodies if isinstance(body, Base) for cut in body.where)
+
+
+def readable_trees(books: Books, leaf: str) -> Iterator[tuple[Dimension, RaggedNodes]]:
+    """Yield the trees above a leaf dimension."""
+    for dimension in books.catalogue.dimensions.values():
+        if dimension.kind is DimensionKind.RAGGED and dimension.leaf == leaf:
+            try:
+                members = books.members(dimension.key)
+            except (Refusal, HierarchyFault):
+                continue
+            assert isinstance(members, RaggedNodes)  # noqa: S101 - a ragged dimension has no other members
+            yield dimension, members
+
+
+def read_postings(books: Books, domain: Domain, leaf: str) -> Postings:
+    """Return the amounts of the first measure of money of a domain, else of its first, by member."""
+    measures = domain.measures.values()
+    measure = next((one for one in measures if one.kind is FigureKind.MONEY), next(iter(measures)))
+    days = (books.catalogue.calendar.days,)
+    amounts: dict[str, dict[int, int]] = {}
+    for scenario in books.catalogue.scenarios:
+        asked = Slice(
+            domain=domain.key, scenario=scenario, spans=days, keys=(leaf,), aggregates=(Aggregate(measure.key),)
+        )
+        (frame,) = books.facts.collect([Question(asked, EVERYTHING)], lambda: None)
+        if not frame.is_empty():
+            amounts[scenario] = dict(frame.select(leaf, measure.key).iter_rows())
+    return Postings(domain, leaf, amounts, measure.places, books.leaf(leaf).member_ids)
+
+
+def tree_remarks(postings: Postings, trees: Sequence[tuple[Dimension, RaggedNodes]]) -> Iterator[str]:
+    """Yield members with postings that no tree holds, that one tree reaches twice, and that roots of weight 0 lose."""
+    codes, domain = postings.codes, postings.domain.key
+    outside = reduce(and_, (tree.unassigned() for _, tree in trees)) & codes if trees else frozenset[int]()
+    if outside:
+        names = " and ".join(dimension.key for dimension, _ in trees)
+        yield (
+            f"{domain}: no node of {names} holds {count(len(outside), postings.leaf)} with postings: "
+            f"{postings.describe(outside)}"
+        )
+    for dimension, tree in trees:
+        lost = frozenset[int]().union(*(tree.below(root) for root, weight in tree.roots if not weight)) & codes
+        roots = ", ".join(root for root, weight in tree.roots if not weight)
+        if roots:
+            yield (
+                f"{dimension.location}: {dimension.key}: the weight of the root {roots} is 0, so totals by "
+                f"{dimension.key} leave out {domain} of {postings.describe(lost) if lost else 'nothing yet'}"
+            )
+        twice = frozenset(code for code, paths in path_counts(tree).items() if paths > 1) & codes
+        if twice:
+            counted = "counts by each path" if tree.adds_paths else "counts once in a total, and in each node"
+            yield (
+                f"{dimension.location}: {dimension.key} reaches {count(len(twice), postings.leaf)} by several paths; "
+                f"each {counted}: {domain} {postings.describe(twice)}"
+            )
+
+
+def path_counts(tree: RaggedNodes) -> Mapping[int, int]:
+    """Return how many paths lead from the roots to each leaf."""
+    parents = Counter(child for node in tree.nodes.values() for child, _ in node.children)
+    paths = Counter(node for node, _ in tree.roots)
+    ready = [node for node in tree.nodes if not parents[node]]
+    leaves: dict[int, int] = defaultdict(int)
+    while ready:
+        node = tree.nodes[ready.pop()]
+        if node.posting_leaf is not None:
+            leaves[node.posting_leaf] += paths[node.node]
+        for child, _ in node.children:
+            paths[child] += paths[node.node]
+            parents[child] -= 1
+            if not parents[child]:
+                ready.append(child)
+    return leaves
+
+
+def statement_remarks(books: Books, statement: Statement, postings: Postings) -> Iterator[str]:
+    """Yield how much of a domain the lines of a statement do not reach, below the nodes that it covers."""
+    catalogue, leaf = books.catalogue, postings.leaf
+    bases = [base for base in statement_bases(books, statement) if base.domain == postings.domain.key]
+    own = [[cut for cut in base.where if catalogue.dimensions[cut.dimension].leaf == leaf] for base in bases]
+    if not bases or not all(own):
+        return
+    covers = [cut for cut in statement.covers if catalogue.dimensions[cut.dimension].leaf == leaf]
+    try:
+        sets = [[selected(books, cut) for cut in cuts] for cuts in own]
+        meant = [selected(books, cut) for cut in covers]
+    except (Refusal, HierarchyFault):
+        return
+    reached = frozenset[int]().union(*(reduce(and_, cuts) for cuts in sets))
+    inside = postings.codes & frozenset[int]().union(*meant) if meant else postings.codes
+    missed = inside - reached
+    if missed:
+        below = f" below {', '.join(id_ for cut in covers for id_ in cut.ids)}" if covers else ""
+        mend = "" if covers else "; covers: {TREE: NODE} says which part it should reach"
+        yield (
+            f"statement {statement.key} reaches {len(inside - missed):,} of {count(len(inside), leaf)} with postings "
+            f"of {postings.domain.key}{below}; the others hold {postings.describe(missed)}{mend}"
+        )
+
+
+def selected(books: Books, cut: Cut) -> frozenset[int]:
+    """Return the leaves that a restriction selects; members and nodes that are not loaded select nothing."""
+    members = books.members(cut.dimension)
+    return frozenset[int]().union(*(members.leaves(member).keys() for member in cut.ids if members.has(member)))
+
+
+def statement_bases(books: Books, statement: Statement) -> Iterator[Base]:
+    """Yield the bases of all lines of a statement, those of formulas included."""
+    lines = {line.key: line for line in statement.lines}
+    names: list[str] = []
+    for line in statement.lines:
+        match line:
+            case RollupLine():
+                yield line.base_of(line.node)
+            case MetricLine():
+                names.append(line.metric)
+            case FormulaLine():
+                names += [name for name in line.formula.names if name not in lines]
+    for name in names:
+        yield from metric_bases(books, name)
+
+
+def metric_bases(books: Books, name: str) -> Iterator[Base]:
+    """Yield the bases of a metric."""
+    body = books.catalogue.metrics[name].body
+    if isinstance(body, Base):
+        yield body
+    else:
+        for operand in body.names:
+            yield from metric_bases(books, operand)
+
+
+def count(number: int, leaf: str) -> str:
+    """Return a number of members in words."""
+    return f"{number:,} {'member' if number == 1 else 'members'} of {leaf}"
