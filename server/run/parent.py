@@ -27,7 +27,7 @@ from server.ops.readiness import CheckResult, HealthCheck, HealthFile, Json, Rea
 from server.run.embedded.platform import Platform, hold_to_cache, platform
 from server.run.workers.process import WorkerBrief, copy_instance
 from server.run.workers.supervisor import Supervisor, SupervisorHooks
-from server.stores.profiles import source_of
+from server.stores.profiles import opened_to_one, source_of
 from server.telemetry.calls import exports_spans
 from server.telemetry.metrics import Metrics
 
@@ -50,6 +50,7 @@ class Parent:
         self._supervisor = supervisor
         self._copies = 0
         self._taken = copy_instance(settings.instance, self._next_copy())
+        self._opening = opened_to_one(settings, folder)
 
     @property
     def name(self) -> str:
@@ -65,7 +66,9 @@ class Parent:
             opened.start()  # while the books are opened
             for fault in self._data_faults():
                 log.warning(fault)
-            profiles = LiveProfiles(source_of(self._settings, opened.database), self._taken.instance.catalogue)
+            profiles = LiveProfiles(
+                source_of(self._settings, opened.database, self._opening), self._taken.instance.catalogue
+            )
             readiness = self._readiness(opened, profiles, metrics)
             duties = SupervisorHooks(
                 brief=self._brief(),
@@ -89,7 +92,12 @@ class Parent:
         return self._folder / f"instance-{self._copies}"
 
     def _brief(self) -> WorkerBrief:
-        return WorkerBrief(settings=self._settings, files=self._taken.files, health=self._folder / HEALTH)
+        return WorkerBrief(
+            settings=self._settings,
+            files=self._taken.files,
+            health=self._folder / HEALTH,
+            opening=self._opening,
+        )
 
     def _reread(self, profiles: LiveProfiles) -> WorkerBrief | None:
         read = reload_files(self._settings.instance, partial(copy_instance, into=self._next_copy()))

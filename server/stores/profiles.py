@@ -1,5 +1,6 @@
 """The sources of profiles: profiles.yaml of an instance, and the tables of the platform database."""
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep, time
@@ -10,7 +11,7 @@ from psycopg.rows import dict_row, scalar_row
 
 from engine.instance.documents import Document, Tree
 from engine.instance.profiles import ASSIGN, FILE, profiles_document, read_content
-from server.base.interfaces import ProfileSource, StoreDown
+from server.base.interfaces import DEVELOPER, ProfileSource, StoreDown
 from server.base.settings import Settings
 from server.stores.postgres import Database
 
@@ -29,20 +30,45 @@ select profile, subject, claims from profile_assignments order by profile, subje
 """
 
 
-def source_of(settings: Settings, database: Database) -> ProfileSource:
-    """Return the source of profiles that the settings name."""
+OPEN = (
+    "everything: {operations: true, scenarios: {'*': {}}}\n"
+    f"assign: [{{subject: {DEVELOPER}, profile: everything}}]\n"
+)
+OPENED = (
+    "there is no profiles.yaml: the one user of this server sees everything until one is written; a server of many "
+    "users would show nothing"
+)
+log = logging.getLogger("tieout.profiles")
+
+
+def source_of(settings: Settings, database: Database, opening: Path | None = None) -> ProfileSource:
+    """Return the source of profiles that the settings name; `opening` is that of FileProfiles."""
     sources: dict[str, Callable[[], ProfileSource]] = {
-        "file": lambda: FileProfiles(settings.instance),
+        "file": lambda: FileProfiles(settings.instance, opening),
         "database": lambda: PostgresProfiles(database),
     }
     return sources[settings.profiles]()
 
 
-class FileProfiles:
-    """The profiles.yaml of an instance, read when edits pause, so that it is complete."""
+def opened_to_one(settings: Settings, folder: Path) -> Path | None:
+    """Return a new file in a folder that opens the books to the one user of a server without profiles; else None."""
+    if settings.many_users or settings.profiles != "file" or read_content(settings.instance) is not None:
+        return None
+    opening = folder / "opened-to-one"
+    opening.touch()
+    return opening
 
-    def __init__(self, folder: Path) -> None:
+
+class FileProfiles:
+    """The profiles.yaml of an instance, read when edits pause, so that it is complete.
+
+    While there is a file `opening`, an instance without profiles.yaml shows the one user everything. The first process
+    that sees profiles.yaml deletes it, so that a profiles.yaml that disappears closes the books in every process.
+    """
+
+    def __init__(self, folder: Path, opening: Path | None = None) -> None:
         self._folder = folder
+        self._opening = opening
         self._document: Document | None = None
         self._taken: bytes | str | None = None
         self._seen: bytes | str | None = None
@@ -52,8 +78,8 @@ class FileProfiles:
         """Return the file as a document; the same object while the file is unchanged."""
         if self._document is None:
             self._wait_while_young()
-            return self._take(read_content(self._folder))
-        found = read_content(self._folder)
+            return self._take(self._content())
+        found = self._content()
         rests, self._seen = found == self._seen, found
         if found == self._taken:
             self._changing_since = None
@@ -61,10 +87,21 @@ class FileProfiles:
         self._changing_since = self._changing_since or monotonic()
         return self._take(found) if rests or monotonic() - self._changing_since > RESTLESS else self._document
 
+    def _content(self) -> bytes | str | None:
+        found = read_content(self._folder)
+        if self._opening is None or not self._opening.exists():
+            return found
+        if found is None:
+            return OPEN.encode()
+        self._opening.unlink(missing_ok=True)
+        return found
+
     def _take(self, found: bytes | str | None) -> Document:
         document = profiles_document(found)
         if found is None and self._taken is not None:
             document.fault([], "is not there any more", "an empty one says that nobody sees anything")
+        if found == OPEN.encode() and self._opening is not None:
+            log.warning(OPENED)
         self._taken = self._seen = found
         self._changing_since = None
         self._document = document

@@ -10,6 +10,10 @@ from server.tools.tool import Tool
 from server.wire.answers import Answer
 
 FULL_PNL = "full_pnl"
+NOTHING = (
+    "Nothing is visible to this caller: no profile that is assigned to them shows any data. Asking again does not "
+    "help. Whoever runs this server assigns profiles in profiles.yaml; tieout check --subject says who sees what."
+)
 
 
 def svc_orientation(caller: Caller, _: EmptyRequest) -> Answer:
@@ -19,7 +23,10 @@ def svc_orientation(caller: Caller, _: EmptyRequest) -> Answer:
 
 
 def guidance(reader: Reader) -> Iterator[str]:
-    """Yield how to ask about the books with the tools, a paragraph each."""
+    """Yield how to ask about the books with the tools, a paragraph each, or why there is nothing to ask about."""
+    if not reader.scenarios:
+        yield NOTHING
+        return
     yield (
         "Ask in this order: search_hierarchy for the ids of members that a user names, then run_statement for a "
         "statement or run_metric for anything else. list_scenarios has the grammar of comparisons, list_kpis what each "

@@ -119,3 +119,10 @@ def test_an_unknown_domain_is_refused_as_a_hidden_one_is(tmp_path: Path) -> None
     assert told[0]["valid"] == ["gl"]
     assert "list_kpis without arguments" in told[0]["error"]
     assert keys(books, query="pay") == {}
+
+
+def test_who_sees_nothing_learns_why_and_nothing_else(tmp_path: Path) -> None:
+    said = told(fed(tmp_path, profile="{scenarios: {}}"))
+    assert "no profile that is assigned to them shows any data" in said["orientation"]
+    assert "tieout check --subject says who sees what" in said["orientation"]
+    assert "run_statement" not in said["orientation"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from engine.books.books import Books, Shelf
 from engine.books.checks import profile_faults
 from engine.books.reader import Reader
-from engine.instance.profiles import profiles_of
+from engine.instance.profiles import profiles_document, profiles_of, read_content
 from engine.instance.read import Instance, read_instance
 from engine.model.profiles import Profiles
 from engine.model.scope import Cell
@@ -17,7 +17,7 @@ from server.ingest.backups import BackupRecord
 from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out
 from server.run.commands.provision import tell_data_faults
 from server.run.embedded.platform import platform
-from server.stores.profiles import PostgresProfiles
+from server.stores.profiles import OPEN, OPENED, PostgresProfiles
 
 Claims = Mapping[str, Sequence[str]]
 
@@ -65,6 +65,13 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
             return FAULTY
     if profiles.faults:
         return FAULTY
+    tell_counts(instance, profiles, settings)
+    return DONE
+
+
+def tell_counts(instance: Instance, profiles: Profiles, settings: Settings) -> None:
+    """Print how much a sound instance describes, and who sees it where profiles do not say."""
+    catalogue = instance.catalogue
     counts = {
         "domains": catalogue.domains,
         "metrics": catalogue.metrics,
@@ -76,7 +83,8 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     out.print(f"{settings.instance}: no faults; {', '.join(f'{len(part)} {name}' for name, part in counts.items())}")
     if not profiles.by_key:
         out.print("Nobody sees anything without a profile: write profiles.yaml and assign one.")
-    return DONE
+    elif profiles is not instance.profiles and settings.profiles == "file":
+        out.print(OPENED, markup=False)
 
 
 def tell_open_folders(settings: Settings) -> None:
@@ -104,7 +112,8 @@ def tell_backups(settings: Settings) -> None:
 def profiles_in_use(instance: Instance, settings: Settings) -> Profiles:
     """Return the profiles that a server with these settings uses."""
     if settings.profiles == "file":
-        return instance.profiles
+        opens = not settings.many_users and read_content(settings.instance) is None
+        return profiles_of(profiles_document(OPEN.encode()), instance.catalogue) if opens else instance.profiles
     with platform(settings) as opened:
         opened.wait()
         return profiles_of(PostgresProfiles(opened.database).read(), instance.catalogue)

@@ -108,6 +108,7 @@ class WorkerBrief:
     settings: Settings
     files: Path  # of the instance, as the parent read them
     health: Path  # the parent writes the state of the service here
+    opening: Path | None = None  # while it is there, the one user sees everything without profiles.yaml
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -14,12 +15,13 @@ from engine.instance.profiles import profiles_document, profiles_of
 from engine.instance.read import read_instance
 from engine.model.catalogue import Catalogue
 from engine.model.errors import Unavailable
-from engine.model.profiles import Profiles
+from engine.model.profiles import EVERYONE, Profiles
 from server.base.interfaces import StoreDown
+from server.base.settings import Settings
 from server.caller.profiles import KEPT_SECONDS, LiveProfiles, followed
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
-from server.stores.profiles import FileProfiles, PostgresProfiles
+from server.stores.profiles import FileProfiles, PostgresProfiles, opened_to_one
 from tests.support.postgres import schema_of
 from tests.support.profiled import ProfilePlace, WrittenFile, WrittenTables
 from tests.support.serving import wait_for
@@ -294,6 +296,33 @@ def test_a_file_that_is_gone_closes_everybody_and_says_so(
     assert "nobody sees anything until this is mended: who holds which profile cannot be told" in caplog.text
     path.write_text(BOTH)
     seen.comes_to_hold("ada", ["high", "low"])
+
+
+def test_without_a_file_the_one_user_sees_everything_until_there_was_one(
+    catalogue: Catalogue, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, run = folder / "profiles.yaml", folder / "run"
+    run.mkdir()
+    settings = Settings(instance=folder)
+    assert opened_to_one(settings, run) is None, "there is a file"
+    path.unlink()
+    assert opened_to_one(replace(settings, oidc_issuer="https://id.example.com"), run) is None, "of many users"
+    opening = opened_to_one(settings, run)
+    parent, worker = (LiveProfiles(FileProfiles(folder, opening), catalogue) for _ in range(2))
+    for live in (parent, worker):
+        live.look()
+        (profile,) = live.of(catalogue).held_by("dev", {})
+        assert (profile.operations, profile.grants) == (EVERYONE.operations, EVERYONE.grants)
+        assert live.of(catalogue).held_by("ada", {}) == ()
+    assert "the one user of this server sees everything until one is written" in caplog.text
+    path.write_text(BOTH)
+    parent.look()  # the worker does not see the file while it is there
+    path.unlink()
+    late = LiveProfiles(FileProfiles(folder, opening), catalogue)
+    for live in (parent, worker, late):
+        for _ in range(2):
+            live.look()
+        assert live.of(catalogue).held_by("dev", {}) == ()
 
 
 def test_a_file_that_keeps_its_time_and_length_is_seen_to_change(catalogue: Catalogue, folder: Path) -> None:
