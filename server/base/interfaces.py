@@ -19,6 +19,7 @@ class Principal:
 
     subject: str
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    is_local: bool = False  # calls over the private socket: files are given as paths, and none are taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

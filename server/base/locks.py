@@ -8,7 +8,7 @@ from typing import IO, Self
 
 
 class FileLock:
-    """An exclusive lock on a file. The kernel releases it when its process ends, however that ends.
+    """A lock on a file, exclusive or shared. The kernel releases it when its process ends, however that ends.
 
     with FileLock(path) as lock:
         if lock.acquire():
@@ -30,10 +30,15 @@ class FileLock:
             self._file.close()
 
     @property
-    def descriptor(self) -> int:
+    def file(self) -> IO[str]:
         """The open file: a child process that inherits it holds the lock as well."""
         assert self._file is not None  # noqa: S101 - entered
-        return self._file.fileno()
+        return self._file
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of the open file."""
+        return self.file.fileno()
 
     def acquire(self) -> bool:
         """Take the lock if it is free; tell whether this process holds it. Never waits."""
@@ -45,6 +50,18 @@ class FileLock:
             self._file.truncate(0)
             self._file.write(str(os.getpid()))
             self._file.flush()
+        return True
+
+    def wait(self) -> None:
+        """Take the lock as soon as it is free."""
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+
+    def share(self) -> bool:
+        """Take the lock together with others, unless one holds it alone; tell whether this process holds it."""
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
         return True
 
     def owner(self) -> str:

@@ -28,7 +28,7 @@ from server.stores.postgres import ConnectionProvider
 
 RETRY_AFTER_MS = 2000
 KEY_FILE = "signing.key"
-SWEPT_SECONDS = 300.0
+FIRST_SWEEP_SECONDS, SWEPT_SECONDS = 15.0, 300.0
 MEGABYTE = 1 << 20
 LONGEST_NAME = 80
 log = logging.getLogger("tieout")
@@ -72,6 +72,8 @@ class Archive:
     def sweep(self) -> None:
         """Delete expired files and uploads, and bytes without a record; raises StoreDown."""
         self.volume.drop([*self.files.expire(now()), *self.uploads.expire(now())])
+        placed = self.volume.placed()
+        self.volume.withdraw(placed - {*self.files.known(placed)})
         found = set(self.volume.forgotten())
         self.volume.drop(found - {*self.files.known(found), *self.uploads.known(found)})
 
@@ -102,7 +104,9 @@ def swept(archive: Archive) -> Iterator[None]:
     ends = Event()
 
     def sweep() -> None:
-        while not ends.wait(SWEPT_SECONDS):
+        wait = FIRST_SWEEP_SECONDS  # a server that a desktop host starts may end before the next
+        while not ends.wait(wait):
+            wait = SWEPT_SECONDS
             try:
                 archive.sweep()
             except (StoreDown, OSError) as fault:
@@ -125,6 +129,17 @@ class LinkedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedFile:
+    """A file and where it lies on this machine, for its user to open."""
+
+    file: File
+    path: Path
+
+
+GivenFile = LinkedFile | PlacedFile
+
+
+@dataclass(frozen=True, slots=True)
 class FileSource:
     """What a file is made of: the label of the result, and the permission it was computed under."""
 
@@ -141,7 +156,7 @@ class CallerFiles:
     reader: Reader
     stop: Stop
 
-    def export(self, snapshot: Snapshot, form: str) -> LinkedFile:
+    def export(self, snapshot: Snapshot, form: str) -> GivenFile:
         """Write a kept result to a file and call `stop` meanwhile.
 
         Raises QuotaExceeded if the owner has no room left, Unavailable if no file can be kept.
@@ -154,7 +169,7 @@ class CallerFiles:
 
         return self._made(FileSource(snapshot.label, snapshot.permission), form, FORMS[form], write)
 
-    def picture(self, kept: Kept, form: str, drawn: bytes) -> LinkedFile:
+    def picture(self, kept: Kept, form: str, drawn: bytes) -> GivenFile:
         """Write a picture of a kept result to a file; raises as `export` does."""
         source = FileSource(kept.label, kept.permission)
         return self._made(source, form, PICTURES[form], lambda path: write_bytes(path, drawn))
@@ -172,7 +187,7 @@ class CallerFiles:
 
         return stop
 
-    def _made(self, source: FileSource, form: str, mime_type: str, write: Callable[[Path], None]) -> LinkedFile:
+    def _made(self, source: FileSource, form: str, mime_type: str, write: Callable[[Path], None]) -> GivenFile:
         made, file_id = now(), token_hex(16)
         terms, owner = self.archive.terms, self.principal.subject
         try:
@@ -198,8 +213,8 @@ class CallerFiles:
             raise unavailable() from down
         return self._given(file)
 
-    def link(self, file_id: str) -> LinkedFile:
-        """Return a new link to a file of this caller; raises UnknownFile if there is none that they may open."""
+    def link(self, file_id: str) -> GivenFile:
+        """Return a new link to a file of this caller, or its path; raises UnknownFile if they may open none such."""
         try:
             file = self.archive.files.get(file_id, now()) if FILE_ID.fullmatch(file_id) else None
             if file is None or file.owner != self.principal.subject or not may_open(file, self.reader):
@@ -209,7 +224,12 @@ class CallerFiles:
             raise unavailable() from down
         return self._given(file)
 
-    def _given(self, file: File) -> LinkedFile:
+    def _given(self, file: File) -> GivenFile:
+        if self.principal.is_local:
+            try:
+                return PlacedFile(file, self.archive.volume.place(file.file_id, file.name))
+            except StoreDown as down:
+                raise unavailable() from down
         ends = min(now() + timedelta(seconds=self.archive.terms.link_seconds), file.expires_at)
         url = self.archive.links.make(LinkPurpose.GET, file.file_id, file.owner, int(ends.timestamp()))
         return LinkedFile(file, url, ends)

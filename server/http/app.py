@@ -1,10 +1,11 @@
 """The ASGI application, and the HTTP server that runs it in one worker."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
-from socket import socket
+from socket import AF_UNIX, socket
 from time import monotonic
 
 import anyio
@@ -13,13 +14,21 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from server.auth.bearer import own_key
 from server.auth.tokens import TokenVerifier
 from server.base.settings import Settings
 from server.base.sockets import Acceptor
 from server.http.dispatch import GRACE, Dispatcher
 from server.http.limits import ConnectionLimits, ConnectionMonitor, MessageMiddleware
 from server.http.mcp_app import endpoint
-from server.http.routes import AuthenticationMiddleware, CancelOnDisconnect, Challenges, RequestIdMiddleware
+from server.http.routes import (
+    PRIVATE,
+    AuthenticationMiddleware,
+    CancelOnDisconnect,
+    Challenges,
+    PrivateSocketMiddleware,
+    RequestIdMiddleware,
+)
 from server.ops.readiness import HealthSource, health_endpoint
 from server.ops.strict_http import HostMiddleware, StrictProtocol
 from server.telemetry.metrics import CallMetrics
@@ -54,10 +63,13 @@ def application(
         CancelOnDisconnect(MessageMiddleware(mcp.app, bounds.seconds)), verifier, settings, metrics
     )
     metadata = Challenges(settings).metadata_routes()
+    key = own_key(settings)
+    trusted = [] if key is None else [Middleware(PrivateSocketMiddleware, key=key.key, host=settings.hosts[0])]
     return Starlette(
         routes=[Route("/mcp", protected, methods=["POST"]), Route(HEALTH, health_endpoint(health)), *metadata, *beside],
         middleware=[
             Middleware(RequestIdMiddleware),
+            *trusted,
             Middleware(
                 HostMiddleware,
                 knows=settings.hosts.__contains__,
@@ -101,16 +113,21 @@ class HttpServer(uvicorn.Server):
         """Start to accept connections, and log it."""
         await super().startup([])
         acceptors = [
-            Acceptor(shared, self.server_state.connections, self._protocol, alone=self._alone)
+            Acceptor(
+                shared,
+                self.server_state.connections,
+                partial(self._protocol, {PRIVATE: shared.family == AF_UNIX}),
+                alone=self._alone,
+            )
             for shared in sockets or []
         ]
         self.servers = acceptors  # type: ignore[assignment]  # uvicorn calls their close() and wait_closed()
         self._ready()
 
-    def _protocol(self) -> asyncio.Protocol:
-        """Return the HTTP protocol of a new connection."""
-        state = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
-        return self.config.http_protocol_class(**state)
+    def _protocol(self, marks: Mapping[str, bool]) -> asyncio.Protocol:
+        """Return the HTTP protocol of a new connection; the state of its requests has some marks."""
+        state = {**self.lifespan.state, **marks}
+        return StrictProtocol(self.config, self.server_state, state)
 
     def leave(self, *, patiently: bool) -> None:
         """Stop accepting connections and shut down; requests in progress are still answered.

@@ -233,11 +233,11 @@ class Dispatcher:
         for lane in self._lanes.values():
             lane.close()
 
-    async def offered(self) -> Mapping[str, Tool]:
-        """Return the tools that can be called here."""
+    async def offered(self, principal: Principal) -> Mapping[str, Tool]:
+        """Return the tools that a caller can call here."""
 
         def offered() -> Mapping[str, Tool]:
-            return {name: tool for name, tool in self.tools.items() if tool.withheld(self._deployment) is None}
+            return {name: tool for name, tool in self.tools.items() if self._is_open(tool, principal)}
 
         return await asyncio.to_thread(offered)
 
@@ -267,7 +267,8 @@ class Dispatcher:
             name, arguments, principal.subject, known=tool is not None or name in self.tools
         ) as told:
             try:
-                outcome = await self._admitted(tool or await self._no_tool(name, fault), arguments, principal)
+                found = tool or await self._no_tool(name, principal, fault)
+                outcome = await self._admitted(found, arguments, principal)
             except Refusal as refusal:
                 outcome = CallResult.refused(refusal.as_data())
             except Exception:  # of what stands around a tool; a tool's own become answers in `_run`
@@ -277,9 +278,9 @@ class Dispatcher:
             told.answered(outcome.result, len(outcome.json), outcome.details or {})
         return outcome
 
-    async def _no_tool(self, name: str, fault: Refusal | None) -> Tool:
+    async def _no_tool(self, name: str, principal: Principal, fault: Refusal | None) -> Tool:
         """Raise the fault in the arguments of a call, UnknownName without one."""
-        offered, hint = await self.offered(), "tools/list lists the tools."
+        offered, hint = await self.offered(principal), "tools/list lists the tools."
         raise fault or UnknownName.of("tool", name, offered, field="tool", hint=hint)
 
     async def _admitted(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> CallResult:
@@ -345,8 +346,11 @@ class Dispatcher:
         self._telemetry.in_flight(len(self._in_flight))
         self._telemetry.memo_bytes(self._callers.shelf.memo_bytes)
 
-    def _hold_open(self, tool: Tool) -> None:
-        if tool.withheld(self._deployment) is not None:
+    def _is_open(self, tool: Tool, principal: Principal) -> bool:
+        return not (tool.takes_files and principal.is_local) and tool.withheld(self._deployment) is None
+
+    def _hold_open(self, tool: Tool, principal: Principal) -> None:
+        if not self._is_open(tool, principal):
             raise ToolDisabled.of(tool.name)
 
     def _run(
@@ -355,7 +359,7 @@ class Dispatcher:
         """Return the answer of a call; None if `admit` finds it large."""
         try:
             stop()
-            self._hold_open(tool)
+            self._hold_open(tool, principal)
             asked = read_request(tool.shape, arguments)
             with stopped_by(stop):
                 answer = tool.run(self._callers.of(principal, stop, admit), asked)

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from server.wire.message import INVALID_REQUEST, UnreadableMessage, read_message
+from server.wire.message import INVALID_REQUEST, MOST_BYTES, UnreadableMessage, read_message
 
 # Limits of connections. uvicorn closes idle connections, but keeps one that sends a request byte by byte or does not
 # read its answer; and if it capped their number, the first clients would lock out all others.
@@ -76,7 +76,6 @@ def is_idle(one: H11Protocol) -> bool:
 # Message bodies: read whole, within limits of size and time, and checked before the SDK sees them.
 
 
-MOST_BYTES = 4 * 1024 * 1024  # as many as the SDK takes
 TOO_SLOW = "The body did not arrive in time. Send the whole request at once."
 TOO_LARGE = f"The body is larger than {MOST_BYTES} bytes. Ask for less in one call."
 MESSAGE = "message"  # where the state of a request has its message

@@ -65,10 +65,12 @@ class McpServer:
     def _widget(self, uri: str) -> Widget | None:
         return next((widget for widget in self.pages if widget.uri == uri), None)
 
-    async def list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """List the tools that can be called here."""
+        principal = principal_of(context)
+        offered = (await self.dispatch.offered(principal)).values()
         return types.ListToolsResult(
-            tools=[describe_tool(tool, self.pages) for tool in (await self.dispatch.offered()).values()]
+            tools=[describe_tool(tool, self.pages, is_local=principal.is_local) for tool in offered]
         )
 
     async def call_tool(self, context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
@@ -184,12 +186,12 @@ async def add_extensions(ctx: Context, call_next: CallNext) -> HandlerResult:
     return result
 
 
-def describe_tool(tool: Tool, pages: Mapping[Widget, str]) -> types.Tool:
-    """Return a tool as clients list it, with its widget if that is built."""
+def describe_tool(tool: Tool, pages: Mapping[Widget, str], *, is_local: bool = False) -> types.Tool:
+    """Return a tool as clients list it, with its widget if that is built; `is_local` as local callers do."""
     return types.Tool(
         name=tool.name,
         title=tool.title,
-        description=tool.words,
+        description=tool.local_description if is_local and tool.local_description else tool.words,
         input_schema=tool.schema,
         annotations=types.ToolAnnotations(
             title=tool.title,

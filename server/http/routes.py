@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import ceil
 from urllib.parse import urlsplit
 
@@ -119,6 +120,8 @@ def error_response(status: int, words: str, headers: Mapping[str, str]) -> Respo
 
 
 REQUEST_ID = "X-Request-ID"
+PRIVATE = "private"  # where the state of a request says that it came over the private socket
+UNTRUSTED = (b"host", b"origin", b"authorization")
 log = logging.getLogger("tieout.tokens")
 
 
@@ -142,6 +145,21 @@ class RequestIdMiddleware:
 
         with bound(request_id=request_id):
             await self._app(scope, receive, send_with_id)
+
+
+class PrivateSocketMiddleware:
+    """Gives requests of the private socket the server's own key and host: whoever can open it can read the key."""
+
+    def __init__(self, app: ASGIApp, key: str, host: str) -> None:
+        self._app = app
+        self._trusted = [(b"host", host.encode()), (b"authorization", f"Bearer {key}".encode())]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on one request."""
+        if scope["type"] == "http" and scope["state"].get(PRIVATE):
+            kept = [(name, value) for name, value in scope["headers"] if name not in UNTRUSTED]
+            scope = {**scope, "headers": [*kept, *self._trusted]}
+        await self._app(scope, receive, send)
 
 
 class AuthenticationMiddleware:
@@ -175,7 +193,8 @@ class AuthenticationMiddleware:
         except VerificationUnavailable:
             self._metrics.refused_tokens.labels(RefusalReason.UNVERIFIABLE).inc()
             return self._challenges.unverifiable()
-        scope.setdefault("state", {})["principal"] = principal
+        state = scope.setdefault("state", {})
+        state["principal"] = replace(principal, is_local=True) if state.get(PRIVATE) else principal
         return None
 
     def _refuse(self, scope: Scope, reason: RefusalReason, answer: Response) -> Response:

@@ -16,6 +16,7 @@ from server.run.commands.console import FAULTY, INTERRUPTED, TERMINATED, err
 
 COMMANDS = {  # each a module of server.run.commands, imported where it is asked for: a load needs no web server
     "serve": "serve an instance to MCP clients on this machine",
+    "stdio": "speak MCP over standard input and output, for hosts that start their servers themselves",
     "check": "print every fault of an instance's files",
     "provision": "put the books in order for what the files say, and tell what they hold",
     "load": "load feeds into the books, all of them or nothing",

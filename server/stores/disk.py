@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
+from secrets import token_hex
 from time import time
 from typing import BinaryIO
 
@@ -18,6 +19,7 @@ MEGABYTE = 1 << 20
 STAGED = ".part"
 LOCK = ".lock"
 WORK = ".work"  # a folder
+PLACED = "paths"  # the folder of copies for users of this machine
 MADE = "made"  # the file in it
 FORGOTTEN = 3600.0  # seconds after which a file without a record is an orphan
 CHUNK = 1 << 20
@@ -62,6 +64,7 @@ class Volume:
 
     def __init__(self, folder: Path, free_megabytes: int) -> None:
         self._folder = folder
+        self._placed = folder / PLACED
         self._free = free_megabytes * MEGABYTE
 
     def path(self, file_id: str) -> Path:
@@ -131,6 +134,33 @@ class Volume:
                 self._beside(file_id, suffix).unlink(missing_ok=True)
             shutil.rmtree(self._beside(file_id, WORK), ignore_errors=True)
 
+    def place(self, file_id: str, name: str) -> Path:
+        """Return the path of a copy of a file that its user may open and change; raises StoreDown.
+
+        A copy that is there already stays as it is. The folder is the user's alone, and the name holds the random id.
+        """
+        path = self._placed / f"{Path(name).stem}-{file_id}{Path(name).suffix}"
+        with store_errors():
+            self._placed.mkdir(mode=0o700, exist_ok=True)
+            if not path.exists():
+                self.hold_room(self.path(file_id).stat().st_size)
+                staged = self._placed / f"{token_hex(4)}-{file_id}{STAGED}"
+                made = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(made, "wb") as copy, self.path(file_id).open("rb") as kept:
+                    shutil.copyfileobj(kept, copy)
+                staged.rename(path)
+        return path.absolute()
+
+    def placed(self) -> set[str]:
+        """Return the ids of the files that were placed."""
+        return {id_of(path) for path in (self._placed.iterdir() if self._placed.is_dir() else ())}
+
+    def withdraw(self, file_ids: Collection[str]) -> None:
+        """Delete placed copies of files."""
+        for path in self._placed.iterdir() if file_ids else ():
+            if id_of(path) in file_ids:
+                path.unlink(missing_ok=True)
+
     def forgotten(self) -> Iterator[str]:
         """Yield the ids of files old enough that a record must exist by now."""
         for path in self._folder.iterdir() if self._folder.is_dir() else ():
@@ -147,6 +177,11 @@ def size_of(folder: Path) -> int:
             with suppress(FileNotFoundError):
                 found += (Path(inside) / name).stat().st_size
     return found
+
+
+def id_of(placed: Path) -> str:
+    """Return the id of the file that a copy was placed of."""
+    return placed.stem.rpartition("-")[2]
 
 
 @contextmanager

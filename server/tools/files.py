@@ -53,6 +53,11 @@ ARTIFACTS = (
         request=ExportRequest,
         run=export_dataset,
         example={},  # a data_ref is of one call
+        local_description=(
+            "Make a result into a file without running it again: json with all its metadata, or an xlsx workbook laid "
+            "out as it was seen. The file holds the whole result, also what the answer had no room for. Returns its "
+            "path on this machine; tell the user where it is, and that it is deleted at file_expires_at."
+        ),
         lane="exports",
         effect=Effect.FILE,
     ),
@@ -66,6 +71,10 @@ ARTIFACTS = (
         request=FileRequest,
         run=get_file_download,
         example={},  # a file_id is of one call
+        local_description=(
+            "Return the path of a file that export_dataset made, while the file is there and its owner may still see "
+            "all that it holds. Call it when the file is no longer at its path."
+        ),
     ),
 )
 
@@ -98,6 +107,7 @@ UPLOADS = (
         example={"filename": "budget 2026.csv", "mime_type": "text/csv", "size_bytes": 1024},
         effect=Effect.FILE,
         withheld=no_uploads,
+        takes_files=True,
     ),
     Tool(
         name="complete_file_upload",
@@ -111,6 +121,7 @@ UPLOADS = (
         example={},  # an upload_id is of one call
         effect=Effect.FILE,
         withheld=no_uploads,
+        takes_files=True,
     ),
     Tool(
         name="import_host_file",
@@ -125,6 +136,7 @@ UPLOADS = (
         example={},  # such an address is of one conversation
         effect=Effect.FILE,
         withheld=no_imports,
+        takes_files=True,
         attachments=("file",),
     ),
 )

@@ -90,6 +90,8 @@ class Tool:
     widget: Widget | None = None  # shows the result; what it renders goes out beside the answer, built or not
     withheld: Callable[[Deployment], str | None] = lambda _: None  # why it is not offered, for operators; may wait
     attachments: Sequence[str] = ()  # arguments that a host fills with files of the conversation
+    takes_files: bool = False  # of a caller's: no local caller needs that
+    local_description: str = ""  # for local callers, where it differs
     is_twin: bool = False  # of the tool listed before, which describes the arguments
     shape: Shape[Any] = field(init=False)
 

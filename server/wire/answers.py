@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from engine.model.notes import Note, notes_as_data
 from server.base.interfaces import File
 from server.base.settings import LOOPBACK
-from server.caller.files import LinkedFile
+from server.caller.files import LinkedFile, PlacedFile
 from server.caller.uploads import UploadReservation
 
 # Answers: one JSON object, sent as data and as text.
@@ -58,8 +58,10 @@ def call_result(result: bytes, meta: Json, *, is_error: bool, is_typed: bool) ->
 LOCAL = "This link opens on the machine of the server alone; a host elsewhere cannot use it."
 
 
-def given_json(given: LinkedFile) -> Json:
-    """Return a file and its link, with times in UTC."""
+def given_json(given: LinkedFile | PlacedFile) -> Json:
+    """Return a file and its link or its path, with times in UTC."""
+    if isinstance(given, PlacedFile):
+        return {**named_json(given.file), "path": str(given.path), "file_expires_at": time(given.file.expires_at)}
     is_local = urlsplit(given.url).hostname in LOOPBACK
     return {
         **named_json(given.file),

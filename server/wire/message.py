@@ -12,6 +12,7 @@ from typing import Any
 from engine.model.errors import BadArguments, Refusal, quoted
 from server.wire.arguments import Json
 
+MOST_BYTES = 4 * 1024 * 1024  # as many as the SDK takes
 DEEPEST = 32  # levels of arguments
 OF_THE_ENVELOPE = 2  # levels around the arguments: the message and its params
 MOST_VALUES, LONGEST_TEXT, LONGEST_NAME, MOST_DIGITS = 25_000, 256 * 1024, 256, 400

@@ -42,7 +42,6 @@ TOOLS_TOO = {
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:  # a worker of it
-        control, listening, parent = map(int, sys.argv[1:])
-        main(control, listening, parent, tools={**TOOLS, **TOOLS_TOO})
+        main(*map(int, sys.argv[1:]), tools={**TOOLS, **TOOLS_TOO})
     else:
         sys.exit(preside(read_settings(), program=__spec__.name))

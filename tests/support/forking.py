@@ -156,7 +156,7 @@ def run_command(
     if database is not None:
         EmbeddedPostgres._initialise = partialmethod(copy_database, database)
 
-    def start_forked(program: str, control: Connection, listening: socket, shared: Path) -> ForkedProcess:
+    def start_forked(program: str, control: Connection, listening: Sequence[socket], shared: Path) -> ForkedProcess:
         assert program == WORKERS
         known = {**os.environ, **counter_environment(shared)}
         return ForkedProcess(run_worker, control, listening, known, folder, out, log)
@@ -167,7 +167,7 @@ def run_command(
 
 
 def run_worker(
-    control: Connection, listening: socket, environment: Mapping[str, str], folder: Path, out: Path, log: Path
+    control: Connection, listening: Sequence[socket], environment: Mapping[str, str], folder: Path, out: Path, log: Path
 ) -> None:
     """Run a worker in this process."""
     # they take a second, which the process of the tests is spared
@@ -178,7 +178,7 @@ def run_worker(
     settle(environment, folder, out, log)
     values.ValueClass = values.MultiProcessValue()  # which prometheus_client takes where it finds the environment
     tools = {**worker.TOOLS, **MISBEHAVING} if GATE in environment else worker.TOOLS
-    worker.main(os.dup(control.fileno()), listening.detach(), os.getppid(), tools)
+    worker.main(os.dup(control.fileno()), os.getppid(), *(one.detach() for one in listening), tools=tools)
 
 
 def settle(environment: Mapping[str, str], folder: Path, out: Path, log: Path) -> None:

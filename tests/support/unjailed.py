@@ -8,7 +8,6 @@ from server.run.workers.worker import main
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        control, listening, parent = map(int, sys.argv[1:])
-        main(control, listening, parent, scripts="tests.unit.sandbox.unjailed")
+        main(*map(int, sys.argv[1:]), scripts="tests.unit.sandbox.unjailed")
     else:
         sys.exit(preside(read_settings(), program=__spec__.name))

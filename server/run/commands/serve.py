@@ -2,8 +2,11 @@
 
 import argparse
 import json
+import logging
+import os
+import socket
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -11,40 +14,68 @@ from server.auth.bearer import DevKey, own_key, place_of_key, secrets_of
 from server.base.settings import BadSetting, Settings
 from server.base.sockets import listen, listen_to_operators
 from server.run.commands.console import out, takes_instance, whole_number
+from server.run.demo import chosen_instance, takes_demo
+from server.run.embedded.binaries import StartFailure
+from server.run.stdio.private_socket import (
+    HANDED,
+    SERVED,
+    PrivateSocket,
+    bind_private,
+    bound,
+    ended_without_bridges,
+    folder_of,
+)
 from server.run.workers.process import run_folder
 from server.run.workers.supervisor import WORKERS, Supervisor
 from server.telemetry.logs import log_to
 from server.tools.tool import DIST, PLAYGROUND
 
+log = logging.getLogger("tieout")
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     takes_instance(parser)
+    takes_demo(parser)
     parser.add_argument(
         "--workers", type=whole_number, help="processes that answer calls (default: SVC_WORKERS, else 1)"
     )
+    parser.add_argument(HANDED, type=handed, help=argparse.SUPPRESS)  # how a bridge starts it
+
+
+def handed(text: str) -> PrivateSocket:
+    """Return the lock and the private socket whose descriptors a bridge hands over."""
+    lock, listening = map(int, text.split(","))
+    return PrivateSocket(os.fdopen(lock, "a"), socket.socket(fileno=listening))
 
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Serve until told to stop."""
-    if not settings.instance.is_dir():  # before its state folder makes it
-        raise BadSetting(f"SVC_INSTANCE is '{settings.instance}'; there is no such folder")
-    return preside(replace(settings, workers=asked.workers or settings.workers))
+    chosen = chosen_instance(settings, demo=asked.demo)
+    return preside(replace(chosen, workers=asked.workers or settings.workers), private=asked.for_bridges)
 
 
-def preside(settings: Settings, program: str = WORKERS) -> int:
-    """Have workers serve until told to stop; `program` is the module that they run."""
+def preside(settings: Settings, program: str = WORKERS, private: PrivateSocket | None = None) -> int:
+    """Have workers serve until told to stop; `program` is the module that they run.
+
+    Given a private socket they serve bridges alone, on no port, until no bridge is left.
+    """
     key = own_key(settings)
     log_to(sys.stderr, settings.log_format, secrets_of(settings))
     if settings.user_data is None:
         with suppress(OSError):  # readiness says what is wrong with it
             settings.files.mkdir(parents=True, exist_ok=True)
-    with (
-        listen(settings) as for_clients,
-        listen_to_operators(settings) as for_operators,
-        run_folder() as folder,
-        Supervisor(settings, for_clients, folder, program) as supervisor,
-    ):
+    with ExitStack() as opened:
+        if private is None:
+            for_clients, for_operators = [opened.enter_context(listen(settings))], listen_to_operators(settings)
+            folder = opened.enter_context(run_folder())
+            for_clients += [] if key is None else socket_for_bridges(settings, opened)
+        else:
+            folder = opened.enter_context(run_folder())
+            for_clients, for_operators = [private.listening], bind_private(folder / "operators.sock")
+            opened.enter_context(ended_without_bridges(settings))
+        opened.enter_context(for_operators)
+        supervisor = opened.enter_context(Supervisor(settings, for_clients, folder, program))
         supervisor.begin()
         from server.run.parent import Parent  # noqa: PLC0415 - it takes a second, in which the first worker starts
 
@@ -52,11 +83,21 @@ def preside(settings: Settings, program: str = WORKERS) -> int:
         told: list[str] = []
 
         def announce() -> None:
-            if not told:
+            if not told and private is None:
                 told.append(announcement(settings, parent.name, key, printed=sys.stdout.isatty()))
                 out.print(told[0], markup=False)
 
         return parent.run(for_operators, announce)
+
+
+def socket_for_bridges(settings: Settings, opened: ExitStack) -> list[socket.socket]:
+    """Return the private socket of this server; none if another server has it or it cannot be made."""
+    try:
+        own = opened.enter_context(bound(folder_of(settings), SERVED))
+    except (BadSetting, StartFailure, OSError) as fault:
+        log.warning("tieout stdio will not find this server: %s", fault)
+        return []
+    return [] if own is None else [own.listening]
 
 
 def announcement(settings: Settings, name: str, key: DevKey | None, *, printed: bool = True) -> str:

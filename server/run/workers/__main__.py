@@ -9,5 +9,4 @@ from server.run.workers.worker import main  # noqa: E402 - after collections are
 
 gc.freeze()  # later collections pass over what is imported, which stays
 gc.enable()
-control, listening, parent = map(int, sys.argv[1:])
-main(control, listening, parent)
+main(*map(int, sys.argv[1:]))

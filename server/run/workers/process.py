@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -186,13 +186,15 @@ WorkerMessage = (
 MessageHandler = Callable[["WorkerProcess", WorkerMessage], None]
 
 
-def start_worker(program: str, control: Connection, listening: socket.socket, folder: Path) -> subprocess.Popen[bytes]:
+def start_worker(
+    program: str, control: Connection, listening: Sequence[socket.socket], folder: Path
+) -> subprocess.Popen[bytes]:
     """Run a module as a worker, in a session of its own: Ctrl-C reaches only the parent, which stops the workers."""
-    given = [control.fileno(), listening.fileno()]
+    control_fd, sockets = control.fileno(), [one.fileno() for one in listening]
     return subprocess.Popen(  # noqa: S603 - our own command
-        [sys.executable, "-P", "-m", program, *map(str, given), str(os.getpid())],
+        [sys.executable, "-P", "-m", program, *map(str, (control_fd, os.getpid(), *sockets))],
         stdin=subprocess.DEVNULL,
-        pass_fds=given,
+        pass_fds=(control_fd, *sockets),
         start_new_session=True,
         env={**os.environ, **counter_environment(folder)},
     )
@@ -201,7 +203,7 @@ def start_worker(program: str, control: Connection, listening: socket.socket, fo
 class WorkerProcess:
     """A worker process and the pipe to it; a thread passes its messages on."""
 
-    def __init__(self, program: str, listening: socket.socket, folder: Path, tell: MessageHandler) -> None:
+    def __init__(self, program: str, listening: Sequence[socket.socket], folder: Path, tell: MessageHandler) -> None:
         self.phase = WorkerPhase.STARTING
         self.since = monotonic()  # when the phase began
         self.limit = float("inf")  # when the phase must end

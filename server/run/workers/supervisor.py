@@ -1,10 +1,10 @@
 """The supervisor: keeps so many workers serving, replaces them one after the other, and ends them all.
 
-    supervisor = Supervisor(settings, listening, folder)
+    supervisor = Supervisor(settings, sockets, folder)
     supervisor.begin()      # starts a first worker in the background
     supervisor.run(duties)  # runs until a signal; returns the exit status
 
-Workers take connections from one socket that the parent holds, so that none is refused while one of them is replaced.
+Workers take connections from sockets that the parent holds, so that none is refused while one of them is replaced.
 A new worker is ready before an old one leaves. One that dies is replaced, at once where it had served for a while.
 """
 
@@ -64,7 +64,9 @@ class SupervisorHooks:
 class Supervisor:
     """Keeps workers running. One thread does all of it; signals and workers reach it through one queue."""
 
-    def __init__(self, settings: Settings, listening: socket.socket, folder: Path, program: str = WORKERS) -> None:
+    def __init__(
+        self, settings: Settings, listening: Sequence[socket.socket], folder: Path, program: str = WORKERS
+    ) -> None:
         self._wanted = settings.workers
         self._answering = settings.deadline_seconds + GRACE + FAREWELL
         self._ceiling = settings.worker_megabytes << 20
@@ -212,7 +214,8 @@ class Supervisor:
     def _stop(self, status: int) -> None:
         log.info("stops; calls in flight are answered first")
         self._status = status
-        self._listening.close()
+        for shared in self._listening:
+            shared.close()
         for worker in self._workers:
             if worker.phase is WorkerPhase.STARTING:
                 worker.kill()

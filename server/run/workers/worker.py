@@ -62,8 +62,8 @@ OPEN_FILES = 1 << 14  # connections, and files of the books
 log = logging.getLogger("tieout")
 
 
-def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = TOOLS, scripts: str = WORKER) -> None:
-    """Serve until the parent says to leave, or ends.
+def main(control: int, parent: int, *listening: int, tools: Mapping[str, Tool] = TOOLS, scripts: str = WORKER) -> None:
+    """Serve on some sockets until the parent says to leave, or ends.
 
     `scripts` is the module whose main() serves as the fork server of scripts.
     """
@@ -100,17 +100,17 @@ def main(control: int, listening: int, parent: int, tools: Mapping[str, Tool] = 
             app = application(dispatch, verifier, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: link.send(Ready()))
             with closing(workshop), closing(archive), followed(profiles), recorded(recorder), swept(archive):
-                asyncio.run(serve(server, leases, link, socket.socket(fileno=listening)))
+                asyncio.run(serve(server, leases, link, [socket.socket(fileno=number) for number in listening]))
 
 
 async def serve(
-    server: HttpServer, leases: SharedLeases | MemoryLeases, link: Connection, listening: socket.socket
+    server: HttpServer, leases: SharedLeases | MemoryLeases, link: Connection, listening: list[socket.socket]
 ) -> None:
     """Answer calls until the parent says to leave."""
     Thread(target=obey_parent, args=(link, asyncio.get_running_loop(), server), name="parent", daemon=True).start()
     keeping = asyncio.create_task(leases.keep())
     keeping.add_done_callback(lambda _: server.leave(patiently=True))  # without leases, the caps would not hold
-    await server.serve(sockets=[listening])
+    await server.serve(sockets=listening)
     keeping.cancel()
     await asyncio.wait({keeping})
 

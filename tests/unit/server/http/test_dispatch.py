@@ -352,7 +352,7 @@ def test_a_tool_that_is_turned_off_is_neither_listed_nor_run(small_instance: tup
     dispatch = dispatch_of(small_instance, {"turned_off": withheld, **TOOLS})
 
     async def scene() -> tuple[list[str], CallResult, CallResult]:
-        listed = list(await dispatch.offered())
+        listed = list(await dispatch.offered(ANN))
         direct = await dispatch.call("turned_off", {"what": "ever"}, ANN)
         return listed, direct, await dispatch.call("turned_of", {}, ANN)
 
@@ -377,7 +377,7 @@ def test_a_tool_may_depend_on_the_settings(small_instance: tuple[Path, Path]) ->
     cap = replace(tool(lambda *_: Answer({})), withheld=lambda here: "too few" if here.settings.row_cap < 5 else None)
 
     def is_offered(row_cap: int) -> bool:
-        return bool(asyncio.run(dispatch_of(small_instance, {"cap": cap}, row_cap=row_cap).offered()))
+        return bool(asyncio.run(dispatch_of(small_instance, {"cap": cap}, row_cap=row_cap).offered(ANN)))
 
     assert [is_offered(4), is_offered(5)] == [False, True]
 

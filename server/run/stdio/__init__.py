@@ -1,0 +1,1 @@
+"""tieout stdio: the bridge between a desktop host and the server of an instance."""
