@@ -108,6 +108,21 @@ class ColumnMapping:
     constant: str | None = None
 
 
+class RoundingRule(Enum):
+    """What becomes of a half."""
+
+    HALF_EVEN = "half_even"  # to the even neighbour
+    HALF_UP = "half_up"  # away from zero
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounding:
+    """The decimal places that converted amounts are rounded to."""
+
+    places: int
+    rule: RoundingRule
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
     """Converts a measure of each row into the instance's currency and stores it in another measure."""
@@ -118,6 +133,7 @@ class Conversion:
     on: str  # column with the day or period of the rate
     measure: str
     into: str
+    rounding: Rounding | None = None  # None: converted amounts keep all their digits
 
 
 class RejectReason(Enum):

@@ -31,11 +31,14 @@ from server.ingest.columns import (
 from server.ingest.folder import BooksFolder
 from server.ingest.rates import LiveTables, convert, parse_day_ranges, shape_rates
 from server.ingest.rejects import VALIDATE, LoadFailed, Rejects
+from server.ingest.rounding import RoundingDifference
 from server.ingest.sources import extract
 
 
-def shape_facts(shaping: ExtractMapper, domain: Domain, catalogue: Catalogue, tables: LiveTables) -> pl.DataFrame:
-    """Return the facts of an extract as the store takes them."""
+def shape_facts(
+    shaping: ExtractMapper, domain: Domain, catalogue: Catalogue, tables: LiveTables, difference: RoundingDifference
+) -> pl.DataFrame:
+    """Return the facts of an extract as the store takes them; `difference` learns what rounding does."""
     rejects, binding = shaping.rejects, shaping.binding
     columns: dict[str, pl.Series] = {}
     if binding.scenario:
@@ -63,7 +66,7 @@ def shape_facts(shaping: ExtractMapper, domain: Domain, catalogue: Catalogue, ta
         columns[key] = read.values
     if conversion := binding.conversion:
         units = columns[conversion.measure]
-        columns[conversion.into] = convert(shaping, conversion, domain, catalogue, tables, units)
+        columns[conversion.into] = convert(shaping, conversion, domain, catalogue, tables, units, difference)
     for column in domain.texts:
         columns[column] = shaping.ids(column)
     if rejects.batch:
@@ -181,6 +184,7 @@ class Delivery:
     landings: list[Landing] = field(default_factory=list)  # of facts: one for each part that is appended, else one
     table: pl.DataFrame | None = None  # of members, nodes or rates
     span: Span | None = None  # days asked for, else of the rows that came
+    rounding: RoundingDifference = field(default_factory=RoundingDifference)  # of converted amounts
 
     @property
     def spool(self) -> Path:
@@ -221,7 +225,7 @@ class Delivery:
     def _judged(self, domain: Domain, piece: pl.DataFrame, tables: LiveTables) -> pl.DataFrame:
         self.rejects.begin(piece)
         shaping = ExtractMapper(self.binding, piece, self.rejects, self.periods)
-        facts = shape_facts(shaping, domain, self.place.catalogue, tables)
+        facts = shape_facts(shaping, domain, self.place.catalogue, tables, self.rounding)
         if self.periods is None:
             self.span = widen_span(self.span, facts)
         self.progress(self.binding.key, "validate", self.rejects.read)

@@ -161,6 +161,7 @@ class LoadResult:
     rows_landed: int
     rejects: pl.DataFrame
     sums: Sequence[RejectSum]  # of the rejects
+    rounded: str = ""  # what rounding converted amounts did, in words
 
 
 def load(
@@ -264,6 +265,7 @@ def run_deliveries(deliveries: Sequence[Delivery], place: BooksFolder, now: date
                     rows_landed=rows,
                     rejects=rejects.report,
                     sums=rejects.sums,
+                    rounded=str(delivery.rounding),
                 )
             )
         with binding_errors(deliveries[-1], PUBLISH):

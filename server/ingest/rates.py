@@ -13,7 +13,7 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, Span
 from engine.model.catalogue import Catalogue, Domain
 from engine.model.errors import BadPeriod
-from engine.model.feeds import Conversion
+from engine.model.feeds import Conversion, Rounding
 from server.ingest.columns import (
     INT64,
     ISO_DAY,
@@ -25,6 +25,7 @@ from server.ingest.columns import (
     to_text,
 )
 from server.ingest.rejects import VALIDATE, LoadFailed
+from server.ingest.rounding import RoundingDifference, rate_units, round_products
 
 
 class LiveTables:
@@ -171,39 +172,66 @@ def convert(
     catalogue: Catalogue,
     tables: LiveTables,
     units: pl.Series,
+    difference: RoundingDifference,
 ) -> pl.Series:
     """Return amounts in the currency of the books, rejecting rows without a rate.
 
     `units` are integers of the last place of the measure that is converted; what comes back are integers of the last
-    place of the other, never rounded.
+    place of the other, rounded only where the conversion says so; `difference` learns what rounding does.
     """
-    measure, into = domain.measures[conversion.measure], domain.measures[conversion.into]
-    rates = conversion_factors(tables, conversion, domain)
+    rates = conversion_rates(tables, conversion)
     asked = requested_rates(shaping, conversion, domain, catalogue)
+    if conversion.rounding is None:
+        rates = with_factors(rates, conversion, domain)
+    else:
+        places = most_places(rates)
+        rates = rates.with_columns(rate_units(rates[RATE], places).alias(FACTOR))
     frame = match_rates(asked, rates).with_columns(units=units, own=pl.col(CURRENCY) == catalogue.currency)
     missing = frame.select(~pl.col("own") & pl.col(FIRST).is_not_null() & pl.col(RATE).is_null()).to_series()
     kind = f"{conversion.kind} " if conversion.kind else ""
     reasons = frame.select(pl.format(f"has no {kind}rate for {{}} in {conversion.rates}", WRITTEN)).to_series()
     shaping.rejects.where(missing, conversion.currency, frame[CURRENCY], reasons)
-    unit = pl.lit(10 ** (into.places - measure.places))
-    frame = frame.with_columns(pl.when("own").then(unit).otherwise(FACTOR).alias(FACTOR))
+    measure, into = domain.measures[conversion.measure], domain.measures[conversion.into]
+    if conversion.rounding is None:
+        value = exact_products(frame, into.places - measure.places)
+    else:
+        value = rounded_products(frame, domain, conversion, conversion.rounding, places, difference)
+    large = value.is_null() & frame["units"].is_not_null() & (frame["own"] | frame[RATE].is_not_null())
+    reason = f"is too large for the {into.places} decimal places of {into.key}"
+    shaping.rejects.where(large.fill_null(value=False), measure.column, shaping.column(measure.column), reason)
+    return value
+
+
+def exact_products(frame: pl.DataFrame, places: int) -> pl.Series:
+    """Return amounts times factors; amounts of the own currency gain `places`. Null where a product does not fit."""
+    frame = frame.with_columns(pl.when("own").then(pl.lit(10**places)).otherwise(FACTOR).alias(FACTOR))
     most = pl.lit(INT64 - 1) // pl.col(FACTOR)
     fits = pl.col(FACTOR).is_not_null() & pl.col("units").is_between(-most, most)
-    judged = frame.select(
-        large=~fits & (pl.col("own") | pl.col(RATE).is_not_null()),
-        value=pl.when(fits).then(pl.col("units") * pl.col(FACTOR)),
-    )
-    reason = f"is too large for the {into.places} decimal places of {into.key}"
-    shaping.rejects.where(judged["large"], measure.column, shaping.column(measure.column), reason)
-    return judged["value"]
+    return frame.select(value=pl.when(fits).then(pl.col("units") * pl.col(FACTOR)))["value"]
 
 
-def conversion_factors(tables: LiveTables, conversion: Conversion, domain: Domain) -> pl.DataFrame:
-    """Return the rates of a conversion with what a unit of the measure is in units of the other.
-
-    LoadFailed where there are none, or where the other measure lacks the places to hold amount times rate.
-    """
+def rounded_products(
+    frame: pl.DataFrame,
+    domain: Domain,
+    conversion: Conversion,
+    rounding: Rounding,
+    places: int,
+    difference: RoundingDifference,
+) -> pl.Series:
+    """Return amounts times rates of some places, rounded; those of the own currency are rates of 1."""
     measure, into = domain.measures[conversion.measure], domain.measures[conversion.into]
+    finest = max(places, rounding.places - measure.places)  # so that there is nothing to round up to
+    one, scale = pl.lit(10**finest, dtype=pl.Int128), pl.lit(10 ** (finest - places), dtype=pl.Int128)
+    factors = frame.select(pl.when("own").then(one).otherwise(pl.col(FACTOR) * scale).alias(FACTOR))[FACTOR]
+    found = round_products(frame["units"], factors, measure.places + finest, rounding)
+    difference.add(rounding, found["difference"].drop_nulls(), measure.places + finest)
+    return exact_products(
+        pl.DataFrame({"units": found["value"], "own": True, FACTOR: 1}), into.places - rounding.places
+    )
+
+
+def conversion_rates(tables: LiveTables, conversion: Conversion) -> pl.DataFrame:
+    """Return the rates of a conversion; LoadFailed where there are none."""
     rates = tables.rows(conversion.rates)
     if rates is None:
         raise LoadFailed(VALIDATE, f"{conversion.rates} is not loaded yet: load the feed that fills it first")
@@ -213,16 +241,33 @@ def conversion_factors(tables: LiveTables, conversion: Conversion, domain: Domai
         asked = f"rates of kind '{conversion.kind}'" if conversion.kind else "rates without a kind"
         there = ", ".join(kind or "none" for kind in kinds)
         raise LoadFailed(VALIDATE, f"{conversion.rates} has no {asked}; its kinds are {there}")
-    decimals = pl.col(RATE).str.extract(r"\.(\d*)$", 1).fill_null("").str.strip_chars_end("0").str.len_chars()
-    finest = rates.top_k(1, by=decimals).with_columns(places=decimals).rows(named=True)
-    places = finest[0]["places"] if finest else 0
-    if measure.places + places > into.places:
-        needed = measure.places + places
+    return rates
+
+
+PLACES = pl.col(RATE).str.extract(r"\.(\d*)$", 1).fill_null("").str.strip_chars_end("0").str.len_chars()
+
+
+def most_places(rates: pl.DataFrame) -> int:
+    """Return the most decimal places of some rates."""
+    return int(rates.select(PLACES.max().fill_null(0)).item())
+
+
+def with_factors(rates: pl.DataFrame, conversion: Conversion, domain: Domain) -> pl.DataFrame:
+    """Return rates with what a unit of the measure is in units of the other.
+
+    LoadFailed where the other measure lacks the places to hold amount times rate.
+    """
+    measure, into = domain.measures[conversion.measure], domain.measures[conversion.into]
+    places = most_places(rates)
+    needed = measure.places + places
+    if needed > into.places:
         mend = f"say places: {needed}, and load every feed of {domain.table} again"
         if needed > MOST_PLACES:
-            mend = f"{MOST_PLACES} are the most, so shorten the rates"
+            most = min(into.places, 6) if into.places > measure.places else into.places
+            mend = f"{MOST_PLACES} are the most; convert: {{round: {{places: {most}, rule: half_even}}}} rounds them"
+        finest = rates.top_k(1, by=PLACES).rows(named=True)[0]
         finer = f"{measure.key} has {measure.places} and the rates of {conversion.rates} up to {places}"
-        such = f"{finest[0][RATE]} for {finest[0][CURRENCY]}"
+        such = f"{finest[RATE]} for {finest[CURRENCY]}"
         raise LoadFailed(VALIDATE, f"{into.key} holds {into.places} decimal places; {finer} ({such}): {mend}")
     return rates.with_columns(parse_amounts(rates[RATE], into.places - measure.places).values.alias(FACTOR))
 

@@ -210,5 +210,6 @@ def conversion_json(conversion: Conversion) -> Json:
         "on": conversion.on,
         "measure": conversion.measure,
         "into": conversion.into,
+        "round": conversion.rounding and {"places": conversion.rounding.places, "rule": conversion.rounding.rule.value},
     }
     return {name: part for name, part in parts.items() if part is not None}

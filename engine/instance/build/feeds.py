@@ -31,6 +31,8 @@ from engine.model.feeds import (
     LoadMode,
     RejectAllowance,
     RejectReason,
+    Rounding,
+    RoundingRule,
     Schedule,
     SourceKind,
 )
@@ -85,6 +87,10 @@ def build_conversion(
     if into is None or measure is None:
         return None
     check_measures(document, at, measure, into)
+    rounding = part.convert.round
+    if rounding is not None and not measure.places <= rounding.places <= into.places:
+        says = f"'{measure.key}' holds {measure.places} decimal places and '{into.key}' {into.places}"
+        document.fault([*at, "round", "places"], says, f"round to {measure.places} up to {into.places} places")
     for column in part.map:
         if column == into.column != measure.column:
             document.fault(
@@ -97,6 +103,7 @@ def build_conversion(
         on=part.convert.on or domain.time_column,
         measure=measure.key,
         into=into.key,
+        rounding=None if rounding is None else Rounding(places=rounding.places, rule=RoundingRule(rounding.rule)),
     )
 
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engine.instance.schema.common import Flag, Id, Ids, Key, LiveTable, SchemaPart, Where
 from engine.instance.schema.formats import ExtractPart, FormatPart
-from engine.model.feeds import RejectReason, SourceKind
+from engine.model.feeds import RejectReason, RoundingRule, SourceKind
 from engine.model.requests import OneOf
 
 SCENARIO = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
@@ -164,6 +164,15 @@ class RejectsPart(SchemaPart):
     """Reason to number of rows; a plain number is of all reasons together, without decimals and size."""
 
 
+class RoundPart(SchemaPart):
+    """How converted amounts are rounded."""
+
+    places: Annotated[int, Field(ge=0, le=12)]
+    """Decimal places that they keep."""
+    rule: Annotated[str, OneOf(tuple(rule.value for rule in RoundingRule))] = RoundingRule.HALF_EVEN.value
+    """What becomes of a half: half_even, to the even neighbour; half_up, away from zero."""
+
+
 class ConvertPart(SchemaPart):
     """Amounts converted into the instance's currency as they are loaded."""
 
@@ -179,6 +188,8 @@ class ConvertPart(SchemaPart):
     """Measure that is converted; left out, the only other one of the domain."""
     into: Key
     """Measure that holds what it is converted into."""
+    round: RoundPart | None = None
+    """Rounds converted amounts; left out, they keep all digits of amount and rate."""
 
 
 class BindingPart(ExtractPart):

@@ -84,6 +84,8 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         out.print(
             f"{loaded.binding}: {loaded.rows_landed:,} of {loaded.rows_read:,} rows ({loaded.load})", markup=False
         )
+        if loaded.rounded:
+            out.print(f"  {loaded.rounded}", markup=False)
         tell_rejects(place, loaded.load, loaded.rejects, loaded.sums)
     catalogue, filled = instance.catalogue, {binding.target for binding in chosen}
     books = Shelf(catalogue, place.store).current()

@@ -1,7 +1,7 @@
 """Conversion in loads: rates held to their days, rows without a rate rejected, nothing rounded, nothing wrapped."""
 
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal, localcontext
 from pathlib import Path
 from typing import Any
 
@@ -235,7 +235,7 @@ def test_a_kind_that_the_rates_do_not_have(tmp_path: Path, kinds: str, kind: str
     ("rate", "mend"),
     [
         ("0.67891", "say places: 7, and load every feed of live.gl again"),
-        ("0.67891234567", "12 are the most, so shorten the rates"),
+        ("0.67891234567", "12 are the most; convert: {round: {places: 4, rule: half_even}} rounds them"),
     ],
 )
 def test_a_measure_that_cannot_hold_amount_times_rate_is_never_rounded_into(
@@ -343,3 +343,56 @@ def test_conversions_of_no_money_of_no_facts_and_into_what_is_mapped(tmp_path: P
     assert "live.fx_rate holds no facts, so there is nothing to convert — known: live.gl" in found
     assert "live.fx_rate is filled by 'fx' already" in found
     assert "live.fx_rate has no 'rates' — did you mean 'rate' or 'date'? known: currency, date, kind, rate" in found
+
+
+LONG = ("0.88652482269503546", "1.37", "17.00000000000000005")
+AMOUNTS = ("100", "-100", "0.01", "-0.05", "12345678901.23", "0.50")
+
+
+@pytest.mark.parametrize(("rule", "decides"), [("half_even", ROUND_HALF_EVEN), ("half_up", ROUND_HALF_UP)])
+@pytest.mark.parametrize("places", [2, 3, 6])
+def test_rates_of_17_digits_convert_to_amounts_that_are_rounded_once(
+    tmp_path: Path, places: int, rule: str, decides: str
+) -> None:
+    rates = "\n".join(f"{code} 2021 {rate}" for code, rate in zip(("CAD", "EUR", "GBP"), LONG, strict=True))
+    written = [
+        (f"{code}{at}", code, rate, amount)
+        for code, rate in zip(("CAD", "EUR", "GBP"), LONG, strict=True)
+        for at, amount in enumerate(AMOUNTS)
+    ]
+    rows = "\n".join(f"2021-01-05 actual {account} {amount} {code}" for account, code, _, amount in written)
+    convert = {"round": {"places": places, "rule": rule}}
+    instance = instance_of(
+        tmp_path,
+        f"{rows}\n2021-01-05 actual own 7.25 USD",
+        f"currency date rate\n{rates}",
+        gl={"convert": convert},
+        places=6,
+    )
+    loaded = run(instance)["gl"]
+    with localcontext(prec=60):
+        exact = {account: Decimal(amount) * Decimal(rate) for account, _, rate, amount in written}
+        rounded = {account: value.quantize(Decimal(1).scaleb(-places), decides) for account, value in exact.items()}
+        added = sum(rounded.values()) - sum(exact.values())
+        changed = sum(rounded[account] != exact[account] for account in exact)
+        total = sum(rounded.values()) + Decimal("7.25")
+        said = f"{changed} converted amounts were rounded to {places} places ({rule}), which adds {added.normalize():f}"
+    assert sales(instance) == {**rounded, "own": Decimal("7.25"), None: total}
+    assert loaded.rounded == f"{said} in all"
+
+
+def test_rounding_to_places_that_a_measure_cannot_hold_is_refused(tmp_path: Path) -> None:
+    for places in (1, 5):
+        instance = instance_of(tmp_path / str(places), ROW, gl={"convert": {"round": {"places": places}}})
+        with pytest.raises(InstanceFaults, match="round to 2 up to 4 places"):
+            read_instance(instance)
+
+
+def test_a_rounded_amount_too_large_is_rejected(tmp_path: Path) -> None:
+    rows = f"{ROW}\n2021-01-05 actual 10 9000000000000000 CAD"
+    convert = {"round": {"places": 4}}
+    instance = instance_of(
+        tmp_path, rows, "currency date rate\nCAD 2021 123456789.12345678901234567", gl={"convert": convert}
+    )
+    (said,) = rejected(instance)
+    assert said == "gl.csv row 2, amount: '9000000000000000' is too large for the 4 decimal places of usd"
