@@ -12,6 +12,7 @@ writes machine code, and it reads fonts on demand.
 import json
 import socket
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from threading import Lock
 from time import monotonic
 from typing import Any, Literal, Self
@@ -25,6 +26,18 @@ MOST_PICTURE = 1 << 20  # bytes of a picture
 LIFE = 500  # pictures per worker, which bounds memory leaks
 LENGTH = 8  # bytes of a message's length
 DRAWN, FAILED = b"+", b"-"
+
+
+@dataclass(frozen=True, slots=True)
+class PictureBounds:
+    """How large a picture may be: the width of a PNG in pixels, and the bytes of any picture."""
+
+    widest: int
+    most_bytes: int
+
+
+OF_FILES = PictureBounds(widest=8000, most_bytes=MOST_PICTURE)
+IN_ANSWERS = PictureBounds(widest=1200, most_bytes=500_000)
 
 
 class RenderError(Exception):
@@ -50,9 +63,11 @@ class Renderer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def render(self, vega_lite: Mapping[str, Any], form: Literal["svg", "png"]) -> bytes:
+    def render(
+        self, vega_lite: Mapping[str, Any], form: Literal["svg", "png"], bounds: PictureBounds = OF_FILES
+    ) -> bytes:
         """Return the picture. Draws one at a time. Raises RenderError if the wait for earlier ones takes too long."""
-        request = json.dumps({"spec": vega_lite, "form": form}, ensure_ascii=True).encode()
+        request = json.dumps({"spec": vega_lite, "form": form, **asdict(bounds)}, ensure_ascii=True).encode()
         if len(request) > MOST_SPEC:
             raise RenderError(f"the chart has {len(request):,} bytes, {MOST_SPEC:,} are the most: draw fewer points")
         if not self._drawing.acquire(timeout=self._wall):

@@ -6,16 +6,19 @@ import resource
 import socket
 import sys
 from importlib import import_module
+from math import ceil
 from types import ModuleType
 
 from sandbox.jail import PR_SET_NO_NEW_PRIVS, READING, JailUnavailable, Kernel, landlock, require
-from sandbox.render import DRAWN, FAILED, LENGTH, MOST_PICTURE
+from sandbox.render import DRAWN, FAILED, LENGTH
 
 MEMORY = 2 << 30  # bytes
-SCALE = 2  # PNG pixels per chart pixel, for a sharp print
+SCALE, LEAST_SCALE = 2, 0.5  # PNG pixels per chart pixel: for a sharp print, and as few as can be read
+SMALLER = 0.75  # of the scale, where a PNG has too many bytes
 MOST_PIXELS = 4000  # limit of each side of a chart
 SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)"[^>]*? height="([\d.]+)"')
-FIRST = b'{"form": "png", "spec": {"mark": "text", "encoding": {"text": {"datum": "Fonts"}}}}'  # loads fonts at start
+SMALL = b'"form": "png", "widest": 100, "most_bytes": 100000'
+FIRST = b'{%b, "spec": {"mark": "text", "encoding": {"text": {"datum": "Fonts"}}}}' % SMALL  # loads fonts at start
 MISSING = "this machine cannot draw pictures; the chart itself is complete"
 
 
@@ -75,10 +78,23 @@ def answer(converter: ModuleType, asked: bytes) -> bytes:
     size = SIZE.search(svg)
     if size is None or max(float(size[1]), float(size[2])) > MOST_PIXELS:
         return message(FAILED, f"the picture is larger than {MOST_PIXELS} pixels: draw fewer rows".encode())
-    picture = svg.encode() if order["form"] == "svg" else converter.svg_to_png(svg, scale=SCALE)
-    if len(picture) > MOST_PICTURE:
-        return message(FAILED, f"the picture has {len(picture):,} bytes, {MOST_PICTURE:,} are the most".encode())
+    most = order["most_bytes"]
+    if order["form"] == "svg":
+        picture = svg.encode()
+    else:
+        picture = png(converter, svg, min(SCALE, order["widest"] / ceil(float(size[1]))), most)
+    if len(picture) > most:
+        return message(FAILED, f"the picture has {len(picture):,} bytes, {most:,} are the most".encode())
     return message(DRAWN, picture)
+
+
+def png(converter: ModuleType, svg: str, scale: float, most_bytes: int) -> bytes:
+    """Return a PNG at a scale, or at smaller ones until it has few enough bytes or can hardly be read."""
+    picture: bytes = converter.svg_to_png(svg, scale=scale)
+    while len(picture) > most_bytes and scale * SMALLER >= LEAST_SCALE:
+        scale *= SMALLER
+        picture = converter.svg_to_png(svg, scale=scale)
+    return picture
 
 
 def message(kind: bytes, content: bytes) -> bytes:

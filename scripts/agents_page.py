@@ -14,7 +14,7 @@ from bpe_openai import get_encoding
 from benches.books import demo_books
 from scripts.tools_page import LEFT_OUT, block, masked, shortened
 from tests.support.demo import ROWS
-from tests.support.serving import connected, serving
+from tests.support.serving import Called, connected, serving
 
 PAGE = Path(__file__).parents[1] / "docs" / "agents.md"
 HEAD = """# Worked conversations
@@ -28,7 +28,7 @@ The prompts `month_end_review`, `variance_commentary`, `tie_out` and `board_summ
 """
 Json = Mapping[str, Any]
 Told = Sequence[Json]  # the answers of the calls before
-Ask = Callable[[str, Json], Json]  # a tool and its arguments to its answer
+Ask = Callable[[str, Json], Called]  # a tool and its arguments to its answer
 REFERENCE = "ds_k7q2m4x6w3n5z2r7t4y6u3v5b2c7d4f6"  # is as long as any other
 SEPTEMBER = {"period_start": "2026-01", "period_end": "2026-09"}
 AGAINST_BUDGET = [
@@ -119,7 +119,7 @@ def ties_out(told: Told) -> str:
 def drawn(told: Told) -> str:
     """Answer with a picture."""
     _, chart = told
-    return f"{chart['summary']} The picture is a file behind a link of its own; `data_ref` holds the points."
+    return f"{chart['summary']} The picture shows it."
 
 
 def not_there(told: Told) -> str:
@@ -253,21 +253,12 @@ CONVERSATIONS = (
                 arguments=fixed(metrics=["revenue"], scenarios=AGAINST_BUDGET[:2], dimensions=["month"], **SEPTEMBER),
             ),
             PageCall(
-                why="The picture, made of the kept figures.",
+                why="The picture, made of the kept figures; the host shows it beside the text.",
                 tool="eval_chart_transform",
                 arguments=lambda told: {
                     "data_refs": [told[0]["data_ref"]],
-                    "transform_code": "result = df.filter(pl.col('month').is_not_null())"
-                    ".select('month', 'alias', 'value')",
-                    "chart_spec": {
-                        "chart_type": "line",
-                        "title": "Revenue by month",
-                        "x": "month",
-                        "y": "value",
-                        "series": "alias",
-                        "render": "artifact",
-                        "format": "png",
-                    },
+                    "chart_spec": {"chart_type": "line", "title": "Revenue by month"},
+                    "picture": True,
                 },
             ),
         ),
@@ -345,11 +336,13 @@ def section(conversation: Conversation, ask: Ask) -> Iterator[str]:
     yield f"## {conversation.question}\n"
     for call in conversation.calls:
         arguments = call.arguments(told)
-        told.append(ask(call.tool, arguments))
+        called = ask(call.tool, arguments)
+        told.append(called.result)
         yield f"{call.why} `{call.tool}`:\n"
         yield from block(masked(arguments))
         yield f"{tokens(told[-1]):,} tokens:\n"
         yield from block(shortened(masked(told[-1])))
+        yield from ("And image content: the chart as a PNG.\n" for _ in called.pictures)
     yield f"> {conversation.answer(told)}\n"
 
 
@@ -363,7 +356,7 @@ def main() -> None:
     """Write the page, of a server of the demo as the tests load it."""
     books = demo_books(ROWS)
     with serving(books.instance, books.state) as server, connected(server.url, "auto") as client:
-        PAGE.write_text(page(lambda tool, called: client.call(tool, **called).result), encoding="utf-8")
+        PAGE.write_text(page(lambda tool, asked: client.call(tool, **asked)), encoding="utf-8")
 
 
 if __name__ == "__main__":

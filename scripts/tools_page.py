@@ -38,6 +38,7 @@ A report says each thing once.
 - A figure is a number if every parser reads it exactly, else its digits as text; `null` is a blank.
 - `freshness` has the last period loaded by domain and scenario; an object where a period of the range is `open` or rows
   are `undated`.
+- `summary: true` leaves totals, notes and `data_ref`: lines of level 0, without members, drill and freshness.
 - `_meta` has the rest for programs: versions, loads and the schema of the dataset (`tieout/details`); with
   `run_statement`, `run_metric` and `inspect_rows` also the formatted table that a widget draws (`tieout/table`). A
   result exported as JSON has all of it.
@@ -93,6 +94,14 @@ What the service understands and says beyond its specification. All of it is opt
 - **Formulas.** `formulas` of `run_metric` adds columns: names of metrics of the same domain, decimal numbers, `+ - * /`
   and parentheses. They follow the rules of the catalogue's own formulas: exact figures, one division, blanks and
   units. At most 10, each of 500 characters and 20 levels; a constant has at most 30 digits and no exponent.
+- **Computing on kept results.** `eval_chart_transform` takes a script, a chart or both. A script alone returns the rows
+  that it leaves, at most 200 and within the budget; `data_ref` holds all of them. Scripts compute in floats: the answer
+  says `computed: true`, has the note `script_figures` and no `drill`, and only columns that came through unchanged have
+  a unit. A chart alone draws a result as it is: of a report the members without the totals, of an explained variance
+  the first list.
+- **Pictures.** `picture: true` of `eval_chart_transform` and `explain_variance` returns the chart as image content: a
+  PNG, at most 1,200 pixels wide and 500 kB long. Its Vega-Lite specification stands in `_meta` (`tieout/details`) then.
+  What cannot be drawn says so in the note `not_drawn`.
 - **Months and days.** `month` breaks a range of any grain down by months, or by the periods of the calendar table;
   `period` keeps the grain of the range. `day` is understood as `date`.
 - **Repairs.** `valid` and `did_you_mean` of a refusal hold values for `field`, in the form in which the call takes

@@ -143,12 +143,12 @@ NOTES: dict[str, Wording] = {
         Severity.CAUTION,
         "{domain} ({scenarios}) was loaded again after these figures were read. Run the report again for the latest.",
     ),
-    "computed": Wording(
+    "script_figures": Wording(
         Severity.INFO,
         "A script worked these figures out in floating point, so the last digits may differ from exact figures. Quote "
         "exact ones from the results it was given.",
     ),
-    "not_drawn": Wording(Severity.INFO, "The chart was not made into a file: {reason}."),
+    "not_drawn": Wording(Severity.INFO, "There is no picture: {reason}."),
     "snapshot_too_large": Wording(
         Severity.INFO,
         "This result is larger than what can be kept ({limit}), so it has no data_ref. Ask for less of it.",

@@ -71,6 +71,8 @@ class ReportRequest(Request):
     """Currency unit as a power of ten: 0, 3, 6 or 9."""
     decimals: int | None = None
     """Decimals of the formatted table, 0 to 12; figures are never rounded."""
+    summary: bool = False
+    """Totals, notes and data_ref only: to export, draw or compute with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +88,9 @@ class ExportRequest(Request):
     """A result as a file."""
 
     data_ref: str
-    """The data_ref of a result, such as ds_… of run_statement, run_metric or inspect_rows."""
+    """The data_ref of a result, such as ds_…"""
     format: Literal["json", "xlsx"]
-    """json: the whole result with its metadata. xlsx: a workbook, laid out as the result was seen."""
+    """json: with all metadata. xlsx: a workbook, laid out as the result was seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +142,12 @@ class ImportRequest(Request):
     """An attachment of the conversation."""
 
     file: HostFile
-    """The attachment as the host describes it; keys that are not listed do no harm."""
+    """As the host describes it; other keys do no harm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSpec(Request):
-    """How to draw the table that the script leaves in `result`: one row for each point (x, y and perhaps series)."""
+    """How to draw a table with one row for each point (x, y and perhaps series)."""
 
     chart_type: str
     """bar: columns. horizontal_bar: ranking, long names. waterfall: start to end by changes. scatter: two figures of
@@ -176,8 +178,7 @@ class ChartSpec(Request):
     sort: Literal["given", "ascending", "descending"] = "given"
     """bar, horizontal_bar: order of categories by figures."""
     unit: str | None = None
-    """Unit of y: "EUR", "FTE", "fraction" (0.05 is 5%), "pp". Left out, that of the data. The picture scales by
-    itself."""
+    """Unit of y: "EUR", "FTE", "fraction" (0.05 is 5%), "pp". Left out, that of the data."""
     size: Literal["small", "medium", "large"] = "medium"
     """Picture."""
     theme: Literal["light", "dark"] = "light"
@@ -190,17 +191,18 @@ class ChartSpec(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartRequest(Request):
-    """A chart of what a script makes of results."""
+    """A chart of results, of what a script makes of them, or the rows that it leaves."""
 
     data_refs: tuple[str, ...]
-    """The data_ref of one or several results, always a list: ["ds_…"]. In the script frames[0], frames[1] and so on; df
-    is frames[0]."""
+    """Always a list: ["ds_…"]. In the script frames[0], frames[1] and so on; df is frames[0]."""
     transform_code: str | None = None
     """Python that leaves a polars DataFrame, a dict of lists or a list of dicts in `result`, at most 5,000 rows. It has
     df, frames, pl and the usual builtins, may import datetime, math, statistics, itertools, collections, decimal and
-    re; no files, no network, 5 seconds. Left out, the result is drawn as it is."""
-    chart_spec: ChartSpec
-    """What to draw of `result`."""
+    re; no files, no network, 5 seconds."""
+    chart_spec: ChartSpec | None = None
+    """How to draw."""
+    picture: bool = False
+    """Show the chart as a PNG."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +255,8 @@ class ExplainRequest(Request):
     """Rows of a list, to 200."""
     materiality: Materiality | None = None
     """Folds smaller rows into (others)."""
+    picture: bool = False
+    """Draw the first list as a PNG."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,7 +60,7 @@ class TransformInput:
 def transformed(made: ScriptOutput, given: Sequence[Given]) -> Transform:
     """Return the transform that a script made of results, with all their permissions."""
     inputs = tuple(INPUTS[type(one)].words(one) for one in given)
-    computed = [Note.of("computed")] if made.code else []
+    computed = [Note.of("script_figures")] if made.code else []
     return Transform(
         label=made.label,
         frame=made.frame,

@@ -27,7 +27,7 @@ from sandbox.job import (
     naive_instant,
 )
 from sandbox.pool import Pool, PoolBusy
-from sandbox.render import Renderer
+from sandbox.render import IN_ANSWERS, Renderer
 from server.telemetry.logs import log_forbidden_script
 
 FIELD = "transform_code"
@@ -91,6 +91,11 @@ class CallerScripts:
         self.stop()
         return self.workshop.renderer.render(vega_lite, form)
 
+    def picture(self, vega_lite: Mapping[str, Any]) -> bytes:
+        """Return the picture of a chart as a PNG that fits an answer; raises RenderError if it cannot be drawn."""
+        self.stop()
+        return self.workshop.renderer.render(vega_lite, "png", IN_ANSWERS)
+
 
 def stream_of(frame: pl.DataFrame) -> bytes:
     """Return a frame as an Arrow stream; plain strings, because string views with repeated values are slow to write."""
@@ -115,7 +120,8 @@ def refusal(outcome: JobResult, frames: Sequence[pl.DataFrame]) -> Refusal:
         return Unavailable(f"{words}.", retry_after_ms=RETRY_AFTER_MS)
     printed = f" It had printed: {outcome.printed.strip()[:MOST_PRINTED]}" if outcome.printed else ""
     columns = frames[0].columns if kind is TransformFailed else []
-    return kind(f"{words}: {outcome.failure.message}.{printed}", field=FIELD, valid=columns)
+    example = {FIELD: f"result = df.select({', '.join(map(repr, columns[:2]))})"} if columns else None
+    return kind(f"{words}: {outcome.failure.message}.{printed}", field=FIELD, valid=columns, example=example)
 
 
 def frame_of(outcome: JobResult) -> pl.DataFrame:

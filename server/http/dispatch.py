@@ -144,6 +144,7 @@ class CallResult:
     is_error: bool = False
     render_block: Json | None = None  # the table that a widget draws
     details: Json | None = None  # what only programs need
+    picture: bytes | None = None  # a PNG
 
     @classmethod
     def refused(cls, result: Json) -> "CallResult":
@@ -364,7 +365,8 @@ class Dispatcher:
             with stopped_by(stop):
                 answer = tool.run(self._callers.of(principal, stop, admit), asked)
                 block = answer.render_block() if tool.widget else None
-            return CallResult(answer.result, as_json(answer.result), render_block=block, details=answer.details)
+            result = as_json(answer.result)
+            return CallResult(answer.result, result, render_block=block, details=answer.details, picture=answer.picture)
         except LargeCall:
             return None
         except Refusal as refusal:

@@ -4,6 +4,7 @@ Stateless Streamable HTTP with JSON answers, in every protocol version. The SDK 
 exceptions in every version, so dispatch does both.
 """
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from server.http.limits import MESSAGE
 from server.tools.prompts import COMPLETE, GET_PROMPT, PROMPTS, Prompt
 from server.tools.resources import DEFINITIONS, JSON_TYPE, LIST_RESOURCES, READ_RESOURCE, URI, Definitions
 from server.tools.tool import Effect, Tool, Widget, built
+from server.wire.answers import PICTURE_TYPE
 from server.wire.message import IncomingMessage
 
 NAME, TITLE = "tieout", "Tieout"
@@ -78,7 +80,7 @@ class McpServer:
         principal, fault = principal_of(context), fault_of(context)
         outcome = await self.dispatch.call(asked.name, asked.arguments or {}, principal, fault)
         return types.CallToolResult(
-            content=[types.TextContent(text=outcome.text)],
+            content=content_of(outcome),
             structured_content=outcome.result,
             is_error=outcome.is_error,
             _meta=outcome.meta or None,
@@ -245,6 +247,14 @@ def describe_prompt(prompt: Prompt) -> types.Prompt:
         for name, argument in prompt.arguments.items()
     ]
     return types.Prompt(name=prompt.name, title=prompt.title, description=prompt.description, arguments=arguments)
+
+
+def content_of(outcome: CallResult) -> list[types.ContentBlock]:
+    """Return what a model reads of an answer: its object as text, then its picture."""
+    text = types.TextContent(text=outcome.text)
+    if outcome.picture is None:
+        return [text]
+    return [text, types.ImageContent(data=b64encode(outcome.picture).decode(), mime_type=PICTURE_TYPE)]
 
 
 def fault_in(result: Mapping[str, Any]) -> MCPError:

@@ -1,17 +1,14 @@
-"""Charts of kept results: a sandboxed script, the chart of its table, and perhaps a picture file."""
+"""Charts of kept results, and tables computed of them: a sandboxed script, the chart of its table, its picture."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
-import polars as pl
-
-from engine.model.catalogue import Favourable
 from engine.model.errors import BadArguments, QuotaExceeded, Unavailable
 from engine.model.notes import Note
 from engine.model.requests import ChartRequest, ChartSpec, OneOf
-from engine.present.answers.charts import PictureFile, chart_answer, spec_json
+from engine.present.answers.charts import ChartPictures, chart_answer, computed_answer, details, spec_json
 from engine.present.charts.charts import CHARTS, Chart, chart
-from engine.report.explanation import Explanation
+from engine.present.charts.results import drawn_as_it_is
 from engine.report.snapshots import Kept
 from engine.report.transform import ScriptOutput, Transform, transformed
 from sandbox.job import MOST_FRAMES
@@ -21,10 +18,12 @@ from server.caller.scripts import ScriptResult
 from server.tools.tool import Effect, Tool
 from server.wire.answers import Answer, given_json
 
-# Charts of kept results: a script in jail, the chart of what it leaves, and perhaps a picture as a file.
+# Charts of kept results: a script in jail, the chart of what it leaves, and perhaps a picture of it.
 
 
 NAME = "eval_chart_transform"
+COMPUTED = "Computed rows"  # label of a table without a chart
+SELECT = "result = df.select('label', 'value')"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,25 +37,37 @@ class KnownChartSpec(ChartSpec):
 class KnownChartRequest(ChartRequest):
     """A chart of one of the kinds in CHARTS."""
 
-    chart_spec: KnownChartSpec
+    chart_spec: KnownChartSpec | None = None
 
 
 def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
-    """Draw what a script makes of kept results."""
+    """Draw what a script makes of kept results, or return its rows; without a script, draw a result as it is."""
     hold(asked.data_refs)
+    refuse_nothing(asked)
     given = caller.datasets.given(asked.data_refs)
     spec, code = asked.chart_spec, asked.transform_code or ""
     if code:
         left = caller.scripts.run(NAME, code, [one.frame for one in given])
-    else:
+    if spec is None:
+        return computed(caller, code, left, given)
+    if not code:
         refuse_several(asked.data_refs)
         spec, frame = drawn_as_it_is(spec, given[0])
         left = ScriptResult(frame, "")
     transform = transformed(ScriptOutput(spec.title, code, spec_json(spec), left.frame), given)
     drawn = chart(spec, left.frame, transform.units)
-    picture = picture_of(caller, spec, drawn, transform)
-    kept = caller.datasets.keep(transform)
-    return Answer(chart_answer(drawn, transform, kept, left.printed, picture, caller.answer_tokens, caller.stop))
+    pictures = pictures_of(caller, spec, drawn, transform, is_shown=asked.picture)
+    data_ref, printed = caller.datasets.keep(transform), left.printed
+    answer = chart_answer(drawn, transform, data_ref, printed, pictures, caller.answer_tokens, caller.stop)
+    return Answer(answer, details=details(transform, drawn if pictures.shown else None), picture=pictures.shown)
+
+
+def computed(caller: Caller, code: str, left: ScriptResult, given: list[Kept]) -> Answer:
+    """Return the rows that a script left, kept as they are."""
+    transform = transformed(ScriptOutput(COMPUTED, code, {}, left.frame), given)
+    data_ref = caller.datasets.keep(transform)
+    answer = computed_answer(transform, data_ref, left.printed, caller.answer_tokens, caller.stop)
+    return Answer(answer, details=details(transform))
 
 
 def hold(references: tuple[str, ...]) -> None:
@@ -82,30 +93,46 @@ def refuse_several(references: tuple[str, ...]) -> None:
         )
 
 
-def drawn_as_it_is(spec: ChartSpec, given: Kept) -> tuple[ChartSpec, pl.DataFrame]:
-    """Return a spec and the table of a result without a script: of an explanation, its first list."""
-    if not isinstance(given, Explanation):
-        return spec, given.frame
-    spec = replace(spec, x=spec.x or "label", y=spec.y or "value")
-    first = given.frame.filter(pl.col("by") == pl.col("by").first())
-    if spec.chart_type != "waterfall":
-        return spec, first.filter(pl.col("kind") == "change")
-    if given.line.favourable is Favourable.DOWN and spec.favourable is None:
-        spec = replace(spec, favourable="down")
-    return replace(spec, kind=spec.kind or "kind"), first
+def refuse_nothing(asked: ChartRequest) -> None:
+    """Refuse a call with neither a script nor a chart, and a picture of no chart."""
+    if asked.chart_spec is not None:
+        return
+    chart_spec = {"chart_spec": {"chart_type": "bar", "title": "Revenue by region"}}
+    if asked.picture:
+        raise BadArguments(
+            "picture draws a chart, and there is no chart_spec. Add one, or leave picture out.",
+            field="chart_spec",
+            example=chart_spec,
+        )
+    if not asked.transform_code:
+        raise BadArguments(
+            "Neither transform_code nor chart_spec is given. transform_code computes rows of the results, chart_spec "
+            "draws one; give one of them, or both.",
+            field="transform_code",
+            example={"transform_code": SELECT},
+        )
 
 
-def picture_of(caller: Caller, spec: ChartSpec, drawn: Chart, transform: Transform) -> PictureFile:
-    """Return the picture file that the caller asked for, or a note that says why there is none."""
-    if spec.render == "none":
-        return PictureFile()
-    try:
-        picture = caller.scripts.draw(drawn.vega_lite, spec.format)
-        return PictureFile(given_json(caller.files.picture(transform, spec.format, picture)))
-    except RenderError as failed:
-        return PictureFile(note=Note.of("not_drawn", reason=str(failed)))
-    except (QuotaExceeded, Unavailable) as refused:
-        return PictureFile(note=Note.of("not_drawn", reason=refused.error.rstrip(".")))
+def pictures_of(
+    caller: Caller, spec: ChartSpec, drawn: Chart, transform: Transform, *, is_shown: bool
+) -> ChartPictures:
+    """Return the pictures that the caller asked for, or notes that say why there are none."""
+    file = shown = None
+    notes = []
+    if spec.render == "artifact":
+        try:
+            picture = caller.scripts.draw(drawn.vega_lite, spec.format)
+            file = given_json(caller.files.picture(transform, spec.format, picture))
+        except RenderError as failed:
+            notes.append(Note.of("not_drawn", reason=str(failed)))
+        except (QuotaExceeded, Unavailable) as refused:
+            notes.append(Note.of("not_drawn", reason=refused.error.rstrip(".")))
+    if is_shown:
+        try:
+            shown = caller.scripts.picture(drawn.vega_lite)
+        except RenderError as failed:
+            notes.append(Note.of("not_drawn", reason=str(failed)))
+    return ChartPictures(file, shown, tuple(notes))
 
 
 # Charts of kept results.
@@ -116,13 +143,12 @@ CHARTING = (
         name=NAME,
         title="Draw a chart",
         description=(
-            "Draw a chart of results by their data_ref: a script makes the table, chart_spec says how it is drawn. "
-            "Statements and metrics are a tidy frame, one row for each figure: line (or metric), label, line_order, "
-            "level, kind, scenario, alias, for each breakdown dimension a column of ids and one named "
-            "<dimension>_label (null in totals: filter those out), value (a float, unscaled), exact (its digits), "
-            "unit. inspect_rows: its rows. explain_variance: a waterfall, which needs no script. Select and pivot "
-            "figures, do not round or scale them; where you compute new ones, give chart_spec.unit. Returns the "
-            "points, a Vega-Lite specification, a summary to quote and a data_ref."
+            "Compute with kept results and draw them: transform_code makes a table, whose first 200 rows are returned; "
+            "chart_spec draws it, without a script a result as it is (explain_variance as a waterfall). Statements and "
+            "metrics are a tidy frame, one row for each figure: line (or metric), label, line_order, level, kind, "
+            "scenario, alias, for each dimension ids and <dimension>_label (null in totals: filter those out), value "
+            "(a float, unscaled), exact (digits), unit. inspect_rows: its rows. Do not round or scale; of new figures "
+            "give chart_spec.unit. A chart returns points, Vega-Lite, a summary to quote and a data_ref."
         ),
         request=KnownChartRequest,
         run=eval_chart_transform,

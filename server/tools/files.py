@@ -46,8 +46,7 @@ ARTIFACTS = (
         name="export_dataset",
         title="Export to a file",
         description=(
-            "Make a result into a file without running it again: json with all its metadata, or an xlsx workbook laid "
-            "out as it was seen. The file holds the whole result, also what the answer had no room for. Returns a "
+            "Make a whole result into a file without running it again, also what the answer had no room for. Returns a "
             "temporary download_url for the user; get_file_download renews it."
         ),
         request=ExportRequest,

@@ -124,7 +124,7 @@ INGESTION = (
         description=(
             "List attempts to load data, latest first: which feed filled which dataset (the live table), when, how it "
             "ended, rows landed, and why it failed. Answers whether the data behind figures is fresh; no figures "
-            "here. Filters combine with AND."
+            "here."
         ),
         request=LoadHistoryRequest,
         run=list_load_history,

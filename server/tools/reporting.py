@@ -1,7 +1,10 @@
 """Reporting: statements, metrics, and the rows behind their figures."""
 
+from dataclasses import dataclass
 from functools import partial
 
+from engine.model.errors import ChartInvalid
+from engine.model.notes import Note
 from engine.model.requests import (
     EmptyRequest,
     ExplainRequest,
@@ -14,15 +17,19 @@ from engine.plans.figures import ReportPlan, plan_metrics, plan_statement
 from engine.plans.report_size import ReportSize
 from engine.present.answers.explanations import details as explanation_details
 from engine.present.answers.explanations import explanation_answer
-from engine.present.answers.reports import answer, details, refuse_too_long
+from engine.present.answers.reports import answer, details, refuse_too_long, summary
 from engine.present.answers.rows import rows_answer, source_answer, sources_answer, versions
 from engine.present.blocks import grid, table
+from engine.present.charts.charts import Chart
+from engine.present.charts.results import bridge
 from engine.queries.explanations import explain_query
 from engine.queries.reports import metric_query, statement_query
 from engine.queries.rows import resolve_source, row_query
 from engine.report.explain import explain
+from engine.report.explanation import Explanation
 from engine.report.inspection import inspect
 from engine.report.run import outline, run
+from sandbox.render import RenderError
 from server.caller.caller import Caller
 from server.tools.tool import FINANCIAL_TABLE, INSPECTION_GRID, Tool
 from server.wire.answers import Answer
@@ -58,26 +65,54 @@ OF_A_ROW, OF_A_COLUMN, OF_A_FIGURE = 40, 80, 10  # tokens
 def run_statement(caller: Caller, asked: StatementRequest) -> Answer:
     """Report one financial statement."""
     query = statement_query(asked, caller.reader)
-    return reported(plan_statement(query, caller.reader, caller.stop), caller)
+    return reported(plan_statement(query, caller.reader, caller.stop), caller, is_summary=asked.summary)
 
 
 def run_metric(caller: Caller, asked: MetricRequest) -> Answer:
     """Report metrics by members of dimensions."""
     query = metric_query(asked, caller.reader)
-    return reported(plan_metrics(query, caller.reader, caller.stop), caller)
+    return reported(plan_metrics(query, caller.reader, caller.stop), caller, is_summary=asked.summary)
 
 
 def explain_variance(caller: Caller, asked: ExplainRequest) -> Answer:
     """Explain why a figure differs between two scenarios."""
     query = explain_query(asked, caller.reader)
     found = explain(query, caller.reader, caller.stop, caller.report_groups, caller.admit)
+    drawn = bridge_of(found, caller) if asked.picture else NO_BRIDGE
     data_ref = caller.datasets.keep(found)
-    answered = explanation_answer(found, caller.answer_tokens, data_ref, caller.stop)
-    return Answer(answered, details=explanation_details(found))
+    answered = explanation_answer(found, caller.answer_tokens, data_ref, caller.stop, drawn.notes)
+    return Answer(answered, details=explanation_details(found, drawn.chart), picture=drawn.picture)
 
 
-def reported(plan: ReportPlan, caller: Caller) -> Answer:
-    """Run a plan, keep its report and return it as an answer; refuses what no answer can hold before it reads."""
+@dataclass(frozen=True, slots=True)
+class BridgePicture:
+    """The waterfall of an explanation and its picture, or a note that says why there is none."""
+
+    chart: Chart | None = None
+    picture: bytes | None = None
+    notes: tuple[Note, ...] = ()
+
+
+NO_BRIDGE = BridgePicture()
+FEWER = "; a smaller top folds more rows into (others)"
+
+
+def bridge_of(found: Explanation, caller: Caller) -> BridgePicture:
+    """Draw the first list of an explanation."""
+    try:
+        drawn = bridge(found)
+        return BridgePicture(drawn, caller.scripts.picture(drawn.vega_lite))
+    except ChartInvalid as refused:
+        return BridgePicture(notes=(Note.of("not_drawn", reason=refused.error.rstrip(".") + FEWER),))
+    except RenderError as failed:
+        return BridgePicture(notes=(Note.of("not_drawn", reason=str(failed)),))
+
+
+def reported(plan: ReportPlan, caller: Caller, *, is_summary: bool) -> Answer:
+    """Run a plan, keep its report and return it as an answer; refuses what no answer can hold before it reads.
+
+    A summary has no table for a widget, which draws its totals.
+    """
 
     def admit(size: ReportSize) -> None:
         if may_be_too_long(plan, caller.answer_tokens):
@@ -86,6 +121,8 @@ def reported(plan: ReportPlan, caller: Caller) -> Answer:
 
     report = run(plan, caller.report_groups, admit)
     data_ref = caller.datasets.keep(report)
+    if is_summary:
+        return Answer(summary(report, data_ref), details=details(report))
     answered = answer(report, caller.answer_tokens, data_ref, caller.stop)
     return Answer(answered, partial(table, report, data_ref), details(report))
 

@@ -1,5 +1,6 @@
 """Answers of tools, and files as JSON."""
 
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,11 +23,15 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool returns: a JSON object, a function that makes the block for its widget, and details for programs."""
+    """What a tool returns: a JSON object, and what goes beside it.
+
+    That is a function that makes the block for its widget, details for programs, and a picture as a PNG.
+    """
 
     result: Json
     rendered: Callable[[], Json] | None = None
     details: Json | None = None
+    picture: bytes | None = None
 
     def render_block(self) -> Json | None:
         """Return the block that a widget shows, None if there is none."""
@@ -38,14 +43,19 @@ def as_json(result: Json) -> bytes:
     return to_json(result, inf_nan_mode="null")
 
 
-def call_result(result: bytes, meta: Json, *, is_error: bool, is_typed: bool) -> bytes:
-    """Return the CallToolResult of MCP for a result, which it holds as text and as data.
+PICTURE_TYPE = "image/png"
+
+
+def call_result(result: bytes, meta: Json, picture: bytes | None, *, is_error: bool, is_typed: bool) -> bytes:
+    """Return the CallToolResult of MCP for a result, which it holds as text and as data, then a picture.
 
     `is_typed` adds the type of the result, as the newest protocol wants it.
     """
-    return b'{%b"content":[{"type":"text","text":%b}],"structuredContent":%b,"isError":%b%b}' % (
+    image = {"type": "image", "data": b64encode(picture).decode(), "mimeType": PICTURE_TYPE} if picture else None
+    return b'{%b"content":[{"type":"text","text":%b}%b],"structuredContent":%b,"isError":%b%b}' % (
         b'"_meta":%b,' % as_json(meta) if meta else b"",
         to_json(result.decode()),
+        b",%b" % as_json(image) if image else b"",
         result,
         b"true" if is_error else b"false",
         b',"resultType":"complete"' if is_typed else b"",

@@ -39,7 +39,7 @@ class Shape(Generic[Asked]):
 
 
 def inlined(part: Json, definitions: Json, request: type[Request] | None = None) -> Json:
-    """Return a schema without references, titles, nulls and null defaults."""
+    """Return a schema without references, titles, nulls, and defaults that say no more than nothing would."""
     if "$ref" in part:
         name = part["$ref"].rsplit("/", 1)[-1]
         return inlined(definitions[name], definitions, known_requests(Request).get(name))
@@ -51,7 +51,7 @@ def inlined(part: Json, definitions: Json, request: type[Request] | None = None)
             plain[key] = inlined(plain[key], definitions)
     if plain.get("additionalProperties") is False:  # a refusal says so
         del plain["additionalProperties"]
-    if part.get("default") not in (None, [], {}):
+    if part.get("default") not in (None, [], {}) and part["default"] is not False:
         plain["default"] = part["default"]
     if "properties" in plain:
         words = field_docs(request) if request else {}

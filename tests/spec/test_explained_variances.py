@@ -19,11 +19,11 @@ from engine.present.answers.budget import NOT_KEPT, tokens
 from engine.present.answers.catalogue import metric_json
 from engine.present.answers.explanations import explanation_answer
 from engine.present.charts.charts import chart
+from engine.present.charts.results import drawn_as_it_is
 from engine.present.exports.about import ExportStamp
 from engine.present.exports.workbook import write_workbook
 from engine.report.explanation import Explanation
 from engine.report.snapshots import keep, opened
-from server.tools.charts import drawn_as_it_is
 from tests.support.explaining import (
     BOTH,
     MARGINS,

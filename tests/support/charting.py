@@ -1,6 +1,7 @@
 """A small table and spec for each kind of chart, and what a drawn chart holds."""
 
 import re
+import struct
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,3 +108,10 @@ def marks(svg: str, kind: str) -> list[str]:
     """Return the paths of the marks of one kind, such as rect or symbol, without legends."""
     groups = re.findall(rf'<g class="mark-{kind} role-mark[^"]*"[^>]*>(.*?)</g>', svg)
     return [path for group in groups for path in re.findall(r'<path[^>]* d="([^"]*)"', group)]
+
+
+def size_of(png: bytes) -> tuple[int, int]:
+    """Return the width and height of a PNG in pixels, as its header has them."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", png[16:24])
+    return width, height

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from base64 import b64decode
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -127,12 +128,13 @@ def wait_for(happened: Callable[[], bool], seconds: float = DEADLINE) -> None:
 
 @dataclass(frozen=True)
 class Called:
-    """What a tool call returned: the JSON object, whether it is an error, _meta, and the object as text."""
+    """What a tool call returned: the JSON object, whether it is an error, _meta, the object as text, and pictures."""
 
     result: dict[str, Any]
     is_error: bool
     meta: Mapping[str, Any]
     text: str
+    pictures: Sequence[bytes] = ()
 
     @property
     def told(self) -> dict[str, Any]:
@@ -156,9 +158,11 @@ class McpBooks:
     def call(self, tool: str, /, **arguments: Any) -> Called:
         """Call a tool; its two copies of the result must be the same JSON."""
         answer = self._portal.call(lambda: self.client.call_tool(tool, arguments))
-        (text,) = answer.content
+        text, *images = answer.content
         assert json.loads(text.text) == answer.structured_content
-        return Called(answer.structured_content, bool(answer.is_error), answer.meta or {}, text.text)
+        assert {image.mime_type for image in images} <= {"image/png"}
+        pictures = [b64decode(image.data, validate=True) for image in images]
+        return Called(answer.structured_content, bool(answer.is_error), answer.meta or {}, text.text, pictures)
 
     def ask(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool that must answer; return the answer with its defaults and the details of `_meta` filled in."""

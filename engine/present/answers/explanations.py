@@ -9,12 +9,13 @@ from typing import Any
 
 from engine.model.catalogue import Favourable
 from engine.model.exact import Exact
-from engine.model.notes import notes_as_data
+from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop, watched
 from engine.present.answers.budget import DataRef, Json, LeftOut, UncutAnswer, cut_list, period_json
 from engine.present.answers.drill_template import TOOL, filled, sides_json
 from engine.present.answers.full_reports import freshness_json, full_period_json
 from engine.present.answers.reports import scenario_json, short_freshness
+from engine.present.charts.charts import Chart
 from engine.queries.explanations import LINES
 from engine.report.drill import joined
 from engine.report.explanation import ExplainedList, ExplainedRow, Explanation
@@ -23,12 +24,17 @@ KEY = "{row.key}"
 REST = "A smaller top, or materiality, folds more rows into (others); export_dataset with this data_ref has every row."
 
 
-def explanation_answer(found: Explanation, budget: int, data_ref: DataRef, stop: Stop) -> Json:
-    """Return the result object of an explanation, at most about `budget` tokens long; rows of members go first."""
+def explanation_answer(
+    found: Explanation, budget: int, data_ref: DataRef, stop: Stop, more: Sequence[Note] = ()
+) -> Json:
+    """Return the result object of an explanation, at most about `budget` tokens long; rows of members go first.
+
+    `more` are notes on the answer beside those of the explanation.
+    """
     members = [[row for row in watched(known.rows) if not is_special(row)] for known in found.lists]
 
     def build(left: LeftOut) -> Json:
-        notes = data_ref.notes(found.notes)
+        notes = data_ref.notes((*found.notes, *more))
         kept = shortened(members, left["rows"])
         return {
             **described(found),
@@ -211,10 +217,11 @@ def whole_rows(found: Explanation) -> Iterator[Json]:
         yield from ({"by": known.by, **row_json(found, known, row, template)} for row in watched(known.rows))
 
 
-def details(found: Explanation) -> Json:
-    """Return what only programs need of an answered explanation."""
+def details(found: Explanation, drawn: Chart | None = None) -> Json:
+    """Return what only programs need of an answered explanation, of its picture the specification."""
     return {
         "catalogue_version": found.catalogue_version,
         "data_version": found.data_version,
         "freshness": freshness_json(found.freshness),
+        **({"vega_lite": dict(drawn.vega_lite)} if drawn else {}),
     }

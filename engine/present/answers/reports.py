@@ -9,7 +9,7 @@ text of its double is exact, otherwise digits as text. Drill parts are one templ
 A long answer drops the deepest lines first, then breakdown members (never totals). The answer counts what it drops.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,6 +54,28 @@ def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT, stop: 
     if result is None:
         raise too_long(report, budget)
     return result
+
+
+def summary(report: ReportData, data_ref: DataRef) -> Json:
+    """Return the totals of a report, its notes and its reference: lines of level 0, without members and drill."""
+    kept = visible_part(report, 0, 0)
+    parts = AnswerParts(report)
+    shown = (parts.statement if report.statement else parts.metrics)(kept.sheet)
+    notes = data_ref.notes(report.notes)
+    return {
+        **described(report),
+        **{name: without_drill(part) for name, part in shown.items()},
+        **({"notes": notes} if notes else {}),
+        **data_ref.as_data(),
+    }
+
+
+def without_drill(entries: Sequence[Json | str]) -> list[Json | str]:
+    """Return columns or rows without what leads to their rows."""
+    return [
+        entry if isinstance(entry, str) else {name: part for name, part in entry.items() if name != "drill"}
+        for entry in watched(entries)
+    ]
 
 
 def refuse_too_long(least: ReportData, budget: int) -> None:

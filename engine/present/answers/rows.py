@@ -237,6 +237,7 @@ def source_column_json(column: RowColumn) -> Json:
 TYPES: dict[type[pl.DataType], str] = {
     pl.String: "text",
     pl.Int64: "integer",
+    pl.UInt32: "integer",
     pl.Float64: "number",
     pl.Boolean: "boolean",
     pl.Date: "date",

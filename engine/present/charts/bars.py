@@ -5,7 +5,7 @@ from typing import Literal
 
 from engine.present.charts.axes import again, figure_axis, name_axis, point_tooltip, text_width, ticks_of, zero_line
 from engine.present.charts.grid import Grid, colours_of, course, grid_for, ranking, stacked
-from engine.present.charts.picture import ChartInput, Picture, Unit, Vega
+from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, told_apart
 from engine.present.charts.refusals import bad_spec
 
 FILLED = 0.72  # share of a step that bars fill
@@ -62,7 +62,8 @@ class Bars:
     """The marks of bars over one grid. In vertical bars names run along x and figures along y."""
 
     def __init__(self, sheet: ChartInput, grid: Grid, unit: Unit, *, upright: bool, step: float) -> None:
-        self.sheet, self.grid, self.unit, self.upright = sheet, grid, unit, upright
+        self.sheet, self.grid, self.upright = sheet, grid, upright
+        self.unit = told_apart(unit, grid.values)
         self.along: Literal["x", "y"] = "x" if upright else "y"
         self.high: Literal["x", "y"] = "y" if upright else "x"
         self.is_single = len(grid.series) == 1

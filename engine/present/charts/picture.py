@@ -1,7 +1,7 @@
 """Pictures: a chart's input, its units, and its light and dark themes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Any, Final, Literal
 
@@ -153,6 +153,7 @@ def channels(colour: str) -> tuple[int, int, int]:
 HUNDREDFOLD: Final = {"fraction": "%", "pp": "pp"}  # units whose figures are multiplied by 100
 PLAIN: Final = ("number", "ratio")  # units without a word
 MOST_PLACES = 12
+MORE_PLACES = 3  # beyond those that show three digits, where figures look alike
 HUNDRED = Exact(100)
 
 
@@ -211,6 +212,13 @@ def places_of(figures: Sequence[float], largest: float, power: int) -> int:
         return 0
     needed = max(decimal_places(Exact.of(repr(figure)).scaled(power).reduced()[1]) or 0 for figure in figures)
     return min(MOST_PLACES, needed, 2 - floor(log10(largest)))
+
+
+def told_apart(unit: Unit, values: Iterable[float]) -> Unit:
+    """Return a unit with up to three more places: the fewest that tell as many figures apart as can be."""
+    figures = set(values)
+    finer = [replace(unit, places=min(MOST_PLACES, unit.places + more)) for more in range(MORE_PLACES + 1)]
+    return max(finer, key=lambda one: len({one.text(figure) for figure in figures}))
 
 
 # Pictures: the input of a chart kind, and its output.

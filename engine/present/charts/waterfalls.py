@@ -9,7 +9,7 @@ from engine.model.exact import Exact
 from engine.present.charts.axes import again, exact_format, figure_axis, name_axis, ticks_of, tooltip, zero_line
 from engine.present.charts.bars import BAND, NARROWEST, WIDEST_STEP
 from engine.present.charts.grid import KNOWN, Grid, change_words, exact, grid_for, in_words, number
-from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, title_words
+from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, title_words, told_apart
 from engine.present.charts.refusals import bad_data, some
 
 TOTALS: Final = ("total", "subtotal", "start", "end")
@@ -35,6 +35,7 @@ class Step:
 def waterfall(sheet: ChartInput) -> Picture:
     """Draw totals from zero, changes from the previous level, and connectors."""
     grid, unit = grid_for(sheet)
+    unit = told_apart(unit, grid.values)
     steps = steps_of(sheet, grid)
     width, height = sheet.size
     width = min(width, max(NARROWEST, WIDEST_STEP * len(steps)))

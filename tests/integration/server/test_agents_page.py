@@ -6,6 +6,7 @@ from tests.support.serving import Server, connected
 
 def test_the_page_of_conversations_is_current(demo_server: Server) -> None:
     with connected(demo_server.url, "auto") as books:
-        assert PAGE.read_text(encoding="utf-8") == page(lambda tool, called: books.call(tool, **called).result), (
-            "run: make docs"
-        )
+        made = page(lambda tool, asked: books.call(tool, **asked))
+    assert PAGE.read_text(encoding="utf-8") == made, "run: make docs"
+    assert made.count("\n## ") == 8  # conversations
+    assert made.count("And image content: the chart as a PNG.") == 1

@@ -52,24 +52,24 @@ def told(name: str, arguments: Mapping[str, Any], caller: Caller) -> str:
         return as_json(refusal.as_data()).decode()
     kept = answer.result.get("data_ref")
     document = exported(kept, caller) if kept else None
-    chart = charted(kept, caller) if kept and name in CHARTED else None
+    chart = charted(kept, caller, draws=name != "run_metric_data") if kept and name in CHARTED else None
     block = answer.render_block() if tool.widget else None
     text = as_json({"shown": [answer.result, block, answer.details, document, chart]}).decode()
     return REFERENCE.sub("ds_", text)  # no two calls share one
 
 
-def charted(data_ref: str, caller: Caller) -> Any:
-    """Return the chart of a kept result and the document of its table, or why there is none."""
+def charted(data_ref: str, caller: Caller, *, draws: bool) -> Any:
+    """Return the chart or the rows of a kept result and the document of its table, or why there is none."""
     try:
-        chart = eval_chart_transform(replace(caller, answer_tokens=LARGE), of_all(data_ref)).result
+        chart = eval_chart_transform(replace(caller, answer_tokens=LARGE), of_all(data_ref, draws=draws)).result
     except Refusal as refusal:
         return refusal.as_data()
     return [chart, exported(chart["data_ref"], caller)]
 
 
-def of_all(data_ref: str) -> ChartRequest:
-    """Return the request of a chart that shows every row and column of a result."""
-    spec = ChartSpec(chart_type="horizontal_bar", title="T", x="at", y="n")
+def of_all(data_ref: str, *, draws: bool) -> ChartRequest:
+    """Return the request of a chart, or of rows, that shows every row and column of a result."""
+    spec = ChartSpec(chart_type="horizontal_bar", title="T", x="at", y="n") if draws else None
     return ChartRequest(data_refs=(data_ref,), transform_code=EVERY_ROW, chart_spec=spec)
 
 

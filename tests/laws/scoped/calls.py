@@ -179,6 +179,7 @@ def report(draw: st.DrawFn, columns: st.SearchStrategy[str]) -> dict[str, Any]:
     optional = {
         "scale": st.sampled_from((*(0, 3, 6) * 5, 5)),
         "decimals": st.sampled_from((*(0, 2) * 8, 13)),
+        "summary": st.sampled_from((False, False, False, True)),
         "dimensions": st.lists(dimensions, max_size=2, unique=True),
     }
     shown = st.lists(st.builds(lambda key: {"scenario": key}, columns), min_size=1, max_size=3, unique_by=str)
@@ -236,6 +237,7 @@ def variance(draw: st.DrawFn) -> dict[str, Any]:
         "drivers": st.sampled_from((False, False, True)),
         "top": st.sampled_from((1, 2, 10, 10, 0, 300)),
         "materiality": st.sampled_from(({"absolute": 3}, {"percent": 5}, {"percent": -1}, {})),
+        "picture": st.sampled_from((*(False,) * 9, True)),
     }
     asked = {
         "metric": metrics,

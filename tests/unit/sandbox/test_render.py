@@ -4,14 +4,15 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from sandbox.jail import ASK_VERSION, NETWORK, Kernel
-from sandbox.render import MOST_SPEC, Renderer, RenderError, RenderWorkerLost
-from tests.support.charting import CASES
+from sandbox.render import IN_ANSWERS, MOST_SPEC, PictureBounds, Renderer, RenderError, RenderWorkerLost
+from tests.support.charting import CASES, size_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
 LANDLOCK = Kernel().call("landlock_create_ruleset", None, 0, ASK_VERSION)
@@ -53,6 +54,16 @@ def test_a_chart_of_too_many_bytes_or_pixels_is_refused(renderer: Renderer) -> N
         renderer.render({**CHART, "description": "x" * MOST_SPEC}, "svg")
     with pytest.raises(RenderError, match="larger than 4000 pixels"):
         renderer.render({**CHART, "width": 9000}, "png")
+
+
+def test_a_picture_of_an_answer_is_drawn_smaller_until_it_fits(renderer: Renderer) -> None:
+    whole = renderer.render(CHART, "png")
+    narrow = renderer.render(CHART, "png", replace(IN_ANSWERS, widest=600))
+    small = renderer.render(CHART, "png", PictureBounds(widest=1200, most_bytes=len(narrow)))
+    assert size_of(narrow)[0] <= 600 < size_of(whole)[0]
+    assert len(small) <= len(narrow)
+    with pytest.raises(RenderError, match="100 are the most"):
+        renderer.render(CHART, "png", PictureBounds(widest=1200, most_bytes=100))
 
 
 def test_a_worker_that_was_killed_is_replaced(renderer: Renderer) -> None:

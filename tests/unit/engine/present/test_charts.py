@@ -113,6 +113,34 @@ def test_lying_bars_are_as_long_as_their_figures_and_the_largest_is_on_top() -> 
     assert [width / bars[0][2] * 200 for _, _, width, _ in bars] == pytest.approx([200, 50, 25])
 
 
+TEN = [5_312_345.0, 3_204_551.1, 2_871_002.0, 2_870_998.0, 2_100_000.5, 2_000_000.0, 1_900_000.0, 900.4, 900.1, -20.0]
+
+
+@pytest.mark.parametrize("kind", ["bar", "horizontal_bar"])
+def test_bars_of_different_figures_have_different_labels_and_their_unit(kind: str) -> None:
+    table = {"customer": [f"C{at}" for at in range(10)], "value": TEN}
+    made = ChartCase(
+        {"chart_type": kind, "x": "customer", "y": "value", "size": "large"}, table, {"value": "EUR"}
+    ).chart()
+    labels = [point["t"] for point in made.vega_lite["data"]["values"]]
+    assert labels == [
+        *("5,312.345", "3,204.551", "2,871.002", "2,870.998", "2,100.001", "2,000.000", "1,900.000"),
+        *("0.900", "0.900", "−0.020"),  # no more than three digits beyond those of the largest
+    ]
+    assert made.unit == "EUR"
+    assert made.vega_lite["title"]["subtitle"] == ["in EUR thousands"]
+    plain = ChartCase(
+        {"chart_type": kind, "x": "customer", "y": "value"}, {"customer": ["A", "B"], "value": [5.2e6, 3.1e6]}
+    )
+    assert [point["t"] for point in plain.chart().vega_lite["data"]["values"]] == ["5,200", "3,100"]
+
+
+def test_steps_of_a_waterfall_of_different_figures_have_different_labels() -> None:
+    table = {"step": ["a", "b", "c", "d"], "value": [120_000.0, 40.0, 0.4, 120_040.4]}
+    made = ChartCase({"chart_type": "waterfall", "x": "step", "y": "value", "unit": "EUR"}, table).chart()
+    assert [point["t"] for point in made.vega_lite["data"]["values"]] == ["120.00", "+0.04", "0.00", "120.04"]
+
+
 def test_the_bars_of_a_waterfall_begin_where_the_last_one_ended() -> None:
     bars = boxes(drawn(CASES["waterfall"].chart()))
     scale = 1000.1 / bars[0][3]

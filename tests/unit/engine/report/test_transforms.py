@@ -168,7 +168,7 @@ def test_notes_and_freshness_of_every_input_are_carried_on(doors: dict[str | Non
     unknown = door.metric("revenue", scenarios=SCENARIOS, period="2026-01", filters={"account": "nobody"})
     transform = made_of(unknown, staff(door), rows(door), staff(door))
     assert transform.notes[0] == unknown.notes[0]
-    assert transform.notes[-1].code == "computed"
+    assert transform.notes[-1].code == "script_figures"
     assert len(transform.notes) == len(set(transform.notes))
     assert transform.freshness.keys() == {"gl", "people"}
     assert transform.freshness["people"] == staff(door).freshness["people"]
@@ -191,7 +191,7 @@ def test_a_transform_is_exported_to_json_with_its_script_and_inputs(
     assert document["transform_code"] == CODE
     assert document["inputs"] == list(transform.inputs)
     assert "Actuals, Budget" in document["inputs"][0]
-    assert document["notes"][-1]["code"] == "computed"
+    assert document["notes"][-1]["code"] == "script_figures"
     assert document["freshness"]["gl"]["actual"]["load_id"]
 
 

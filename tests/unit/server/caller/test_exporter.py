@@ -156,7 +156,7 @@ def test_rows_are_restored_as_they_were_kept(books: Door) -> None:
         rows.rows[-1],
         rows.rows[3:5],
     )
-    assert [note.code for note in restore(keep(rows), kept_of(books, "transform").notes).notes][-1] == "computed"
+    assert [note.code for note in restore(keep(rows), kept_of(books, "transform").notes).notes][-1] == "script_figures"
 
 
 def test_a_snapshot_of_other_books_is_not_admitted(books: Door, tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ def test_where_no_picture_can_be_drawn_the_chart_is_there_with_a_note(small_inst
     assert outcome.result["rows"]
     assert "artifact" not in outcome.result
     (note,) = [note for note in outcome.result["notes"] if note["code"] == "not_drawn"]
-    assert note["message"].startswith("The chart was not made into a file: the render worker ended")
+    assert note["message"].startswith("There is no picture: the render worker ended")
 
 
 def test_without_a_jail_the_tool_is_withheld() -> None:

@@ -40,6 +40,14 @@ CALLS: dict[str, dict[str, Any]] = {
     "a wrong argument": body("list_kpis", nonsense=1),
     "faulty JSON": {**body("list_kpis"), "params": {"name": "list_kpis", "arguments": {"a" * 300: 1}}},
     "details": body("run_statement_data", statement="pnl", scenarios=[{"scenario": "actual"}], period_start="2021-01"),
+    "a picture": body(
+        "explain_variance",
+        metric="revenue",
+        scenarios=["actual", "budget"],
+        by=["product"],
+        period_start="2021-01",
+        picture=True,
+    ),
 }
 
 
@@ -136,6 +144,7 @@ def test_a_direct_answer_is_that_of_the_transport(dispatch: Dispatcher) -> None:
             direct = client.post(url, json=sent, headers=names)
             by_transport = client.post(url, json=sent, headers=[*names.items(), ("X-A", "1"), ("X-A", "2")])
             assert direct.status_code == by_transport.status_code == 200
+            assert direct.json()["result"]["content"][1:] == by_transport.json()["result"]["content"][1:]
             assert without_reference(direct.json()) == without_reference(by_transport.json())
             text = direct.json()["result"]["content"][0]["text"]
             assert json.loads(text) == direct.json()["result"]["structuredContent"]
