@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+TEXTS = 4_000  # distinct texts of a column that findings are made of
 ROW_LIMIT = 3  # texts that are named as evidence of one key
 
 
@@ -35,6 +36,8 @@ class Ambiguity:
     readings: tuple[Reading, ...]
 
     def __str__(self) -> str:
+        if not self.readings:
+            return f"{self.evidence}; say {self.key.replace('.', ': {', 1)}{': …}' if '.' in self.key else ': …'}"
         ways = (f"{reading.meaning} with {written_keys(reading.keys)}" for reading in self.readings)
         return f"{self.evidence} can be read in {len(self.readings)} ways: {', or '.join(ways)}"
 
@@ -130,7 +133,15 @@ class SampleTable:
     rows: pl.Series  # Int64; null for a row whose number is unknown, because the file was not read up to it
 
     def texts(self, column: str) -> pl.DataFrame:
-        """Return the distinct texts of a column in the order of their first rows: text, row, times."""
+        """Return distinct texts of a column, evenly chosen where there are very many.
+
+        Columns: text, row (the first one), times; in the order of the rows.
+        """
+        found = self.all_texts(column)
+        return found.gather_every(-(-found.height // TEXTS)) if found.height > TEXTS else found
+
+    def all_texts(self, column: str) -> pl.DataFrame:
+        """Return every distinct text of a column in the order of their first rows: text, row, times."""
         texts = pl.DataFrame({"text": self.frame[column].str.strip_chars(), "row": self.rows})
         filled = texts.filter(pl.col("text").is_not_null() & (pl.col("text") != ""))
         return filled.group_by("text", maintain_order=True).agg(pl.col("row").first(), pl.len().alias("times"))

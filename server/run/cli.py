@@ -15,6 +15,7 @@ from server.base.settings import BadSetting, read_settings
 from server.run.commands.console import FAULTY, INTERRUPTED, TERMINATED, err
 
 COMMANDS = {  # each a module of server.run.commands, imported where it is asked for: a load needs no web server
+    "init": "write a first instance from files of your own, and load it",
     "serve": "serve an instance to MCP clients on this machine",
     "stdio": "speak MCP over standard input and output, for hosts that start their servers themselves",
     "check": "print every fault of an instance's files",

@@ -5,7 +5,6 @@ from datetime import date
 from functools import lru_cache
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.families import CALENDAR_RULES
 from engine.model.calendar.periods import (
     DAYS,
     GRAINS,
@@ -22,7 +21,6 @@ from engine.model.calendar.periods import (
 from engine.model.errors import BadPeriod
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199
-CALENDAR_PARTS = (Grain.CALENDAR_QUARTER, Grain.CALENDAR_HALF, Grain.CALENDAR_YEAR)  # months are those of the calendar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +115,6 @@ def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
             Grain.MONTH: months,
             Grain.QUARTER: quarters,
             Grain.YEAR: years,
-            **({grain: CALENDAR_RULES[grain] for grain in CALENDAR_PARTS} if fiscal.starts > 1 else {}),
         },
     )
 

@@ -1,0 +1,251 @@
+"""Sampling: some rows of a file as text, from its head, its end and places between, with what its bytes say."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import fastexcel
+import polars as pl
+
+from server.ingest.dialect import (
+    TextTable,
+    column_names,
+    decode,
+    detect_encoding,
+    detect_header_row,
+    detect_text_table,
+    heading_findings,
+    split_records,
+)
+from server.ingest.findings import Finding, Findings, SampleTable
+
+WHOLE: Final = 16 << 20  # bytes up to which a text file is read whole
+HEAD: Final = 4 << 20  # bytes that are read of the head of a larger one
+PIECES: Final = 32  # places behind the head that are read
+PIECE: Final = 128 << 10  # bytes that are read at each
+TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
+SCANS: Final[Mapping[str, Callable[[Path], pl.LazyFrame]]] = {
+    ".parquet": pl.scan_parquet,
+    ".arrow": pl.scan_ipc,
+}
+ENDINGS: Final = (".csv", ".xlsx", *SCANS)
+
+
+class SampleFault(Exception):
+    """A file cannot be sampled; the message says what is wrong with it and what would be right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTable:
+    """One table of a source: some of its rows, and the keys that read it."""
+
+    path: Path
+    sheet: str | None = None
+    sample: SampleTable
+    findings: Findings
+    header_row: int = 1
+    titles: Sequence[tuple[int, str]] = ()  # rows above the heading with text
+    is_whole: bool = True  # whether the sample has every row
+    megabytes: float = 0.0
+    temporal: frozenset[str] = field(default_factory=frozenset)  # columns with a type of days; they need no format
+
+    @property
+    def name(self) -> str:
+        """The name of the file, with the sheet of a workbook that has several."""
+        return self.sample.name
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return self.sample.frame.columns
+
+    def distinct(self, columns: Sequence[str]) -> pl.DataFrame:
+        """Return the distinct values of some columns as text, of every row: a file that was sampled is read once."""
+        if self.is_whole:
+            return self.sample.frame.select(columns).unique(maintain_order=True)
+        return self._scan().select(pl.col(*columns).cast(pl.String)).unique().sort(columns).collect(engine="streaming")
+
+    def _scan(self) -> pl.LazyFrame:
+        if scan := SCANS.get(self.path.suffix.lower()):
+            return scan(self.path)
+        encoding = self.findings.value("csv.encoding") or "utf-8"
+        if encoding != "utf-8":
+            says = f"{self.name} is larger than {WHOLE >> 20} MB and in {encoding}"
+            raise SampleFault(f"{says}; save it as UTF-8, or name members and scenarios in files of their own")
+        return pl.scan_csv(
+            self.path,
+            separator=self.findings.value("csv.separator") or ",",
+            skip_rows=self.header_row,
+            has_header=False,
+            new_columns=self.columns,
+            infer_schema=False,
+            truncate_ragged_lines=True,
+        )
+
+
+def sample_file(path: Path) -> Iterator[SourceTable]:
+    """Yield the tables of a file: one, or one for each sheet of a workbook. Raises SampleFault."""
+    ending = path.suffix.lower()
+    if not path.is_file():
+        raise SampleFault(f"{path}: there is no such file")
+    if ending not in ENDINGS:
+        raise SampleFault(f"{path.name} is none of {', '.join(ENDINGS)}; save a text file as .csv")
+    try:
+        if ending == ".csv":
+            yield sample_text(path)
+        elif ending == ".xlsx":
+            yield from sample_workbook(path)
+        else:
+            yield sample_typed(path)
+    except (OSError, pl.exceptions.PolarsError, fastexcel.FastExcelError, UnicodeDecodeError) as fault:
+        said = str(fault).strip().splitlines()[0]
+        raise SampleFault(f"{path.name} cannot be read: {said}") from fault
+
+
+# Text.
+
+
+def sample_text(path: Path) -> SourceTable:
+    """Return a CSV file."""
+    size = path.stat().st_size
+    is_whole = size <= WHOLE
+    with path.open("rb") as file:
+        head = file.read(WHOLE if is_whole else HEAD)
+    if not head.strip():
+        raise SampleFault(f"{path.name} is empty")
+    encoding = detect_encoding(head, whole=is_whole)
+    table = detect_text_table(decode(head, encoding.value, whole=is_whole), whole=is_whole)
+    if table is None:
+        raise SampleFault(
+            f"{path.name} has no heading: no row of column names stands above rows as wide, by comma, semicolon, tab "
+            "or pipe; write the names of the columns in its first row"
+        )
+    if encoding.value == "utf-8" and not is_whole:
+        encoding = encoding_behind(path, size) or encoding
+    footer = table.findings.value("csv.skip_footer") or 0
+    numbered = [(row, record) for row, record in enumerate(table.records, 1) if row > table.header_row]
+    numbered = numbered[: len(numbered) - footer]
+    rows: list[tuple[int | None, list[str]]] = [(row, record) for row, record in numbered]
+    if not is_whole:
+        rows += [(None, record) for record in records_behind(path, size, encoding.value, table)]
+    found = Findings((encoding,) if encoding.value != "utf-8" else ()).and_(table.findings)
+    return SourceTable(
+        path=path,
+        sample=to_sample(path.name, table.columns, rows),
+        findings=found,
+        header_row=table.header_row,
+        titles=table.titles,
+        is_whole=is_whole,
+        megabytes=size / 1e6,
+    )
+
+
+def places_behind(size: int) -> Iterator[int]:
+    """Yield the places behind the head at which a file is read; the last is its end."""
+    step = (size - HEAD - PIECE) // (PIECES - 1)
+    yield from ((HEAD + step * number) & ~1 for number in range(PIECES - 1))  # even, where two bytes are a character
+    yield (size - PIECE) & ~1
+
+
+def encoding_behind(path: Path, size: int) -> Finding | None:
+    """Return the encoding of a file whose head is ASCII or UTF-8, if a place behind it is not UTF-8."""
+    with path.open("rb") as file:
+        for place in places_behind(size):
+            file.seek(place)
+            piece = file.read(PIECE)
+            inner = piece[piece.find(b"\n") + 1 : piece.rfind(b"\n")]
+            found = detect_encoding(inner, whole=True)
+            if found.value == "windows-1252":
+                return found
+    return None
+
+
+def records_behind(path: Path, size: int, encoding: str, table: TextTable) -> Iterator[list[str]]:
+    """Yield the whole records at some places behind the head of a large file."""
+    separator, width = table.findings.value("csv.separator"), len(table.columns)
+    with path.open("rb") as file:
+        order = file.read(2) if encoding == "utf-16" else b""
+        for place in places_behind(size):
+            file.seek(place)
+            text = decode(order + cut_lines(file.read(PIECE), encoding), encoding, whole=False)
+            _, _, inner = text.partition("\n")
+            for record in split_records(inner, separator, whole=False):
+                if len(record) == width:
+                    yield record
+
+
+def cut_lines(piece: bytes, encoding: str) -> bytes:
+    """Return a piece of a file without the first bytes of a character that began before it."""
+    if encoding != "utf-8":
+        return piece
+    return piece[piece.find(b"\n") + 1 : piece.rfind(b"\n") + 1]
+
+
+def to_sample(
+    name: str, columns: Sequence[str], rows: Sequence[tuple[int | None, Sequence[str | None]]]
+) -> SampleTable:
+    """Return records as columns of text. Rows without a value are no rows; a short one is filled up."""
+    width = len(columns)
+    filled = [(row, record) for row, record in rows if any(cell and cell.strip() for cell in record)]
+    cells = [
+        pl.Series(column, [record[at] or None if at < len(record) else None for _, record in filled], dtype=pl.String)
+        for at, column in enumerate(columns[:width])
+    ]
+    return SampleTable(name=name, frame=pl.DataFrame(cells), rows=pl.Series([row for row, _ in filled], dtype=pl.Int64))
+
+
+# Workbooks and typed files.
+
+
+def sample_workbook(path: Path) -> Iterator[SourceTable]:
+    """Yield the sheets of a workbook that hold a table."""
+    workbook = fastexcel.read_excel(path)
+    found = False
+    for sheet in workbook.sheet_names:
+        cells = workbook.load_sheet(sheet, header_row=None, skip_rows=0, dtypes="string").to_polars()
+        records = [[cell or "" for cell in row] for row in cells.iter_rows()]
+        header_row = detect_header_row(records)
+        if header_row is None:
+            continue
+        found = True
+        table = TextTable(records, header_row, Findings())
+        decided = heading_findings(table, whole=False).decided
+        keys = [Finding("header_row", one.value, one.evidence) for one in decided]
+        if len(workbook.sheet_names) > 1:
+            keys.insert(0, Finding("sheet", sheet, f"one of {', '.join(workbook.sheet_names)}"))
+        name = f"{path.name} [{sheet}]" if len(workbook.sheet_names) > 1 else path.name
+        rows = [(row, record) for row, record in enumerate(records, 1) if row > header_row]
+        yield SourceTable(
+            path=path,
+            sheet=sheet if len(workbook.sheet_names) > 1 else None,
+            sample=to_sample(name, column_names(records[header_row - 1]), rows),
+            findings=Findings(tuple(keys)),
+            header_row=header_row,
+            titles=table.titles,
+            megabytes=path.stat().st_size / 1e6,
+        )
+    if not found:
+        raise SampleFault(f"{path.name} has no sheet with a row of column names above other rows")
+
+
+def sample_typed(path: Path) -> SourceTable:
+    """Return a Parquet or Arrow file."""
+    scan = SCANS[path.suffix.lower()](path)
+    schema = scan.collect_schema()
+    count = int(scan.select(pl.len()).collect().item())
+    if not count:
+        raise SampleFault(f"{path.name} has no rows")
+    step = max(1, count // TYPED_ROWS)
+    temporal = frozenset(name for name, dtype in schema.items() if dtype.is_temporal())
+    days = [pl.col(name).cast(pl.Date).cast(pl.String) for name in temporal if schema[name] != pl.Time]
+    rows = scan.with_row_index("_row", offset=1).gather_every(step).with_columns(days).collect()
+    texts = rows.drop("_row").select(pl.all().cast(pl.String))
+    return SourceTable(
+        path=path,
+        sample=SampleTable(name=path.name, frame=texts, rows=rows["_row"].cast(pl.Int64)),
+        findings=Findings(),
+        is_whole=step == 1,
+        megabytes=path.stat().st_size / 1e6,
+        temporal=temporal,
+    )

@@ -1,0 +1,98 @@
+"""tieout init: propose a first instance from files, write it and load it."""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from engine.instance.read import read_instance
+from server.base.settings import Settings
+from server.ingest.sampling import SampleFault, SourceTable, sample_file
+from server.run.commands import load
+from server.run.commands.console import DONE, FAULTY, err, out
+from server.setup.answers import Answers, BadAnswer, read_answers
+from server.setup.instance_files import instance_files
+from server.setup.proposal import BooksProposal, NoBooks, propose
+
+ASK_AGAIN = "Nothing was written."
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder to write the instance to; new, or empty")
+    parser.add_argument(
+        "--from", dest="files", type=Path, nargs="+", required=True, metavar="FILE", help="CSV, XLSX, Parquet or Arrow"
+    )
+    parser.add_argument("--answers", type=Path, metavar="FILE", help="YAML with what the files do not say")
+    parser.add_argument("--no-load", action="store_true", help="write the files, and load nothing")
+    parser.set_defaults(instance=None)
+
+
+def run(asked: argparse.Namespace, settings: Settings) -> int:
+    """Propose, write and load an instance."""
+    folder: Path = asked.folder
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        err.print(f"{folder} exists and is not empty; init overwrites nothing: name a new folder", markup=False)
+        return FAULTY
+    try:
+        answers = read_answers(asked.answers) if asked.answers else Answers()
+        answers.ask = ask if sys.stdin.isatty() and sys.stdout.isatty() else None
+        tables = [table for path in asked.files for table in sample_file(path)]
+        books = propose(tables, answers, folder.resolve().name)
+    except (SampleFault, BadAnswer, NoBooks) as fault:
+        err.print(f"{fault}\n{ASK_AGAIN}", markup=False)
+        return FAULTY
+    if answers.open:
+        err.print("\n".join([*answers.open, ASK_AGAIN]), markup=False)
+        return FAULTY
+    write_instance(instance_files(books, folder), folder)
+    tell(books, tables, folder)
+    if asked.no_load:
+        return DONE
+    settings = replace(settings, instance=folder)
+    status = load.run(argparse.Namespace(binding=[], period=None, due=None), settings)
+    if status == DONE:
+        out.print(f"\nServe it: tieout serve --instance {folder}", markup=False)
+    return status
+
+
+def ask(question: str, choices: Sequence[str]) -> str | None:
+    """Ask a question at the terminal; an empty answer is none."""
+    out.print(f"\n{question}", markup=False)
+    for number, choice in enumerate(choices, 1):
+        out.print(f"  {number}  {choice}", markup=False)
+    answer = out.input("> ").strip()
+    if choices and answer.isdigit() and 1 <= int(answer) <= len(choices):
+        return choices[int(answer) - 1]
+    return answer or None
+
+
+def write_instance(files: dict[str, str], folder: Path) -> None:
+    """Write an instance beside its place, check it, and move it there, so that a fault leaves nothing behind."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as beside:
+        written = Path(beside, "instance")
+        for name, text in files.items():
+            path = written / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        read_instance(written)
+        if folder.is_dir():
+            folder.rmdir()
+        shutil.move(written, folder)
+
+
+def tell(books: BooksProposal, tables: Sequence[SourceTable], folder: Path) -> None:
+    """Print what was guessed of each table, and from what."""
+    for table in tables:
+        size = f"{table.sample.frame.height:,} rows" + ("" if table.is_whole else f" of its {table.megabytes:,.0f} MB")
+        out.print(f"{table.name}: {size} read{'' if table.is_whole else ', as a sample'}", markup=False)
+        for guess in (guess for guess in books.guesses if guess.table == table.name):
+            why = f" — {guess.evidence}" if guess.evidence else ""
+            out.print(f"  {guess.what}{why}", markup=False)
+        if table.name in books.unused:
+            out.print("  not used: it holds no facts, and no column of facts has its ids", markup=False)
+    out.print(f"Written to {folder}; edit what was guessed wrong.", markup=False)

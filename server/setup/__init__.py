@@ -1,0 +1,1 @@
+"""Setup: a first instance proposed from files, answered, written and loaded."""

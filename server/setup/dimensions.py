@@ -1,0 +1,163 @@
+"""Dimensions: the members and the tree of a column of facts, from tables of members or from the facts themselves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from server.ingest.notation import words_of
+from server.setup.facts import FactsTable
+from server.setup.roles import ColumnRole, TableProfile, name_columns, slug, title
+from server.setup.trees import (
+    LEVEL_WORDS,
+    MemberTable,
+    TreeTable,
+    attribute_columns,
+    flat_tree,
+    level_columns,
+    level_tree,
+    match_members,
+    member_table,
+    parent_tree,
+    prefix_tree,
+)
+
+RESERVED: Final = frozenset(
+    [
+        "line",
+        "metric",
+        "label",
+        "line_order",
+        "level",
+        "kind",
+        "scenario",
+        "alias",
+        "value",
+        "exact",
+        "unit",
+        "period",
+        "date",
+        "week",
+        "month",
+        "quarter",
+        "year",
+        "comparisons",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guess:
+    """One thing that was guessed of a table, and from what."""
+
+    table: str
+    what: str
+    evidence: str
+
+
+@dataclass(kw_only=True)
+class DimensionProposal:
+    """A leaf dimension: its members, and the tree above them."""
+
+    key: str
+    label: str
+    members: MemberTable | None = None
+    tree: TreeTable | None = None
+
+    @property
+    def tree_key(self) -> str:
+        """The key of the tree's dimension."""
+        return f"{self.key}_tree"
+
+
+def dimension_key(column: str) -> str:
+    """Return the key of a dimension; names that reports use themselves get an ending."""
+    key = slug(title(column))
+    return f"{key}_code" if key in RESERVED or key.endswith("_label") or key == "account" else key
+
+
+def dimension_columns(found: TableProfile) -> list[str]:
+    """Return the columns of dimensions of a table of facts, the account first, without names and levels of others."""
+    account = found.first(ColumnRole.ACCOUNT)
+    ids = [*found.having(ColumnRole.ACCOUNT), *found.having(ColumnRole.DIMENSION), *found.having(ColumnRole.CURRENCY)]
+    names = set(dict(name_columns(found, ids)).values())
+    levels = set(fact_levels(found, account)) if account else set()
+    return [column for column in ids if column not in names | levels]
+
+
+def fact_levels(found: TableProfile, account: str) -> list[str]:
+    """Return the columns of a table of facts that are levels above its accounts."""
+    frame = found.table.sample.frame
+    columns = [
+        column
+        for column in found.having(ColumnRole.DIMENSION)
+        if column not in dict(name_columns(found, [account])).values()
+    ]
+    named = [column for column in columns if LEVEL_WORDS.search(words_of(column))]
+    return level_columns(frame, account, named)
+
+
+def propose_dimension(
+    key: str,
+    column: str,
+    table: FactsTable,
+    members: Sequence[TableProfile],
+    used: set[str],
+    guesses: list[Guess],
+) -> DimensionProposal:
+    """Return a dimension of a column of facts: with members and tree from a table of members, else from the facts."""
+    proposal = DimensionProposal(key=key, label=title(column))
+    values = table.found.columns[column].values
+    match = match_members(column, values, members)
+    if match is not None:
+        proposal.members = member_table(key, match)
+        proposal.tree = tree_of_members(proposal.members, match.key)
+        used.add(match.found.name)
+        guesses.append(
+            Guess(table=table.name, what=f"{column}: members from {match.found.name}", evidence=match.evidence)
+        )
+    else:
+        from_facts(proposal, column, table)
+    if proposal.tree is not None:
+        source = match.found.name if match else table.name
+        guesses.append(
+            Guess(table=source, what=f"{proposal.tree_key}: a tree above {key}", evidence=proposal.tree.evidence)
+        )
+    return proposal
+
+
+def tree_of_members(members: MemberTable, key: str) -> TreeTable | None:
+    """Return the tree above the members of a table: by parents, by levels, by prefixes of their codes."""
+    found = members.found
+    assert found is not None  # noqa: S101 - the caller matched it
+    name = members.mapped.get("name")
+    label = str(name) if name else None
+    tree = parent_tree(found, key, label)
+    if tree is not None:
+        return tree
+    groups = list(attribute_columns(found, [*members.mapped.values()]))
+    frame = found.table.sample.frame
+    if levels := level_columns(frame, key, groups):
+        return level_tree(frame, key, label, levels)
+    names = dict(zip(frame[key], frame[label], strict=True)) if label else {}
+    return prefix_tree(found.columns[key].values, {one: text or "" for one, text in names.items()})
+
+
+def from_facts(proposal: DimensionProposal, column: str, table: FactsTable) -> None:
+    """Give a dimension the members and the tree that the columns of its facts show."""
+    found = table.found
+    name = dict(name_columns(found, [column])).get(column)
+    is_account = column == found.first(ColumnRole.ACCOUNT)
+    levels = fact_levels(found, column) if is_account else []
+    if not name and not is_account:
+        return
+    rows = found.table.distinct([*levels, column, *([name] if name else [])])
+    if name:
+        pairs = {one: text or "" for one, text in rows.select(column, name).drop_nulls(column).iter_rows()}
+        says = f"each {column} has one {name}"
+        proposal.members = MemberTable(rows=tuple(pairs.items()), evidence=says)
+    names = dict(proposal.members.rows) if proposal.members else {}
+    ids = sorted(rows[column].drop_nulls().unique())
+    if levels:
+        proposal.tree = level_tree(rows, column, name, levels)
+    elif is_account:
+        proposal.tree = prefix_tree(ids, names) or flat_tree(proposal.label, ids, names)

@@ -1,0 +1,313 @@
+"""Facts: how the rows of one file become facts - its format, its time, its amounts and its scenarios."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from typing import Final
+
+import polars as pl
+
+from engine.model.calendar.periods import Grain
+from server.ingest.days import MONTH_NAMES, typed_days
+from server.ingest.findings import Ambiguity, Finding, Findings, SampleTable
+from server.ingest.notation import Notation, NumberColumn, detect_factor, detect_numbers, number_column, sign_of
+from server.ingest.sampling import SourceTable
+from server.setup.answers import Answers, FileAnswers
+from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table, scenario_kind, slug, title
+from server.setup.trees import match_members, member_table
+
+TOTAL_WORDS = re.compile(
+    r"(grand |sub-?)?totals?( \d+)?:?|(gesamt|end|zwischen)?summe( \d+)?:?|gesamt:?|"
+    r"somme:?|sous-total:?|totale:?|suma:?|totaal:?",
+    re.IGNORECASE,
+)
+YEAR = re.compile(r"(?<!\d)(19|20)\d\d(?!\d)")
+MONTH = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_. ]?(0[1-9]|1[0-2])(?!\d)")
+MOST_PLACES: Final = 12
+DEBITS: Final = ("s", "d", "dr", "debit", "soll", "db")
+GRAIN_COLUMNS: Final = {Grain.DATE: "date", Grain.MONTH: "month", Grain.QUARTER: "quarter", Grain.YEAR: "year"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureColumn:
+    """A measure and the column that fills it; None if debits and credits do."""
+
+    key: str
+    column: str | None
+    is_money: bool
+    places: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactsTable:
+    """How a table of a source becomes facts."""
+
+    found: TableProfile
+    findings: Findings  # every key of its format, decided
+    grain: Grain
+    first: date
+    last: date
+    time_column: str | None  # of the extract; None if keys fill the time
+    constants: Mapping[str, str]
+    measures: Sequence[MeasureColumn]
+    scenario: str | None  # of every row; None if a column says it
+    scenarios: Mapping[str, str] = field(default_factory=dict)  # text of the column to scenario id
+    aliases: Mapping[str, str] = field(default_factory=dict)  # scenario id to its name
+    undated: int = 0  # rows of the sample without a time
+
+    @property
+    def name(self) -> str:
+        """The name of the file or sheet."""
+        return self.found.name
+
+
+def without_totals(table: SourceTable) -> tuple[SourceTable, Findings]:
+    """Return a table without the rows of totals inside it, and the key that leaves them out of loads."""
+    equals: dict[str, list[str]] = {}
+    evidence = ""
+    frame, rows = table.sample.frame, table.sample.rows
+    for column in table.columns:
+        texts = table.sample.texts(column)
+        hits = [
+            (text, row) for text, row in zip(texts["text"], texts["row"], strict=True) if TOTAL_WORDS.fullmatch(text)
+        ]
+        if hits:
+            equals[column] = [text for text, _ in hits]
+            evidence = evidence or f"row {hits[0][1]} has '{hits[0][0]}' in {column}"
+    if not equals:
+        return table, Findings()
+    is_total = pl.any_horizontal(pl.col(column).str.strip_chars().is_in(texts) for column, texts in equals.items())
+    kept = ~frame.select(is_total.fill_null(value=False)).to_series()
+    sample = SampleTable(name=table.name, frame=frame.filter(kept), rows=rows.filter(kept))
+    return replace(table, sample=sample), Findings((Finding("skip.equals", equals, evidence),))
+
+
+def facts_table(found: TableProfile, answers: Answers, members: Sequence[TableProfile]) -> FactsTable:
+    """Return how a table becomes facts. What stays open is noted in the answers."""
+    said = answers.of(found.name)
+    table = found.table
+    amounts = amount_columns(found)
+    numbers = detect_numbers(amounts)
+    heads = {one.name: table.header_row for one in amounts if one.name not in found.having(ColumnRole.ACROSS)}
+    factor = detect_factor(table.titles, heads)
+    findings = table.findings.and_(numbers, factor, time_findings(found), amount_findings(found), found.totals)
+    findings = answers.settled(found.name, findings)
+    time = time_of(found, findings)
+    if time is None and found.first(ColumnRole.TIME) is None:
+        time = time_of_name(found)
+    if time is None:
+        answers.open.append(f"{found.name} has no column of days, months or years, and its name and titles have none")
+        time = FactsTime(Grain.DATE, date.min, date.min, {})
+    scenario, scenarios, aliases = scenarios_of(found, said, members)
+    return FactsTable(
+        found=found,
+        findings=findings,
+        grain=time.grain,
+        first=time.first,
+        last=time.last,
+        time_column=found.first(ColumnRole.TIME),
+        constants=time.constants,
+        measures=list(measures_of(found, findings)),
+        scenario=scenario,
+        scenarios=scenarios,
+        aliases=aliases,
+        undated=len(found.table.sample.blanks(column)) if (column := found.first(ColumnRole.TIME)) else 0,
+    )
+
+
+def amount_columns(found: TableProfile) -> list[NumberColumn]:
+    """Return the columns of a table that hold amounts."""
+    roles = (ColumnRole.AMOUNT, ColumnRole.DEBIT, ColumnRole.CREDIT, ColumnRole.ACROSS)
+    chosen = [column for role in roles for column in found.having(role)]
+    columns = (found.columns[column].number or number_column(found.table.sample, column) for column in chosen)
+    return [column for column in columns if column is not None]
+
+
+def time_findings(found: TableProfile) -> Findings:
+    """Return the keys by which the time of a table is read."""
+    column = found.first(ColumnRole.TIME)
+    if column is not None:
+        day = found.columns[column].day
+        return day.findings if day and column not in found.table.temporal else Findings()
+    if found.across is not None:
+        return across_findings(found)
+    year, month = found.first(ColumnRole.YEAR), found.first(ColumnRole.MONTH)
+    if year and month:
+        evidence = found.roles[year][1]
+        return Findings((Finding("dates.year", year, evidence), Finding("dates.month", month, found.roles[month][1])))
+    return Findings()
+
+
+def across_findings(found: TableProfile) -> Findings:
+    """Return the keys that make rows of months across, with their year."""
+    across = found.across
+    assert across is not None  # noqa: S101 - the caller asked
+    names = list(across.names)
+    columns = [Finding("unpivot.columns", names, f"{len(names)} columns from {names[0]} to {names[-1]} are months")]
+    columns += [Finding("unpivot.into", "month", "months become rows"), Finding("unpivot.value", "amount", "")]
+    if across.has_years:
+        return Findings(tuple(columns)).and_(across.findings)
+    year = found.first(ColumnRole.YEAR)
+    if year is not None:
+        columns.append(Finding("unpivot.year", year, found.roles[year][1]))
+    else:
+        places = [("the name of the file", found.name), *((f"row {row}", text) for row, text in found.table.titles)]
+        hits = [(where, text, match[0]) for where, text in places if (match := YEAR.search(text))]
+        if not hits:
+            evidence = f"the columns {names[0]} to {names[-1]} name no year, and nor does the file"
+            open_ = Ambiguity("unpivot.year", evidence, ())
+            return Findings(tuple(columns), (open_,)).and_(across.findings)
+        where, text, said = hits[0]
+        columns.append(Finding("unpivot.year", said, f"{where}: '{text}'"))
+    return Findings(tuple(columns)).and_(across.findings)
+
+
+def amount_findings(found: TableProfile) -> Findings:
+    """Return the keys that make one amount of debits and credits."""
+    debit, credit, side = (found.first(role) for role in (ColumnRole.DEBIT, ColumnRole.CREDIT, ColumnRole.SIDE))
+    if debit and credit:
+        blank = Finding("numbers.blank", "none", "a row has a debit or a credit")
+        return Findings((Finding("amount", {"debit": debit, "credit": credit}, found.roles[debit][1]), blank))
+    amount = found.first(ColumnRole.AMOUNT)
+    if side and amount:
+        texts = found.columns[side].values
+        debits = next(text for text in texts if text.lower() in DEBITS)
+        credits_ = [text for text in texts if text != debits]
+        keys = {"column": amount, "side": side, "debit": debits, "credit": credits_[0]}
+        return Findings((Finding("amount", keys, found.roles[side][1]),))
+    return Findings()
+
+
+@dataclass(frozen=True, slots=True)
+class FactsTime:
+    """The grain of the time of a table, its first and last day in the sample, and constants that fill it."""
+
+    grain: Grain
+    first: date
+    last: date
+    constants: Mapping[str, str]
+
+
+def time_of(found: TableProfile, findings: Findings) -> FactsTime | None:
+    """Return the time of a table by its columns; None if it has none."""
+    column = found.first(ColumnRole.TIME)
+    if column is not None and (day := found.columns[column].day):
+        format_ = findings.value("dates.format")
+        if format_ and day.findings.ambiguities:  # one of both readings was chosen
+            read = found.table.sample.frame[column].str.to_date(format_, strict=False)
+            return FactsTime(day.grain, read.min() or day.first, read.max() or day.last, {})  # type: ignore[arg-type]  # days
+        return FactsTime(day.grain, day.first, day.last, {})
+    frame = found.table.sample.frame
+    year, month = found.first(ColumnRole.YEAR), found.first(ColumnRole.MONTH)
+    if found.across is not None:
+        said = findings.value("unpivot.year")
+        years = sorted(frame[year].drop_nulls()) if year else [said] if said else []
+        if found.across.has_years:
+            bounds = across_bounds(found)
+            return FactsTime(Grain.MONTH, *bounds, {})
+        return FactsTime(Grain.MONTH, date(int(years[0]), 1, 1), date(int(years[-1]), 12, 1), {}) if years else None
+    if year is None:
+        return None
+    years = sorted(frame[year].drop_nulls())
+    if month is None:
+        return FactsTime(Grain.YEAR, date(int(years[0]), 1, 1), date(int(years[-1]), 12, 31), {})
+    pairs = sorted({(int(one), int(other)) for one, other in frame.select(year, month).drop_nulls().iter_rows()})
+    return FactsTime(Grain.MONTH, date(*pairs[0], 1), date(*pairs[-1], 1), {})
+
+
+def across_bounds(found: TableProfile) -> tuple[date, date]:
+    """Return the first and last month of columns that are named by months with years."""
+    assert found.across is not None  # noqa: S101 - the caller asked
+    read = typed_days("columns", [(name.strip(), None) for name in found.across.names])
+    return (read.first, read.last) if read else (date.min, date.min)
+
+
+def time_of_name(found: TableProfile) -> FactsTime | None:
+    """Return the time of a table by the name of its file or its titles: a month, else a year."""
+    texts = [found.name, *(text for _, text in found.table.titles)]
+    for text in texts:
+        if month := MONTH.search(text):
+            first = date(int(month[1]), int(month[2]), 1)
+            return FactsTime(Grain.MONTH, first, first, {"month": f"{first:%Y-%m}"})
+        if (year := YEAR.search(text)) and (number := month_in(text)):
+            first = date(int(year[0]), number, 1)
+            return FactsTime(Grain.MONTH, first, first, {"month": f"{first:%Y-%m}"})
+    for text in texts:
+        if year := YEAR.search(text):
+            return FactsTime(Grain.YEAR, date(int(year[0]), 1, 1), date(int(year[0]), 12, 31), {"year": year[0]})
+    return None
+
+
+def month_in(text: str) -> int | None:
+    """Return the number of a month whose name, written out, stands in a text."""
+    words = {word.lower() for word in re.findall(r"[^\W\d_]+", text)}
+    for names in MONTH_NAMES.values():
+        for number, (full, *_) in enumerate(names, 1):
+            if full in words and len(full) > 3:
+                return number
+    return None
+
+
+def measures_of(found: TableProfile, findings: Findings) -> Iterator[MeasureColumn]:
+    """Yield the measures of a table: of debits and credits or months across, else of each column of amounts."""
+    notation = Notation(findings.value("numbers.decimal") or ".", findings.value("numbers.thousands") or "none")
+    factor = Decimal(str(findings.value("numbers.factor") or 1))
+    columns = amount_columns(found)
+    if findings.value("amount") or found.across is not None:
+        filled = None if findings.value("amount") else "amount"
+        yield MeasureColumn(key="amount", column=filled, is_money=True, places=places_of(columns, notation, factor))
+        return
+    for column in columns:
+        is_money = not PLACES_WORDS.search(column.name)
+        places = places_of([column], notation, factor)
+        key = "amount" if len(columns) == 1 else slug(column.name)
+        yield MeasureColumn(
+            key=key, column=column.name, is_money=is_money, places=max(2, places) if is_money else places
+        )
+
+
+def places_of(columns: Sequence[NumberColumn], notation: Notation, factor: Decimal) -> int:
+    """Return how many decimal places the amounts of some columns have in the sample."""
+    most = 2
+    for column in columns:
+        for text, _ in column.numbers:
+            digits = sign_of(text).digits
+            if notation.pattern.match(digits):
+                exponent = (notation.value(digits) * factor).normalize().as_tuple().exponent
+                most = max(most, -int(exponent))
+    return min(most, MOST_PLACES)
+
+
+def scenarios_of(
+    found: TableProfile, said: FileAnswers, members: Sequence[TableProfile]
+) -> tuple[str | None, Mapping[str, str], Mapping[str, str]]:
+    """Return the scenario of every row, or the scenarios that the texts of a column mean, and their names."""
+    if said.scenario:
+        return said.scenario, {}, {said.scenario: title(said.scenario)}
+    column = found.first(ColumnRole.SCENARIO)
+    if column is not None:
+        texts = [text for text in found.table.distinct([column])[column].drop_nulls().str.strip_chars() if text]
+        names = scenario_names(column, texts, members)
+        ids = {text: slug(names.get(text, text)) for text in dict.fromkeys(texts)}
+        return None, ids, {scenario: title(names.get(text, text)) for text, scenario in ids.items()}
+    texts = [found.name, *(text for _, text in found.table.titles)]
+    kind = next((kind for text in texts if (kind := scenario_kind(text))), "actual")
+    return kind, {}, {kind: title(kind)}
+
+
+def scenario_names(column: str, ids: Sequence[str], members: Sequence[TableProfile]) -> Mapping[str, str]:
+    """Return the names of scenarios by their ids, if a table of members has them."""
+    match = match_members(column, ids, members) if ids else None
+    name = member_table("scenario", match).mapped.get("name") if match else None
+    if match is None or name is None:
+        return {}
+    frame = match.found.table.sample.frame
+    return dict(zip(frame[match.key], frame[str(name)], strict=True))
+
+
+def profile_facts(table: SourceTable, overrides: Mapping[str, ColumnRole]) -> TableProfile:
+    """Return what the columns of a table of facts are, without its rows of totals."""
+    kept, totals = without_totals(table)
+    return replace(profile_table(kept, overrides), totals=totals)

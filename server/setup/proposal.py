@@ -1,0 +1,256 @@
+"""The proposal: books made of some tables - domains, dimensions, members, trees and a first statement."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from engine.model.calendar.periods import Grain
+from server.ingest.findings import Finding, written_keys
+from server.ingest.sampling import SourceTable
+from server.setup.answers import Answers
+from server.setup.dimensions import DimensionProposal, Guess, dimension_columns, dimension_key, propose_dimension
+from server.setup.facts import GRAIN_COLUMNS, FactsTable, facts_table, profile_facts
+from server.setup.roles import ColumnRole, TableProfile, profile_table, slug, title
+from server.setup.trees import flat_tree
+
+NO_CURRENCY: Final = "XXX"  # ISO 4217's code of no currency
+COARSE: Final = (Grain.DATE, Grain.MONTH, Grain.QUARTER, Grain.YEAR)
+SYMBOLS: Final = {
+    "€": "EUR",
+    "£": "GBP",
+    "CHF": "CHF",
+    "EUR": "EUR",
+    "USD": "USD",
+    "GBP": "GBP",
+    "US$": "USD",
+    "JPY": "JPY",
+}
+
+
+class NoBooks(ValueError):
+    """Tables hold no facts; the message says what they lack."""
+
+
+@dataclass(kw_only=True)
+class DomainProposal:
+    """A domain and the tables that are loaded into it."""
+
+    key: str
+    label: str
+    grain: Grain
+    tables: list[FactsTable]
+    dimensions: dict[str, DimensionProposal] = field(default_factory=dict)
+    columns: dict[str, dict[str, str]] = field(default_factory=dict)  # table to dimension key to column
+    texts: dict[str, str] = field(default_factory=dict)  # key to column
+    currency: str | None = None  # key of the dimension of currencies, if there are several
+
+    @property
+    def time_column(self) -> str:
+        """The column of the time in the live table."""
+        return GRAIN_COLUMNS[self.grain]
+
+    @property
+    def main(self) -> DimensionProposal | None:
+        """The dimension whose tree the first statement shows: that of the accounts, else the first with a tree."""
+        trees = [one for one in self.dimensions.values() if one.tree is not None]
+        return next((one for one in trees if one.key == "account"), trees[0] if trees else None)
+
+
+@dataclass(kw_only=True)
+class BooksProposal:
+    """Everything that an instance is written from."""
+
+    name: str
+    currency: str
+    fiscal_year: Mapping[str, Any] | None
+    domains: list[DomainProposal]
+    scenarios: dict[str, str]  # id to alias
+    guesses: list[Guess]
+    unused: list[str]  # tables that nothing is loaded from
+
+
+def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> BooksProposal:
+    """Return books made of some tables. What stays open is noted in the answers; NoBooks if no table holds facts."""
+    answers.check_names([table.name for table in tables])
+    profiles = [profile_of(table, answers) for table in tables]
+    kinds = {found.name: answers.of(found.name).kind for found in profiles}
+    facts = [found for found in profiles if is_facts(found, kinds[found.name])]
+    members = [found for found in profiles if found not in facts and kinds[found.name] in (None, "members")]
+    if not facts:
+        raise NoBooks(lack_of_facts(profiles))
+    proposed = [facts_table(found, answers, members) for found in facts]
+    guesses: list[Guess] = []
+    used: set[str] = set()
+    domains = [propose_domain(group, members, used, guesses) for group in grouped(proposed)]
+    for table in proposed:
+        guesses += table_guesses(table)
+    scenarios = scenario_aliases(proposed)
+    return BooksProposal(
+        name=answers.books.get("name") or name,
+        currency=guess_currency(facts, answers, guesses),
+        fiscal_year=answers.books.get("fiscal_year"),
+        domains=domains,
+        scenarios=scenarios,
+        guesses=guesses,
+        unused=[found.name for found in members if found.name not in used],
+    )
+
+
+def profile_of(table: SourceTable, answers: Answers) -> TableProfile:
+    """Return what the columns of a table are, without rows of totals if it holds facts."""
+    columns = answers.of(table.name).columns
+    found = profile_table(table, columns)
+    return profile_facts(table, columns) if found.has_amounts else found
+
+
+def is_facts(found: TableProfile, kind: str | None) -> bool:
+    """Tell whether a table holds facts: it has amounts, and a time or no key of its own."""
+    if kind is not None:
+        return kind == "facts"
+    return found.has_amounts and (found.has_time or not found.keys)
+
+
+def lack_of_facts(profiles: Sequence[TableProfile]) -> str:
+    """Return why no table holds facts."""
+    parts = []
+    for found in profiles:
+        roles = ", ".join(f"{column}: {role.value}" for column, (role, _) in found.roles.items())
+        lacks = "no column of amounts" if not found.has_amounts else "no column of days or months"
+        parts.append(f"{found.name} has {lacks} ({roles})")
+    says = "with --answers FILE, say files: {NAME: {is: facts, columns: {COLUMN: amount}}}"
+    return f"none of the tables holds facts: {'; '.join(parts)}; {says}"
+
+
+def grouped(tables: Sequence[FactsTable]) -> list[list[FactsTable]]:
+    """Return tables of facts in groups, each for one domain: those with the same measures and a common account."""
+    groups: list[list[FactsTable]] = []
+    for table in tables:
+        for group in groups:
+            if fits(group[0], table):
+                group.append(table)
+                break
+        else:
+            groups.append([table])
+    return groups
+
+
+def fits(one: FactsTable, other: FactsTable) -> bool:
+    """Tell whether two tables hold facts of one domain."""
+    same_measures = {m.key for m in one.measures} == {m.key for m in other.measures}
+    if set(one.found.columns) == set(other.found.columns):
+        return same_measures
+    accounts = one.found.first(ColumnRole.ACCOUNT) and other.found.first(ColumnRole.ACCOUNT)
+    return bool(accounts) and same_measures and one.scenario != other.scenario
+
+
+def propose_domain(
+    tables: list[FactsTable], members: Sequence[TableProfile], used: set[str], guesses: list[Guess]
+) -> DomainProposal:
+    """Return the domain of some tables of facts, with its dimensions."""
+    grain = max((table.grain for table in tables), key=COARSE.index)
+    stems = [re.sub(r"\.\w+$|\[|\]", "", table.name) for table in tables]
+    label = stems[0] if len(stems) == 1 else common_start(stems)
+    domain = DomainProposal(key=slug(title(label)), label=title(label), grain=grain, tables=tables)
+    for table in tables:
+        columns = domain.columns[table.name] = {}
+        for column in dimension_columns(table.found):
+            role = table.found.roles[column][0]
+            key = role.value if role in {ColumnRole.ACCOUNT, ColumnRole.CURRENCY} else dimension_key(column)
+            if role is ColumnRole.CURRENCY:
+                if len(table.found.columns[column].values) == 1:
+                    continue
+                domain.currency = key
+            columns[key] = column
+            if key not in domain.dimensions:
+                domain.dimensions[key] = propose_dimension(key, column, table, members, used, guesses)
+        for column in table.found.having(ColumnRole.TEXT):
+            if len(domain.texts) < 4 and not table.found.columns[column].is_empty:
+                domain.texts.setdefault(text_key(column, domain), column)
+    if domain.main is None:
+        give_flat_tree(domain)
+    return domain
+
+
+def common_start(stems: Sequence[str]) -> str:
+    """Return what the names of files begin with, the first name if that is nothing."""
+    first, last = min(stems), max(stems)
+    same = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+    return re.sub(r"[\W_\d]+$", "", first[:same]) or stems[0]
+
+
+def text_key(column: str, domain: DomainProposal) -> str:
+    """Return the key of a text column, unlike those of dimensions and measures."""
+    key = slug(column)
+    taken = {*domain.dimensions, "scenario", domain.time_column, *(m.key for t in domain.tables for m in t.measures)}
+    return f"{key}_text" if key in taken else key
+
+
+def give_flat_tree(domain: DomainProposal) -> None:
+    """Give the first dimension with few members a tree of one level, so that a statement has lines."""
+    for dimension in domain.dimensions.values():
+        table = next(table for table in domain.tables if dimension.key in domain.columns[table.name])
+        column = domain.columns[table.name][dimension.key]
+        ids = sorted(table.found.table.distinct([column])[column].drop_nulls().unique())
+        dimension.tree = flat_tree(dimension.label, ids, dict(dimension.members.rows) if dimension.members else {})
+        if dimension.tree is not None:
+            return
+
+
+# What all tables say together.
+
+
+def scenario_aliases(tables: Sequence[FactsTable]) -> dict[str, str]:
+    """Return the scenarios of all tables with their aliases, actuals first."""
+    found: dict[str, str] = {}
+    for table in tables:
+        for scenario, alias in table.aliases.items():
+            found.setdefault(scenario, alias)
+    return dict(sorted(found.items(), key=lambda pair: not pair[0].startswith("actual")))
+
+
+def guess_currency(facts: Sequence[TableProfile], answers: Answers, guesses: list[Guess]) -> str:
+    """Return the currency of the books: answered, of the only currency in a column, named in a title or a heading."""
+    if said := answers.books.get("currency"):
+        return str(said)
+    for found in facts:
+        column = found.first(ColumnRole.CURRENCY)
+        if column is not None and len(found.columns[column].values) == 1:
+            code = found.columns[column].values[0]
+            guesses.append(Guess(table=found.name, what=f"currency {code}", evidence=f"every {column}"))
+            return code
+    counted: Counter[str] = Counter()
+    for found in facts:
+        texts = [*(text for _, text in found.table.titles), *found.columns, found.name]
+        for text in texts:
+            counted.update(
+                {code for mark, code in SYMBOLS.items() if re.search(rf"(?<![A-Z]){re.escape(mark)}(?![A-Z])", text)}
+            )
+    if len(counted) == 1:
+        (code,) = counted
+        guesses.append(Guess(table=facts[0].name, what=f"currency {code}", evidence="named in a title or a heading"))
+        return code
+    answer = answers.question("Which currency are the amounts in (EUR, USD, …)?", [])
+    if answer and re.fullmatch(r"[A-Z]{3}", answer.strip().upper()):
+        return answer.strip().upper()
+    says = "no file names one; XXX means none: set currency in instance.yaml"
+    guesses.append(Guess(table=facts[0].name, what=f"currency {NO_CURRENCY}", evidence=says))
+    return NO_CURRENCY
+
+
+def table_guesses(table: FactsTable) -> list[Guess]:
+    """Return what was guessed of a table of facts: its keys, its columns, its scenario."""
+    found = table.findings
+    guesses = [Guess(table=table.name, what=written(finding), evidence=finding.evidence) for finding in found.decided]
+    for column, (role, evidence) in table.found.roles.items():
+        if role is not ColumnRole.ACROSS:
+            guesses.append(Guess(table=table.name, what=f"{column}: {role.value}", evidence=evidence))
+    if table.scenario:
+        guesses.append(Guess(table=table.name, what=f"scenario {table.scenario}", evidence="of every row"))
+    return guesses
+
+
+def written(finding: Finding) -> str:
+    """Return a key with its value."""
+    return written_keys({finding.key: finding.value})

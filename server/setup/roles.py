@@ -1,0 +1,382 @@
+"""Roles: what each column of a table is in the books - time, amount, account, scenario, a dimension, a name, a text."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Final
+
+from engine.model.calendar.periods import Grain
+from server.ingest.days import (
+    DATE_WORDS,
+    MONTH_WORDS,
+    YEAR_WORDS,
+    DayColumn,
+    MonthColumns,
+    detect_days,
+    detect_month_columns,
+)
+from server.ingest.findings import Findings, SampleTable
+from server.ingest.notation import NumberColumn, number_column, words_of
+from server.ingest.sampling import SourceTable
+
+MOST_MEMBERS: Final = 5_000  # distinct texts up to which a column is a dimension
+FEW: Final = 20  # distinct texts up to which it is one even where nearly every row has another
+CURRENCIES = re.compile(r"^[A-Z]{3}$")
+
+
+class ColumnRole(Enum):
+    """What a column is in the books."""
+
+    TIME = "time"
+    YEAR = "year"
+    MONTH = "month"
+    AMOUNT = "amount"
+    DEBIT = "debit"
+    CREDIT = "credit"
+    SIDE = "side"
+    SCENARIO = "scenario"
+    ACCOUNT = "account"
+    CURRENCY = "currency"
+    DIMENSION = "dimension"
+    NAME = "name"
+    TEXT = "text"
+    ACROSS = "across"  # one of the columns that are named by months
+    UNUSED = "unused"
+
+
+def named(words: str) -> re.Pattern[str]:
+    """Return a pattern of whole words in the name of a column."""
+    return re.compile(rf"(^|[^a-zà-ÿ])({words})($|[^a-zà-ÿ])", re.IGNORECASE)
+
+
+WORDS: Final[Mapping[ColumnRole, re.Pattern[str]]] = {
+    ColumnRole.SCENARIO: named("scenario|szenario|version|scénario|escenario|versie|ledger type|plan version|datenart"),
+    ColumnRole.ACCOUNT: named(
+        "account|accounts|konto|kontonr|kontonummer|sachkonto|gl|acct|compte|cuenta|conto|rekening|nominal|hauptbuchkonto|"
+        "account code|line item|position"
+    ),
+    ColumnRole.CURRENCY: named("currency|curr|währung|waehrung|whg|devise|moneda|valuta|ccy"),
+    ColumnRole.DEBIT: named("debit|debits|dr|soll|sollbetrag|débit|debe|dare|debet"),
+    ColumnRole.CREDIT: named("credit|credits|cr|haben|habenbetrag|crédit|haber|avere"),
+}
+NAME_WORDS = re.compile(
+    r"name|text|bezeichnung|description|label|title|libell|intitul|descrip|denominaz|omschrijving|naam|beschriftung",
+    re.IGNORECASE,
+)
+TEXT_WORDS = named(
+    "text|memo|comment|comments|note|notes|remark|description|details|narrative|buchungstext|bemerkung|verwendungszweck|"
+    "libellé|concept|reference|referenz|ref|document|doc|beleg|belegnr|belegnummer|voucher|invoice|journal|"
+    "transaction|trans|entry|line|row|zeile|pos|uuid|guid"
+)
+OTHER_TIMES = named(
+    "due|original|entry|entered|created|changed|modified|fällig|valuta|erfasst|document|beleg|text|value"
+)
+OWN_TIMES = named("posting|posted|booking|buchung|buchungsdatum|accounting|gl|effective|period|paid|transaction")
+PLACES_WORDS = named(
+    "number|units|unit|quantity|qty|menge|anzahl|hours|stunden|heads|headcount|fte|stück|pieces|count|volume"
+)
+RATE_WORDS = re.compile(
+    r"(?<![a-z])(rate|kurs|price|preis|percent|prozent|share|anteil|ratio|weight|gewicht)s?(?![a-z])|%|percentage",
+    re.IGNORECASE,
+)
+CALENDAR_WORDS = named("calendar|fiscal|quarter|semester|week|day|month|year|quartal|woche|tag|monat|jahr|halbjahr")
+ID_ENDINGS: Final = frozenset(["key", "id", "code", "no", "nr"])
+SIDES: Final = ({"s", "h"}, {"d", "c"}, {"dr", "cr"}, {"debit", "credit"}, {"soll", "haben"}, {"db", "cr"}, {"d", "k"})
+SCENARIO_KINDS: Final = (  # texts in the names of scenarios, files and sheets
+    (
+        "actual",
+        re.compile(r"(?<![a-zà-ÿ])(actuals?|ist|réel|reel|real|werkelijk|consuntivo)(?![a-zà-ÿ])", re.IGNORECASE),
+    ),
+    ("budget", re.compile(r"(?<![a-zà-ÿ])(budget|plan|bud|presupuesto|begroting)(?![a-zà-ÿ])", re.IGNORECASE)),
+    (
+        "forecast",
+        re.compile(
+            r"(?<![a-zà-ÿ])(forecast|fcst|fc|prognose|hochrechnung|outlook|prévision)(?![a-zà-ÿ])", re.IGNORECASE
+        ),
+    ),
+)
+
+
+SPELT: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
+
+
+def slug(text: str) -> str:
+    """Return a text as a key: lower-case letters, digits and _."""
+    spelt = text.lower().translate(SPELT)
+    plain = unicodedata.normalize("NFKD", spelt).encode("ascii", "ignore").decode()
+    key = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
+    return key if key[:1].isalpha() else f"c_{key}" if key else "column"
+
+
+def title(name: str) -> str:
+    """Return the name of a column or file as a heading: AccountKey and account_key read Account."""
+    words = [word for word in re.split(r"[\s_]+", words_of(name)) if word]
+    kept = words[:-1] if len(words) > 1 and words[-1].lower() in ID_ENDINGS else words
+    text = " ".join(kept)
+    return text[:1].upper() + text[1:] if text.islower() or "_" in name else text
+
+
+def stem(name: str) -> str:
+    """Return what a column or table is about: its words without those of ids and of tables."""
+    words = re.findall(r"[^\W_]+", words_of(name).lower())
+    noise = {
+        "key",
+        "id",
+        "code",
+        "no",
+        "nr",
+        "number",
+        "num",
+        "nummer",
+        "dim",
+        "fact",
+        "table",
+        "the",
+        "csv",
+        "xlsx",
+        "alternate",
+        "group",
+    }
+    kept = [word.removesuffix("s") for word in words if word not in noise]
+    return " ".join(kept) or " ".join(words)
+
+
+def scenario_kind(text: str) -> str | None:
+    """Return the kind of scenario that a text names; None if it names none."""
+    return next((kind for kind, pattern in SCENARIO_KINDS if pattern.search(text.replace("_", " "))), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProfile:
+    """What the texts of a column are: days, numbers, and how many differ."""
+
+    name: str
+    day: DayColumn | None
+    number: NumberColumn | None
+    values: tuple[str, ...]  # that differ, in the order of their rows
+    filled: int
+    rows: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds nothing."""
+        return not self.values
+
+    @property
+    def is_wordy(self) -> bool:
+        """Whether its texts are words, as names are, and no codes."""
+        plain = self.number is None and self.day is None and not self.is_empty
+        words = sum(bool(re.search(r"[^\W\d_]{2}", text)) for text in self.values[:MOST_MEMBERS])
+        return plain and words > len(self.values[:MOST_MEMBERS]) // 2
+
+    @property
+    def is_key(self) -> bool:
+        """Whether each row has a text of its own."""
+        return self.filled == self.rows == len(self.values) and self.rows > 1
+
+    @property
+    def is_dimension(self) -> bool:
+        """Whether its texts repeat as those of a dimension do."""
+        return len(self.values) <= max(FEW, min(MOST_MEMBERS, self.filled // 3))
+
+
+def profile(sample: SampleTable, column: str) -> ColumnProfile:
+    """Return what the texts of a column are."""
+    texts = sample.all_texts(column)
+    day = detect_days(sample, column) if not texts.is_empty() else None
+    number = (
+        None
+        if day is not None and (DATE_WORDS.search(column) or day.grain is Grain.DATE)
+        else number_column(sample, column)
+    )
+    return ColumnProfile(column, day, number, tuple(texts["text"]), int(texts["times"].sum()), sample.frame.height)
+
+
+@dataclass(frozen=True)
+class TableProfile:
+    """The columns of a table, what each is, and from what that was guessed."""
+
+    table: SourceTable
+    columns: Mapping[str, ColumnProfile]
+    across: MonthColumns | None
+    overrides: Mapping[str, ColumnRole] = field(default_factory=dict)  # roles that were answered
+    totals: Findings = field(default_factory=Findings)  # the key that leaves out rows of totals; they are not profiled
+
+    @property
+    def name(self) -> str:
+        """The name of the file or sheet."""
+        return self.table.name
+
+    @cached_property
+    def roles(self) -> Mapping[str, tuple[ColumnRole, str]]:
+        """The role of each column, and from what it was guessed."""
+        answered = {column: (role, "answered") for column, role in self.overrides.items()}
+        guessed = dict(guess_roles(self))
+        dimensions = {ColumnRole.ACCOUNT, ColumnRole.DIMENSION}
+        ids = [name for name, (role, _) in guessed.items() if role in dimensions and not NAME_WORDS.search(name)]
+        names = {name: (ColumnRole.NAME, f"each {key} has one") for key, name in name_columns(self, ids)}
+        return guessed | names | answered
+
+    def having(self, role: ColumnRole) -> list[str]:
+        """Return the columns with a role."""
+        return [column for column, (found, _) in self.roles.items() if found is role]
+
+    def first(self, role: ColumnRole) -> str | None:
+        """Return the first column with a role; None if there is none."""
+        return next(iter(self.having(role)), None)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether its rows have a day, month or year."""
+        return bool(self.first(ColumnRole.TIME) or self.first(ColumnRole.YEAR)) or self.across is not None
+
+    @property
+    def has_amounts(self) -> bool:
+        """Whether its rows have amounts."""
+        return bool(self.having(ColumnRole.AMOUNT) or self.first(ColumnRole.DEBIT)) or self.across is not None
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns in which each row has a text of its own."""
+        return [column for column, found in self.columns.items() if found.is_key and found.day is None]
+
+
+def profile_table(table: SourceTable, overrides: Mapping[str, ColumnRole] | None = None) -> TableProfile:
+    """Return what the columns of a table are."""
+    columns = {column: profile(table.sample, column) for column in table.columns}
+    across = detect_month_columns(table.columns)
+    if across and not any(columns[column].number for column in across.names):
+        across = None
+    return TableProfile(table, columns, across, overrides or {})
+
+
+Guess = tuple[str, tuple[ColumnRole, str]]
+
+
+def guess_roles(found: TableProfile) -> Iterator[Guess]:
+    """Yield the role of each column of a table, and from what it was guessed."""
+    columns = found.columns
+    taken: dict[str, tuple[ColumnRole, str]] = {}
+    if found.across:
+        across = found.across.names
+        taken |= dict.fromkeys(across, (ColumnRole.ACROSS, f"columns {across[0]} to {across[-1]} are months"))
+    taken |= dict(
+        time_roles({name: one for name, one in columns.items() if name not in taken}, has_months=bool(found.across))
+    )
+    taken |= dict(named_roles({name: one for name, one in columns.items() if name not in taken}))
+    for name, column in columns.items():
+        role = taken.get(name) or other_role(column)
+        beside = found.across is not None and role[0] in {ColumnRole.AMOUNT, ColumnRole.DEBIT, ColumnRole.CREDIT}
+        yield name, (ColumnRole.UNUSED, "a number beside months across") if beside else role
+
+
+def time_roles(columns: Mapping[str, ColumnProfile], *, has_months: bool) -> Iterator[Guess]:
+    """Yield the column of the time, or those of year and month; other days are texts."""
+    days = [one for one in columns.values() if one.day is not None and one.day.grain is not Grain.YEAR]
+    years = [one for one in columns.values() if is_year(one)]
+    months = [one for one in columns.values() if is_month(one)]
+    if has_months:
+        yield from ((one.name, (ColumnRole.YEAR, f"its name and {one.values[0]}")) for one in years[:1])
+        yield from ((one.name, (ColumnRole.TEXT, "days beside months across")) for one in days)
+        return
+    if days:
+        chosen = max(days, key=time_score)
+        shown = f"'{chosen.values[0]}' is a {chosen.day.grain.value if chosen.day else ''}"
+        others = [one.name for one in days if one is not chosen]
+        yield chosen.name, (ColumnRole.TIME, shown + (f"; not {', '.join(others)}" if others else ""))
+        yield from ((name, (ColumnRole.TEXT, f"days, and {chosen.name} is the time")) for name in others)
+    elif years:
+        yield years[0].name, (ColumnRole.YEAR, f"its name and '{years[0].values[0]}'")
+        if months:
+            yield months[0].name, (ColumnRole.MONTH, f"its name and '{months[0].values[0]}'")
+
+
+def time_score(column: ColumnProfile) -> tuple[int, int, int]:
+    """Return how well a column of days fits as the time of the books: by its name, its fill, its grain."""
+    words = words_of(column.name)
+    by_name = 2 * bool(OWN_TIMES.search(words)) - 2 * bool(OTHER_TIMES.search(words)) + bool(DATE_WORDS.search(words))
+    is_day = column.day is not None and column.day.grain is Grain.DATE
+    return by_name, column.filled, int(is_day)
+
+
+def is_year(column: ColumnProfile) -> bool:
+    """Tell whether a column holds years and is named so."""
+    years = all(re.fullmatch(r"(19|20)\d\d", value) for value in column.values)
+    return bool(column.values) and years and bool(YEAR_WORDS.search(words_of(column.name)))
+
+
+def is_month(column: ColumnProfile) -> bool:
+    """Tell whether a column holds the numbers of months and is named so."""
+    months = all(re.fullmatch(r"0?[1-9]|1[0-2]", value) for value in column.values)
+    return bool(column.values) and months and bool(MONTH_WORDS.search(words_of(column.name)))
+
+
+def named_roles(columns: Mapping[str, ColumnProfile]) -> Iterator[Guess]:
+    """Yield the columns whose names say what they are: debit and credit, side, scenario, account, currency."""
+    numeric = {name: one for name, one in columns.items() if one.number is not None}
+    debit, credit = (
+        next((name for name in numeric if WORDS[role].search(words_of(name))), None)
+        for role in (ColumnRole.DEBIT, ColumnRole.CREDIT)
+    )
+    if debit and credit and debit != credit:
+        yield debit, (ColumnRole.DEBIT, "its name, beside that of the credits")
+        yield credit, (ColumnRole.CREDIT, "its name, beside that of the debits")
+    texts = {name: one for name, one in columns.items() if one.number is None and not one.is_empty}
+    for name, one in texts.items():
+        if len(one.values) == 2 and {value.lower() for value in one.values} in SIDES:
+            yield name, (ColumnRole.SIDE, f"its texts are {one.values[0]} and {one.values[1]}")
+            break
+    for role in (ColumnRole.SCENARIO, ColumnRole.ACCOUNT, ColumnRole.CURRENCY):
+        fits = [name for name in texts if WORDS[role].search(words_of(name))]
+        if role is ColumnRole.CURRENCY:
+            fits = [name for name in fits if all(map(CURRENCIES.match, columns[name].values))]
+        if role is ColumnRole.ACCOUNT:
+            fits.sort(key=lambda name: bool(NAME_WORDS.search(name)))
+        if fits:
+            yield fits[0], (role, f"its name; '{columns[fits[0]].values[0]}'")
+    spoken = (name for name, one in texts.items() if len(one.values) <= FEW and all(map(scenario_kind, one.values)))
+    if not any(WORDS[ColumnRole.SCENARIO].search(words_of(name)) for name in texts) and (found := next(spoken, None)):
+        yield found, (ColumnRole.SCENARIO, f"its texts are {', '.join(texts[found].values[:3])}")
+
+
+def other_role(column: ColumnProfile) -> tuple[ColumnRole, str]:
+    """Return the role of a column that is nothing else: an amount, a dimension or a text."""
+    if column.is_empty:
+        return ColumnRole.UNUSED, "it is empty"
+    words = words_of(column.name)
+    if column.number is not None:
+        if RATE_WORDS.search(words):
+            return ColumnRole.UNUSED, "its name says that it is a rate, which does not add up"
+        if CALENDAR_WORDS.search(words):
+            return ColumnRole.UNUSED, "its name says that it is a part of the calendar"
+        return ColumnRole.AMOUNT, f"'{column.number.numbers[0][0]}' is a number"
+    if column.is_key or not column.is_dimension or (TEXT_WORDS.search(words) and words.lower() != "name"):
+        return ColumnRole.TEXT, f"{len(column.values)} different texts in {column.filled} rows"
+    return ColumnRole.DIMENSION, f"{len(column.values)} different texts in {column.filled} rows"
+
+
+def is_name_of(column: str, key: str, columns: Sequence[str]) -> bool:
+    """Tell whether a column may hold the names of an id, by its own name and its place."""
+    beside = columns.index(column) == columns.index(key) + 1
+    related = stem(key) in stem(column) or stem(column) in stem(key) or NAME_WORDS.fullmatch(column) or beside
+    return bool(related and (NAME_WORDS.search(column) or stem(key) == stem(column)))
+
+
+def name_columns(found: TableProfile, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield ids with the column of their names: one name for each id, and a name of the column that says so."""
+    frame = found.table.sample.frame
+    for key in ids:
+        for column, one in found.columns.items():
+            if column in ids or not one.is_wordy or not is_name_of(column, key, found.table.columns):
+                continue
+            pairs = frame.select(key, column).drop_nulls().unique()
+            if (
+                not pairs.is_empty()
+                and pairs[key].n_unique() == pairs.height
+                and pairs[column].n_unique() > pairs.height // 2
+            ):
+                yield key, column
+                break

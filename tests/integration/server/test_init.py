@@ -1,0 +1,178 @@
+"""tieout init: from files of one's own to an instance that loads; nothing where they can be read in two ways."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from engine.instance.read import read_instance
+from server.ingest.sampling import sample_file
+from server.setup.answers import Answers
+from server.setup.proposal import propose
+from tests.support.newcomer import first_statement, initialised
+
+LEDGER = """date,scenario,account,account_name,cost_centre,amount,memo
+2026-01-05,actual,4000,Sales,CC1,-1000.00,Invoice 1
+2026-01-06,actual,5000,Materials,CC1,400.50,Steel
+2026-02-06,budget,4000,Sales,CC2,-900.00,
+2026-02-06,actual,6000,Rent,CC2,300.00,Rent
+"""
+CHART = "account,name,class,group\n4000,Sales,Result,Revenue\n5000,Materials,Result,Costs\n6000,Rent,Result,Costs\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """A ledger and its chart of accounts."""
+    ledger, chart = tmp_path / "ledger.csv", tmp_path / "accounts.csv"
+    ledger.write_text(LEDGER)
+    chart.write_text(CHART)
+    return ledger, chart
+
+
+def test_a_ledger_and_its_chart_become_a_statement(tmp_path: Path, files: tuple[Path, Path]) -> None:
+    assert initialised(tmp_path / "books", *files) == 0
+    figures = first_statement(tmp_path / "books", tmp_path / "state")
+    assert figures == {
+        "Revenue": Decimal(-1000),
+        "Sales": Decimal(-1000),
+        "Costs": Decimal("700.5"),
+        "Materials": Decimal("400.5"),
+        "Rent": Decimal(300),
+        "Amount": Decimal("-299.5"),
+    }
+
+
+def test_what_was_guessed_is_printed_with_its_reason(
+    tmp_path: Path, files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    initialised(tmp_path / "books", *files)
+    told = capsys.readouterr().out
+    assert "  date: time — '2026-01-05' is a date\n" in told
+    assert "  account: members from accounts.csv — 100% of the ids in account are in account of accounts.csv\n" in told
+    assert "  currency XXX — no file names one; XXX means none: set currency in instance.yaml\n" in told
+
+
+def test_nothing_is_overwritten(tmp_path: Path, files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    books = tmp_path / "books"
+    books.mkdir()
+    (books / "instance.yaml").write_text("name: Mine\n")
+    assert initialised(books, *files) == 1
+    assert "exists and is not empty; init overwrites nothing: name a new folder" in capsys.readouterr().err
+    assert [path.name for path in books.iterdir()] == ["instance.yaml"]
+
+
+def test_a_text_with_two_readings_writes_nothing_and_shows_both(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = tmp_path / "ledger.csv"
+    ledger.write_text("date,account,amount\n01/02/2026,4000,1.50\n03/02/2026,5000,2.50\n")
+    assert initialised(tmp_path / "books", ledger) == 1
+    told = capsys.readouterr().err
+    assert "ledger.csv: date, row 2: '01/02/2026' can be read in 2 ways: 1 February 2026" in told
+    assert 'or 2 January 2026 with dates: {format: "%m/%d/%Y"}' in told
+    assert "Say dates with --answers FILE" in told
+    assert not (tmp_path / "books").exists()
+
+
+def test_an_answer_decides_between_two_readings(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.csv"
+    ledger.write_text("date,account,amount\n01/02/2026,4000,1.50\n03/02/2026,5000,2.50\n")
+    for number, (format_, month) in enumerate({"%d/%m/%Y": "2026-02", "%m/%d/%Y": "2026-03"}.items()):
+        books = tmp_path / f"books{number}"
+        answers = (
+            f'files: {{ledger.csv: {{dates: {{format: "{format_}"}}, columns: {{account: account}}}}}}\ncurrency: GBP\n'
+        )
+        assert initialised(books, ledger, answers=answers) == 0
+        catalogue = read_instance(books).catalogue
+        assert catalogue.currency == "GBP"
+        assert catalogue.default.period_end == month
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ("curency: EUR\n", "says 'curency', which is no key; did you mean currency?"),
+        ("files: {ledger.csv: {columns: {date: day}}}\n", "column date of ledger.csv is 'day'; it takes time, year"),
+        ("files: {ledger.csv: {is: fact}}\n", "ledger.csv is 'fact'; it takes facts, members, unused"),
+        ("files: {ledger: {is: facts}}\n", "there is no file 'ledger'"),
+    ],
+)
+def test_an_answer_that_is_none_is_refused(
+    tmp_path: Path, files: tuple[Path, Path], capsys: pytest.CaptureFixture[str], answers: str, message: str
+) -> None:
+    assert initialised(tmp_path / "books", *files, answers=answers) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "books").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("empty.csv", "", "empty.csv is empty"),
+        ("numbers.csv", "1,2\n3,4\n", "numbers.csv has no heading"),
+        ("ledger.txt", "a,b\n1,2\n", "ledger.txt is none of .csv, .xlsx, .parquet, .arrow"),
+        (
+            "names.csv",
+            "id,name\n1,Anna\n2,Bert\n",
+            "none of the tables holds facts: names.csv has no column of amounts",
+        ),
+    ],
+)
+def test_a_file_without_facts_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, message: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert initialised(tmp_path / "books", tmp_path / name) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_parquet_file_needs_no_formats(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"day": ["2026-01-05", "2026-03-06"], "account": ["4000", "5000"], "amount": ["1.25", "2.50"]})
+    typed = frame.with_columns(pl.col("day").str.to_date(), pl.col("amount").cast(pl.Decimal(12, 2)))
+    typed.write_parquet(tmp_path / "ledger.parquet")
+    assert initialised(tmp_path / "books", tmp_path / "ledger.parquet") == 0
+    figures = first_statement(tmp_path / "books", tmp_path / "state")
+    assert figures == {
+        "All Account": Decimal("3.75"),
+        "4000": Decimal("1.25"),
+        "5000": Decimal("2.5"),
+        "Amount": Decimal("3.75"),
+    }
+
+
+def test_parents_and_operators_become_a_weighted_tree(tmp_path: Path) -> None:
+    chart, ledger = tmp_path / "DimAccount.csv", tmp_path / "facts.csv"
+    chart.write_text("AccountKey,ParentAccountKey,AccountName,Operator\n1,,Profit,+\n2,1,Income,+\n3,1,Cost,-\n")
+    ledger.write_text("date,account_key,scenario_key,amount\n2026-01-05,2,1,10.00\n2026-01-06,3,1,4.00\n")
+    names = tmp_path / "DimScenario.csv"
+    names.write_text("ScenarioKey,ScenarioName\n1,Actual\n2,Budget\n")
+    assert initialised(tmp_path / "books", chart, ledger, names) == 0
+    assert first_statement(tmp_path / "books", tmp_path / "state") == {
+        "Profit": Decimal(6), "Income": Decimal(10), "Cost": Decimal(4), "Amount": Decimal(14),
+    }  # fmt: skip
+    assert list(read_instance(tmp_path / "books").catalogue.scenarios) == ["actual"]
+
+
+def test_months_across_without_a_year_ask_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = tmp_path / "plan.csv"
+    plan.write_text("account,Jan,Feb,Mar\n4000,1,2,3\n5000,4,5,6\n")
+    assert initialised(tmp_path / "books", plan) == 1
+    assert "the columns Jan to Mar name no year, and nor does the file" in capsys.readouterr().err
+    assert initialised(tmp_path / "books", plan, answers="unpivot: {year: 2026}\n") == 0
+
+
+def test_at_most_five_questions_are_asked(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def ask(question: str, choices: Sequence[str]) -> str | None:
+        asked.append(question)
+        return choices[0] if choices else None
+
+    for number in range(7):
+        (tmp_path / f"ledger{number}.csv").write_text(f"date,account{number},amount\n01/02/2026,4000,1.50\n")
+    answers = Answers(ask=ask)
+    tables = [table for number in range(7) for table in sample_file(tmp_path / f"ledger{number}.csv")]
+    propose(tables, answers, "books")
+    assert (len(asked), len(answers.open)) == (5, 2)
