@@ -57,7 +57,7 @@ class ReportRequest(Request):
     scenarios: tuple[ColumnRequest, ...] | None = None
     """The columns, in order. Left out: the default."""
     period_start: str | None = None
-    """First period: YYYY-MM, YYYY-Qn (fiscal), YYYY (fiscal year), YYYY-Wnn, YYYY-MM-DD or last_closed(-n). One bound
+    """First period: YYYY-MM, fiscal YYYY or YYYY-Qn, CY2026-Q1, YYYY-Wnn, YYYY-MM-DD or last_closed(-n). One bound
     alone means that one period."""
     period_end: str | None = None
     """Last period, of the same grain."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import partial
 
 from engine.model.calendar.calendar import (
     Calendar,
@@ -20,6 +21,7 @@ from engine.model.calendar.calendar import (
     year_to_date,
     years_earlier,
 )
+from engine.model.calendar.families import CALENDAR
 from engine.model.calendar.periods import Grain, Period, PeriodBounds, PeriodRange, Span
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
@@ -31,7 +33,7 @@ GRAMMAR = """\
 A scenario reference is a scenario id or scenario/variant, or a blend of two (actual+forecast: the first through its
 last closed period, the second after), optionally shifted: @py prior year, @pyN N years back, @pp prior period, @ppN N
 periods back; windows that end with the last period: @ytd year to date, @qtd quarter to date, @ltm last twelve months,
-@fy whole fiscal year. Shifts chain left to right (actual@ytd@py).
+@fy whole fiscal year; @cytd, @cqtd, @cy the same of the calendar year. Shifts chain left to right (actual@ytd@py).
 var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actual,budget), var_pct(actual,actual@py).
 """
 
@@ -119,6 +121,9 @@ WINDOWS = {
         window("qtd", "Quarter to Date", quarter_to_date),
         window("ltm", "Last Twelve Months", last_twelve_months),
         window("fy", "Full Year", whole_year),
+        window("cytd", "Calendar Year to Date", partial(year_to_date, family=CALENDAR)),
+        window("cqtd", "Calendar Quarter to Date", partial(quarter_to_date, family=CALENDAR)),
+        window("cy", "Full Calendar Year", partial(whole_year, family=CALENDAR)),
     )
 }
 

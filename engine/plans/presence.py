@@ -153,10 +153,10 @@ class Presences:
         through, last = self.of(domain_read).through, window.last
         if last is None:
             return False
-        finest = min(grain, Grain.MONTH, key=lambda other: other.fineness)
         if self.open_span(domain_read, window):
             return True
-        period = self.reader.catalogue.calendar.at(last, finest)
+        calendar = self.reader.catalogue.calendar
+        period = calendar.at(last, calendar.at_most_month(grain))
         return through is not None and (period is None or period.first > through)
 
     def open_span(self, domain_read: DomainRead, window: DateWindow) -> Span | None:
@@ -177,7 +177,7 @@ class Presences:
         Days are too fine: days without rows are mostly weekends.
         """
         calendar = self.reader.catalogue.calendar
-        finest = Grain.WEEK if grain is Grain.DATE else min(grain, Grain.MONTH, key=lambda other: other.fineness)
+        finest = Grain.WEEK if grain is Grain.DATE else calendar.at_most_month(grain)
         touched = (calendar.touching(span, finest) for span in window.spans)
         weeks = [calendar.weeks(span) for span in window.spans]
         return Coverage(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from engine.books.member_names import resolve_member_names
 from engine.books.reader import Reader
 from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.families import family_of
 from engine.model.calendar.periods import Grain, Period, PeriodRange
 from engine.model.catalogue import PERIOD, Dimension, DimensionKind, Domain
 from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
@@ -227,6 +228,14 @@ def named_periods(codes: Iterable[str], key: str, asked: PeriodRange, calendar: 
             raise BadPeriod(
                 f"filters.{key} names the {period.grain.value} '{period.code}' while the range is by "
                 f"{asked.grain.value}. Give period_start and period_end by {period.grain.value}.",
+                field=f"filters.{key}",
+                got=period.code,
+            )
+        apart = family_of(period.grain) is not family_of(asked.grain)
+        if apart and not calendar.nests(asked.grain, period.grain):
+            raise BadPeriod(
+                f"filters.{key} names '{period.code}', and the {calendar.grains[asked.grain].noun}s of the range do "
+                f"not make up {calendar.grains[period.grain].noun}s. Give period_start and period_end by month or day.",
                 field=f"filters.{key}",
                 got=period.code,
             )

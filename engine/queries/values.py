@@ -239,6 +239,7 @@ def resolve_time_axis(
         )
     dimension = of_time[0]
     grain = asked.grain if dimension.key == PERIOD else dimension.grain or asked.grain
+    words = grain.value.replace("_", " ")
     nested = [catalogue.calendar.within(run, grain) for run in (asked, *selected)]
     if not any(domain.carries(grain) for domain in domains):
         raise GrainUnavailable(
@@ -248,8 +249,7 @@ def resolve_time_axis(
         )
     if None in nested:
         raise DimensionUnavailable(
-            f"The {grain.value}s do not fit into {asked.label}. Break down by {PERIOD}, or choose a range of whole "
-            f"{grain.value}s.",
+            f"The {words}s do not fit into {asked.label}. Break down by {PERIOD}, or choose a range of whole {words}s.",
             field="dimensions",
             got=dimension.key,
             valid=[PERIOD],

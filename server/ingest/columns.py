@@ -223,7 +223,7 @@ def reasons_where(bad: pl.Series, reason: str) -> pl.Series:
     return pl.DataFrame({"bad": bad}).select(pl.when(pl.col("bad")).then(pl.lit(reason)).alias("reasons"))["reasons"]
 
 
-OTHER_SEPARATORS = ";\t|"
+OTHER_SEPARATORS = ";\t|,"  # likely ones first
 
 
 @dataclass
@@ -252,8 +252,10 @@ class ExtractMapper:
         if name not in self.extract.columns or name in (FILE, ROW):
             known = [column for column in self.extract.columns if column not in (FILE, ROW)]
             message = f"the extract of {self.binding.key} has no column '{name}'; it has {', '.join(known)}"
-            if len(known) == 1 and any(mark in known[0] for mark in OTHER_SEPARATORS):
-                message += "; the columns of a CSV file are separated by commas"
+            marks = [mark for mark in OTHER_SEPARATORS if len(known) == 1 and mark in known[0]]
+            if marks:
+                mark = "tab" if marks[0] == "\t" else f"'{marks[0]}'"
+                message += f"; its columns are separated otherwise: set csv: {{separator: {mark}}}"
             raise LoadFailed(VALIDATE, message)
         return self.extract[name]
 

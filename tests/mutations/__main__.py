@@ -34,6 +34,7 @@ PYTEST = ("-x", "-q", "--no-header", "-p", "no:cacheprovider", "--hypothesis-see
 FAILED = re.compile(r"^(FAILED|ERROR) (?P<test>tests/\S+?)(\[.*?\])?( - (?P<why>.*))?$", re.MULTILINE)
 HUNG = 900  # seconds
 PASSED, FAILING = 0, 1  # exit codes of pytest; any other is no verdict
+SLIP = re.compile(r"NameError|UnboundLocalError|SyntaxError|ImportError|TypeError: .*\(\) (missing|takes|got)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of the tests: the first that failed and why; `is_sound` where they passed or a test failed."""
+    """What became of the tests: the first that failed and why; `is_sound` where they passed or the rule is broken."""
 
     is_sound: bool
     killer: str | None
@@ -157,7 +158,8 @@ def tested(copy: Path, tests: Iterable[str]) -> Verdict:
         return Verdict(is_sound=False, killer=None, why="the tests hang")
     found = FAILED.search(ran.stdout)
     if ran.returncode == FAILING and found is not None:
-        return Verdict(is_sound=True, killer=found["test"], why=found["why"] or "")
+        why = found["why"] or ""
+        return Verdict(is_sound=not SLIP.match(why), killer=found["test"], why=why)
     return Verdict(is_sound=ran.returncode == PASSED, killer=None, why=(ran.stdout + ran.stderr)[-2000:])
 
 

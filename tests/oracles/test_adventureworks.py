@@ -64,6 +64,33 @@ def test_profit_and_loss_by_period_against_budget(adventureworks: McpBooks, name
     assert {key for key in shown if key[0].startswith("account_tree")} == known
 
 
+def test_calendar_years_beside_fiscal_years(adventureworks: McpBooks) -> None:
+    """The months of the oracle, added by calendar year: fiscal years of the same books begin in July."""
+    asked = {"scenarios": against("budget", "actual", "budget"), "period_start": "2005-07", "period_end": "2008-06"}
+    by_year, by_quarter, ranged = (
+        statement(adventureworks, "full_pnl", **asked, dimensions=["calendar_quarter"]),
+        statement(adventureworks, "full_pnl", **asked, dimensions=["quarter"]),
+        statement(adventureworks, "full_pnl", **{**asked, "period_start": "CY2006", "period_end": "CY2007"}),
+    )
+    months: dict[tuple[int, str], Decimal] = {}
+    for row in oracle("A10_pl_orig_month"):
+        if row["actual"] is not None:
+            key = (row["node"], str(row["period"]))
+            months[key] = Decimal(row["actual"])
+    for node in {node for node, _ in months}:
+        by_calendar: dict[str, Decimal] = {}
+        for (other, month), amount in months.items():
+            if other == node:
+                code = f"CY{month[:4]}-Q{(int(month[5:]) + 2) // 3}"
+                by_calendar[code] = by_calendar.get(code, Decimal(0)) + amount
+        for code, amount in by_calendar.items():
+            assert by_year[line(node), "actual", code] == amount, (node, code)
+            fiscal = f"{int(code[2:6]) + (code[-1] in '34')}-Q{(int(code[-1]) + 1) % 4 + 1}"
+            assert by_quarter[line(node), "actual", fiscal] == amount, (node, fiscal)
+        whole = sum(amount for code, amount in by_calendar.items() if code[2:6] in ("2006", "2007"))
+        assert ranged[line(node), "actual"] == whole, node
+
+
 @pytest.mark.parametrize("view", ["orig", "asis"])
 def test_profit_and_loss_of_the_whole_history(adventureworks: McpBooks, view: str) -> None:
     actual, budget = SCENARIOS[view]

@@ -227,6 +227,7 @@ def test_rows_are_counted_and_their_extremes_and_mean_found_at_each_level(tmp_pa
         ("E2", "per_customer"): Decimal("12.5"),
         (None, "per_customer"): 25,
     }
+    assert by(books, "refunds", "2021-01", "entity") == {"E1": -10, "E2": 5, None: 5}
 
 
 def test_distinct_members_of_a_range_are_not_the_sum_of_its_months(tmp_path: Path) -> None:

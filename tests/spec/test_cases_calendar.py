@@ -157,7 +157,9 @@ def test_t22_codes_are_those_of_the_table(tmp_path: Path) -> None:
         of(books, "2012-14")
     with pytest.raises(BadPeriod, match="no such date from 2012-01-01 to 2013-12-28"):
         of(books, "2014-01-01")
-    with pytest.raises(BadPeriod, match="a day YYYY-MM-DD, an ISO week YYYY-Wnn, a fiscal period YYYY-MM or a fiscal"):
+    with pytest.raises(
+        BadPeriod, match="a day YYYY-MM-DD, an ISO week YYYY-Wnn, a fiscal period YYYY-MM, a calendar month CYyyyy-MM"
+    ):
         of(books, "2012-Q1")
 
 

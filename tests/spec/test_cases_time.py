@@ -203,7 +203,7 @@ def test_weeks_make_up_no_months(tmp_path: Path) -> None:
 
 
 def test_t38_days_of_a_statement_over_a_daily_and_a_monthly_domain(tmp_path: Path) -> None:
-    metric = "dimensions: {}\nmeasures: {amount: {places: 2}}\nmetrics:\n  "
+    metric = "inspect_enabled: true\ndimensions: {}\nmeasures: {amount: {places: 2}}\nmetrics:\n  "
     books = small_books(
         tmp_path,
         facts={
@@ -224,6 +224,7 @@ def test_t38_days_of_a_statement_over_a_daily_and_a_monthly_domain(tmp_path: Pat
     )
     report = books.statement("pnl", scenarios=A, period=("2021-03-01", "2021-03-02"))
     assert figures(report, "line") == {"sold": 30, "opex": None, "profit": None}
+    assert [line.key for line in report.lines if line.drill] == ["sold"]
     messages = [note.message for note in report.notes]
     assert any(
         "'opex' cannot be asked this way: costs is held by month, not by date" in message for message in messages

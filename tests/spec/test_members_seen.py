@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.door import open_books
-from tests.support.books import load_feeds, load_instance
+from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY, Fed
 from tests.support.memory import MemoryLoads
 from tests.support.small import write_instance
@@ -167,11 +166,11 @@ def test_the_whole_of_a_tree_is_known_where_nothing_of_it_is_seen(tmp_path: Path
     assert "unknown_member" not in [note["code"] for note in shown["notes"]]
 
 
-@pytest.mark.parametrize("hidden", ["", "2021-01-05 actual US C9 2"])  # a centre that no table describes
-def test_a_node_without_leaves_is_seen_whatever_hidden_rows_hold(tmp_path: Path, hidden: str) -> None:
+def tree_books(folder: Path, rows: str, *, centres: str, nodes: str, profile: str) -> Fed:
+    """Return the tools over a ledger of companies and cost centres in a tree, as the holder of a profile meets them."""
     instance = write_instance(
-        tmp_path / "small",
-        facts={"gl": f"date scenario entity cost_centre amount\n2021-01-05 budget DE C1 1\n{hidden}"},
+        folder,
+        facts={"gl": f"date scenario entity cost_centre amount\n{rows}"},
         domains={
             "gl": """
             time: {column: date}
@@ -181,19 +180,33 @@ def test_a_node_without_leaves_is_seen_whatever_hidden_rows_hold(tmp_path: Path,
             """
         },
         dimensions="""
-            entity: {kind: leaf}
+            entity: {kind: leaf, members: live.entity}
             cost_centre: {kind: leaf, members: live.cost_centre}
             function: {kind: ragged, leaf_dimension: cost_centre, nodes: live.function}
         """,
-        tables={"cost_centre": "id name\nC1 Lab", "function": "node parent\nMade -\nSold -\nC1 Made"},
-        profiles=f"seen: {showing('{}', more=f'actual: {DE}')}",
+        tables={"entity": "id\nDE\nUS", "cost_centre": f"id name\n{centres}", "function": f"node parent\n{nodes}"},
+        scenarios="actual: {alias: Actuals, kind: actual}\nbudget: {alias: Budget, kind: budget}",
+        profiles=f"seen: {profile}\nassign: [{{subject: {SOMEBODY.subject}, profile: seen}}]",
     )
-    load_instance(instance, tmp_path / "state")
-    books = open_books(instance, state=tmp_path / "state", profile="seen")
-    asked = {"scenarios": {"B": "budget"}, "period": "2021-01"}
-    report = books.metric("costs", **asked, dimensions=["function"])
-    assert [[member.id for member in place.members] for place in report.places] == [["Made"], []]  # not what is below
-    assert books.metric("costs", **asked, filters={"function": "Sold"}).places
+    loads = MemoryLoads()
+    load_feeds(instance, folder / "state", loads=loads)
+    return Fed(instance, folder / "state", loads=loads)
+
+
+@pytest.mark.parametrize("hidden", ["", "2021-01-05 actual US C9 2"])  # a centre that no table describes
+def test_a_node_without_leaves_is_seen_whatever_hidden_rows_hold(tmp_path: Path, hidden: str) -> None:
+    books = tree_books(
+        tmp_path / "small",
+        f"2021-01-05 budget DE C1 1\n{hidden}",
+        centres="C1 Lab",
+        nodes="Made -\nSold -\nC1 Made",
+        profile=showing("{}", more=f"actual: {DE}"),
+    )
+    asked = {"metrics": ["costs"], "scenarios": [{"scenario": "budget"}], "period_start": "2021-01"}
+    shown = books.ask("run_metric", **asked, dimensions=["function"])
+    assert [row["members"] for row in shown["rows"]] == [{"function": "Made"}, {}]  # not what is below
+    filtered = books.ask("run_metric", **asked, filters={"function": "Sold"})
+    assert "unknown_member" not in [note["code"] for note in filtered["notes"]]
 
 
 @pytest.mark.parametrize("hidden", ["", "2021-01-05 actual US C9 2"])  # brings C9 before rows that are seen bring C1
@@ -224,34 +237,11 @@ def test_the_order_of_rows_does_not_tell_which_member_a_hidden_row_brought_first
 
 @pytest.mark.parametrize("profile", ["{scenarios: {actual: {}}}", f"{{scenarios: {{actual: {{}}, budget: {DE}}}}}"])
 def test_a_node_that_names_a_member_of_hidden_rows_is_one_without_leaves(tmp_path: Path, profile: str) -> None:
+    nodes = "Made -\nSold -\nC1 Made\nC8 Sold\nC9 Sold\nC2 C9"
+
     def answers(folder: Path, hidden: str) -> list[object]:
-        instance = write_instance(
-            folder,
-            facts={"gl": f"date scenario entity cost_centre amount\n2021-01-05 actual DE C1 1\n{hidden}"},
-            domains={
-                "gl": """
-                time: {column: date}
-                dimensions: {entity: entity, cost_centre: cost_centre}
-                measures: {amount: {places: 2}}
-                metrics: {costs: {measure: amount}}
-                """
-            },
-            dimensions="""
-                entity: {kind: leaf, members: live.entity}
-                cost_centre: {kind: leaf, members: live.cost_centre}
-                function: {kind: ragged, leaf_dimension: cost_centre, nodes: live.function}
-            """,
-            tables={
-                "entity": "id\nDE\nUS",
-                "cost_centre": "id name\nC1 Lab\nC2 Depot",
-                "function": "node parent\nMade -\nSold -\nC1 Made\nC8 Sold\nC9 Sold\nC2 C9",
-            },
-            scenarios="actual: {alias: Actuals, kind: actual}\nbudget: {alias: Budget, kind: budget}",
-            profiles=f"seen: {profile}\nassign: [{{subject: {SOMEBODY.subject}, profile: seen}}]",
-        )
-        loads = MemoryLoads()
-        load_feeds(instance, folder / "state", loads=loads)
-        books = Fed(instance, folder / "state", loads=loads)
+        rows = f"2021-01-05 actual DE C1 1\n{hidden}"
+        books = tree_books(folder, rows, centres="C1 Lab\nC2 Depot", nodes=nodes, profile=profile)
         assert members(books, "function") == ["Made", "C1", "Sold", "C8", "C9", "C2"]
         assert members(books, "cost_centre") == ["C1", "C2"]
         asked = [{"dimensions": ["function"]}, {"dimensions": ["cost_centre"]}, {"filters": {"cost_centre": "C9"}}]

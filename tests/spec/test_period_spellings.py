@@ -43,10 +43,13 @@ def test_a_quarter_is_ambiguous_where_the_fiscal_year_is_not_the_calendar_year(t
         FROM_JULY.read(text)
     told = refusal.value.as_data()
     assert told["error"] == (
-        f"period_start '{text}' can mean 2026-Q3 (FY2026 Q3 (Jan–Mar 2026)) or 2026-07 to 2026-09 "
-        "(2026-07-01 to 2026-09-30). Give the code of what you mean."
+        f"period_start '{text}' can mean 2026-Q3 (FY2026 Q3 (Jan–Mar 2026)) or CY2026-Q3 (CY2026 Q3 (Jul–Sep "
+        "2026)). Give the code of what you mean."
     )
-    assert (told["valid"], told["example"]) == (["2026-Q3"], {"period_start": "2026-07", "period_end": "2026-09"})
+    assert (told["valid"], told["example"]) == (
+        ["2026-Q3", "CY2026-Q3"],
+        {"period_start": "CY2026-Q3", "period_end": "CY2026-Q3"},
+    )
 
 
 def test_a_day_is_ambiguous_where_both_numbers_can_be_its_month() -> None:
@@ -214,6 +217,6 @@ def test_a_calendar_month_is_not_the_period_of_a_table(tmp_path: Path) -> None:
     assert books.metric("revenue", scenarios=A, period="2021-3").period.start.code == "2021-03"
     with pytest.raises(BadPeriod) as refusal:
         books.metric("revenue", scenarios=A, period="Mar 2021")
-    assert "can mean 2021-03 (FY2021 P03 (21 Feb–27 Mar 2021)) or 2021-03-01 to 2021-03-31 (" in refusal.value.error
+    assert "can mean 2021-03 (FY2021 P03 (21 Feb–27 Mar 2021)) or CY2021-03 (Mar 2021)" in refusal.value.error
     assert refusal.value.valid == ["2021-03"]
     assert figure(books.metric("revenue", scenarios=A, period="last_closed")) == 2  # 24 Jan–20 Feb

@@ -6,6 +6,7 @@ from engine.instance.documents import Document, Location, known, words
 from engine.instance.schema.books import DimensionPart, DimensionsFile, DomainFile
 from engine.instance.schema.common import DAY, FLOW, Where
 from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.families import CALENDAR
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import (
     CONTRIBUTION,
@@ -25,7 +26,6 @@ from engine.model.scope import Cut, Cuts
 
 
 PERIOD = Dimension(key="period", label="Period", kind=DimensionKind.LEAF, leaf="period", grain=Grain.MONTH)
-MONTH = Dimension(key="month", label="Month", kind=DimensionKind.LEAF, leaf="month", grain=Grain.MONTH)
 NEEDS = {"leaf": (), "derived": ("from_", "attribute"), "ragged": ("leaf_dimension", "nodes")}
 GOES_WITH = {
     "members": "leaf",
@@ -38,7 +38,7 @@ GOES_WITH = {
 
 
 def build_dimensions(document: Document, file: DimensionsFile, calendar: Calendar) -> dict[str, Dimension]:
-    """Return the dimensions of a file by key, always with `period` and `month`."""
+    """Return the dimensions of a file by key, always with `period`, `month` and the parts of calendar years."""
     parts: Mapping[str, DimensionPart] = file.model_extra or {}
     built: dict[str, Dimension] = {PERIOD.key: PERIOD}
     for key, part in parts.items():
@@ -58,16 +58,28 @@ def build_dimensions(document: Document, file: DimensionsFile, calendar: Calenda
             grain=Grain(part.grain) if part.grain else None,
             location=document.place([key]),
         )
-    return {**built, MONTH.key: built.get(MONTH.key, MONTH)}
+    named = (Grain.MONTH, *(grain for grain in CALENDAR.grains if grain in calendar.grains))
+    known = [time_dimension(grain) for grain in named]
+    return {**built, **{dimension.key: built.get(dimension.key, dimension) for dimension in known}}
+
+
+def time_dimension(grain: Grain) -> Dimension:
+    """Return the time dimension that has the name of its grain."""
+    return Dimension(key=grain.value, label=words(grain.value), kind=DimensionKind.LEAF, leaf=grain.value, grain=grain)
 
 
 def check_grain(document: Document, location: Location, grain: Grain, calendar: Calendar) -> None:
     """Record a grain that the calendar does not have."""
     if grain not in calendar.grains:
-        found = f"the calendar has no {grain.value}s"
-        document.fault(
-            location, found, f"number them in the column {grain.value} of its table, or choose another grain"
+        found, same = f"the calendar has no {grain.value}s", grain.value.removeprefix("calendar_")
+        valid = (
+            f"number them in the column {grain.value} of its table, or choose another grain"
+            if same == grain.value
+            else f"months are those of the calendar: {same}"
+            if grain is CALENDAR.month
+            else f"fiscal years are calendar years: {'quarter' if same == 'half' else same}"
         )
+        document.fault(location, found, valid)
 
 
 def check_name(document: Document, location: Location, key: str) -> None:

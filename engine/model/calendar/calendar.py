@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 
-from engine.model.calendar.periods import GRAINS, STEPS, Grain, GrainRules, Period, PeriodBounds, PeriodRange, Span
+from engine.model.calendar.families import CALENDAR, FISCAL, STEPS, GrainFamily, family_of
+from engine.model.calendar.periods import GRAINS, Grain, GrainRules, Period, PeriodBounds, PeriodRange, Span
 from engine.model.calendar.spellings import spellings
 from engine.model.errors import BadPeriod, MixedGrains, quoted
-
-COARSEST_FIRST = tuple(grain for grain in reversed(Grain) if grain is not Grain.WEEK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +20,7 @@ class Calendar:
     weeks_nest: bool = False  # weeks come from a table and make up its periods
     whole_weeks: bool = False  # every period of the table is a whole number of weeks
     _known: dict[tuple[Grain, int], Period] = field(default_factory=dict, init=False, repr=False)
+    _nested: dict[tuple[Grain, Grain], bool] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def ordinals(self) -> Mapping[Grain, Sequence[int]]:
@@ -70,27 +70,46 @@ class Calendar:
         """Return the period of a code, or of words that can mean one period only. Raises BadPeriod otherwise."""
         if any(GRAINS[grain].fits(text) for grain in self.grains):
             return self.parse(text, field)
-        found = spellings(text)
-        if not found:
+        readings = self.readings(text)
+        if not readings:
             return self.parse(text, field)
-        periods = {spelling.code: self.parse(spelling.code, field) for spelling in found}
-        others = [spelling.days for spelling in found if spelling.days and spelling.days != periods[spelling.code].span]
-        if len(periods) + len(others) == 1:
-            return periods[found[0].code]
-        said = [f"{code} ({period.label})" for code, period in periods.items()]
-        runs = [run for days in others if (run := self.spanning(days))]
-        said += [f"{run.start.code} to {run.end.code} ({run.span.first} to {run.span.last})" for run in runs]
+        if len(readings) == 1 and readings[0].count == 1:
+            return readings[0].start
+        said = [reading_words(reading) for reading in readings]
+        other = readings[-1]
         raise BadPeriod(
-            f"{field} {quoted([text])} can mean {' or '.join(said)}. Give the code of what you mean.",
+            f"{field} {quoted([text])} can mean {' or '.join(said)}. Give the code of what you mean."
+            if len(said) > 1
+            else f"{field} {quoted([text])} is {said[0]}. Give both bounds.",
             field=field,
             got=text,
-            valid=periods,
-            example={"period_start": runs[0].start.code, "period_end": runs[0].end.code} if runs else None,
+            valid=[run.start.code for run in readings if run.count == 1],
+            example={"period_start": other.start.code, "period_end": other.end.code},
         )
 
+    def readings(self, text: str) -> list[PeriodRange]:
+        """Return what some words can mean, each once: the periods of codes, then days that no code among them has."""
+        found = spellings(text)
+        named = [self.named(spelling.first, spelling.last) for spelling in found]
+        apart = [span for each, run in zip(found, named, strict=True) if (span := each.days) and span != run.span]
+        meant = [run for span in apart if (run := self.spanning(span))]
+        return list({(run.start.code, run.end.code): run for run in (*named, *meant)}.values())
+
+    def named(self, first: str, last: str) -> PeriodRange:
+        """Return the range from one code to another. The fiscal codes stand for the calendar's where both are alike."""
+        grain = next((grain for grain in CALENDAR.grains if GRAINS[grain].fits(first)), None)
+        if grain is None or grain in self.grains:
+            return PeriodRange(self.parse(first), self.parse(last))
+        if grain is Grain.CALENDAR_HALF:
+            half = GRAINS[grain].parse(first) or 0
+            first, last = (f"CY{GRAINS[FISCAL.quarter].code(half * 2 + place)}" for place in (0, 1))
+        return PeriodRange(self.parse(first.removeprefix("CY")), self.parse(last.removeprefix("CY")))
+
     def spanning(self, days: Span) -> PeriodRange | None:
-        """Return the range of months with exactly these days, else of days; None outside the calendar."""
-        runs = (self.touching(days, grain) for grain in (Grain.MONTH, Grain.DATE))
+        """Return the one calendar period, else the range of months, else of days, with exactly these days."""
+        whole = (self.touching(days, grain) for grain in CALENDAR.grains)
+        finer = (self.touching(days, grain) for grain in (FISCAL.month, Grain.DATE))
+        runs = (*(run for run in whole if run and run.count == 1), *finer)
         return next((run for run in runs if run and run.span == days), None)
 
     def range(self, start: str, end: str) -> PeriodRange:
@@ -160,23 +179,54 @@ class Calendar:
 
     def nests(self, inner: Grain, outer: Grain) -> bool:
         """Tell whether periods of the inner grain make up those of the outer grain."""
+        if not {inner, outer} <= self.grains.keys() or inner.fineness > outer.fineness:
+            return False
         if inner is Grain.WEEK and outer is not Grain.WEEK and not self.weeks_nest:
             return False
-        return {inner, outer} <= self.grains.keys() and inner.fineness <= outer.fineness
+        if inner in (Grain.DATE, outer) or family_of(inner) is family_of(outer):
+            return True
+        if (inner, outer) not in self._nested:
+            firsts = (max(self.grains[outer].span(n).first, self.days.first) for n in self.ordinals[outer])
+            self._nested[inner, outer] = all(self.begins(day, inner) for day in firsts)
+        return self._nested[inner, outer]
+
+    def begins(self, day: date, grain: Grain) -> bool:
+        """Tell whether a period of a grain begins on a day."""
+        period = self.at(day, grain)
+        return period is not None and day in (period.first, self.days.first)
+
+    def family(self, grain: Grain) -> GrainFamily:
+        """Return the family of a grain, the fiscal one where it has no year of its own."""
+        known = family_of(grain)
+        return known if known.year in self.grains else FISCAL
+
+    def at_most_month(self, grain: Grain) -> Grain:
+        """Return a grain, or the month of its family if it is coarser."""
+        month = next(known for known in (family_of(grain).month, FISCAL.month) if known in self.grains)
+        return min(grain, month, key=lambda known: known.fineness)
 
     def weeks(self, span: Span) -> int | None:
         """Return the number of weeks in a span, None if it or a period of the calendar is not made of whole weeks."""
         return span.length // 7 if self.whole_weeks and span.length % 7 == 0 else None
 
     def fitted(self, bounds: PeriodBounds, requested: Grain) -> PeriodRange | None:
-        """Return bounds as a range of the requested grain, else of the coarsest that fits. None if they cross."""
+        """Return bounds as a range of the requested grain, else their own, else the coarsest. None if they cross."""
         if bounds.start.grain is bounds.end.grain is requested:
             return PeriodRange(bounds.start, bounds.end) if bounds.span else None
+        own = [bounds.start.grain] if bounds.start.grain is bounds.end.grain else []
         span = bounds.span and bounds.span.overlap(self.days)
         if not span:
             return None
-        runs = (self.touching(span, grain) for grain in (requested, *COARSEST_FIRST))
+        coarsest = (*family_of(requested).grains, FISCAL.month, Grain.DATE)
+        runs = (self.touching(span, grain) for grain in (requested, *own, *coarsest))
         return next(run for run in runs if run and run.span == span)
+
+
+def reading_words(run: PeriodRange) -> str:
+    """Return a range as one reading of some words: its code and label, or its codes and days."""
+    if run.count == 1:
+        return f"{run.start.code} ({run.start.label})"
+    return f"{run.start.code} to {run.end.code} ({run.span.first} to {run.span.last})"
 
 
 def fineness(rules: tuple[Grain, GrainRules]) -> int:
@@ -199,8 +249,9 @@ def years_earlier(calendar: Calendar, bounds: PeriodBounds, years: int) -> Perio
     if end.end < calendar.ordinals[bounds.end.grain][0]:
         return None
     last = calendar.period(bounds.end.grain, end.end)
-    if bounds.start.grain is Grain.YEAR and last.grain is not Grain.YEAR:  # a year to date stays one
-        return year_to_date(calendar, PeriodBounds(last, last))
+    year = bounds.start.grain
+    if family_of(year).year is year and last.grain is not year:  # a year to date stays one
+        return year_to_date(calendar, PeriodBounds(last, last), family_of(year))
     return PeriodBounds(clamped_period(calendar, bounds.start.grain, start.start), last)
 
 
@@ -220,35 +271,46 @@ def periods_earlier(calendar: Calendar, bounds: PeriodBounds, count: int, reques
             return None
         bounds = PeriodBounds(run.start, run.end)
     grain = bounds.end.grain
-    steps = count * STEPS.get((requested, grain), 1)
+    in_one = STEPS.get((requested, grain), 0) if grain.fineness < requested.fineness else 1
+    if not in_one:
+        return None
+    steps = count * in_one
     end = bounds.end.ordinal - steps
     if end < calendar.ordinals[grain][0]:
         return None
     return PeriodBounds(clamped_period(calendar, grain, bounds.start.ordinal - steps), calendar.period(grain, end))
 
 
-def year_to_date(calendar: Calendar, bounds: PeriodBounds) -> PeriodBounds | None:
-    """Return the fiscal year up to the end of the last period. Weeks start at W01 of the year in their code."""
+def year_to_date(calendar: Calendar, bounds: PeriodBounds, family: GrainFamily | None = None) -> PeriodBounds | None:
+    """Return the year up to the end of the last period. Weeks start at W01 of the year in their code."""
     last = bounds.end
-    if last.grain is Grain.WEEK:
+    if last.grain is Grain.WEEK and family is None:
         return PeriodBounds(clamped_period(calendar, Grain.WEEK, last.ordinal - int(last.code[-2:]) + 1), last)
-    year = calendar.touching(last.span, Grain.YEAR)
-    return PeriodBounds(year.end, last) if year else None
+    return to_date(calendar, last, year_grain(calendar, last, family))
 
 
-def quarter_to_date(calendar: Calendar, bounds: PeriodBounds) -> PeriodBounds | None:
-    """Return the fiscal quarter of the last day up to the end of the last period."""
-    last = bounds.end
-    quarter = calendar.touching(last.span, Grain.QUARTER)
-    if last.grain is Grain.WEEK and not calendar.weeks_nest:
-        days = calendar.touching(last.span, Grain.DATE)
-        return PeriodBounds(quarter.end, days.end) if quarter and days else None
-    return PeriodBounds(quarter.end, last) if quarter else None
+def quarter_to_date(calendar: Calendar, bounds: PeriodBounds, family: GrainFamily | None = None) -> PeriodBounds | None:
+    """Return the quarter of the last day up to the end of the last period."""
+    known = calendar.family((family or family_of(bounds.end.grain)).year)
+    return to_date(calendar, bounds.end, known.quarter)
 
 
-def whole_year(calendar: Calendar, bounds: PeriodBounds) -> PeriodBounds | None:
-    """Return the fiscal year that contains the last day."""
-    year = calendar.touching(bounds.end.span, Grain.YEAR)
+def to_date(calendar: Calendar, last: Period, grain: Grain) -> PeriodBounds | None:
+    """Return the period of a grain that contains the last day, up to the end of the last period."""
+    whole = calendar.touching(last.span, grain)
+    nested = last.grain is not Grain.WEEK or calendar.nests(Grain.WEEK, grain)
+    days = None if nested else calendar.touching(last.span, Grain.DATE)
+    return PeriodBounds(whole.end, days.end if days else last) if whole else None
+
+
+def year_grain(calendar: Calendar, last: Period, family: GrainFamily | None) -> Grain:
+    """Return the grain of the years of a family, by default that of the last period."""
+    return calendar.family((family or family_of(last.grain)).year).year
+
+
+def whole_year(calendar: Calendar, bounds: PeriodBounds, family: GrainFamily | None = None) -> PeriodBounds | None:
+    """Return the year that contains the last day."""
+    year = calendar.touching(bounds.end.span, year_grain(calendar, bounds.end, family))
     return PeriodBounds(year.end, year.end) if year else None
 
 

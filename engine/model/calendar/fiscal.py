@@ -5,6 +5,7 @@ from datetime import date
 from functools import lru_cache
 
 from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.families import CALENDAR_RULES
 from engine.model.calendar.periods import (
     DAYS,
     GRAINS,
@@ -21,6 +22,7 @@ from engine.model.calendar.periods import (
 from engine.model.errors import BadPeriod
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199
+CALENDAR_PARTS = (Grain.CALENDAR_QUARTER, Grain.CALENDAR_HALF, Grain.CALENDAR_YEAR)  # months are those of the calendar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +117,7 @@ def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
             Grain.MONTH: months,
             Grain.QUARTER: quarters,
             Grain.YEAR: years,
+            **({grain: CALENDAR_RULES[grain] for grain in CALENDAR_PARTS} if fiscal.starts > 1 else {}),
         },
     )
 

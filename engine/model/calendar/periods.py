@@ -64,8 +64,12 @@ class Grain(Enum):
     DATE = "date"
     WEEK = "week"
     MONTH = "month"
+    CALENDAR_MONTH = "calendar_month"
     QUARTER = "quarter"
+    CALENDAR_QUARTER = "calendar_quarter"
+    CALENDAR_HALF = "calendar_half"
     YEAR = "year"
+    CALENDAR_YEAR = "calendar_year"
 
     @property
     def fineness(self) -> int:
@@ -322,12 +326,17 @@ GRAINS: Mapping[Grain, CodeFormat] = {
         week_code,
     ),
     Grain.MONTH: parts_of_year(r"(\d{4})-(\d\d)", "YYYY-MM", "{:04}-{:02}", 12),
+    Grain.CALENDAR_MONTH: parts_of_year(r"CY(\d{4})-(\d\d)", "CYyyyy-MM", "CY{:04}-{:02}", 12),
     Grain.QUARTER: parts_of_year(r"(\d{4})-Q(\d)", "YYYY-Qn", "{:04}-Q{}", 4),
+    Grain.CALENDAR_QUARTER: parts_of_year(r"CY(\d{4})-Q(\d)", "CYyyyy-Qn", "CY{:04}-Q{}", 4),
+    Grain.CALENDAR_HALF: parts_of_year(r"CY(\d{4})-H(\d)", "CYyyyy-Hn", "CY{:04}-H{}", 2),
     Grain.YEAR: CodeFormat(
         re.compile(r"(\d{4})", re.ASCII), "YYYY", "{:04}", lambda match: int(match[1]), "{:04}".format
     ),
+    Grain.CALENDAR_YEAR: CodeFormat(
+        re.compile(r"CY(\d{4})", re.ASCII), "CYyyyy", "CY{:04}", lambda match: int(match[1]), "CY{:04}".format
+    ),
 }
-STEPS = {(Grain.YEAR, Grain.QUARTER): 4, (Grain.WEEK, Grain.DATE): 7}  # number of the finer grain in the coarser
 
 
 def parse_day(code: str) -> date | None:

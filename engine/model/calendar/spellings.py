@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from engine.model.calendar.periods import GRAINS, Grain, Span, iso_week, month_span, parse_day, week_span
@@ -16,10 +16,21 @@ MONTH_NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """A code that some words spell, and the days that they mean by the common calendar; None if they name the code."""
+    """Codes that some words spell, and the days that they mean by the common calendar; None if they name the codes."""
 
     code: str
     days: Span | None = None
+    until: str | None = None  # the code of the last period, if it is another
+
+    @property
+    def first(self) -> str:
+        """The code of the first period."""
+        return self.code
+
+    @property
+    def last(self) -> str:
+        """The code of the last period."""
+        return self.until or self.code
 
 
 def spellings(text: str) -> list[Spelling]:
@@ -68,6 +79,27 @@ def calendar_quarter(year: str, quarter: str) -> Iterator[Spelling]:
     yield Spelling(written(Grain.QUARTER, year, quarter), days)
 
 
+def half_code(year: str, half: str) -> Iterator[Spelling]:
+    """Yield the half of a fiscal year and a number, as its quarters."""
+    first, last = (written(Grain.QUARTER, full_year(year), str(int(half) * 2 - place)) for place in (1, 0))
+    yield Spelling(first, until=last)
+
+
+def calendar_half(year: str, half: str) -> Iterator[Spelling]:
+    """Yield the half of a year that may be fiscal or not."""
+    days = month_span(int(year) * 12 + 6 * int(half) - 6, 6)
+    yield from (replace(spelling, days=days) for spelling in half_code(year, half))
+
+
+def calendar_code(grain: Grain) -> Callable[..., Iterator[Spelling]]:
+    """Return what yields the code of a calendar year, and a number within it."""
+
+    def code(year: str, *number: str) -> Iterator[Spelling]:
+        yield Spelling(written(grain, full_year(year), *number))
+
+    return code
+
+
 def year_code(year: str) -> Iterator[Spelling]:
     """Yield a fiscal year."""
     yield Spelling(written(Grain.YEAR, full_year(year)))
@@ -94,6 +126,7 @@ def days_of(*triples: Sequence[str | None]) -> Iterator[Spelling]:
 YEAR, MARK = r"([12]\d{3})", "[-/. ]"
 NAME = r"([a-z]{3,9}\.?)"
 FISCAL = r"(?:fy|fiscal year|fiscal) ?([12]\d{3}|\d\d)"
+CY = r"(?:cy|calendar year|calendar) ?([12]\d{3}|\d\d)"
 SHAPES: Sequence[tuple[re.Pattern[str], Callable[..., Iterator[Spelling]]]] = [
     (re.compile(shape, re.ASCII), read)
     for shape, read in (
@@ -108,6 +141,16 @@ SHAPES: Sequence[tuple[re.Pattern[str], Callable[..., Iterator[Spelling]]]] = [
         (rf"q([1-4]){MARK}?{YEAR}", lambda quarter, year: calendar_quarter(year, quarter)),
         (rf"([1-4])q{MARK}?{YEAR}", lambda quarter, year: calendar_quarter(year, quarter)),
         (FISCAL, year_code),
+        (rf"{FISCAL}{MARK}?h([12])", half_code),
+        (rf"h([12]){MARK}?{FISCAL}", lambda half, year: half_code(year, half)),
+        (rf"{YEAR}{MARK}?h([12])", calendar_half),
+        (rf"h([12]){MARK}?{YEAR}", lambda half, year: calendar_half(year, half)),
+        (CY, calendar_code(Grain.CALENDAR_YEAR)),
+        (rf"{CY}{MARK}?h([12])", calendar_code(Grain.CALENDAR_HALF)),
+        (rf"h([12]){MARK}?{CY}", lambda half, year: calendar_code(Grain.CALENDAR_HALF)(year, half)),
+        (rf"{CY}{MARK}?q([1-4])", calendar_code(Grain.CALENDAR_QUARTER)),
+        (rf"q([1-4]){MARK}?{CY}", lambda quarter, year: calendar_code(Grain.CALENDAR_QUARTER)(year, quarter)),
+        (rf"{CY}[-/.](\d\d?)", calendar_code(Grain.CALENDAR_MONTH)),
         (rf"{YEAR}-?w(\d\d?)", week_code),
         (rf"(?:w|week|wk) ?(\d\d?){MARK}{YEAR}", lambda week, year: calendar_week(year, week)),
         (rf"{YEAR}([-/.])(\d\d?)\2(\d\d?)", lambda year, _, month, day: days_of((year, month, day))),

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from datetime import date
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import DAYS, GRAINS, ISO_WEEKS, Counterpart, Grain, GrainRules, LabelDetail, Span
+from engine.model.calendar.families import CALENDAR_RULES
+from engine.model.calendar.periods import (
+    DAYS,
+    GRAINS,
+    ISO_WEEKS,
+    Counterpart,
+    Grain,
+    GrainRules,
+    LabelDetail,
+    Span,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +54,7 @@ def table_calendar(rows: Sequence[TableRow]) -> Calendar:
     Rows ascend without gaps. Either all rows have a week or none, and the same holds for quarters. A week lies in one
     period, a period in one quarter, a quarter in one year. Each column numbers its periods from 1 in steps of one.
     """
-    grains = {Grain.DATE: DAYS, Grain.WEEK: ISO_WEEKS}
+    grains = {Grain.DATE: DAYS, Grain.WEEK: ISO_WEEKS, **CALENDAR_RULES}
     for grain, column in COLUMNS.items():
         spans: dict[tuple[int, int], Span] = {}
         for row in rows:

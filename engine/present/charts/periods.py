@@ -1,6 +1,7 @@
 """Periods along an axis: codes in time order with gaps filled, and few labels that do not collide.
 
-Codes are 2026-01, 2026-Q1, 2026-W05, 2026 and 2026-01-31. All codes of one axis have one grain.
+Codes are 2026-01, 2026-Q1, 2026-W05, 2026, 2026-01-31, and of calendar years CY2026-Q1 and CY2026. All codes of one
+axis have one grain.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,9 +21,14 @@ class AxisSteps:
     in_year: int
     every: tuple[int, ...]  # numbers of steps between labels
     fills: bool = True  # periods without a point have a place too
+    year: int = 4  # characters of the year in the code
 
 
 STEPS = {
+    Grain.CALENDAR_YEAR: AxisSteps(lambda code: code, 1, (1, 2, 5, 10, 25), year=6),
+    Grain.CALENDAR_HALF: AxisSteps(lambda code: code[7:], 2, (1, 2, 4, 10, 20), year=6),
+    Grain.CALENDAR_QUARTER: AxisSteps(lambda code: code[7:], 4, (1, 2, 4, 8, 20), year=6),
+    Grain.CALENDAR_MONTH: AxisSteps(lambda code: MONTHS[int(code[7:]) - 1], 12, (1, 2, 3, 6, 12, 24, 60), year=6),
     Grain.YEAR: AxisSteps(lambda code: code, 1, (1, 2, 5, 10, 25)),
     Grain.QUARTER: AxisSteps(lambda code: code[5:], 4, (1, 2, 4, 8, 20)),
     Grain.MONTH: AxisSteps(lambda code: MONTHS[int(code[5:]) - 1], 12, (1, 2, 3, 6, 12, 24, 60)),
@@ -66,13 +72,16 @@ def labels_of(codes: Sequence[str], grain: Grain, most: int) -> dict[str, Label]
     if steps.in_year == 1:
         return {code: code for code in chosen}
     if every >= steps.in_year:
-        return {code: code[:4] for code in chosen}
-    firsts = {code[:4]: code for code in reversed(chosen)}
-    return {code: [steps.label(code), code[:4]] if firsts[code[:4]] == code else steps.label(code) for code in chosen}
+        return {code: code[: steps.year] for code in chosen}
+    firsts = {code[: steps.year]: code for code in reversed(chosen)}
+    return {
+        code: [steps.label(code), code[: steps.year]] if firsts[code[: steps.year]] == code else steps.label(code)
+        for code in chosen
+    }
 
 
 def words_of(code: str, grain: Grain | None) -> str:
     """Return a code as words for a sentence, "Sep 2026"; a name is unchanged."""
-    if grain is None or grain is Grain.YEAR:
+    if grain is None or STEPS[grain].in_year == 1:
         return code
-    return f"{STEPS[grain].label(code)} {code[:4]}"
+    return f"{STEPS[grain].label(code)} {code[: STEPS[grain].year]}"

@@ -77,7 +77,7 @@ def test_load_tells_rows_and_keeps_the_rejected_ones_in_a_file(tmp_path: Path) -
     failed = tieout("load", "--instance", instance)
     assert failed.returncode == 1
     assert "Nothing was published. gl: 1 of 2 rows rejected, 0 allowed" in failed.stderr
-    assert "gl.csv row 2, amount: 'x' is no number" in failed.stderr
+    assert "gl.csv row 3, amount: 'x' is no number" in failed.stderr
     (report,) = (instance / ".tieout" / "rejects").iterdir()
     assert "1 row: amount is no number ('x' 1)" in failed.stderr
     assert report.read_text().splitlines() == [

@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-DATE, WEEK, MONTH, QUARTER, YEAR = GRAINS = ("date", "week", "month", "quarter", "year")
-WINDOWS = ("ytd", "qtd", "ltm", "fy")
-MONTHS = {MONTH: 1, QUARTER: 3, YEAR: 12}
+OF_CALENDAR = CQUARTER, CHALF, CYEAR = ("calendar_quarter", "calendar_half", "calendar_year")
+DATE, WEEK, MONTH, QUARTER, YEAR = OF_FISCAL = ("date", "week", "month", "quarter", "year")
+GRAINS = (*OF_FISCAL, *OF_CALENDAR)
+WINDOWS = ("ytd", "qtd", "ltm", "fy", "cytd", "cqtd", "cy")
+MONTHS = {MONTH: 1, QUARTER: 3, YEAR: 12, CQUARTER: 3, CHALF: 6, CYEAR: 12}
+LENGTHS = {DATE: 1, WEEK: 7, **{grain: months * 30 for grain, months in MONTHS.items()}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,9 @@ class OraclePeriod:
             MONTH: self.first.isoformat()[:7],
             QUARTER: f"{year:04}-Q{(month - fiscal.first_month(year)) // 3 + 1}",
             YEAR: f"{year:04}",
+            CQUARTER: f"CY{self.first.year:04}-Q{month % 12 // 3 + 1}",
+            CHALF: f"CY{self.first.year:04}-H{month % 12 // 6 + 1}",
+            CYEAR: f"CY{self.first.year:04}",
         }[self.grain]
 
 
@@ -103,7 +109,7 @@ def period_of(day: date, grain: str, fiscal: Fiscal) -> OraclePeriod:
     if grain == WEEK:
         return OraclePeriod(grain, day - timedelta(days=day.isoweekday() - 1))
     month = month_of(day)
-    start = fiscal.first_month(fiscal.year_of(month))
+    start = 0 if grain in OF_CALENDAR else fiscal.first_month(fiscal.year_of(month))
     return OraclePeriod(grain, month_start(month - (month - start) % MONTHS[grain]))
 
 
@@ -157,18 +163,23 @@ def window(shift: str, asked: Range, fiscal: Fiscal) -> Range:
         return Range(later(years_before(end, 1, start=False), 1), end)
     if shift == "ytd" and end.grain == WEEK:
         return Range(OraclePeriod(WEEK, date.fromisocalendar(end.first.isocalendar().year, 1, 1)), end)
-    whole = period_of(end.days.last, QUARTER if shift == "qtd" else YEAR, fiscal)
-    if shift == "fy" or (end.grain == YEAR and shift == "qtd"):
+    of_calendar = (shift.startswith("c") or end.grain in OF_CALENDAR) and fiscal.starts > 1
+    quarter, year = (CQUARTER, CYEAR) if of_calendar else (QUARTER, YEAR)
+    whole = period_of(end.days.last, quarter if shift.endswith("qtd") else year, fiscal)
+    if shift in ("fy", "cy") or (whole.days.last == end.days.last and LENGTHS[end.grain] > LENGTHS[whole.grain]):
         return Range(whole, whole)
     if end.grain == WEEK:  # a quarter begins inside a week: days are what fits
         return Range(OraclePeriod(DATE, whole.first), OraclePeriod(DATE, end.days.last))
+    if period_of(whole.first, end.grain, fiscal).first != whole.first:
+        return Range(OraclePeriod(MONTH, whole.first), period_of(end.days.last, MONTH, fiscal))
     return Range(period_of(whole.first, end.grain, fiscal), end)
 
 
-def periods_before(asked: Range, count: int, grain: str) -> Range:
+def periods_before(asked: Range, count: int, grain: str, fiscal: Fiscal) -> Range:
     """Return a range some periods of the requested grain earlier; of its own, where it fits a coarser one only."""
-    grains = {asked.start.grain, asked.end.grain}
-    if grains == {grain} or (grain == WEEK and grains == {YEAR}):
+    own = asked.start.grain
+    alone = asked.end.grain == own
+    if alone and (own == grain or (LENGTHS[own] > LENGTHS[grain] and not nests(asked, grain, fiscal))):
         return Range(later(asked.start, -count), later(asked.end, -count))
     first, last = asked.days.first, asked.days.last
     if grain in MONTHS:
@@ -182,11 +193,11 @@ def shifted(asked: Range, shifts: tuple[str, ...], fiscal: Fiscal) -> Range | No
     """Return what shifts from left to right make of a range; None where its bounds cross in the end."""
     grain = asked.grain
     for shift in shifts:
-        name, count = shift.rstrip("0123456789"), int(shift.lstrip("ptydqlmf") or 1)
+        name, count = shift.rstrip("0123456789"), int(shift.lstrip("cptydqlmf") or 1)
         if name in WINDOWS:
             asked = window(name, asked, fiscal)
         elif name == "pp":
-            asked = periods_before(asked, count, grain)
+            asked = periods_before(asked, count, grain, fiscal)
         else:
             asked = Range(years_before(asked.start, count, start=True), years_before(asked.end, count, start=False))
     return asked if asked.start.first <= asked.end.days.last else None

@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 from tests.laws.oracle.books import GL, LEAF_OF, PEOPLE, Cuts, OracleBooks
 from tests.laws.oracle.calendar import (
+    CHALF,
+    CQUARTER,
+    CYEAR,
     DATE,
     GRAINS,
     MONTH,
+    OF_CALENDAR,
     QUARTER,
     WEEK,
     WINDOWS,
@@ -31,7 +35,16 @@ from tests.laws.oracle.references import OracleCell, OracleSide, OracleVariance,
 
 MOVES = ("py", "py2", "pp", "pp2")
 PARTS = (Part("actual"), Part("budget"), Part("budget", downside=True), Part("forecast"))
-LONGEST = {DATE: 4, WEEK: 4, MONTH: 5, QUARTER: 3, YEAR: 2}  # periods of a range each side of a row
+LONGEST = {
+    DATE: 4,
+    WEEK: 4,
+    MONTH: 5,
+    QUARTER: 3,
+    YEAR: 2,
+    CQUARTER: 3,
+    CHALF: 2,
+    CYEAR: 2,
+}  # periods of a range each side of a row
 MOST = 12  # periods of a breakdown
 OF_METRICS = (GL, PEOPLE)  # domains
 BREAKDOWNS = (
@@ -48,6 +61,9 @@ BREAKDOWNS = (
     (MONTH,),
     (QUARTER,),
     (YEAR,),
+    (CQUARTER,),
+    (CYEAR,),
+    ("region", CHALF),
     ("tree", "region"),
     ("product", "period"),
     ("region", "period"),
@@ -143,7 +159,8 @@ def line_of(books: OracleBooks, key: str) -> OracleLine:
 @st.composite
 def ranges(draw: st.DrawFn, books: OracleBooks, grain: str | None = None) -> Range:
     """Draw a range around the days that rows have."""
-    grain = grain or draw(st.sampled_from((MONTH, MONTH, QUARTER, YEAR, WEEK, DATE)))
+    beside = OF_CALENDAR if books.fiscal.starts > 1 else ()
+    grain = grain or draw(st.sampled_from((MONTH, MONTH, QUARTER, YEAR, WEEK, DATE, *beside)))
     day = draw(st.sampled_from(sorted({row.day for row in books.rows if row.day}) or [date(2020, 2, 29)]))
     held = period_of(day, grain, books.fiscal)
     before, after = draw(st.integers(0, LONGEST[grain] - 1)), draw(st.integers(0, LONGEST[grain] - 1))
@@ -171,6 +188,8 @@ def references(draw: st.DrawFn, books: OracleBooks) -> Reference:
 def fits(books: OracleBooks, domain: str | None, keys: tuple[str, ...], asked: Range) -> bool:
     """Tell whether a breakdown has an answer."""
     times = [asked.grain if key == "period" else key for key in keys if key == "period" or key in GRAINS]
+    if books.fiscal.starts == 1 and not set(times).isdisjoint(OF_CALENDAR):
+        return False
     members = [key for key in keys if key in LEAF_OF]
     return all(
         nests(asked, grain, books.fiscal) and len(list(periods(asked, grain, books.fiscal))) <= MOST for grain in times

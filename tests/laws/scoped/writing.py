@@ -86,6 +86,7 @@ def write(books: ScopedBooks, held: Sequence[ProfileAsked] | Held, folder: Path)
             {key: scenario_part(key, books.scenarios[key]) for key in books.scenarios}
             | {"comparisons": list(books.comparisons)}
         ),
+        fiscal_year="{starts: 4}",  # calendar years stand beside fiscal ones
         profiles=profiles_text(held),
     )
     with (instance / "instance.yaml").open("a", encoding="utf-8") as more:

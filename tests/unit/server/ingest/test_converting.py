@@ -87,12 +87,12 @@ def test_a_rate_holds_for_its_very_days_and_no_other(tmp_path: Path) -> None:
     rates = "currency date rate\nCAD 2021-01 0.5\nCAD 2021-02-10 0.25\nCAD 2021-Q2 0.75"
     instance = instance_of(tmp_path, rows, rates)
     assert rejected(instance) == [
-        "gl.csv row 2, currency: 'CAD' has no rate for 2021-02-01 in live.fx_rate",
-        "gl.csv row 4, currency: 'CAD' has no rate for 2021-02-11 in live.fx_rate",
-        "gl.csv row 5, currency: 'EUR' has no rate for 2021-01-31 in live.fx_rate",
-        "gl.csv row 6, currency: 'cad' has no rate for 2021-01-31 in live.fx_rate",
-        "gl.csv row 7, currency: is missing",
-        "gl.csv row 8, currency: 'CAD' has no rate for 2020-12-31 in live.fx_rate",
+        "gl.csv row 3, currency: 'CAD' has no rate for 2021-02-01 in live.fx_rate",
+        "gl.csv row 5, currency: 'CAD' has no rate for 2021-02-11 in live.fx_rate",
+        "gl.csv row 6, currency: 'EUR' has no rate for 2021-01-31 in live.fx_rate",
+        "gl.csv row 7, currency: 'cad' has no rate for 2021-01-31 in live.fx_rate",
+        "gl.csv row 8, currency: is missing",
+        "gl.csv row 9, currency: 'CAD' has no rate for 2020-12-31 in live.fx_rate",
     ]
 
 
@@ -113,7 +113,7 @@ def test_facts_by_period_need_a_rate_that_holds_for_the_whole_period(tmp_path: P
     rows = "2021-01 actual 10 100 CAD\n2021-02 actual 10 100 CAD\n2021-03-01 actual 10 100 CAD"
     rates = "currency date rate\nCAD 2021-01 0.5\nCAD 2021-02-01 0.5\nCAD 2021-03-01 0.5"
     instance = instance_of(tmp_path, rows, rates, grain="month")
-    assert rejected(instance) == ["gl.csv row 2, currency: 'CAD' has no rate for 2021-02 in live.fx_rate"]
+    assert rejected(instance) == ["gl.csv row 3, currency: 'CAD' has no rate for 2021-02 in live.fx_rate"]
 
 
 def test_rates_of_a_kind_on_another_day_from_mapped_columns(tmp_path: Path) -> None:
@@ -144,9 +144,9 @@ def test_the_day_a_rate_is_looked_up_for_must_be_one(tmp_path: Path) -> None:
     """
     instance = instance_of(tmp_path, rows, head=f"{HEAD} settled", gl={"convert": {"on": "settled"}})
     assert rejected(instance) == [
-        "gl.csv row 1, settled: '2021-02-30' is no day that exists",
-        "gl.csv row 2, settled: 'soon' is no day (YYYY-MM-DD) and no period code",
-        "gl.csv row 3, settled: is missing",
+        "gl.csv row 2, settled: '2021-02-30' is no day that exists",
+        "gl.csv row 3, settled: 'soon' is no day (YYYY-MM-DD) and no period code",
+        "gl.csv row 4, settled: is missing",
     ]
 
 
@@ -154,8 +154,8 @@ def test_undated_rows_have_no_rate_and_wrong_dates_are_named_once(tmp_path: Path
     rows = "- actual 10 100 CAD\n- actual 10 7 USD\n2021-13-01 actual 10 100 CAD"
     instance = instance_of(tmp_path, rows, missing="keep")
     assert rejected(instance) == [
-        "gl.csv row 1, date: is missing",
-        "gl.csv row 3, date: '2021-13-01' is no day that exists",
+        "gl.csv row 2, date: is missing",
+        "gl.csv row 4, date: '2021-13-01' is no day that exists",
     ]
 
 
@@ -182,18 +182,18 @@ def test_rates_that_are_none(tmp_path: Path) -> None:
     (instance / "data" / "fx_rate.csv").write_text(csv(rates).replace("0,5", '"0,5"'))
     other = "covers days of another rate of the same currency and kind"
     assert rejected(instance) == [
-        "fx_rate.csv row 2, date: '2021-01' stands twice",
-        f"fx_rate.csv row 3, date: '2021-01-15' {other}",
-        "fx_rate.csv row 5, rate: '0' is not above zero",
-        "fx_rate.csv row 6, rate: '-0.5' is not above zero",
-        "fx_rate.csv row 7, rate: '0,5' is no number",
-        "fx_rate.csv row 8, rate: is missing",
-        "fx_rate.csv row 9, date: '2021-06-31' is no day that exists",
-        "fx_rate.csv row 10, date: 'January' is no day (YYYY-MM-DD) and no period code",
-        "fx_rate.csv row 11, currency: is missing",
-        f"fx_rate.csv row 12, date: '2021-02' {other}",
-        "fx_rate.csv row 14, rate: '1.01' is no rate of the books' own currency, which is 1 for 1 USD",
-        f"fx_rate.csv row 15, date: '2021-Q1' {other}",
+        "fx_rate.csv row 3, date: '2021-01' stands twice",
+        f"fx_rate.csv row 4, date: '2021-01-15' {other}",
+        "fx_rate.csv row 6, rate: '0' is not above zero",
+        "fx_rate.csv row 7, rate: '-0.5' is not above zero",
+        "fx_rate.csv row 8, rate: '0,5' is no number",
+        "fx_rate.csv row 9, rate: is missing",
+        "fx_rate.csv row 10, date: '2021-06-31' is no day that exists",
+        "fx_rate.csv row 11, date: 'January' is no day (YYYY-MM-DD) and no period code",
+        "fx_rate.csv row 12, currency: is missing",
+        f"fx_rate.csv row 13, date: '2021-02' {other}",
+        "fx_rate.csv row 15, rate: '1.01' is no rate of the books' own currency, which is 1 for 1 USD",
+        f"fx_rate.csv row 16, date: '2021-Q1' {other}",
     ]
 
 
@@ -268,10 +268,10 @@ def test_amounts_too_large_to_convert_are_rejected_and_never_wrap(tmp_path: Path
     instance = instance_of(tmp_path, rows, rates)
     says = "is too large for the 4 decimal places of usd"
     assert rejected(instance) == [
-        f"gl.csv row 2, amount: '922337203685477.59' {says}",
-        f"gl.csv row 3, amount: '-92233720368547758.08' {says}",
-        f"gl.csv row 4, amount: '922337203685477.59' {says}",
-        f"gl.csv row 5, amount: '1' {says}",
+        f"gl.csv row 3, amount: '922337203685477.59' {says}",
+        f"gl.csv row 4, amount: '-92233720368547758.08' {says}",
+        f"gl.csv row 5, amount: '922337203685477.59' {says}",
+        f"gl.csv row 6, amount: '1' {says}",
     ]
 
 

@@ -105,7 +105,7 @@ def test_lines_without_any_value_are_no_rows_and_keep_the_numbers_of_the_others(
         file.write("\n,,,,\n2021-01-06,actual,0010,none,y\n\n")
     loaded = {done.binding: done for done in run(instance, tmp_path / "state")}
     assert (loaded["gl"].rows_read, loaded["gl"].rows_landed) == (2, 1)
-    assert list(format_rejects(loaded["gl"].rejects)) == ["gl.csv row 4, amount: 'none' is no number"]
+    assert list(format_rejects(loaded["gl"].rejects)) == ["gl.csv row 5, amount: 'none' is no number"]
 
 
 def test_a_database_brings_the_same_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,18 +160,18 @@ BAD = """
     1066-10-14 actual   0010    10       too~early
 """
 REASONS = [
-    (2, "date", "'2021-02-30' is no day that exists"),
-    (3, "date", "'05/01/2021' is no day (YYYY-MM-DD)"),
-    (4, "date", "is missing"),
-    (5, "scenario", "'actuals' is no scenario of scenarios.yaml"),
-    (6, "scenario", "is missing"),
-    (7, "account", "'0999' is no member of account"),
-    (8, "amount", "'ten' is no number"),
-    (9, "amount", "'1.234' has more than 2 decimal places"),
-    (10, "amount", "'NaN' is no number"),
-    (11, "amount", "is missing"),
-    (12, "amount", "'1e30' is too large"),
-    (13, "date", "'1066-10-14' is outside the calendar, which runs from 1900-01-01 to 2199-12-31"),
+    (3, "date", "'2021-02-30' is no day that exists"),
+    (4, "date", "'05/01/2021' is no day (YYYY-MM-DD)"),
+    (5, "date", "is missing"),
+    (6, "scenario", "'actuals' is no scenario of scenarios.yaml"),
+    (7, "scenario", "is missing"),
+    (8, "account", "'0999' is no member of account"),
+    (9, "amount", "'ten' is no number"),
+    (10, "amount", "'1.234' has more than 2 decimal places"),
+    (11, "amount", "'NaN' is no number"),
+    (12, "amount", "is missing"),
+    (13, "amount", "'1e30' is too large"),
+    (14, "date", "'1066-10-14' is outside the calendar, which runs from 1900-01-01 to 2199-12-31"),
 ]
 
 
@@ -338,12 +338,14 @@ def test_a_failed_load_leaves_the_books_as_they_were(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"date,scenario\n2021,actual,too,many\n", "gl.csv cannot be read"),
-        (b"", "gl.csv cannot be read"),
-        ("date,text\n2021-01-05,Müller\n".encode("latin-1"), "invalid utf-8 sequence; text files are UTF-8: save it"),
-        ("date,text\n2021-01-05,Müller\n".encode("utf-16"), "invalid utf-8 sequence; text files are UTF-8: save it"),
+        (b"date,scenario\n2021,actual,too,many\n", "gl.csv row 2 has 4 values, and the table has 2 columns; set csv: "),
+        (b"", "gl.csv is empty"),
+        (
+            "date,text\n2021-01-05,Müller\n".encode("latin-1"),
+            "text files are UTF-8 unless csv: {encoding: windows-1252}",
+        ),
         (b'date,text\n2021-01-05,"cut\n', 'that " has no end: write a quotation mark inside a value twice'),
-        (b"date;scenario;amount\n2021-01-05;actual;1\n", "the columns of a CSV file are separated by commas"),
+        (b"date;scenario;amount\n2021-01-05;actual;1\n", "set csv: {separator: ';'}"),
     ],
 )
 def test_a_file_that_is_no_table(tmp_path: Path, content: bytes, says: str) -> None:

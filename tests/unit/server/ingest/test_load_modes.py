@@ -99,7 +99,7 @@ def test_rows_outside_the_periods_asked_for_are_rejected(tmp_path: Path) -> None
     write(instance, gl=JANUARY + "2021-02-01,actual,A,4\n")
     (done,) = load_feeds(instance, state, periods="2021-01")
     assert (done.rows_read, done.rows_landed) == (3, 2)
-    assert done.rejects.rows() == [("gl.csv", 3, "date", "2021-02-01", "is outside the periods asked for, Jan 2021")]
+    assert done.rejects.rows() == [("gl.csv", 4, "date", "2021-02-01", "is outside the periods asked for, Jan 2021")]
     assert months(instance, tmp_path) == {"2021-01": 3}
 
 
@@ -111,7 +111,7 @@ def test_a_column_of_the_extract_may_say_the_period(tmp_path: Path) -> None:
         gl="date,booked,scenario,account,amount\n2021-01-05,2021-01,actual,A,1\n2021-01-31,2021-02,actual,A,2\n",
     )
     (done,) = load_feeds(instance, state, periods="2021-01")
-    assert done.rejects.rows() == [("gl.csv", 2, "booked", "2021-02", "is outside the periods asked for, Jan 2021")]
+    assert done.rejects.rows() == [("gl.csv", 3, "booked", "2021-02", "is outside the periods asked for, Jan 2021")]
 
 
 def test_a_period_that_came_back_empty_is_emptied_only_beside_others_or_where_it_may_be(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_failed_attempt_is_remembered_with_its_rows_and_its_report(tmp_path: P
     assert attempt.finished_at is not None
     assert attempt.rejected == {"amount is no number": 1}
     assert "ten" not in f"{attempt.message} {attempt.rejected}"
-    assert "gl.csv,1,amount,ten,is no number" in (state / "rejects" / str(attempt.rejects_file)).read_text()
+    assert "gl.csv,2,amount,ten,is no number" in (state / "rejects" / str(attempt.rejects_file)).read_text()
 
 
 def test_feeds_that_were_loaded_together_fail_together(tmp_path: Path) -> None:

@@ -1,0 +1,72 @@
+"""Families of grains: fiscal years with their parts, and calendar years beside them with the rules of theirs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.model.calendar.periods import GRAINS, Counterpart, Grain, GrainRules, LabelDetail, month_span, month_words
+
+
+@dataclass(frozen=True, slots=True)
+class GrainFamily:
+    """The grains of one kind of year, coarsest first, and those that windows and notes need by name."""
+
+    grains: tuple[Grain, ...]
+    year: Grain
+    quarter: Grain
+    month: Grain
+
+
+FISCAL = GrainFamily((Grain.YEAR, Grain.QUARTER, Grain.MONTH), Grain.YEAR, Grain.QUARTER, Grain.MONTH)
+CALENDAR = GrainFamily(  # beside FISCAL where fiscal years are not calendar years
+    (Grain.CALENDAR_YEAR, Grain.CALENDAR_HALF, Grain.CALENDAR_QUARTER, Grain.CALENDAR_MONTH),
+    Grain.CALENDAR_YEAR,
+    Grain.CALENDAR_QUARTER,
+    Grain.CALENDAR_MONTH,
+)
+
+
+def family_of(grain: Grain) -> GrainFamily:
+    """Return the family of a grain. Days and weeks belong to the fiscal year."""
+    return CALENDAR if grain in CALENDAR.grains else FISCAL
+
+
+STEPS = {  # number of the finer grain in the coarser
+    (Grain.YEAR, Grain.QUARTER): 4,
+    (Grain.CALENDAR_YEAR, Grain.CALENDAR_QUARTER): 4,
+    (Grain.CALENDAR_HALF, Grain.CALENDAR_QUARTER): 2,
+    (Grain.YEAR, Grain.MONTH): 12,
+    (Grain.QUARTER, Grain.MONTH): 3,
+    (Grain.CALENDAR_YEAR, Grain.MONTH): 12,
+    (Grain.CALENDAR_HALF, Grain.MONTH): 6,
+    (Grain.CALENDAR_QUARTER, Grain.MONTH): 3,
+    (Grain.WEEK, Grain.DATE): 7,
+}
+
+
+def calendar_rules(grain: Grain, noun: str, called: str, months: int) -> GrainRules:
+    """Return the rules of a part of the calendar year that has so many months."""
+    format_, in_year = GRAINS[grain], 12 // months
+
+    def name(ordinal: int) -> str:
+        return format_.code(ordinal).replace("-", " ")
+
+    return GrainRules(
+        noun=noun,
+        called=called,
+        example=format_.code(2025 * in_year),
+        parse=format_.parse,
+        at=lambda day: (day.year * 12 + day.month - 1) // months,
+        span=lambda n: month_span(n * months, months),
+        code=format_.code,
+        name=(lambda n: month_words(month_span(n, 1).first)) if months == 1 else name,
+        beside=LabelDetail.NOTHING if months == 1 else LabelDetail.MONTHS,
+        years_earlier=lambda n, years: Counterpart(n - in_year * years, n - in_year * years),
+    )
+
+
+CALENDAR_RULES: Mapping[Grain, GrainRules] = {
+    Grain.CALENDAR_MONTH: calendar_rules(Grain.CALENDAR_MONTH, "calendar month", "a calendar month", 1),
+    Grain.CALENDAR_QUARTER: calendar_rules(Grain.CALENDAR_QUARTER, "calendar quarter", "a calendar quarter", 3),
+    Grain.CALENDAR_HALF: calendar_rules(Grain.CALENDAR_HALF, "calendar half", "a calendar half", 6),
+    Grain.CALENDAR_YEAR: calendar_rules(Grain.CALENDAR_YEAR, "calendar year", "a calendar year", 12),
+}

@@ -1,0 +1,284 @@
+"""Files: the rows of CSV, XLSX, Parquet and Arrow files in batches, numbered as a spreadsheet numbers them."""
+
+import codecs
+import csv
+import os
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from time import time
+from typing import Final
+
+import fastexcel
+import polars as pl
+
+from engine.model.extract_formats import CsvFormat, ExtractFormat, TableLayout
+from server.ingest.columns import EXTRACT
+from server.ingest.rejects import FILE, ROW, LoadFailed
+
+PIECE = 500_000  # rows in memory at once
+TYPED = (".parquet", ".arrow")
+MENDS = {
+    "invalid utf-8": "text files are UTF-8 unless csv: {encoding: windows-1252} or utf-16 says otherwise",
+    'could not parse `"': 'that " has no end: write a quotation mark inside a value twice, or remove it',
+}
+TOO_WIDE = ("more fields than defined", "not specified in schema")  # what Polars says of a row with more values
+JUST_NOW = 60  # seconds in which a file without the end of its last line counts as half written
+MARKS: Final = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # first bytes that tell an encoding
+UTF16 = "utf-16"
+BLOCK = 1 << 22  # characters that are decoded at once
+LETTERS = 26
+
+
+def file_rows(path: Path, format_: ExtractFormat, sheet: str | None) -> Generator[pl.DataFrame]:
+    """Yield the located rows of one file; a line of text that holds no value is numbered, but is no row.
+
+    LoadFailed where it cannot be read, or changed meanwhile: a file that is still being written is not loaded.
+    """
+    first = 1
+    try:
+        before = path.stat()
+        refuse_half_written(path, before)
+        for piece in read_file(path, format_, sheet):
+            first = piece.first or first
+            yield drop_empty_rows(located(piece.rows, path.name, first), path)
+            first += piece.rows.height
+        after = path.stat()
+    except UnicodeDecodeError as fault:
+        says = f"{path.name} is no {fault.encoding} text at byte {fault.start}; set csv: {{encoding: …}}"
+        raise LoadFailed(EXTRACT, says) from fault
+    except (pl.exceptions.PolarsError, fastexcel.FastExcelError, OSError) as fault:
+        raise LoadFailed(EXTRACT, f"{path.name} cannot be read: {explain_fault(str(fault))}") from fault
+    if (before.st_size, before.st_mtime_ns, before.st_ino) != (after.st_size, after.st_mtime_ns, after.st_ino):
+        raise LoadFailed(EXTRACT, f"{path.name} changed while it was read; load again when it is whole")
+
+
+def located(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
+    """Return rows with the columns FILE and ROW in front; `first` is the number of the first row."""
+    return frame.with_row_index(ROW, offset=first).select(pl.lit(name).alias(FILE), pl.all())
+
+
+def explain_fault(fault: str) -> str:
+    """Return what a library says of a file, and what to do about it where that is known."""
+    said = fault.strip().splitlines()[0]
+    return said + next((f"; {mend}" for part, mend in MENDS.items() if part in said), "")
+
+
+def refuse_half_written(path: Path, stat: os.stat_result) -> None:
+    """Refuse a text file that was written to a moment ago and ends in the middle of a line."""
+    if path.suffix.lower() != ".csv" or not stat.st_size or time() - stat.st_mtime > JUST_NOW:
+        return
+    with path.open("rb") as file:
+        file.seek(-min(2, stat.st_size), os.SEEK_END)
+        if not set(b"\r\n").intersection(file.read()):  # of two bytes, where the text is UTF-16
+            says = "ends in the middle of a line and was written to a moment ago"
+            raise LoadFailed(EXTRACT, f"{path.name} {says}; load again when it is whole, or in a minute as it is")
+
+
+def drop_empty_rows(rows: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Return the rows that hold a value; typed files have no others."""
+    if path.suffix.lower() in TYPED:
+        return rows
+    return rows.filter(pl.any_horizontal(pl.nth(range(2, rows.width)).is_not_null()))
+
+
+@dataclass(frozen=True, slots=True)
+class FilePiece:
+    """Consecutive rows of a file. `first` is the number of the first row; None if they follow the piece before."""
+
+    rows: pl.DataFrame
+    first: int | None = None
+
+
+def read_file(path: Path, format_: ExtractFormat, sheet: str | None) -> Iterator[FilePiece]:
+    """Yield the rows of one file, at least one frame."""
+    match path.suffix.lower():
+        case ".csv":
+            yield from read_csv(path, format_.csv)
+        case ".parquet":
+            yield from (FilePiece(rows) for rows in scan_batches(pl.scan_parquet(path)))
+        case ".arrow":
+            yield from (FilePiece(rows) for rows in scan_batches(pl.scan_ipc(path)))
+        case ".xlsx":
+            yield read_sheet(path, sheet, format_.sheet)
+        case _:
+            raise LoadFailed(EXTRACT, f"{path.name} is none of .csv, .xlsx, .parquet, .arrow")
+
+
+def scan_batches(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a scan in their order; one empty frame where there are none."""
+    came = False
+    for piece in scan.collect_batches(chunk_size=PIECE, maintain_order=True):
+        came = True
+        yield piece
+    if not came:
+        yield pl.DataFrame(schema=scan.collect_schema())
+
+
+# CSV. Polars reads UTF-8; other encodings are decoded to a temporary file beside the system's others.
+
+
+def read_csv(path: Path, dialect: CsvFormat) -> Iterator[FilePiece]:
+    """Yield the rows of a CSV file as text."""
+    with utf8_text(path, dialect.encoding) as text:
+        heading = read_heading(text, path.name, dialect)
+        scan = pl.scan_csv(
+            text,
+            separator=dialect.separator or ",",
+            quote_char='"' if dialect.quote is None else dialect.quote or None,
+            has_header=False,
+            skip_rows=heading.rows_above,
+            schema=dict.fromkeys(heading.names, pl.String),
+        )
+        first: int | None = heading.rows_above + 1
+        try:
+            for rows in without_last(scan_batches(scan), dialect.layout.skip_footer or 0):
+                yield FilePiece(rows, first)
+                first = None
+        except pl.exceptions.PolarsError as fault:
+            if not any(part in str(fault) for part in TOO_WIDE):
+                raise
+            raise LoadFailed(EXTRACT, wide_row_fault(text, path.name, dialect, heading)) from fault
+
+
+@contextmanager
+def utf8_text(path: Path, encoding: str | None) -> Iterator[Path]:
+    """Hand out a path with the text of a file in UTF-8: the file itself, or a copy that is deleted afterwards."""
+    with path.open("rb") as file:
+        marked = MARKS.get(file.read(2))
+    encoding = encoding or marked or "utf-8"
+    if encoding == UTF16 and not marked:
+        encoding = "utf-16-le"  # as Windows writes it
+    if encoding == "utf-8":
+        yield path
+        return
+    with NamedTemporaryFile("w", encoding="utf-8", newline="", suffix=".csv") as copy:
+        with path.open(encoding=encoding, newline="") as file:
+            while block := file.read(BLOCK):
+                copy.write(block)
+        copy.flush()
+        yield Path(copy.name)
+
+
+@dataclass(frozen=True, slots=True)
+class TableHeading:
+    """The column names of a table, and how many rows of the file stand above its first row."""
+
+    names: Sequence[str]
+    rows_above: int
+
+
+def read_heading(text: Path, name: str, dialect: CsvFormat) -> TableHeading:
+    """Return the heading of a CSV file. Raises LoadFailed if the file ends above it."""
+    layout = dialect.layout
+    above = layout.skip_rows or 0
+    numbers = layout.header_rows if layout.header_rows is not None else (above + 1,)
+    with text.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        lines = csv_rows(file, dialect)
+        rows = [row for _, row in zip(range(max(numbers, default=above + 1)), lines, strict=False)]
+    if not rows:
+        raise LoadFailed(EXTRACT, f"{name} is empty")
+    if len(rows) < max(numbers, default=above + 1):
+        raise LoadFailed(EXTRACT, f"{name} has {len(rows)} rows, and its column names stand in row {max(numbers)}")
+    if not numbers:
+        return TableHeading(letters(len(rows[above])), above)
+    return TableHeading(join_names([rows[number - 1] for number in numbers]), max(numbers))
+
+
+def csv_rows(lines: Iterable[str], dialect: CsvFormat) -> Iterator[list[str]]:
+    """Yield the rows of a CSV text one by one, a blank line as a row."""
+    csv.field_size_limit(1 << 30)
+    separator = dialect.separator or ","
+    if dialect.quote == "":
+        return csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE)
+    return csv.reader(lines, delimiter=separator, quotechar=dialect.quote or '"')
+
+
+def wide_row_fault(text: Path, name: str, dialect: CsvFormat, heading: TableHeading) -> str:
+    """Return what is wrong with the first row that has more values than the table has columns."""
+    width = len(heading.names)
+    with text.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        for number, row in enumerate(csv_rows(file, dialect), 1):
+            if number > heading.rows_above and len(row) > width:
+                says = f"{name} row {number} has {len(row)} values, and the table has {width} columns"
+                return (
+                    f"{says}; set csv: {{separator: …}} or csv: {{header_row: …}}, or quote the value with a separator"
+                )
+    return f"{name} has a row with more values than the table has columns"
+
+
+def without_last(pieces: Iterator[pl.DataFrame], count: int) -> Iterator[pl.DataFrame]:
+    """Yield rows without the last `count` ones."""
+    if not count:
+        yield from pieces
+        return
+    held = next(pieces)
+    for piece in pieces:
+        whole = pl.concat([held, piece])
+        yield whole[:-count]
+        held = whole[-count:]
+    yield held[:-count]
+
+
+def join_names(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the column names that rows of headings make together.
+
+    A merged cell is written in its first column only: an empty heading above a name takes the text to its left. A
+    column without any name is called by its letter.
+    """
+    width = max(map(len, rows))
+    table = [[" ".join(cell.split()) for cell in row] + [""] * (width - len(row)) for row in rows]
+    last = table[-1]
+    for row in table[:-1]:
+        for at in range(1, width):
+            row[at] = row[at] or (row[at - 1] if last[at] else "")
+    joined = [" ".join(cell for cell in column if cell) for column in zip(*table, strict=True)]
+    named = [name or letter for name, letter in zip(joined, letters(width), strict=True)]
+    counts: dict[str, int] = {}
+    for at, name in enumerate(named):
+        counts[name] = counts.get(name, 0) + 1
+        if counts[name] > 1:
+            named[at] = f"{name}_{counts[name]}"
+    return named
+
+
+def letters(count: int) -> list[str]:
+    """Return the names that a spreadsheet gives its first columns: A to Z, then AA."""
+    return [letter(number) for number in range(count)]
+
+
+def letter(number: int) -> str:
+    """Return the name of one column, counted from 0."""
+    before, last = divmod(number, LETTERS)
+    return (letter(before - 1) if before else "") + chr(ord("A") + last)
+
+
+# XLSX. The whole sheet is in memory.
+
+
+def read_sheet(path: Path, sheet: str | None, layout: TableLayout) -> FilePiece:
+    """Return the rows of a sheet as text. The first row with a value has the names, if the layout names no other."""
+    workbook = fastexcel.read_excel(path)
+    if sheet is not None and sheet not in workbook.sheet_names:
+        raise LoadFailed(EXTRACT, f"{path.name} has no sheet '{sheet}'; it has {', '.join(workbook.sheet_names)}")
+    cells = workbook.load_sheet(sheet or 0, header_row=None, skip_rows=0, dtypes="string").to_polars()
+    if not cells.width:
+        return FilePiece(cells)
+    numbers = layout.header_rows
+    if numbers is None:
+        numbers = (first_used_row(cells),)
+    if max(numbers, default=0) > cells.height:
+        says = f"{path.name} has {cells.height} rows, and its column names stand in row {max(numbers)}"
+        raise LoadFailed(EXTRACT, says)
+    heads = [[cell or "" for cell in cells.row(number - 1)] for number in numbers]
+    cells.columns = join_names(heads) if heads else letters(cells.width)
+    above = max(numbers, default=0)
+    return FilePiece(cells[above:], above + 1)
+
+
+def first_used_row(cells: pl.DataFrame) -> int:
+    """Return the number of the first row with a value; 1 if there is none."""
+    used = cells.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
+    return int(used[0]) + 1 if len(used) else 1
