@@ -15,6 +15,7 @@ from engine.model.catalogue import Catalogue, Dimension, Domain, HeaderLine, Met
 from engine.model.exact import ONE
 from engine.model.fact_store import Asked, FactLoad, Presence, Question, unchanged
 from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet
+from engine.model.metric_names import as_seen
 from engine.model.profiles import Profile, permission
 from engine.model.scenarios import Scenario
 from engine.model.scope import (
@@ -66,7 +67,11 @@ class Reader:
         self._books = books
         self._store = books.facts
         self.profiles = tuple(profiles)
-        self.catalogue: Catalogue = books.catalogue
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The catalogue, with the keys of metrics that the visible domains give."""
+        return self.memo_as_seen("catalogue", lambda: as_seen(self._books.catalogue, self.domains.keys()))
 
     @cached_property
     def _cells(self) -> Cells:
@@ -81,12 +86,12 @@ class Reader:
     def _resolve_cells(self, granting: Callable[[Profile], bool] = lambda _: True) -> Cells:
         return {
             (scenario.id, domain.key): permission(self.profiles, scenario, domain, self._cell_of, granting)
-            for scenario in self.catalogue.scenarios.values()
-            for domain in self.catalogue.domains.values()
+            for scenario in self._books.catalogue.scenarios.values()
+            for domain in self._books.catalogue.domains.values()
         }
 
     def _cell_of(self, cut: Cut, domain: Domain) -> Cell | None:
-        dimension = self.catalogue.dimensions.get(cut.dimension)
+        dimension = self._books.catalogue.dimensions.get(cut.dimension)
         if dimension is None:
             return NOTHING
         if dimension.leaf not in domain.dimensions:
@@ -119,28 +124,21 @@ class Reader:
 
     def shared_cell(self, scenarios: Iterable[str], domain: str) -> Cell:
         """Return the cell of a domain that is visible in all given scenarios."""
-        shared = EVERYTHING
-        for scenario in scenarios:
-            shared &= self.cell(scenario, domain)
-        return shared
+        return reduce(and_, (self.cell(scenario, domain) for scenario in scenarios), EVERYTHING)
 
     @cached_property
     def scenarios(self) -> Mapping[str, Scenario]:
         """The scenarios with a visible cell."""
-        return self.memo_as_seen("scenarios", self._find_scenarios, len)
-
-    def _find_scenarios(self) -> Mapping[str, Scenario]:
-        seen = {scenario for (scenario, _), cell in self._cells.items() if not cell.is_nothing}
-        return {key: scenario for key, scenario in self.catalogue.scenarios.items() if key in seen}
+        return self.memo_as_seen("scenarios", lambda: self._visible(self._books.catalogue.scenarios, 0), len)
 
     @cached_property
     def domains(self) -> Mapping[str, Domain]:
         """The domains with a visible cell."""
-        return self.memo_as_seen("domains", self._find_domains, len)
+        return self.memo_as_seen("domains", lambda: self._visible(self._books.catalogue.domains, 1), len)
 
-    def _find_domains(self) -> Mapping[str, Domain]:
-        seen = {domain for (_, domain), cell in self._cells.items() if not cell.is_nothing}
-        return {key: domain for key, domain in self.catalogue.domains.items() if key in seen}
+    def _visible(self, known: Mapping[str, Value], place: int) -> Mapping[str, Value]:
+        seen = {key[place] for key, cell in self._cells.items() if not cell.is_nothing}
+        return {key: value for key, value in known.items() if key in seen}
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:

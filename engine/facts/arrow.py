@@ -38,6 +38,7 @@ from engine.model.fact_store import (
     Slice,
     SumTooLarge,
     answer,
+    in_range,
 )
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.scope import Cell, CodeSet, Conjunction
@@ -386,7 +387,8 @@ class ArrowFacts:
 
     def allowed(self, part: Conjunction) -> pl.Expr:
         """Return the filter for rows inside one conjunction of a cell."""
-        return reduce(and_, (self.among(dimension, codes) for dimension, codes in part.by_dimension))
+        codes = (self.among(dimension, codes) for dimension, codes in part.by_dimension)
+        return reduce(and_, (*codes, *map(in_range, part.amounts)))
 
     def among(self, dimension: str, codes: CodeSet) -> pl.Expr:
         """Return the filter for codes of one dimension."""

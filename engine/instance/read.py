@@ -129,7 +129,8 @@ def read_instance(folder: Path) -> Instance:
     domains = build_domains(domain_files, dimensions, calendar)
     if len(domain_files) < len(list(folder.glob("domains/*.yaml"))):
         reading.stop_at_faults()  # metrics of an invalid file are unknown, so their uses cannot be checked
-    metrics = MetricBuilder(domain_files, domains, dimensions).build()
+    builder = MetricBuilder(domain_files, domains, dimensions)
+    metrics = builder.build()
     statements = StatementBuilder(statement_files, domains, dimensions, metrics).build()
     if table is not None and table.faults:
         reading.stop_at_faults()  # the periods are unknown, so their uses cannot be checked
@@ -156,6 +157,7 @@ def read_instance(folder: Path) -> Instance:
             default=default,
             orientation=orientation,
             version=version_of(folder, reading.documents),
+            shared_keys=builder.shared_keys,
         ),
         profiles=profiles,
         bindings=bindings,

@@ -9,7 +9,7 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
 from engine.model.formulas import FigureKind, FigureType, Formula
 from engine.model.scenarios import Scenario
-from engine.model.scope import Cut, Cuts
+from engine.model.scope import AmountRange, Cut, Cuts
 
 FIGURE_COLUMNS = (
     "line",
@@ -144,6 +144,7 @@ class Base:
     domain: str
     measure: Measure
     where: Cuts = ()
+    amounts: tuple[AmountRange, ...] = ()  # that its rows must lie in, as stored
     negated: bool = False
     over_members: MemberAggregation = MemberAggregation.SUM
     counted: str | None = None  # for COUNT_DISTINCT: the leaf dimension whose members are counted
@@ -191,6 +192,11 @@ class Metric:
     body: Base | Formula
     written: str | None  # the formula as the file writes it
     drivers: Drivers | None = None
+
+    @property
+    def bare(self) -> str:
+        """The key within the domain."""
+        return self.key.rpartition(".")[2]
 
 
 class Style(Enum):
@@ -293,6 +299,8 @@ class Catalogue:
     default: ReportDefault
     orientation: str
     version: str
+    shared_keys: frozenset[str] = frozenset()  # of metrics of several domains: each of them is domain.key in `metrics`
+    names: frozenset[tuple[str, str]] = frozenset()  # (domain.key, key) of metrics that only one visible domain has
 
     def leaves_of(self, domain: str) -> tuple[str, ...]:
         """Return the leaf dimensions of a domain, without axes."""

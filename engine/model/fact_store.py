@@ -16,7 +16,7 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, Period, Span
 from engine.model.catalogue import Domain
 from engine.model.errors import BadArguments
-from engine.model.scope import Cell
+from engine.model.scope import AmountRange, Cell
 from engine.model.stopping import Stop, watched
 
 # Slices: the questions of a plan.
@@ -121,6 +121,12 @@ class DistinctSlice:
 
 
 Asked = Slice | RowSlice | LastKnownSlice | DistinctSlice
+
+
+def in_range(known: AmountRange) -> pl.Expr:
+    """Return the filter for amounts of one measure; a row without an amount is in no range."""
+    inside = pl.col(known.measure).is_between(known.least, known.most)
+    return ~inside if known.complement else inside
 
 
 def unchanged(frame: pl.LazyFrame) -> pl.LazyFrame:

@@ -289,6 +289,20 @@ def figure_at(formula: Formula, operands: Sequence[tuple[str, Sequence[Figure], 
     return Nothing.MISSING if value is None else value
 
 
+def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
+    """Return a formula with other names for some of its operands."""
+    match formula:
+        case Operand(name=name):
+            return Operand(names.get(name, name))
+        case Sum(terms=terms):
+            return Sum(tuple((subtracted, renamed(term, names)) for subtracted, term in terms))
+        case Product(left=left, right=right):
+            return Product(renamed(left, names), renamed(right, names))
+        case Quotient(over=over, under=under):
+            return Quotient(renamed(over, names), renamed(under, names))
+    return formula
+
+
 # The grammar: names (`revenue`, `gl.revenue`), decimal numbers, `+ - * /` and parentheses.
 
 

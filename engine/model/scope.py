@@ -87,16 +87,35 @@ ALL_CODES = CodeSet(frozenset(), complement=True)
 NO_CODES = CodeSet(frozenset())
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class AmountRange:
+    """The rows whose amount of a measure lies between two bounds, both included, or all others that have an amount.
+
+    Amounts are in units of the last place of the measure, and the bounds fit 64 bits.
+    """
+
+    measure: str
+    least: int
+    most: int
+    complement: bool = False
+    written: str = field(default="", compare=False)  # in the file of a metric
+
+
 @dataclass(frozen=True)
 class Conjunction:
-    """An AND of code sets, one for each restricted dimension. A store translates it into a predicate."""
+    """An AND of code sets, one for each restricted dimension, and of ranges of amounts.
+
+    A store translates it into a predicate. Only the rows of metrics are restricted by amounts, never a permission.
+    """
 
     by_dimension: tuple[tuple[str, CodeSet], ...] = ()  # sorted by dimension
+    amounts: tuple[AmountRange, ...] = ()  # sorted
 
     @classmethod
-    def of(cls, codes: Mapping[str, CodeSet]) -> "Conjunction":
-        """Make a conjunction of code sets by leaf dimension."""
-        return cls(tuple(sorted((dimension, known) for dimension, known in codes.items() if not known.is_all)))
+    def of(cls, codes: Mapping[str, CodeSet], amounts: Iterable[AmountRange] = ()) -> "Conjunction":
+        """Make a conjunction of code sets by leaf dimension, and of ranges of amounts."""
+        by_dimension = sorted((dimension, known) for dimension, known in codes.items() if not known.is_all)
+        return cls(tuple(by_dimension), tuple(sorted(set(amounts))))
 
     @cached_property
     def codes(self) -> Mapping[str, CodeSet]:
@@ -107,11 +126,12 @@ class Conjunction:
         joined = dict(self.codes)
         for dimension, codes in other.by_dimension:
             joined[dimension] = joined.get(dimension, ALL_CODES) & codes
-        return Conjunction.of(joined)
+        return Conjunction.of(joined, (*self.amounts, *other.amounts))
 
-    def sort_key(self) -> list[tuple[str, bool, list[int]]]:
+    def sort_key(self) -> tuple[list[tuple[str, bool, list[int]]], tuple[AmountRange, ...]]:
         """Return a key that orders the conjunctions of equal cells in the same way."""
-        return [(dimension, known.complement, sorted(known.codes)) for dimension, known in self.by_dimension]
+        codes = [(dimension, known.complement, sorted(known.codes)) for dimension, known in self.by_dimension]
+        return codes, self.amounts
 
     @property
     def is_empty(self) -> bool:
@@ -119,7 +139,9 @@ class Conjunction:
         return any(codes.is_empty for _, codes in self.by_dimension)
 
     def contains(self, other: "Conjunction") -> bool:
-        """Tell whether it contains every leaf of another conjunction."""
+        """Tell whether it contains every leaf, and every row, of another conjunction."""
+        if not set(self.amounts) <= set(other.amounts):
+            return False
         return all(codes.contains(other.codes.get(dimension, ALL_CODES)) for dimension, codes in self.by_dimension)
 
 
@@ -158,13 +180,14 @@ class Cell:
 
     @property
     def dimensions(self) -> frozenset[str]:
-        """The leaf dimensions that any of its conjunctions restricts."""
-        return frozenset(dimension for part in self.parts for dimension, _ in part.by_dimension)
+        """The columns that any of its conjunctions restricts: leaf dimensions, and measures restricted by amounts."""
+        codes = frozenset(dimension for part in self.parts for dimension, _ in part.by_dimension)
+        return codes | {known.measure for part in self.parts for known in part.amounts}
 
     @property
     def is_everything(self) -> bool:
         """Tell whether the cell contains every leaf."""
-        return len(self.parts) == 1 and not self.parts[0].by_dimension
+        return len(self.parts) == 1 and self.parts[0] == Conjunction()
 
     @property
     def is_nothing(self) -> bool:

@@ -89,7 +89,8 @@ class BaseGroup:
             counted = frozenset().union(*(weights.by_leaf[leaf] for weights in self.weights))
             if leaf not in self.keys or 2 * len(counted) < self.leaf_counts[leaf]:
                 codes[leaf] = CodeSet(counted)
-        return Cell.of([Conjunction.of(codes)]) if codes else EVERYTHING
+        amounts = self.bases[0].amounts
+        return Cell.of([Conjunction.of(codes, amounts)]) if codes or amounts else EVERYTHING
 
     @cached_property
     def classes(self) -> tuple[LeafClasses, ...]:
@@ -205,7 +206,7 @@ def make_base_groups(
     variants: Sequence[Variant | None],
     reader: Reader,
 ) -> list[tuple[BaseGroup, ...]]:
-    """Group bases by the leaf dimensions that restrict them, by counted dimension and by last-known rule."""
+    """Group bases by the leaf dimensions and amounts that restrict them, by counted dimension and last-known rule."""
     domain = reader.catalogue.domains[bases[0].domain]
     factors = [factors_of(variant, domain, reader) for variant in variants]
     weights = [[base_weights(base, reader, filters, axes, known) for known in factors] for base in bases]
@@ -214,7 +215,7 @@ def make_base_groups(
     grouped: dict[Hashable, list[int]] = {}
     for position, base in enumerate(bases):
         last_known = (base.stock_group, base.over_time) if base.over_time.rule is TimeRule.LAST_KNOWN else None
-        alike = (frozenset(weights[position][0].by_leaf), base.counted, last_known)
+        alike = (frozenset(weights[position][0].by_leaf), base.counted, last_known, base.amounts)
         grouped.setdefault(alike, []).append(position)
     counts = {leaf: reader.leaf_count(leaf) for leaf in domain.dimensions}
     axes_only = frozenset(domain.dimensions).difference(reader.catalogue.leaves_of(domain.key))

@@ -9,7 +9,7 @@ import polars as pl
 from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
 from engine.model.exact import ONE, ZERO, Exact
-from engine.model.fact_store import DATE
+from engine.model.fact_store import DATE, in_range
 from engine.model.formulas import Figure, Nothing
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.stopping import watched
@@ -39,6 +39,7 @@ def counted_rows(weighted_term: WeightedTerm, rows: pl.DataFrame) -> Iterator[tu
         pl.col(leaf).is_in(pl.Series(sorted(codes), dtype=rows.schema[leaf], strict=False).implode())
         for leaf, codes in weighted_term.weights.by_leaf.items()
     ]
+    inside += map(in_range, weighted_term.base.amounts)
     spans = (pl.col(DATE).is_between(span.first, span.last) for span in weighted_term.window.spans)
     days = reduce(or_, spans, pl.lit(value=False))
     factors = (leaf for factor in weighted_term.weights.factors for leaf in factor.leaves)

@@ -136,9 +136,8 @@ class WeightedTerm:
     @property
     def cell(self) -> Cell:
         """The leaves it counts."""
-        return Cell.of(
-            [Conjunction.of({leaf: CodeSet(frozenset(codes)) for leaf, codes in self.weights.by_leaf.items()})]
-        )
+        codes = {leaf: CodeSet(frozenset(codes)) for leaf, codes in self.weights.by_leaf.items()}
+        return Cell.of([Conjunction.of(codes, self.base.amounts)])
 
 
 @dataclass(frozen=True, slots=True)

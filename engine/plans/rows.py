@@ -67,7 +67,8 @@ Expression = MeasureExpression | FormulaExpression
 
 def metric_expression(metric: Metric, reader: Reader) -> Expression:
     """Return the expression of a metric, memoised by the books."""
-    return reader.memo(("expression", metric.key), lambda: new_metric_expression(metric, reader))
+    key = ("expression", metric.key, reader.catalogue.names)
+    return reader.memo(key, lambda: new_metric_expression(metric, reader))
 
 
 def new_metric_expression(metric: Metric, reader: Reader) -> Expression:

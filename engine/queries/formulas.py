@@ -4,8 +4,10 @@ import re
 from collections.abc import Collection, Mapping
 
 from engine.books.reader import Reader
+from engine.model.catalogue import Metric
 from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
 from engine.model.formulas import VALID, Constant, Formula, FormulaFault, Operand, Product, Quotient, Sum, parse
+from engine.model.metric_names import metrics_named
 from engine.queries.values import LONGEST_ALIAS, AdHocFormula
 
 MOST_FORMULAS = 10
@@ -40,23 +42,37 @@ def refuse_taken(alias: str, headings: Collection[str], reader: Reader) -> None:
         raise BadArguments(f"The alias {quoted([alias])} is {what}. Choose another.", field="formulas", got=alias)
 
 
+def resolve_metric(name: str, reader: Reader, field: str, hint: str = "list_kpis lists the metrics.") -> Metric:
+    """Return the metric of a name; UnknownName if there is none, BadArguments if several domains share the key."""
+    found = metrics_named(name, reader.metrics)
+    if not found:
+        raise UnknownName.of("metric", name, reader.metrics, field=field, hint=hint)
+    if len(found) > 1:
+        keys = [metric.key for metric in found]
+        raise BadArguments(
+            f"{quoted([name])} can mean {' or '.join(keys)}. Give the key of what you mean.",
+            field=field,
+            got=name,
+            valid=keys,
+        )
+    return found[0]
+
+
 def resolve_formula(alias: str, text: str, domain: str, reader: Reader) -> AdHocFormula:
     """Return one formula with its names resolved and its type."""
     field = f"formulas.{alias}"
     refuse_beyond_limits(field, text)
 
     def metric_named(name: str) -> str:
-        home, _, bare = name.rpartition(".")
-        metric = reader.metrics.get(bare)
-        if metric is None or home not in ("", metric.domain):
-            raise UnknownName.of("metric", name, reader.metrics, field=field, hint="list_kpis lists the metrics.")
+        own = f"{domain}.{name}"  # a bare name means the metric of the domain, where several have one
+        metric = resolve_metric(own if own in reader.metrics else name, reader, field)
         if metric.domain != domain:
             raise MixedDomains(
-                f"One call shows metrics of one domain: {bare} is of {metric.domain}, the others of {domain}.",
+                f"One call shows metrics of one domain: {metric.key} is of {metric.domain}, the others of {domain}.",
                 field=field,
                 got=name,
             )
-        return bare
+        return metric.key
 
     try:
         formula = parse(text, metric_named)

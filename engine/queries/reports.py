@@ -14,7 +14,7 @@ from engine.model.notes import Note
 from engine.model.requests import MetricRequest, ReportRequest, StatementRequest
 from engine.model.scenarios import resolve
 from engine.queries.filters import refuse_long, refuse_long_members, resolve_filters, select_periods, usable_dimension
-from engine.queries.formulas import resolve_formulas
+from engine.queries.formulas import resolve_formulas, resolve_metric
 from engine.queries.ranking import resolve_ranking
 from engine.queries.values import (
     LONGEST_ALIAS,
@@ -128,13 +128,7 @@ def resolve_metrics(keys: Sequence[str], reader: Reader) -> tuple[Metric, ...]:
     visible = reader.metrics
     if not keys:
         raise BadArguments("Name at least one metric; list_kpis lists them.", field="metrics", got=[], valid=visible)
-    metrics = []
-    for key in keys:
-        domain, _, bare = key.rpartition(".")
-        metric = visible.get(bare)
-        if metric is None or domain not in ("", metric.domain):
-            raise UnknownName.of("metric", key, visible, field="metrics", hint="list_kpis lists the metrics.")
-        metrics.append(metric)
+    metrics = [resolve_metric(key, reader, "metrics") for key in keys]
     refuse_twice([metric.key for metric in metrics], "metrics")
     if len({metric.domain for metric in metrics}) > 1:
         homes = ", ".join(f"{metric.key} of {metric.domain}" for metric in metrics)

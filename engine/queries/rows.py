@@ -7,11 +7,13 @@ from engine.books.reader import Reader
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import INSPECTION_KEYS, Domain, Metric, Statement
 from engine.model.errors import BadArguments, ColumnUnavailable, UnknownName, echo, quoted
+from engine.model.metric_names import metrics_named
 from engine.model.notes import Note
 from engine.model.requests import Exclusion, RowsRequest, Selection
 from engine.model.scenarios import Side, resolve, resolve_side
 from engine.model.scope import UNASSIGNED
 from engine.queries.filters import refuse_long_members, resolve_filters, select_periods
+from engine.queries.formulas import resolve_metric
 from engine.queries.reports import refuse_endless_blends
 from engine.queries.values import Filter, LastClosed, ScenarioColumn, resolve_range
 
@@ -197,13 +199,10 @@ def resolve_period(asked: RowsRequest, reader: Reader, last_closed: LastClosed) 
 def resolve_figure(name: str, reader: Reader) -> Metric | LineReference:
     """Return the metric or statement line of a name; UnknownName if there is none."""
     first, dot, rest = name.partition(".")
-    metric = reader.metrics.get(rest if dot else name)
-    if metric is not None and (not dot or metric.domain == first):
-        return metric
-    if dot and first in reader.statements:
+    if dot and first in reader.statements and not metrics_named(name, reader.metrics):
         return LineReference(reader.statements[first], rest)
     hint = "It takes a metric key of list_kpis, or statement.line."
-    raise UnknownName.of("metric", name, reader.metrics, field="filters.metric", hint=hint)
+    return resolve_metric(name, reader, "filters.metric", hint)
 
 
 def shown_columns(domain: Domain) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from engine.model.fact_store import (
     answer,
     refuse_too_many_groups,
 )
-from engine.model.scope import Cell, CodeSet, Conjunction
+from engine.model.scope import AmountRange, Cell, CodeSet, Conjunction
 from engine.model.stopping import Stop
 
 INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
@@ -58,7 +58,14 @@ def inside(cell: Cell) -> str:
 
 def allowed(part: Conjunction) -> str:
     """Return the test for the rows of one part of a cell."""
-    return " and ".join(among(dimension, codes) for dimension, codes in part.by_dimension) or "true"
+    codes = (among(dimension, codes) for dimension, codes in part.by_dimension)
+    return " and ".join((*codes, *map(in_range, part.amounts))) or "true"
+
+
+def in_range(known: AmountRange) -> str:
+    """Return the test for amounts of one measure."""
+    tested = f"{quoted(known.measure)} between {known.least} and {known.most}"
+    return f"not ({tested})" if known.complement else tested
 
 
 def among(dimension: str, codes: CodeSet) -> str:

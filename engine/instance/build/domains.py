@@ -289,7 +289,9 @@ def build_stock_groups(
     """Return the declared stock groups, or a default group for all closing metrics."""
     grain = grain_of(file.time.grain)
     if not file.balances:
-        balances = {key: metric.where for key, metric in file.metrics.items() if metric.over_time != FLOW}
+        balances = {
+            key: of_members(file, metric.where) for key, metric in file.metrics.items() if metric.over_time != FLOW
+        }
         where = tuple(
             cuts_of(document, file, dimensions, part, ["metrics", key, "where"]) for key, part in balances.items()
         )
@@ -303,6 +305,11 @@ def build_stock_groups(
         cuts = cuts_of(document, file, dimensions, part.where, ["balances", key, "where"])
         groups[key] = StockGroup(key=key, where=(cuts,), grain=closes)
     return groups
+
+
+def of_members(file: DomainFile, where: Where) -> Where:
+    """Return a restriction without its conditions on amounts of measures."""
+    return {key: ids for key, ids in where.items() if key not in file.measures}
 
 
 def cuts_of(

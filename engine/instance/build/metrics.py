@@ -1,15 +1,20 @@
 """Builds metrics from domains/*.yaml: aggregations, and formulas with resolved names, types and no cycles."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from engine.instance.build.domains import cuts_of, grain_of
+from engine.instance.build.conditions import VALID, ConditionFault, parse_condition
+from engine.instance.build.domains import cuts_of, grain_of, of_members
 from engine.instance.documents import Document, Location, known, words
 from engine.instance.schema.books import DomainFile, MetricPart
 from engine.instance.schema.common import BackPart, OverTimePart
 from engine.model.aggregation import LookBack, MemberAggregation, TimeAggregation, TimeRule
 from engine.model.catalogue import ROW_COUNT, Base, Dimension, Domain, Drivers, Favourable, Format, Measure, Metric
 from engine.model.formulas import FigureKind, FigureType, Formula, FormulaFault, Operand, Quotient, parse
+from engine.model.metric_names import keys_named
+from engine.model.scope import AmountRange
 
 # Aggregation over members and over time.
 
@@ -125,17 +130,26 @@ class MetricBuilder:
 
     def build(self) -> dict[str, Metric]:
         """Return all metrics by key."""
-        homes: dict[str, str] = {}
-        for document, file, key, _ in self.parts():
-            if homes.setdefault(key, file.domain) != file.domain:
-                document.fault(["metrics", key], f"'{key}' is a metric of {homes[key]} already; keys are unique")
-        for _, _, key, _ in self.parts():
-            self.metric(key)
-        return {key: self.driven(document, file, key, part) for document, file, key, part in self.parts()}
+        for _, file, key, _ in self.parts():
+            self.metric(self.name_of(file.domain, key))
+        return {
+            self.name_of(file.domain, key): self.driven(document, file, key, part)
+            for document, file, key, part in self.parts()
+        }
+
+    @cached_property
+    def shared_keys(self) -> frozenset[str]:
+        """The keys of metrics of several domains."""
+        counts = Counter(key for _, _, key, _ in self.parts())
+        return frozenset(key for key, count in counts.items() if count > 1)
+
+    def name_of(self, domain: str, key: str) -> str:
+        """Return the key of a metric in the instance: domain.key if several domains have the key."""
+        return f"{domain}.{key}" if key in self.shared_keys else key
 
     def driven(self, document: Document, file: DomainFile, key: str, part: MetricPart) -> Metric:
         """Return a metric with its drivers. Records a volume that does not add up, and a price that is another."""
-        metric, asked = self.built[key], part.drivers
+        metric, asked = self.built[self.name_of(file.domain, key)], part.drivers
         if asked is None or metric.type is NO_TYPE:
             return metric
         at = ["metrics", key, "drivers"]
@@ -150,8 +164,8 @@ class MetricBuilder:
         volume, price = found["volume"], found["price"]
         adding = [known.key for known in (metric, volume) if not known.type.additive and known.type is not NO_TYPE]
         for other in adding:
-            document.fault(at if other == key else [*at, "volume"], f"{other} does not add up over its members")
-        if not adding and price.body != Quotient(Operand(key), Operand(volume.key)):
+            document.fault(at if other == metric.key else [*at, "volume"], f"{other} does not add up over its members")
+        if not adding and price.body != Quotient(Operand(metric.key), Operand(volume.key)):
             said = f"{price.key} is not the price of {key}"
             document.fault([*at, "price"], said, f"name a metric whose formula is {key} / {volume.key}")
         return replace(metric, drivers=Drivers(volume=volume.key, price=price.key))
@@ -162,14 +176,17 @@ class MetricBuilder:
             for key, part in file.metrics.items():
                 yield document, file, key, part
 
-    def metric(self, key: str) -> Metric:
-        """Return one metric. Builds the operands of its formula first."""
-        if key not in self.built:
-            document, file, part = next((doc, file, part) for doc, file, name, part in self.parts() if name == key)
-            self.under_way.append(key)
-            self.built[key] = self.build_metric(document, file, key, part)
+    @cached_property
+    def _parts(self) -> Mapping[str, tuple[Document, DomainFile, str, MetricPart]]:
+        return {self.name_of(known[1].domain, known[2]): known for known in self.parts()}
+
+    def metric(self, name: str) -> Metric:
+        """Return one metric by its key in the instance. Builds the operands of its formula first."""
+        if name not in self.built:
+            self.under_way.append(name)
+            self.built[name] = self.build_metric(*self._parts[name])
             self.under_way.pop()
-        return self.built[key]
+        return self.built[name]
 
     def build_metric(self, document: Document, file: DomainFile, key: str, part: MetricPart) -> Metric:
         """Build a metric from its part of a file."""
@@ -181,7 +198,7 @@ class MetricBuilder:
             body, figure = self.formula(document, file, key, part.formula, part)
         at = ["metrics", key, "format"]
         return Metric(
-            key=key,
+            key=self.name_of(file.domain, key),
             label=part.label or words(key),
             description=part.description,
             domain=file.domain,
@@ -214,22 +231,24 @@ class MetricBuilder:
 
     def meant(self, name: str, file: DomainFile) -> str:
         """Return the metric that a name in a formula refers to. Raises FormulaFault for unknown names and cycles."""
-        domain, _, key = name.rpartition(".")
-        homes = {other: owner.domain for _, owner, other, _ in self.parts()}
-        if homes.get(key) is None or (domain and homes[key] != domain):
-            raise FormulaFault(f"there is no metric '{name}'; {known(name, homes)}")
-        if not domain and homes[key] != file.domain:
-            raise FormulaFault(f"'{key}' is a metric of {homes[key]}; write {homes[key]}.{key}")
-        if key in self.under_way:
-            circle = " → ".join((*self.under_way[self.under_way.index(key) :], key))
+        own, homes = self.name_of(file.domain, name), {key: part[1].domain for key, part in self._parts.items()}
+        found = [own] if own in homes else keys_named(name, homes)
+        if not found:
+            raise FormulaFault(f"there is no metric '{name}'; {known(name, self._parts)}")
+        others = [homes[key] for key in found if homes[key] != file.domain]
+        if "." not in name and others:
+            written = " or ".join(f"{home}.{name}" for home in others)
+            raise FormulaFault(f"'{name}' is a metric of {' and of '.join(others)}; write {written}")
+        if found[0] in self.under_way:
+            circle = " → ".join((*self.under_way[self.under_way.index(found[0]) :], found[0]))
             raise FormulaFault(f"formulas go round in a circle: {circle}")
-        return key
+        return found[0]
 
     def base(self, document: Document, file: DomainFile, key: str, part: MetricPart) -> Base:
         """Return the base of a metric without a formula."""
         at = ["metrics", key]
-        cuts = cuts_of(document, file, self.dimensions, part.where, [*at, "where"])
         domain = self.domains[file.domain]
+        cuts = cuts_of(document, file, self.dimensions, of_members(file, part.where), [*at, "where"])
         check_adding(document, at, key, part, domain)
         measure = self.measure(document, domain, key, part)
         if measure is None:
@@ -238,12 +257,25 @@ class MetricBuilder:
             domain=file.domain,
             measure=measure,
             where=cuts,
+            amounts=tuple(self.conditions(document, file, key, part)),
             negated=part.sign == "negate",
             over_members=over_members_of(part),
             counted=part.over_members.count_distinct,
             over_time=over_time_of(part.over_time),
             stock_group=self.stock_group(document, domain, key, part),
         )
+
+    def conditions(self, document: Document, file: DomainFile, key: str, part: MetricPart) -> Iterator[AmountRange]:
+        """Yield the ranges of amounts that the rows of a metric lie in. Records conditions that cannot be met."""
+        for name in part.where.keys() - of_members(file, part.where).keys():
+            at: Location = ["metrics", key, "where", name]
+            if over_time_of(part.over_time).rule is TimeRule.LAST_KNOWN:
+                fault = f"{key} reads the last known value of each member, whatever its amount"
+                document.fault(at, fault, "leave the condition out, or say over_time: closing")
+            try:
+                yield from parse_condition(part.where[name], self.domains[file.domain].measures[name])
+            except ConditionFault as fault:
+                document.fault(at, f"{key}: {name} {fault}", VALID)
 
     def measure(self, document: Document, domain: Domain, key: str, part: MetricPart) -> Measure | None:
         """Return the measure of a metric, None if the file does not name one."""

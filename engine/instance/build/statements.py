@@ -30,6 +30,7 @@ from engine.model.catalogue import (
     Style,
 )
 from engine.model.formulas import FigureType, FormulaFault, parse
+from engine.model.metric_names import metrics_named
 from engine.model.scope import Cut
 
 Written = tuple[Document, int, LinePart]  # a line, its file, and its position there
@@ -139,15 +140,19 @@ class StatementLines:
 
     def metric_line(self, document: Document, place: int, key: str, part: MetricLinePart) -> MetricLine:
         """Return a metric line."""
-        metric = self.builder.metrics.get(key)
-        if metric is None or part.metric not in (key, f"{metric.domain}.{key}"):
-            document.fault(
-                ["lines", place, "metric"],
-                f"there is no metric '{part.metric}'",
-                known(part.metric, self.builder.metrics),
-            )
+        metric = self.named(document, ["lines", place, "metric"], part.metric)
         label = part.label or (metric.label if metric else words(key))
-        return MetricLine(key=key, label=label, metric=key, style=Style(part.style))
+        return MetricLine(key=key, label=label, metric=metric.key if metric else key, style=Style(part.style))
+
+    def named(self, document: Document, location: Location, name: str) -> Metric | None:
+        """Return the metric of a name. Records a name that means none, or several."""
+        found = metrics_named(name, self.builder.metrics)
+        if not found:
+            document.fault(location, f"there is no metric '{name}'", known(name, self.builder.metrics))
+        elif len(found) > 1:
+            fault = f"'{name}' is a metric of {' and of '.join(metric.domain for metric in found)}"
+            document.fault(location, fault, " or ".join(metric.key for metric in found))
+        return found[0] if found else None
 
     def rollup_line(self, document: Document, place: int, key: str, part: RollupLinePart) -> RollupLine:
         """Return a rollup line, which shows a subtree."""
@@ -186,9 +191,8 @@ class StatementLines:
                 return Base(domain=homes[0].key, measure=measure, negated=negated), Favourable.NONE
             document.fault(at, "the rollup does not say which metric its nodes show, and more than one could be meant")
             return NO_BASE, Favourable.NONE
-        metric = self.builder.metrics.get(name.rpartition(".")[2])
-        if metric is None or name not in (metric.key, f"{metric.domain}.{metric.key}"):
-            document.fault([*at, "metric"], f"there is no metric '{name}'", known(name, self.builder.metrics))
+        metric = self.named(document, [*at, "metric"], name)
+        if metric is None:
             return NO_BASE, Favourable.NONE
         if not isinstance(metric.body, Base):
             document.fault([*at, "metric"], f"'{name}' is a formula; the nodes of a rollup show a measure's metric")
@@ -230,14 +234,15 @@ class StatementLines:
         if name in self.under_way:
             circle = " → ".join((*self.under_way[self.under_way.index(name) :], name))
             raise FormulaFault(f"formulas go round in a circle: {circle}")
-        key = name.rpartition(".")[2]
-        metric = self.builder.metrics.get(key)
         if name in self.written and not name.startswith("header_"):
             return name
-        if metric is None or name not in (key, f"{metric.domain}.{key}"):
+        found = metrics_named(name, self.builder.metrics)
+        if not found:
             names = {**self.builder.metrics, **self.written}
             raise FormulaFault(f"there is no line or metric '{name}'; {known(name, names)}")
-        return key
+        if len(found) > 1:
+            raise FormulaFault(f"'{name}' can mean {' or '.join(metric.key for metric in found)}")
+        return found[0].key
 
     def type_of(self, name: str) -> FigureType:
         """Return the type of a line or metric."""

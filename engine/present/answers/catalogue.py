@@ -137,13 +137,17 @@ def drivers_json(metric: Metric, reader: Reader) -> Json:
 def base_json(base: Base, reader: Reader) -> Json:
     """Return how a metric without a formula aggregates: its sign, over members, over time, and its rows."""
     counted = {} if base.counted is None else {"counts": base.counted}
+    amounts = {
+        known.measure: [other.written for other in base.amounts if other.measure == known.measure]
+        for known in base.amounts
+    }
     where = {cut.dimension: [id_ for id_ in cut.ids if reader.sees(cut.dimension, id_)] for cut in base.where}
     return {
         **({"sign": "negate"} if base.negated else {}),
         "over_members": base.over_members.value,
         **counted,
         "over_time": base.over_time.written,
-        **({"where": where} if where else {}),
+        **({"where": where | amounts} if where or amounts else {}),
     }
 
 

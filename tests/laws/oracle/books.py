@@ -96,6 +96,7 @@ class OracleBase:
     distinct: str = ""  # what a count_distinct counts
     over_time: OverTime = OverTime()
     group: str = ""
+    condition: tuple[str, str, Fraction] | None = None  # measure, comparison and limit of the amounts that it counts
 
     @property
     def counts(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from operator import ge, gt, le, lt
 
 from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, TREES, OracleBase, OracleBooks, OracleFormula
 from tests.laws.oracle.calendar import DATE, WEEK
@@ -168,8 +169,17 @@ def counted(
         return None
     cuts = list(restrictions(books, line, base, cell))
     known = read(books, base.key, side, window, scope)
-    found = [(weight, row) for row in known.rows if (weight := weight_in(cuts, row)) is not None]
+    rows = [row for row in known.rows if meets(base, row)]
+    found = [(weight, row) for row in rows if (weight := weight_in(cuts, row)) is not None]
     return made(books, base, found, known.divisor) if found else None
+
+
+def meets(base: OracleBase, known: DatedRow) -> bool:
+    """Tell whether the amount of a row meets the condition of a base."""
+    if base.condition is None:
+        return True
+    measure, comparison, limit = base.condition
+    return {"<": lt, "<=": le, ">": gt, ">=": ge}[comparison](known.row.amounts[measure], limit)
 
 
 def weight_in(cuts: list[Cut], known: DatedRow) -> Fraction | None:

@@ -1,6 +1,7 @@
 """Random metrics that count rows, in every way of adding up over members and over time."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 from hypothesis import strategies as st
 
@@ -57,7 +58,16 @@ def base_of(draw: st.DrawFn, books: OracleBooks, key: str, domain: str, rule: Ov
         distinct=draw(st.sampled_from(LEAVES[domain])) if how == "count_distinct" else "",
         over_time=over_time,
         group="" if over_time == FLOW else group,
+        condition=draw(conditions(domain)) if restricted and over_time.rule != "last_known" else None,
     )
+
+
+def conditions(domain: str) -> st.SearchStrategy[tuple[str, str, Fraction] | None]:
+    """Return what draws a condition on the amounts of a measure of a domain, at times none."""
+    limits = st.sampled_from((Fraction(0), Fraction(0), Fraction(-1), Fraction(5, 2), Fraction(20, 100)))
+    comparisons = st.sampled_from(("<", "<=", ">", ">="))
+    measures = st.sampled_from(MEASURES[domain])
+    return st.one_of(st.none(), st.tuples(measures, comparisons, limits))
 
 
 def rules(domain: str, grain: str) -> tuple[OverTime, ...]:

@@ -119,7 +119,7 @@ def domain_of(books: OracleBooks, domain: str) -> str:
     return "\n".join(f"{key}: {json.dumps(part)}" for key, part in parts.items())
 
 
-def where_part(where: Cuts) -> dict[str, list[str]]:
+def where_part(where: Cuts) -> dict[str, list[str] | str]:
     """Return cuts as a file writes them."""
     return {key: list(ids) for key, ids in where.items()}
 
@@ -129,11 +129,19 @@ def base_part(base: OracleBase) -> dict[str, Any]:
     measured = {} if base.counts else {"measure": base.measure, "sign": "negate" if base.negated else "keep"}
     return {
         **measured,
-        "where": where_part(base.where),
+        "where": {**where_part(base.where), **condition_part(base)},
         "over_members": {"count_distinct": base.distinct} if base.distinct else base.over_members,
         "over_time": over_time_part(base.over_time),
         **({"balance": base.group} if base.group else {}),
     }
+
+
+def condition_part(base: OracleBase) -> dict[str, str]:
+    """Return the condition on amounts of a base as its file writes it."""
+    if base.condition is None:
+        return {}
+    measure, comparison, limit = base.condition
+    return {measure: f"{comparison} {float(limit):.2f}"}
 
 
 def over_time_part(over_time: OverTime) -> str | dict[str, Any]:

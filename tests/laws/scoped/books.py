@@ -140,6 +140,8 @@ METRICS = {
         "pieces": piece([SALES], measure="sold", where={"product": ["P1", "P4", "P7"]}),
         "price": piece([SALES], formula="turnover / pieces"),
         "margin": piece([GL, SALES], formula="gl.revenue - turnover"),
+        "postings": piece([SALES], over_members="count"),  # the ledger has one too
+        "busier": piece([GL, SALES], formula="postings - gl.postings"),
     },
 }
 STATEMENTS = {
@@ -154,7 +156,12 @@ STATEMENTS = {
         piece([SALES], metric="turnover"),
         piece([GL, SALES], formula={"key": "rest", "label": "Rest", "is": "revenue - turnover"}),
     ),
-    "shop": (piece([], header="Shop"), piece([SALES], metric="turnover"), piece([SALES], metric="price")),
+    "shop": (
+        piece([], header="Shop"),
+        piece([SALES], metric="turnover"),
+        piece([SALES], metric="price"),
+        piece([SALES], metric="sales.postings"),
+    ),
     "closes": (piece([GL], metric="closing"), piece([GL], metric="opening"), piece([PEOPLE], metric="heads")),
 }
 COMPARISONS = (("actual", "budget"), ("actual", "actual@py"), ("forecast", "board"), ("actual+forecast", "budget"))

@@ -35,7 +35,7 @@ from engine.model.fact_store import (
 )
 from engine.model.feeds import LoadMode
 from engine.model.formulas import FigureKind
-from engine.model.scope import EVERYTHING, NOTHING, Cell, CodeSet, Conjunction
+from engine.model.scope import EVERYTHING, NOTHING, AmountRange, Cell, CodeSet, Conjunction
 from tests.support.duckdb_facts import DuckFacts
 
 AMOUNT = (Aggregate("amount"),)
@@ -177,6 +177,40 @@ def cells(codes: dict[str, dict[str | None, int]]) -> list[tuple[Cell, object]]:
             lambda account, centre: account in ("A", "C") and centre != "x",
         ),
     ]
+
+
+RANGES: tuple[tuple[AmountRange, Callable[[int], bool]], ...] = (
+    (AmountRange("amount", -(2**63), -1), lambda amount: amount < 0),
+    (AmountRange("amount", -100, 250), lambda amount: -100 <= amount <= 250),
+    (AmountRange("amount", -100, 250, complement=True), lambda amount: not -100 <= amount <= 250),
+)
+
+
+@every_store
+@pytest.mark.parametrize("place", range(len(RANGES)))
+def test_a_range_of_amounts_restricts_rows_before_they_are_summed(tmp_path: Path, kind: str, place: int) -> None:
+    facts, (known, meets) = facts_of(7), RANGES[place]
+    publish(tmp_path, facts, load_of())
+    _, store, codes = opened(tmp_path, kind)
+    some = CodeSet(frozenset({codes["account"]["A"], codes["account"]["C"]}))
+    either = Cell.of([Conjunction.of({"account": some}), Conjunction.of({}, [known])])
+    both = Cell.of([Conjunction.of({"account": some}, [known])])
+    for cell, allowed in (
+        (Cell.of([Conjunction.of({}, [known])]), lambda _account, amount: meets(amount)),
+        (both, lambda account, amount: account in "AC" and meets(amount)),
+        (either, lambda account, amount: account in "AC" or meets(amount)),
+    ):
+        mine = [fact for fact in facts if fact[0] == "actual" and fact[1] and allowed(fact[2] or "-", fact[4])]
+        asked = Slice(
+            domain="gl", scenario="actual", spans=(Span(FIRST, date(2021, 12, 31)),), keys=(), aggregates=AMOUNT
+        )
+        summed = store.sums(asked, cell).collect()
+        assert (summed["amount"].sum(), summed[ROWS].sum()) == (sum(fact[4] for fact in mine), len(mine))
+        rows = RowSlice(domain="gl", scenario="actual", span=asked.spans[0], columns=("text",))
+        assert set(store.rows(rows, cell).collect()["text"]) == {fact[5] for fact in mine}
+        presence = store.presence("gl", "actual", cell)
+        assert set(presence.dates) == {fact[1] for fact in mine}
+        assert store.codes("gl", "actual", "account", cell) >= {codes["account"][fact[2]] for fact in mine}
 
 
 @every_store
