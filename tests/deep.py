@@ -6,6 +6,7 @@
     rows        the rows behind every cell of the cases of inspection
     kills       a loader killed at ten random moments
     leaks       a thousand calls searched for hidden words, also in exports
+    install     the wheel and the bundle installed as by a user, with every package from the index
     attacks     every attack on the jail, with the language of scripts and with the jail alone
     fuzz        twenty thousand calls with mutated arguments, and as many mutated instance files
     mutations   each rule of the figures broken on its own; a test must fail
@@ -34,7 +35,7 @@ PARTS: Mapping[str, Sequence[str]] = {
     "fuzz": ("tests/integration/server/test_mutated_calls.py", "tests/unit/engine/instance/test_mutated_files.py"),
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
 }
-MUTATIONS, SCOPE = "mutations", "scope"
+MUTATIONS, SCOPE, INSTALL = "mutations", "scope", "install"
 PROFILES = {"fuzz": "fuzz"}  # of Hypothesis, in tests/conftest.py; of other parts it is `deep`
 SEARCHED = 2000  # books of a round of scope
 AT_ONCE = 10  # mutations of a round
@@ -50,6 +51,8 @@ def rounds(part: str) -> list[list[str]]:
     seed = random.SystemRandom().randrange(2**32)
     if part == SCOPE:
         return [[sys.executable, "-m", "tests.laws.scoped.law", str(seed), str(SEARCHED)]]
+    if part == INSTALL:
+        return [[sys.executable, "-m", "tests.support.fresh_install"]]
     return [[*PYTEST, f"--hypothesis-seed={seed}", *PARTS[part]]]
 
 
@@ -77,7 +80,7 @@ def main() -> int:
     """Run the parts that are asked for, all of them where none is; 1 where one fails."""
     parser = ArgumentParser(prog="python -m tests.deep")
     parser.add_argument("minutes", type=float)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, SCOPE, MUTATIONS, []])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, SCOPE, INSTALL, MUTATIONS, []])
     asked = parser.parse_args()
     passed = [run(part, asked.minutes) for part in asked.parts or [*PARTS, SCOPE, MUTATIONS]]
     return 0 if all(passed) else 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.running import HERE, TIEOUT, Environment, Served, served
+from tests.conformance.running import HERE, TIEOUT, Environment, Served, served, started, until
 from tests.support.books import ROOT, edited_copy
 from tests.support.node import pinned_node
 
@@ -41,6 +41,15 @@ def real(tiny_books: Environment, tmp_path_factory: pytest.TempPathFactory) -> I
     """The server as a user starts it."""
     with served([TIEOUT, "serve"], tiny_books, tmp_path_factory.mktemp("real")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def over_stdio(real: Served, tiny_books: Environment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The bridge to that server, with an address; it takes any key."""
+    folder = tmp_path_factory.mktemp("over_stdio")
+    with started([sys.executable, HERE / "stdio_shim.py", TIEOUT, "stdio"], tiny_books, folder) as process:
+        port = until((folder / "out").read_text, process, folder)
+        yield Served(int(port), real.key, folder)
 
 
 @pytest.fixture(scope="session")

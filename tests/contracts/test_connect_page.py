@@ -28,13 +28,17 @@ def entries(snippet: str) -> Iterator[Mapping[str, Any]]:
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS)
-def test_a_snippet_reaches_this_machine_with_the_key_or_an_origin_without_one(snippet: str) -> None:
+def test_a_snippet_starts_the_bridge_or_reaches_this_machine_with_the_key_or_an_origin_without_one(
+    snippet: str,
+) -> None:
     for entry in entries(snippet):
-        url = entry.get("url") or next(part for part in entry["args"] if part.startswith("http"))
-        sent = entry.get("headers") or {"Authorization": entry.get("env", {}).get("AUTHORIZATION")}
-        if url == THERE:
-            assert sent == {"Authorization": None}
+        url, sent = entry.get("url"), entry.get("headers")
+        if url is None:
+            assert (entry["command"], entry["args"][0]) == ("tieout", "stdio")
+        elif url == THERE:
+            assert sent is None
         else:
+            assert sent is not None
             assert url == HERE
             assert sent["Authorization"].removeprefix("Bearer ") in KEYS
 

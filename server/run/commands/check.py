@@ -1,6 +1,7 @@
 """tieout check: print every fault of an instance, or what a caller sees."""
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from engine.instance.read import Instance, read_instance
 from engine.model.profiles import Profiles
 from engine.model.scope import Cell
 from server.base.folders import restrict
-from server.base.settings import Settings
+from server.base.settings import Settings, variable_of
 from server.ingest.backups import BackupRecord
 from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out
 from server.run.commands.provision import tell_data_faults
+from server.run.embedded.binaries import StartFailure, postgres_binaries, valkey_of_the_wheel
 from server.run.embedded.platform import platform
 from server.stores.profiles import OPEN, OPENED, PostgresProfiles
 
@@ -69,6 +71,22 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     return DONE
 
 
+def missing_parts(settings: Settings) -> Iterator[str]:
+    """Yield what this system lacks of the service, and what is different without it."""
+    if sys.platform != "linux":
+        yield "scripts are off, and eval_chart_transform with them: the jail that they run in is part of Linux"
+    if settings.database_url is None:
+        try:
+            postgres_binaries(settings)
+        except StartFailure as failure:
+            yield f"no history of loads and no files: {failure}"
+    if settings.cache_host is None and valkey_of_the_wheel() is None:
+        yield (
+            "there is no Valkey to embed: results are kept in the memory of the one worker, and end with it; set "
+            f"{variable_of('cache_host')} to the address of one to keep them"
+        )
+
+
 def tell_counts(instance: Instance, profiles: Profiles, settings: Settings) -> None:
     """Print how much a sound instance describes, and who sees it where profiles do not say."""
     catalogue = instance.catalogue
@@ -81,6 +99,8 @@ def tell_counts(instance: Instance, profiles: Profiles, settings: Settings) -> N
         "profiles": profiles.by_key,
     }
     out.print(f"{settings.instance}: no faults; {', '.join(f'{len(part)} {name}' for name, part in counts.items())}")
+    for line in missing_parts(settings):
+        out.print(line, markup=False)
     if not profiles.by_key:
         out.print("Nobody sees anything without a profile: write profiles.yaml and assign one.")
     elif profiles is not instance.profiles and settings.profiles == "file":

@@ -24,6 +24,7 @@ PUBLISHED = "CURRENT"  # in the store, once something is loaded
 ASKING = 0.02
 ANSWERING = 30.0  # seconds beyond the deadline of a call after which a server that says nothing is given up
 TAIL = 4000  # bytes of a log that are told
+TRACEBACK = "Traceback (most recent call last)"  # for operators alone
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +137,8 @@ class InstanceServer:
             return
         said = self._said()
         err.print(said, markup=False)
-        raise ServerFailed(f"The server of {self.settings.instance} cannot start: {said or f'see {self._log}'}")
+        why = f"see {self._log}" if not said or TRACEBACK in said else said
+        raise ServerFailed(f"The server of {self.settings.instance} cannot start: {why}")
 
     def _said(self) -> str:
         with self._log.open("rb") as log:

@@ -180,7 +180,7 @@ def spawn_server(
     program: ServerProgram, command: Sequence[str | Path], output: IO[bytes] | int, lock: int
 ) -> subprocess.Popen[bytes]:
     """Start a program that ends with this thread. It has a session of its own, so Ctrl-C does not reach it."""
-    how = [str(os.getpid()), str(int(program.ending)), "1" if program.unprivileged and os.geteuid() == 0 else "0"]
+    how = [str(os.getpid()), str(int(program.ending)), way_of(program)]
     return subprocess.Popen(  # noqa: S603 - programs that this package found
         [sys.executable, "-I", "-S", launch.__file__, *how, *command],
         stdin=subprocess.DEVNULL,
@@ -191,6 +191,13 @@ def spawn_server(
         pass_fds=(lock,),
         start_new_session=True,
     )
+
+
+def way_of(program: ServerProgram) -> str:
+    """Return how the launcher runs a program on this system."""
+    if sys.platform != "linux":
+        return "watched"
+    return "namespace" if program.unprivileged and os.geteuid() == 0 else "plain"
 
 
 @contextmanager

@@ -1,14 +1,16 @@
-"""A program that ends with the process that keeps it: `python -I -S launch.py PARENT SIGNAL NAMESPACE PROGRAM …`.
+"""A program that ends with the process that keeps it: `python -I -S launch.py PARENT SIGNAL HOW PROGRAM …`.
 
 A script of its own and not a `preexec_fn`, which may hang where the process that forks has threads. It imports nothing
-of the service. With NAMESPACE 1 the program runs in a user namespace as a user without privileges, which owns there
-what root owns outside: PostgreSQL refuses to run as root, and no file has to change its owner for it.
+of the service. HOW is `plain`; or `namespace`: the program runs in a user namespace as a user without privileges,
+which owns there what root owns outside (PostgreSQL refuses to run as root, and no file has to change its owner for it);
+or `watched`, on systems whose kernel sends no signal at the end of a parent: this process stays and sends it.
 """
 
 import ctypes
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,13 +18,17 @@ REFUSED = 125  # exit status if the machine does not allow this start
 CLONE_NEWUSER = 0x10000000
 PR_SET_PDEATHSIG = 1
 UNPRIVILEGED = 1000  # any id but root's
+LOOKS = 0.1  # seconds between two looks at parent and program
+FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 
-def launch(parent: int, ending: int, namespace: bool, program: list[str]) -> int:
-    """Execute the program. Returns an exit status only if that fails."""
+def launch(parent: int, ending: int, how: str, program: list[str]) -> int:
+    """Execute the program. Returns an exit status if that fails, or if the program is watched and has ended."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an early Ctrl-C ends it without a traceback
+    if how == "watched":
+        return watch(parent, ending, program)
     libc = ctypes.CDLL(None, use_errno=True)
-    if namespace:
+    if how == "namespace":
         user, group = os.getuid(), os.getgid()
         with suppress(PermissionError):
             os.setgroups([])
@@ -39,10 +45,33 @@ def launch(parent: int, ending: int, namespace: bool, program: list[str]) -> int
         return refuse(f"no signal at the end of its parent: {os.strerror(ctypes.get_errno())}")
     if os.getppid() != parent:
         return 0  # the parent ended meanwhile
+    return execute(program)
+
+
+def execute(program: list[str]) -> int:
+    """Become the program. Returns an exit status only if that fails."""
     try:
         os.execv(program[0], program)  # noqa: S606 - the program is one that the keeper found
     except OSError as fault:
         return refuse(f"{program[0]}: {fault.strerror}")
+
+
+def watch(parent: int, ending: int, program: list[str]) -> int:
+    """Run the program, send it the signal when the parent is gone, and return its exit status."""
+    child = os.fork()
+    if child == 0:
+        os._exit(execute(program))
+    for number in FORWARDED:
+        signal.signal(number, lambda told, _: os.kill(child, told))
+    is_told = False
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return max(os.waitstatus_to_exitcode(status), 0) or os.WTERMSIG(status)
+        if not is_told and os.getppid() != parent:
+            os.kill(child, ending)
+            is_told = True
+        time.sleep(LOOKS)
 
 
 def refuse(why: str) -> int:
@@ -52,5 +81,5 @@ def refuse(why: str) -> int:
 
 
 if __name__ == "__main__":
-    parent, ending, namespace, *program = sys.argv[1:]
-    sys.exit(launch(int(parent), int(ending), namespace == "1", program))
+    parent, ending, how, *program = sys.argv[1:]
+    sys.exit(launch(int(parent), int(ending), how, program))

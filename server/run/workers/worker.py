@@ -70,7 +70,8 @@ def main(control: int, parent: int, *listening: int, tools: Mapping[str, Tool] =
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # handled by the parent
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    with suppress(OSError, ValueError):  # a system may have a lower limit than it says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
     if not die_with_parent(parent):
         return
     sys.setswitchinterval(TURN)

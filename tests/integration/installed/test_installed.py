@@ -1,6 +1,8 @@
 """The installed wheel: it serves the demo from an empty folder, and every client starts it and reads its books."""
 
 import json
+import re
+import shlex
 import subprocess
 import zipfile
 from collections.abc import Iterator
@@ -28,6 +30,8 @@ from tests.support.installing import (
 from tests.support.node import pinned_node
 from tests.support.serving import DEADLINE, ERAS, STARTING, McpBooks, connected, free_ports, start, wait_until_healthy
 
+PAGES = "".join((ROOT / page).read_text(encoding="utf-8") for page in ("docs/connect.md", "README.md"))
+ENTRIES = [text for text in re.findall(r"```json\n(.*?)```", PAGES, re.DOTALL) if '"command"' in text]
 LISTED = {name for name, tool in TOOLS.items() if not tool.takes_files}
 STATEMENT = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2026-09"}
 OFFLINE = {"UV_OFFLINE": "true", "UV_NO_SYNC": "true"}  # the environment of the test stands for the one that uv makes
@@ -111,6 +115,15 @@ def asks(program: StdioServerParameters, era: str = "auto") -> None:
         assert books.ask("run_statement", **STATEMENT)["rows"]
 
 
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.usefixtures("demo")
+def test_the_entries_of_the_pages_start_it(place: Installed, entry: str) -> None:
+    read = json.loads(entry.replace("FOLDER", str(place.demo)))
+    (known,) = (read.get("mcpServers") or read["servers"]).values()
+    path = {"PATH": f"{place.tieout.parent}:{place.environment['PATH']}"}
+    asks(StdioServerParameters(command=known["command"], args=known["args"], env={**place.environment, **path}))
+
+
 @pytest.mark.usefixtures("demo")
 def test_the_client_of_the_typescript_sdk_starts_it(place: Installed) -> None:
     node = pinned_node(HERE)
@@ -133,8 +146,13 @@ def test_the_inspector_starts_it(place: Installed, tmp_path: Path) -> None:
     node = pinned_node(HERE)
     variables = [part for name, value in place.environment.items() for part in ("-e", f"{name}={value}")]
 
+    (line,) = re.findall(
+        r"^npx @modelcontextprotocol/inspector --cli (tieout .*) --method tools/list$", PAGES, re.MULTILINE
+    )
+    command = shlex.split(line)[1:]
+
     def inspected(*arguments: str) -> Any:
-        ran = inspect(node, tmp_path, *variables, place.tieout, "stdio", "--demo", *arguments)
+        ran = inspect(node, tmp_path, *variables, place.tieout, *command, *arguments)
         assert ran.exit_code == 0, ran.complaint
         return ran.printed["result"]
 
