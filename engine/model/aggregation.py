@@ -9,6 +9,8 @@ from engine.model.calendar.periods import Grain
 class MemberAggregation(Enum):
     """How a metric combines the rows of its members."""
 
+    __hash__ = object.__hash__  # each member exists once; Enum hashes its name in Python
+
     SUM = "sum"
     COUNT = "count"
     COUNT_DISTINCT = "count_distinct"
@@ -30,6 +32,8 @@ class MemberAggregation(Enum):
 class TimeRule(Enum):
     """Which days of a range a figure reads."""
 
+    __hash__ = object.__hash__  # each member exists once; Enum hashes its name in Python
+
     SUM = "sum"  # all days: a flow
     CLOSING = "closing"  # the last period that holds a row of the stock group
     LAST_KNOWN = "last_known"  # for each leaf, the last period that holds a row of it
@@ -39,6 +43,8 @@ class TimeRule(Enum):
 
 class LookBack(Enum):
     """How far a figure looks back from the end of a range."""
+
+    __hash__ = object.__hash__  # each member exists once; Enum hashes its name in Python
 
     ALWAYS = "always"  # to the first row
     FISCAL_YEAR = "fiscal_year"

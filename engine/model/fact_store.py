@@ -33,6 +33,8 @@ MOST_GROUPS = 5_000_000  # rows of a last-known or distinct frame
 class AggregateFunction(Enum):
     """How to aggregate the amounts of a group of rows."""
 
+    __hash__ = object.__hash__  # each member exists once; Enum hashes its name in Python
+
     SUM = "sum"
     MIN = "min"
     MAX = "max"

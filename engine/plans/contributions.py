@@ -67,8 +67,8 @@ def amount_of(weighted_term: WeightedTerm, row: Row) -> Exact:
 
 def deciding(_counting: WeightedTerm, _rows: pl.DataFrame, found: Sequence[Exact], figure: Figure) -> list[Exact]:
     """Return the contributions of MIN or MAX: the figure, from the first row with that amount."""
-    first = next((at for at, amount in watched(enumerate(found)) if amount == figure), None)
-    return [amount if at == first else ZERO for at, amount in watched(enumerate(found))]
+    first = next((at for at, amount in enumerate(watched(found)) if amount == figure), None)
+    return [amount if at == first else ZERO for at, amount in enumerate(watched(found))]
 
 
 def first_of_each(

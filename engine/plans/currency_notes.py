@@ -73,9 +73,8 @@ def unit_leaf(base: Base, reader: Reader) -> str | None:
 def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
     """Return the currency read of one batch; its reads give SPAN, the codes of currencies and units, and the keys."""
     domain_read, group = batch.domain_read, batch.group
-    every = dict.fromkeys(column_read for column in plan.columns for column_read in column)
     column_reads = tuple(
-        column_read for column_read in every if column_read.domain_read(domain_read.domain) == domain_read
+        column_read for column_read in plan.distinct_reads if column_read.domain_read(domain_read.domain) == domain_read
     )
     named = {base: (base.measure.currency, unit_leaf(base, plan.reader)) for base in batch.bases}
     bases = [base for base, leaves in named.items() if any(leaves)]

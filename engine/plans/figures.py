@@ -100,6 +100,14 @@ class FigurePlan:
         return tuple(base for base in dict.fromkeys(every) if self.availability.why_not_base(base) is None)
 
     @cached_property
+    def balances(self) -> tuple[Base, ...]:
+        """One closing and one opening balance of each stock group among the bases."""
+        closing = {
+            (base.domain, base.stock_group, base.over_time): base for base in self.bases if base.over_time.closes
+        }
+        return tuple(closing.values())
+
+    @cached_property
     def axes(self) -> tuple[Axis, ...]:
         """The axes of the breakdown, without time."""
         return tuple(
@@ -140,10 +148,15 @@ class FigurePlan:
         return tuple(self.column_reads(column.reference) for column in self.query.columns)
 
     @cached_property
+    def distinct_reads(self) -> tuple[ColumnRead, ...]:
+        """The column reads of all columns, each once."""
+        return tuple(dict.fromkeys(column_read for column in self.columns for column_read in column))
+
+    @cached_property
     def batches(self) -> tuple[Batch, ...]:
         """The sums to make."""
         by_domain_read: dict[DomainRead, dict[ColumnRead, None]] = defaultdict(dict)
-        for column_read in dict.fromkeys(column_read for column in self.columns for column_read in column):
+        for column_read in self.distinct_reads:
             for domain in dict.fromkeys(base.domain for base in self.bases):
                 by_domain_read[column_read.domain_read(domain)][column_read] = None
         return tuple(
@@ -252,7 +265,7 @@ class Figures:
     @cached_property
     def orders(self) -> list[dict[str, int]]:
         """The display order of the members of each axis."""
-        return [{member: place for place, member in watched(enumerate(axis.ids))} for axis in self.plan.axes]
+        return [{member: place for place, member in enumerate(watched(axis.ids))} for axis in self.plan.axes]
 
     @cached_property
     def members(self) -> tuple[Members, ...]:

@@ -30,15 +30,12 @@ def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
     """Return the freshness of every domain and base scenario that a plan reads, the domains of the query first."""
     domains = dict.fromkeys((*(domain.key for domain in plan.query.domains), *(base.domain for base in plan.bases)))
     known = plan.reader.catalogue.domains
-    scenarios = dict.fromkeys(term.scenario.id for column_read in column_reads(plan) for term in column_read.side.terms)
+    scenarios = dict.fromkeys(
+        term.scenario.id for column_read in plan.distinct_reads for term in column_read.side.terms
+    )
     return {
         domain: {scenario: freshness_of(plan, known[domain], scenario) for scenario in scenarios} for domain in domains
     }
-
-
-def column_reads(plan: FigurePlan) -> Sequence[ColumnRead]:
-    """Return the distinct column reads of a plan."""
-    return list(dict.fromkeys(column_read for column in plan.columns for column_read in column))
 
 
 def loaded_through(reader: Reader, domain: Domain) -> dict[str, str]:
@@ -59,7 +56,7 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
     through, loads = presence.through, loads_read(plan, domain.key, scenario)
     windows = [
         column_read.windows[-1]
-        for column_read in column_reads(plan)
+        for column_read in plan.distinct_reads
         for term in column_read.side.terms
         if term.scenario.id == scenario
     ]
@@ -90,7 +87,7 @@ def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[FactLoa
     loads = plan.reader.loads(domain, scenario)
     if len(loads) <= 1:
         return loads
-    days = {day for column_read in column_reads(plan) for day in days_read(plan, column_read, domain, scenario)}
+    days = {day for column_read in plan.distinct_reads for day in days_read(plan, column_read, domain, scenario)}
     return [load for load in loads if not days.isdisjoint(load.days)] or loads[-1:]
 
 

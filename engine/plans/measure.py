@@ -302,10 +302,11 @@ def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
     """
     count, amounts = presences.reader.leaf_count(leaf), len(batch.windows) * batch.splits.count
     codes = batch.within.granted(leaf).codes
-    adds_up = all(part.combine is add for base in batch.bases for part in ACCUMULATORS[base.over_members])
-    if batch.memo is None or batch.memo.amounts is not None or not adds_up or not codes:
+    if batch.memo is None or batch.memo.amounts is not None or not codes:
         return batch
     if count * amounts > MOST_MEMOISED or len(codes) * amounts > MOST_ADDED:
+        return batch
+    if not all(part.combine is add for base in batch.bases for part in ACCUMULATORS[base.over_members]):
         return batch
     read, groups, reader = batch.domain_read, tuple(group for _, group in batch.terms), presences.reader
     asked = reader.memo(("filters asked", read, groups, leaf), FiltersAsked)

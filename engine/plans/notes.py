@@ -14,11 +14,11 @@ from engine.plans.presence import Anchor
 def notes(plan: FigurePlan) -> Iterator[Note]:
     """Yield the notes on the figures of a plan, except those on blanks, sums and currencies."""
     yield from repeat_notes(plan)
+    for column_read in plan.distinct_reads:
+        yield from window_notes(plan, column_read)
+        yield from variant_notes(plan, column_read.side)
+        yield from anchor_notes(plan, column_read)
     for column, column_reads in zip(plan.query.columns, plan.columns, strict=True):
-        for column_read in column_reads:
-            yield from window_notes(plan, column_read)
-            yield from variant_notes(plan, column_read.side)
-            yield from anchor_notes(plan, column_read)
         if isinstance(column.reference, Variance):
             yield from comparison_notes(plan, column.reference, *column_reads)
 
@@ -62,16 +62,10 @@ def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
                 )
 
 
-def balances(plan: FigurePlan) -> list[Base]:
-    """Return one closing and one opening balance of each stock group that a plan reads."""
-    closing = {(base.domain, base.stock_group, base.over_time): base for base in plan.bases if base.over_time.closes}
-    return list(closing.values())
-
-
 def anchors(plan: FigurePlan, column_read: ColumnRead) -> list[tuple[Base, Anchor]]:
     """Return the anchor of each stock group for the total of a column read."""
     found = []
-    for base in balances(plan):
+    for base in plan.balances:
         anchor = plan.window_resolver.anchor(column_read.domain_read(base.domain), base, column_read.windows[-1])
         if anchor is not None:
             found.append((base, anchor))

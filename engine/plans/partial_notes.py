@@ -17,7 +17,7 @@ from engine.plans.rows import MeasureExpression
 
 def partial_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
     """Yield the notes on what a scenario lacks, by itself or beside another."""
-    for column_read in dict.fromkeys(column_read for column in plan.columns for column_read in column):
+    for column_read in plan.distinct_reads:
         yield from counterpart_notes(plan, column_read)
     for beside in comparisons(plan):
         for domain in dict.fromkeys(base.domain for base in plan.bases):

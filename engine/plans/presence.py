@@ -127,6 +127,16 @@ class Presences:
 
     def anchor(self, domain_read: DomainRead, group: StockGroup, window: DateWindow) -> Anchor | None:
         """Return the anchor: the last period of the group's grain in which the window holds rows; None without rows."""
+        key = (domain_read, group.key, window.spans)
+        if key not in self._anchors:
+            self._anchors[key] = self._anchor(domain_read, group, window)
+        return self._anchors[key]
+
+    @cached_property
+    def _anchors(self) -> dict[tuple[DomainRead, str, tuple[Span, ...]], Anchor | None]:
+        return {}
+
+    def _anchor(self, domain_read: DomainRead, group: StockGroup, window: DateWindow) -> Anchor | None:
         presence = self.of(domain_read, group)
         days = (presence.last(span) for span in reversed(window.spans))
         last = next((day for day in days if day is not None), None)
@@ -176,6 +186,16 @@ class Presences:
 
         Days are too fine: days without rows are mostly weekends.
         """
+        key = (domain_read, window, grain)
+        if key not in self._coverages:
+            self._coverages[key] = self._coverage(domain_read, window, grain)
+        return self._coverages[key]
+
+    @cached_property
+    def _coverages(self) -> dict[tuple[DomainRead, DateWindow, Grain], Coverage]:
+        return {}
+
+    def _coverage(self, domain_read: DomainRead, window: DateWindow, grain: Grain) -> Coverage:
         calendar = self.reader.catalogue.calendar
         finest = Grain.WEEK if grain is Grain.DATE else calendar.at_most_month(grain)
         touched = (calendar.touching(span, finest) for span in window.spans)

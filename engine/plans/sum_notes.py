@@ -26,14 +26,14 @@ FINER = (Grain.DATE, Grain.WEEK)  # grains finer than a month
 
 def sum_notes(plan: FigurePlan) -> Iterator[Note]:
     """Yield the notes on sums and names that mislead."""
-    column_reads = list(dict.fromkeys(column_read for column in plan.columns for column_read in column))
-    compared = dict.fromkeys((term.scenario.id, known.shared) for known in column_reads for term in known.side.terms)
+    reads, balances = plan.distinct_reads, summed_balances(plan)
+    compared = dict.fromkeys((term.scenario.id, known.shared) for known in reads for term in known.side.terms)
     yield from sign_notes(plan)
     yield from header_notes(plan.query.filters, plan.query.domains, list(compared), plan.reader)
-    for column_read in column_reads:
+    for column_read in reads:
         yield from posting_notes(plan, column_read)
         yield from leap_notes(plan, column_read)
-        yield from balance_notes(plan, column_read)
+        yield from balance_notes(plan, column_read, balances)
 
 
 def sign_notes(plan: FigurePlan) -> Iterator[Note]:
@@ -137,19 +137,19 @@ def heads_of(tree: str, reader: Reader) -> Iterator[tuple[int, str]]:
             yield node.posting_leaf, key
 
 
-def balance_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
+def balance_notes(plan: FigurePlan, column_read: ColumnRead, balances: Iterable["SummedBalance"]) -> Iterator[Note]:
     """Yield the notes on metrics that add up balances of several periods."""
     summed: dict[tuple[str, str], set[Base]] = defaultdict(set)
-    for balance in summed_balances(plan):
+    for balance in balances:
         if adds_up_balances(plan, column_read, balance):
             summed[balance.base.domain, balance.group.key].add(balance.base)
-    for (domain, balances), bases in summed.items():
+    for (domain, group), bases in summed.items():
         lines = [row.key for row in plan.rows if row.expression and not bases.isdisjoint(row.expression.bases)]
         yield Note.of(
             "balances_summed",
             lines=quoted(lines, NAMED),
             domain=domain,
-            group=balances,
+            group=group,
             scenario=column_read.side.key,
         )
 
@@ -163,10 +163,12 @@ class SummedBalance:
     cell: Cell
 
 
-def summed_balances(plan: FigurePlan) -> list[SummedBalance]:
+def summed_balances(plan: FigurePlan) -> Sequence[SummedBalance]:
     """Return what the bases of a plan add up of balances under its filters."""
     key, reader = ("summed balances", plan.bases), plan.reader
     every = reader.memo(key, lambda: list(find_summed_balances(plan.bases, reader)), len(plan.bases))
+    if not plan.query.filters:
+        return every
     cells = [Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in plan.query.filters]
     inside = (replace(known, cell=reduce(and_, cells, known.cell)) for known in watched(every))
     return [known for known in inside if not known.cell.is_nothing]

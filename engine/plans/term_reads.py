@@ -203,7 +203,7 @@ def last_known_read(
 
 def spans_of_term(term_span: TermSpan, splits: Sequence[Span]) -> tuple[tuple[Span, ...], int]:
     """Return the intervals of a term span, and the position of the first."""
-    own = [place for place, interval in watched(enumerate(splits)) if term_span.days.holds(interval.first)]
+    own = [place for place, interval in enumerate(watched(splits)) if term_span.days.holds(interval.first)]
     return tuple(splits[place] for place in watched(own)), own[0] if own else 0
 
 

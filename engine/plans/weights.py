@@ -73,7 +73,7 @@ def axis_of_leaves(leaf: str, count: int) -> Axis:
         key=f"codes of {leaf}",
         leaf=leaf,
         ids=ids,
-        members={code: {at: ONE} for at, code in watched(enumerate(ids))},
+        members={code: {at: ONE} for at, code in enumerate(watched(ids))},
         total={},
         into_total={},
         kept=None,

@@ -51,7 +51,7 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
                 "style": report.columns[column.column].style.value,
                 "comparison": report.columns[column.column].comparison.value,
             }
-            for at, column in watched(enumerate(across))
+            for at, column in enumerate(watched(across))
         ],
         "rows": [
             {**row_json(report, row), "cells": [table_cell_json(report, cell) for cell in sheet.cells(row)]}

@@ -24,7 +24,7 @@ def blank_notes(plan: FigurePlan, table: FigureTable, shown: Sequence[bool]) -> 
     causes: dict[int, BlankCauses] = {}
     for row in rows:
         for column in range(len(plan.columns)):
-            for place, figure in watched(enumerate(table.by_row[row][column]), plan.stop):
+            for place, figure in enumerate(watched(table.by_row[row][column], plan.stop)):
                 if not isinstance(figure, Exact):
                     found, at = table.sources[place]
                     known = causes.setdefault(id(found), BlankCauses(found))

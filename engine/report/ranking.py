@@ -116,7 +116,7 @@ def ranked(
 ) -> FigureTable:
     """Return the figures of the top members in their order, of the others, and of the total."""
     positions: dict[str, list[int]] = {}
-    for at, place in watched(enumerate(figures.places[:-1]), plan.stop):
+    for at, place in enumerate(watched(figures.places[:-1], plan.stop)):
         positions.setdefault(str(place.members[0]), []).append(at)
     by_member = ranking_figures(plan, figures.places, whole, ranking)
     ordered = in_order(positions, by_member, asc=ranking.asc)

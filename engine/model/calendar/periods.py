@@ -61,6 +61,8 @@ def label_with_detail(name: str, beside: LabelDetail, first: date, last: date) -
 class Grain(Enum):
     """A length of period, by its name in list_dimensions."""
 
+    __hash__ = object.__hash__  # each member exists once; Enum hashes its name in Python
+
     DATE = "date"
     WEEK = "week"
     MONTH = "month"

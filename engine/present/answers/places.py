@@ -73,5 +73,5 @@ class PlaceCut:
             known = amounts.get(first, ZERO)
             amounts[first] = known + figure if isinstance(figure, Exact) else known
         largest = sorted(amounts, key=lambda first: abs(amounts[first]), reverse=True)
-        rank = {first: at for at, first in watched(enumerate(largest))}
+        rank = {first: at for at, first in enumerate(watched(largest))}
         return sorted(range(len(places)), key=lambda at: rank[places[at].members[0].id])
