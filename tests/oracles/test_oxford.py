@@ -101,6 +101,27 @@ def test_spend_and_capital_by_period_in_a_statement(oxford: McpBooks, name: str,
         assert figures[line, "paid"] == total(exactly(row[column]) for row in rows.values())
 
 
+@pytest.mark.parametrize(("name", "bounds"), BY_PERIOD)
+def test_credits_are_the_payments_below_zero(oxford: McpBooks, name: str, bounds: dict[str, str]) -> None:
+    found = held(metrics(oxford, "credits", dimensions=["period"], **bounds))
+    wanted = {row["period"]: exactly(row["credits"]) for row in oracle(name)}
+    assert {period: value for period, (value,) in found.items()} == {
+        period: value for period, value in wanted.items() if value is not None
+    }
+
+
+def test_calendar_years_beside_fiscal_years_that_begin_in_april(oxford: McpBooks) -> None:
+    wanted: dict[str, Decimal] = defaultdict(Decimal)
+    for row in oracle("A10_by_m"):
+        wanted[f"CY{row['period'][:4]}"] += Decimal(row["s"])
+    bounds = {"period_start": "CY2014", "period_end": "CY2018"}
+    assert {
+        year: value for year, (value,) in held(metrics(oxford, "spend", dimensions=["period"], **bounds)).items()
+    } == wanted
+    by_year = held(metrics(oxford, "spend", dimensions=["calendar_year"], period_start="CY2014", period_end="CY2018"))
+    assert {year: value for year, (value,) in by_year.items()} == wanted
+
+
 @pytest.mark.parametrize(("name", "code"), [("A10_by_m", month_of), ("A10_by_w", iso_week)])
 def test_days_add_up_to_their_months_and_weeks(oxford: McpBooks, name: str, code: Callable[[str], str]) -> None:
     periods: dict[str, list[list[Decimal | None]]] = defaultdict(list)

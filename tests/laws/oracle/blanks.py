@@ -19,6 +19,7 @@ from tests.laws.oracle.figures import (
     bases_of,
     counts_as_zero,
     line_is_additive,
+    meets,
     metric_of,
     plain,
     restrictions,
@@ -133,7 +134,9 @@ def is_late(
     cuts = list(restrictions(books, alone, base, cell))
     at_close = read(books, base.key, side, window, scope).rows
     ever = inside(held(books, base.domain, side, scope), window.days)
-    counts = [any(weight_in(cuts, known) is not None for known in rows) for rows in (at_close, ever)]
+    counts = [
+        any(meets(base, known) and weight_in(cuts, known) is not None for known in rows) for rows in (at_close, ever)
+    ]
     return counts == [False, True] and bool(at_close)
 
 

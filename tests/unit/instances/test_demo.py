@@ -243,6 +243,15 @@ def test_totals_are_those_that_duckdb_adds_up(
     assert list(metric(books, key).values()) == [row[0] for row in tables.execute(query).fetchall()]
 
 
+@pytest.mark.parametrize(("code", "plain"), [("CY2025", "2025"), ("CY2026-Q3", "2026-Q3"), ("Q3 CY26", "2026-Q3")])
+def test_calendar_codes_are_the_fiscal_ones_where_fiscal_years_are_calendar_years(
+    books: Door, code: str, plain: str
+) -> None:
+    found = metric(books, "revenue", period=code)
+    assert found == metric(books, "revenue", period=plain)
+    assert None not in found.values()
+
+
 def test_members_are_those_that_duckdb_adds_up(books: Door, tables: duckdb.DuckDBPyConnection) -> None:
     wanted = tables.execute("""
         select line, strftime(date, '%G-W%V') as week, sum(amount) from sales join product on product.id = sales.product
