@@ -22,6 +22,7 @@ TOKEN = re.compile(
     | '(?:[^']|'')*(?:'|\Z)                                    # text
     | "(?:[^"]|"")*(?:"|\Z)                                    # a quoted identifier
     | (?<![\w$])\$(?P<tag>(?:[^\W\d]\w*)?)\$.*?(?:\$(?P=tag)\$|\Z)  # text between dollars
+    | `[^`]*(?:`|\Z)                                           # a quoted identifier of BigQuery
     | --[^\n]*
     | (?P<comment>/\*)
     | ::                                                       # a cast
@@ -33,21 +34,34 @@ TOKEN = re.compile(
 COMMENT_MARK = re.compile(r"/\*|\*/")
 
 
+class ParamStyle(Enum):
+    """How the queries of a driver mark their parameters; the values are those of `paramstyle` in integrations.yaml."""
+
+    DOLLAR = "numeric_dollar"  # $1, $2: one number per name
+    NUMBERED = "numeric_question"  # ?1, ?2: the same
+    QMARK = "qmark"  # ?: one place after the other
+
+    def mark(self, number: int) -> str:
+        """Return the mark of a parameter."""
+        return {ParamStyle.DOLLAR: f"${number}", ParamStyle.NUMBERED: f"?{number}", ParamStyle.QMARK: "?"}[self]
+
+
 @dataclass(frozen=True, slots=True)
 class ParameterQuery:
-    """A query with numbered parameters: $1 stands for the first name, and so on."""
+    """A query with the parameters of a driver: the first mark or number stands for the first name, and so on."""
 
     text: str
     names: tuple[str, ...]
     numbers: tuple[str, ...]  # numbered parameters that the original query contains, such as $1
 
 
-def number_parameters(query: str) -> ParameterQuery:
-    """Replace the named parameters of a PostgreSQL query by numbered ones, one number per name.
+def number_parameters(query: str, style: ParamStyle = ParamStyle.DOLLAR) -> ParameterQuery:
+    """Replace the named parameters of a query by the marks of a driver.
 
-    Ignores string literals, quoted identifiers, comments and casts.
+    Ignores string literals, quoted identifiers, comments and casts, as PostgreSQL writes them.
     """
     names: dict[str, int] = {}
+    every: list[str] = []  # names in the order of their places
     numbers: list[str] = []
     parts: list[str] = []
     done = at = 0
@@ -58,9 +72,11 @@ def number_parameters(query: str) -> ParameterQuery:
         elif token["number"]:
             numbers.append(token[0])
         elif name := token["name"]:
-            parts += (query[done : token.start()], f"${names.setdefault(name, len(names) + 1)}")
+            parts += (query[done : token.start()], style.mark(names.setdefault(name, len(names) + 1)))
+            every.append(name)
             done = at
-    return ParameterQuery("".join((*parts, query[done:])), tuple(names), tuple(numbers))
+    bound = every if style is ParamStyle.QMARK else names
+    return ParameterQuery("".join((*parts, query[done:])), tuple(bound), tuple(numbers))
 
 
 def end_of_comment(query: str, at: int) -> int:
@@ -86,6 +102,12 @@ class SourceKind(Enum):
 
     FOLDER = "folder"
     POSTGRESQL = "postgresql"
+    SQLITE = "sqlite"
+    DUCKDB = "duckdb"
+    FLIGHTSQL = "flightsql"
+    SNOWFLAKE = "snowflake"
+    BIGQUERY = "bigquery"
+    ADBC = "adbc"  # any installed driver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +118,9 @@ class FeedSource:
     kind: SourceKind
     path: str | None = None
     environment: str | None = None
+    has_options: bool = False  # the variable holds options of the driver as JSON, not a path or a URI
+    driver: str | None = None  # of kind ADBC: its Python module, or the name of a driver that is installed
+    paramstyle: ParamStyle = ParamStyle.DOLLAR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Credentials: keys that are made once, and texts without the secrets of sources."""
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,6 +48,7 @@ VALUE = "|".join(
     )
 )
 FLAGS = re.IGNORECASE | re.DOTALL
+OPTION = rf"{NAME}|uri$|user|account|auth|header|host"  # names of options whose values are secret
 NAMED = re.compile(rf"(?P<kept>{NAME}[\"'\])]?\s*(?:!=|<>|:=|=>|==?|:(?!:))\s*)(?P<value>{VALUE})", FLAGS)
 CREDENTIALS = (
     re.compile(r"(?P<kept>)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", FLAGS),
@@ -93,7 +95,9 @@ def secrets_pattern(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
 
 
 def passwords(secret: str) -> Iterator[str]:
-    """Yield the passwords in a connection URI, or in a list of `keyword=value`."""
+    """Yield the passwords in a connection URI, in a list of `keyword=value`, or in JSON options of a driver."""
+    with suppress(ValueError, AttributeError):
+        yield from (str(value) for name, value in json.loads(secret).items() if re.search(OPTION, name, FLAGS))
     if uri := URI.match(secret):
         rest = uri["rest"]
         ends = (at.start() for at in re.finditer("@", rest))  # which of them ends the password, a URI may leave open

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import partial
+from pathlib import Path
 
 import polars as pl
 
@@ -23,6 +24,17 @@ class RowSource:
 
     name: str
     pieces: Generator[pl.DataFrame]  # the reader closes it, which closes the source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractRequest:
+    """What a load asks of a source."""
+
+    binding: Binding
+    folder: Path  # of the instance
+    secret: str | None  # value of the environment variable that the source names
+    calendar: Calendar
+    periods: PeriodRange | None  # None for all
 
 
 def with_location(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:

@@ -29,6 +29,7 @@ from engine.model.feeds import (
     Conversion,
     FeedSource,
     LoadMode,
+    ParamStyle,
     RejectAllowance,
     RejectReason,
     Rounding,
@@ -310,7 +311,20 @@ def build_source(document: Document, key: str, part: SourcePart) -> FeedSource:
     given = [name for name in LOCATED_BY if getattr(part, name) is not None]
     if len(given) != 1 or given[0] not in rules.located_by:
         document.fault(["sources", key], f"{key} is a {rules.noun}", rules.valid)
-    return FeedSource(key=key, kind=kind, path=part.path, environment=part.path_env or part.uri_env)
+    if rules.drivers is (part.driver is None):
+        valid = "give driver, the Python module of the driver" if rules.drivers else "driver is a key of kind: adbc"
+        document.fault(["sources", key], f"{key} is a {rules.noun}", valid)
+    if part.paramstyle is not None and not rules.drivers:
+        document.fault(["sources", key, "paramstyle"], f"{key} is a {rules.noun}", "paramstyle is a key of kind: adbc")
+    return FeedSource(
+        key=key,
+        kind=kind,
+        path=part.path,
+        environment=part.path_env or part.uri_env or part.options_env,
+        has_options=part.options_env is not None,
+        driver=part.driver,
+        paramstyle=rules.paramstyle if part.paramstyle is None else ParamStyle(part.paramstyle),
+    )
 
 
 def build_binding(document: Document, at: Location, key: str, part: BindingPart, source: FeedSource) -> Binding:

@@ -11,7 +11,7 @@ from typing import Final
 from engine.instance.build.formats import database_format_faults
 from engine.instance.documents import Location, known
 from engine.instance.schema.registry import BindingPart
-from engine.model.feeds import PERIOD_PARAMETERS, PERIOD_PLACE, LoadMode, SourceKind, number_parameters
+from engine.model.feeds import PERIOD_PARAMETERS, PERIOD_PLACE, LoadMode, ParamStyle, SourceKind, number_parameters
 
 REPLACES = LoadMode.REPLACE_PERIODS.value
 FeedFault = tuple[Location, str, str]  # location within the feed, fault, and what would be valid
@@ -69,22 +69,44 @@ class SourceRules:
     valid: str  # what to do about a source that has another number of them, or another key
     extract: str  # key of the feed
     faults: Callable[[BindingPart], Iterator[FeedFault]]
+    paramstyle: ParamStyle = ParamStyle.DOLLAR
+    drivers: bool = False  # whether the source names its driver
+
+
+PATHS = ("path", "path_env")
+ONE_PATH = "give path or path_env, one of both"
+URI = "give uri_env, the environment variable with its URI"
+URI_OR_OPTIONS = f"{URI}, or options_env, the one with its options as JSON, one of both"
+OPTIONS = "give options_env, the environment variable with its options as JSON"
+
+
+def database(
+    noun: str, located_by: tuple[str, ...], valid: str, style: ParamStyle, *, drivers: bool = False
+) -> SourceRules:
+    """Return the rules of a kind of database."""
+    return SourceRules(
+        noun=noun,
+        located_by=located_by,
+        valid=valid,
+        extract="extract",
+        faults=database_faults,
+        paramstyle=style,
+        drivers=drivers,
+    )
 
 
 SOURCES: Final[Mapping[SourceKind, SourceRules]] = {
-    SourceKind.FOLDER: SourceRules(
-        noun="folder",
-        located_by=("path", "path_env"),
-        valid="give path or path_env, one of both",
-        extract="file",
-        faults=file_faults,
+    SourceKind.FOLDER: SourceRules(noun="folder", located_by=PATHS, valid=ONE_PATH, extract="file", faults=file_faults),
+    SourceKind.POSTGRESQL: database("database", ("uri_env",), URI, ParamStyle.DOLLAR),
+    SourceKind.SQLITE: database("file of SQLite", PATHS, ONE_PATH, ParamStyle.NUMBERED),
+    SourceKind.DUCKDB: database("file of DuckDB", PATHS, ONE_PATH, ParamStyle.DOLLAR),
+    SourceKind.FLIGHTSQL: database(
+        "server of Flight SQL", ("uri_env", "options_env"), URI_OR_OPTIONS, ParamStyle.QMARK
     ),
-    SourceKind.POSTGRESQL: SourceRules(
-        noun="database",
-        located_by=("uri_env",),
-        valid="give uri_env, the environment variable with its URI",
-        extract="extract",
-        faults=database_faults,
+    SourceKind.SNOWFLAKE: database("Snowflake account", ("uri_env", "options_env"), URI_OR_OPTIONS, ParamStyle.QMARK),
+    SourceKind.BIGQUERY: database("BigQuery project", ("options_env",), OPTIONS, ParamStyle.QMARK),
+    SourceKind.ADBC: database(
+        "database with a driver of its own", ("options_env",), OPTIONS, ParamStyle.QMARK, drivers=True
     ),
 }
 LOCATED_BY = tuple(dict.fromkeys(key for rules in SOURCES.values() for key in rules.located_by))

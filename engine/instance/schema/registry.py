@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engine.instance.schema.common import Flag, Id, Ids, Key, LiveTable, SchemaPart, Where
 from engine.instance.schema.formats import ExtractPart, FormatPart
-from engine.model.feeds import RejectReason, RoundingRule, SourceKind
+from engine.model.feeds import ParamStyle, RejectReason, RoundingRule, SourceKind
 from engine.model.requests import OneOf
 
 SCENARIO = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
@@ -132,13 +132,19 @@ class SourcePart(FormatPart):
     """Where data comes from, and how its files are written; credentials stay in the environment."""
 
     kind: Annotated[str, OneOf(tuple(kind.value for kind in SourceKind))]
-    """A folder of files, or a database."""
+    """A folder of files, or a database; adbc is any driver that is installed."""
     path: str | None = None
-    """folder: path, relative to the instance."""
+    """folder, sqlite, duckdb: path, relative to the instance."""
     path_env: str | None = None
-    """folder: environment variable that holds the path."""
+    """folder, sqlite, duckdb: environment variable that holds the path."""
     uri_env: str | None = None
-    """postgresql: environment variable that holds the connection URI."""
+    """postgresql, flightsql, snowflake: environment variable that holds the connection URI."""
+    options_env: str | None = None
+    """flightsql, snowflake, bigquery, adbc: environment variable that holds a JSON object of the driver's options."""
+    driver: str | None = None
+    """adbc: Python module of the driver, or its name."""
+    paramstyle: Annotated[str, OneOf(tuple(style.value for style in ParamStyle))] | None = None
+    """adbc: how its queries mark parameters; left out, qmark."""
 
 
 class ColumnPart(SchemaPart):
@@ -204,9 +210,9 @@ class BindingPart(ExtractPart):
     sheet: str | None = None
     """folder: sheet of a workbook; left out, the first."""
     extract: str | None = None
-    """postgresql: query; :name is a parameter, :period_start and :period_end_exclusive are what is asked for."""
+    """Databases: query; :name is a parameter, :period_start and :period_end_exclusive are what is asked for."""
     parameters: dict[ParameterName, Id] = Field(default_factory=dict)
-    """postgresql: constants of the query, as text; a query that wants a number says :name::int."""
+    """Databases: constants of the query, as text; a query that wants a number says :name::int."""
     scenario: ScenarioId | None = None
     """Scenario of every row of facts, where the extract has no such column."""
     map: dict[str, str | ColumnPart] = Field(default_factory=dict)

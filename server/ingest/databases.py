@@ -1,0 +1,289 @@
+"""Databases: queries through ADBC drivers, read-only and bound, in batches; DRIVERS has one entry a kind of source."""
+
+import json
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, Final, TypeVar
+
+import polars as pl
+import pyarrow as pa
+
+from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.periods import PeriodRange
+from engine.model.feeds import PERIOD, Binding, LoadStatus, SourceKind, number_parameters
+from server.base.credentials import passwords, redact
+from server.ingest.columns import CONNECT, EXTRACT, ExtractRequest, RowSource, with_location
+from server.ingest.rejects import LoadFailed
+
+PIECE = 500_000  # rows in memory at once
+CONNECT_SECONDS = 10
+CANCEL_SECONDS = 5.0  # that a driver has to end a cancelled query; afterwards it is left to the end of the process
+Parameter = str | date
+Options = Mapping[str, str]
+Done = TypeVar("Done")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driver:
+    """How to connect through one ADBC driver: its module, its options, and what makes a session read-only."""
+
+    module: str
+    package: str  # that installs it
+    options: Callable[[ExtractRequest], Options]
+    entrypoint: str | None = None
+    session: Sequence[str] = ()  # statements before the query
+
+
+def uri_options(asked: ExtractRequest) -> Options:
+    """Return the options of a source with a URI, or with options of its own."""
+    return given_options(asked) if asked.binding.source.has_options else {"uri": asked.secret or ""}
+
+
+def given_options(asked: ExtractRequest) -> Options:
+    """Return the options that an environment variable holds. Raises LoadFailed, without them, if they are none."""
+    source = asked.binding.source
+    try:
+        options = json.loads(asked.secret or "")
+        if not all(isinstance(value, str) for value in options.values()):
+            raise ValueError  # noqa: TRY301 - one end for all that is no object of texts
+    except (ValueError, AttributeError):
+        says = 'holds no JSON object of texts, such as {"uri": "…", "username": "…"}'
+        raise LoadFailed(CONNECT, f"source {source.key}: {source.environment} {says}") from None
+    return dict(options)
+
+
+def database_file(asked: ExtractRequest) -> Path:
+    """Return the file of a database. Raises LoadFailed if it is not there: no driver may create it."""
+    path = Path(asked.secret) if asked.secret else asked.folder / (asked.binding.source.path or "")
+    if not path.is_file():
+        raise LoadFailed(CONNECT, f"source {asked.binding.source.key}: there is no such file")
+    return path.resolve()
+
+
+def postgresql_options(asked: ExtractRequest) -> Options:
+    """Return the URI of a PostgreSQL server, with a timeout."""
+    return {"uri": with_timeout(asked.secret or "")}
+
+
+def sqlite_options(asked: ExtractRequest) -> Options:
+    """Return the URI of a file of SQLite that is opened read-only."""
+    return {"uri": f"{database_file(asked).as_uri()}?mode=ro"}
+
+
+def duckdb_options(asked: ExtractRequest) -> Options:
+    """Return the path of a file of DuckDB that is opened read-only; its queries reach no other file and no host."""
+    closed = {"access_mode": "READ_ONLY", "enable_external_access": "false", "lock_configuration": "true"}
+    return {"path": str(database_file(asked)), **closed}
+
+
+DRIVERS: Final[Mapping[SourceKind, Driver]] = {
+    SourceKind.POSTGRESQL: Driver(
+        module="adbc_driver_postgresql",
+        package="adbc-driver-postgresql",
+        options=postgresql_options,
+        session=("set default_transaction_read_only = on",),
+    ),
+    SourceKind.SQLITE: Driver(
+        module="adbc_driver_sqlite",
+        package="tieout[sqlite]",
+        options=sqlite_options,
+        session=("pragma query_only = on",),
+    ),
+    SourceKind.DUCKDB: Driver(
+        module="adbc_driver_duckdb",
+        package="tieout[duckdb]",
+        options=duckdb_options,
+        entrypoint="duckdb_adbc_init",
+    ),
+    SourceKind.FLIGHTSQL: Driver(module="adbc_driver_flightsql", package="tieout[flightsql]", options=uri_options),
+    SourceKind.SNOWFLAKE: Driver(module="adbc_driver_snowflake", package="tieout[snowflake]", options=uri_options),
+    SourceKind.BIGQUERY: Driver(module="adbc_driver_bigquery", package="tieout[bigquery]", options=given_options),
+    SourceKind.ADBC: Driver(module="", package="the package of the driver", options=given_options),
+}
+
+
+def read_database(asked: ExtractRequest) -> Iterator[RowSource]:
+    """Yield the rows of a binding's query, with its parameters bound."""
+    binding = asked.binding
+    for periods in query_ranges(binding.extract, asked.calendar, asked.periods):
+        parameters = {**binding.parameters, **period_parameters(periods)}
+        yield RowSource(binding.source.key, query_rows(asked, parameters))
+
+
+def query_rows(asked: ExtractRequest, parameters: Mapping[str, Parameter]) -> Generator[pl.DataFrame]:
+    """Yield the located rows of a query. Raises LoadFailed, without a secret, where it fails."""
+    from adbc_driver_manager import dbapi  # noqa: PLC0415 - it takes 70 ms, which loads of files save
+
+    source, driver = asked.binding.source, DRIVERS[asked.binding.source.kind]
+    options = driver.options(asked)
+    secrets = [asked.secret, with_timeout(asked.secret), *passwords(asked.secret)] if asked.secret else []
+    query = number_parameters(asked.binding.extract, source.paramstyle)
+    library = driver_library(asked.binding, driver)
+    thread, first = DriverThread(), 0
+    opened: list[Any] = []  # connection, cursor and reader
+    try:
+        with driver_errors(CONNECT, f"source {source.key} cannot be reached", secrets):
+            connect = partial(dbapi.connect, library, entrypoint=driver.entrypoint, db_kwargs=options, autocommit=True)
+            opened.append(thread.run(connect))
+            cursor = thread.run(opened[0].cursor)
+            opened.append(cursor)
+        with driver_errors(EXTRACT, "the query failed", secrets):
+            for statement in driver.session:
+                thread.run(partial(cursor.execute, statement))
+            bound = [parameters[name] for name in query.names] or None
+            thread.run(partial(cursor.execute, query.text, bound), cursor.adbc_cancel)
+            reader = thread.run(cursor.fetch_record_batch, cursor.adbc_cancel)
+            opened.append(reader)
+            for piece in read_batches(lambda: thread.run(lambda: next(reader, None), cursor.adbc_cancel), reader):
+                yield with_location(piece, source.key, first)
+                first += piece.height
+    finally:
+        thread.end(opened)
+
+
+def driver_library(binding: Binding, driver: Driver) -> str:
+    """Return the library of a driver. Raises LoadFailed if it is not installed.
+
+    A driver that is no Python module is one that the driver manager knows by name.
+    """
+    name = binding.source.driver or driver.module
+    try:
+        module = import_module(name)
+    except ImportError:
+        if binding.source.driver is not None and "." not in name and not name.startswith("adbc_driver_"):
+            return name
+        says = f"source {binding.source.key} needs the driver {name}, which is not installed: pip install "
+        raise LoadFailed(CONNECT, f"{says}'{driver.package}'") from None
+    find = getattr(module, "_driver_path", None) or module.driver_path
+    return str(find())
+
+
+STUCK: list[Sequence[Any]] = []  # connections that are left to the end of the process
+
+
+class DriverThread:
+    """The thread of one connection: an interrupt of the main thread cancels the call of the driver under way.
+
+    Drivers block in calls that no signal ends, and some cannot cancel a query. Such a thread is left to the end of the
+    process, and its connection is not closed.
+    """
+
+    def __init__(self) -> None:
+        self.is_stuck = False
+        self._calls: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
+        self._ended: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        Thread(target=self._work, name="database driver", daemon=True).start()
+
+    def run(self, call: Callable[[], Done], cancel: Callable[[], None] | None = None) -> Done:
+        """Return the result of a call, or raise what it raises."""
+        self._calls.put(call)
+        try:
+            result, fault = self._ended.get()
+        except KeyboardInterrupt:
+            self._give_up(cancel)
+            raise
+        if fault is not None:
+            raise fault
+        done: Done = result
+        return done
+
+    def end(self, opened: Sequence[Any]) -> None:
+        """Close what was opened, the latest first, and end the thread; leaves what a stuck thread works on."""
+        if self.is_stuck:
+            STUCK.append(opened)
+            return
+        for handle in reversed(opened):
+            with suppress(Exception):  # what failed or was cancelled is told already
+                self.run(handle.close)
+        self._calls.put(None)
+
+    def _give_up(self, cancel: Callable[[], None] | None) -> None:
+        if cancel is not None:
+            Thread(target=cancel, name="cancel", daemon=True).start()  # which blocks in a driver that cannot
+        try:
+            self._ended.get(timeout=CANCEL_SECONDS)
+        except Empty:
+            self.is_stuck = True
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            try:
+                self._ended.put((call(), None))
+            except BaseException as fault:  # noqa: BLE001 - it is raised where the call was made
+                self._ended.put((None, fault))
+
+
+@contextmanager
+def driver_errors(status: LoadStatus, what: str, secrets: Sequence[str]) -> Iterator[None]:
+    """Turn what a driver says into a failed load."""
+    from adbc_driver_manager import Error as DatabaseError  # noqa: PLC0415 - as above
+
+    try:
+        yield
+    except (DatabaseError, pa.ArrowException, OSError) as fault:
+        raise LoadFailed(status, f"{what}: {redact(first_line(fault), secrets)}") from None  # it may hold the URI
+
+
+def read_batches(read: Callable[[], pa.RecordBatch | None], reader: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a reader in larger pieces, at least one; `read` returns its next batch, None at its end."""
+    batches, rows, came = [], 0, False
+    while (batch := read()) is not None:
+        batches.append(batch)
+        rows += batch.num_rows
+        if rows >= PIECE:
+            yield without_extensions(pa.Table.from_batches(batches))
+            batches, rows, came = [], 0, True
+    if batches or not came:
+        yield without_extensions(pa.Table.from_batches(batches, reader.schema))
+
+
+def without_extensions(table: pa.Table) -> pl.DataFrame:
+    """Return rows without the wrappers that the driver puts around what Arrow has no type for."""
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table is no column
+    wrapped = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.BaseExtension)]
+    return frame.with_columns(pl.col(name).ext.storage() for name in wrapped)
+
+
+def with_timeout(uri: str) -> str:
+    """Return a URI whose connecting ends, where it does not say itself when."""
+    if "connect_timeout" in uri:
+        return uri
+    joint = " " if "://" not in uri else "&" if "?" in uri else "?"
+    return f"{uri}{joint}connect_timeout={CONNECT_SECONDS}"
+
+
+def first_line(fault: Exception) -> str:
+    """Return the first line of what a driver says."""
+    return str(fault).strip().split("\n", 1)[0]
+
+
+# The periods of a query.
+
+
+def query_ranges(query: str, calendar: Calendar, periods: PeriodRange | None) -> Iterator[PeriodRange | None]:
+    """Yield what a query is run for: all periods asked for at once, each of them where it takes the period's code."""
+    if periods is None or PERIOD not in number_parameters(query).names:
+        yield periods
+    else:
+        yield from (PeriodRange(period, period) for period in calendar.periods(periods))
+
+
+def period_parameters(periods: PeriodRange | None) -> Mapping[str, str | date]:
+    """Return the parameters of a query that say which periods are asked for."""
+    if periods is None:
+        return {}
+    first, last = periods.span.first, periods.span.last
+    return {
+        "period_start": first,
+        "period_end": last,
+        "period_end_exclusive": last + timedelta(days=1),
+        PERIOD: periods.start.code,
+    }

@@ -1,0 +1,227 @@
+"""Feeds through ADBC drivers: every kind of database brings the same rows, bound, read-only and without secrets."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack
+from decimal import Decimal
+from pathlib import Path
+from signal import SIGINT
+from threading import Timer
+from typing import Any
+
+import duckdb
+import pytest
+import yaml
+
+from engine.door import open_books
+from engine.instance.documents import InstanceFaults
+from engine.instance.read import read_instance
+from engine.model.feeds import LoadStatus, ParamStyle, number_parameters
+from server.ingest.databases import DRIVERS, driver_library
+from server.ingest.load import BindingFailed
+from tests.support.books import load_feeds
+from tests.support.flight_sql import TOKEN, flight_sql
+from tests.support.small import figures, write_instance
+
+DOMAIN = """
+    time: {column: date}
+    dimensions: {account: account}
+    measures: {amount: {places: 2}}
+    metrics:
+      revenue: {measure: amount}
+"""
+QUERY = """
+    select posted as date, 'actual' as scenario, account, amount from ledger -- of :nobody
+    where posted >= :period_start and posted < :period_end_exclusive and company = :company and :company <> 'x'
+"""
+FEED = {"extract": QUERY, "load": "replace_periods", "parameters": {"company": "01"}}
+LEDGER = [
+    ("2021-01-31", "01", "A", "1.10"),
+    ("2021-02-01", "01", "A", "2.20"),
+    ("2021-02-28", "02", "A", "40.00"),
+    ("2021-02-28", "01", "B", "-0.30"),
+    ("2021-03-01", "01", "A", "8.00"),
+]
+FEBRUARY = {"A": Decimal("2.20"), "B": Decimal("-0.30"), None: Decimal("1.90")}
+KINDS = ("sqlite", "duckdb", "flightsql", "adbc", "adbc by name")
+
+
+def write_sqlite(path: Path) -> None:
+    """Write the ledger as a file of SQLite."""
+    with sqlite3.connect(path) as database:
+        database.execute("create table ledger (posted text, company text, account text, amount text)")
+        database.executemany("insert into ledger values (?, ?, ?, ?)", LEDGER)
+    database.close()
+
+
+def write_duckdb(path: Path) -> None:
+    """Write the ledger as a file of DuckDB."""
+    with duckdb.connect(str(path)) as database:
+        database.execute("create table ledger (posted date, company text, account text, amount decimal(18, 2))")
+        database.executemany("insert into ledger values (?, ?, ?, ?)", LEDGER)
+
+
+@pytest.fixture
+def source(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """A database of some kind with the ledger, as a source of integrations.yaml."""
+    kind, file = request.param, tmp_path / "ledger.db"
+    (write_sqlite if kind in ("sqlite", "adbc") else write_duckdb)(file)
+    with ExitStack() as stack:
+        if kind == "flightsql":
+            server = stack.enter_context(flight_sql(str(file)))
+            options = {"uri": f"grpc://127.0.0.1:{server.port}", "adbc.flight.sql.authorization_header": TOKEN}
+            monkeypatch.setenv("ERP_OPTIONS", json.dumps(options))
+            yield {"kind": kind, "options_env": "ERP_OPTIONS"}
+        elif kind == "adbc":
+            monkeypatch.setenv("ERP_OPTIONS", json.dumps({"uri": f"{file.as_uri()}?mode=ro"}))
+            yield {"kind": kind, "driver": "adbc_driver_sqlite", "options_env": "ERP_OPTIONS"}
+        elif kind == "adbc by name":
+            options = {"path": str(file), "entrypoint": "duckdb_adbc_init", "access_mode": "READ_ONLY"}
+            monkeypatch.setenv("ERP_OPTIONS", json.dumps(options))
+            driver = {"driver": "adbc_driver_duckdb", "paramstyle": "numeric_dollar"}
+            yield {"kind": "adbc", **driver, "options_env": "ERP_OPTIONS"}
+        else:
+            yield {"kind": kind, "path": "../ledger.db"}
+
+
+def ledger(folder: Path, source: dict[str, Any], **feed: Any) -> Path:
+    """Write an instance of one ledger that comes out of a database."""
+    instance = write_instance(
+        folder / "small", facts={"gl": "date"}, domains={"gl": DOMAIN}, dimensions="account: {kind: leaf}"
+    )
+    integrations = {
+        "sources": {"erp": source},
+        "bindings": {"gl": {"source": "erp", "target": "live.gl", "unknown_members": "extend", **FEED, **feed}},
+    }
+    (instance / "integrations.yaml").write_text(yaml.safe_dump(integrations))
+    return instance
+
+
+def revenue(instance: Path, folder: Path) -> dict[Any, Decimal | None]:
+    """Return what is loaded, by account."""
+    books = open_books(instance, state=folder / "state")
+    return figures(books.metric("revenue", scenarios={"A": "actual"}, period="2021", dimensions=["account"]), "account")
+
+
+@pytest.mark.parametrize("source", KINDS, indirect=True)
+def test_every_kind_of_database_brings_the_rows_of_the_periods(tmp_path: Path, source: dict[str, Any]) -> None:
+    instance = ledger(tmp_path, source)
+    (done,) = load_feeds(instance, tmp_path / "state", periods="2021-02")
+    assert (done.rows_read, done.rows_landed) == (2, 2)
+    assert revenue(instance, tmp_path) == FEBRUARY
+
+
+@pytest.mark.parametrize("source", KINDS, indirect=True)
+def test_a_parameter_is_a_value_and_never_a_part_of_the_query(tmp_path: Path, source: dict[str, Any]) -> None:
+    instance = ledger(tmp_path, source, parameters={"company": "01' or '1' = '1"}, allow_empty=True)
+    (done,) = load_feeds(instance, tmp_path / "state", periods="2021-02")
+    assert done.rows_read == 0
+
+
+@pytest.mark.parametrize("source", KINDS[:3], indirect=True)
+def test_a_query_that_fails_is_told_without_a_secret(tmp_path: Path, source: dict[str, Any]) -> None:
+    instance = ledger(tmp_path, source, extract="select 1 from nowhere where :period_start = '1'", parameters={})
+    with pytest.raises(BindingFailed, match=r"the query failed: .*nowhere") as failed:
+        load_feeds(instance, tmp_path / "state", periods="2021-02")
+    assert failed.value.status is LoadStatus.FAILED_EXTRACT
+    assert "hunter2" not in str(failed.value)
+
+
+@pytest.mark.parametrize("source", ["sqlite", "duckdb"], indirect=True)
+@pytest.mark.parametrize("statement", ["delete from ledger", "create table other (a int)"])
+def test_a_session_only_reads(tmp_path: Path, source: dict[str, Any], statement: str) -> None:
+    instance = ledger(tmp_path, source, extract=statement, load="full", parameters={})
+    with pytest.raises(BindingFailed, match=r"(?i)the query failed: .*read-?\s?only"):
+        load_feeds(instance, tmp_path / "state")
+
+
+@pytest.mark.parametrize("source", ["duckdb"], indirect=True)
+def test_a_query_of_duckdb_reaches_no_other_file(tmp_path: Path, source: dict[str, Any]) -> None:
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    query = f"select * from read_csv('{tmp_path / 'secret.csv'}')"  # noqa: S608 - it is refused
+    with pytest.raises(BindingFailed, match=r"the query failed: .*disabled"):
+        load_feeds(ledger(tmp_path, source, extract=query, load="full", parameters={}), tmp_path / "state")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_a_file_that_is_not_there_is_not_made(tmp_path: Path, kind: str) -> None:
+    instance = ledger(tmp_path, {"kind": kind, "path": "none.db"})
+    with pytest.raises(BindingFailed, match="source erp: there is no such file") as failed:
+        load_feeds(instance, tmp_path / "state", periods="2021-02")
+    assert failed.value.status is LoadStatus.FAILED_CONNECT
+    assert not (instance / "none.db").exists()
+
+
+def test_a_server_that_refuses_the_token_or_is_not_there_is_told_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_duckdb(tmp_path / "ledger.db")
+    instance = ledger(tmp_path, {"kind": "flightsql", "options_env": "ERP_OPTIONS"})
+    with flight_sql(str(tmp_path / "ledger.db")) as server:
+        options = {"uri": f"grpc://127.0.0.1:{server.port}", "adbc.flight.sql.authorization_header": "Bearer hunter3"}
+        monkeypatch.setenv("ERP_OPTIONS", json.dumps(options))
+        with pytest.raises(BindingFailed, match="no such token") as refused:
+            load_feeds(instance, tmp_path / "state", periods="2021-02")
+    with pytest.raises(BindingFailed, match="gl: ") as gone:
+        load_feeds(instance, tmp_path / "state", periods="2021-02")
+    assert "hunter3" not in f"{refused.value} {gone.value}"
+
+
+@pytest.mark.parametrize("options", ["", "{", "[]", '{"uri": 7}', '"text hunter2"'])
+def test_options_that_are_no_object_of_texts_are_refused_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    monkeypatch.setenv("ERP_OPTIONS", options)
+    instance = ledger(tmp_path, {"kind": "bigquery", "options_env": "ERP_OPTIONS"})
+    with pytest.raises(BindingFailed, match="ERP_OPTIONS") as failed:
+        load_feeds(instance, tmp_path / "state", periods="2021-02")
+    assert "hunter2" not in str(failed.value)
+
+
+@pytest.mark.parametrize("source", ["sqlite", "duckdb"], indirect=True)
+def test_an_interrupt_ends_a_query_that_runs(tmp_path: Path, source: dict[str, Any]) -> None:
+    endless = "select n as date, 'actual' as scenario, n as account, n as amount from numbers"
+    query = f"with recursive numbers(n) as (select 1 union all select n + 1 from numbers) {endless}"  # noqa: S608 - of a test
+    instance = ledger(tmp_path, source, extract=query, load="full", parameters={}, rejects={"allow": {"day": 10**12}})
+    interrupt = Timer(0.5, lambda: os.kill(os.getpid(), SIGINT))
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        load_feeds(instance, tmp_path / "state")
+
+
+def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(tmp_path: Path) -> None:
+    instance = ledger(tmp_path, {"kind": "adbc", "driver": "adbc_driver_nobody", "options_env": "ERP_OPTIONS"})
+    binding = read_instance(instance).bindings["gl"]
+    with pytest.raises(Exception, match="source erp needs the driver adbc_driver_nobody, which is not installed"):
+        driver_library(binding, DRIVERS[binding.source.kind])
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ({"kind": "sqlite", "uri_env": "A"}, "give path or path_env, one of both"),
+        ({"kind": "duckdb", "path": "a", "path_env": "A"}, "give path or path_env, one of both"),
+        ({"kind": "flightsql"}, "or options_env, the one with its options as JSON, one of both"),
+        ({"kind": "bigquery", "uri_env": "A"}, "give options_env"),
+        ({"kind": "adbc", "options_env": "A"}, "give driver, the Python module of the driver"),
+        ({"kind": "snowflake", "uri_env": "A", "driver": "x"}, "driver is a key of kind: adbc"),
+        ({"kind": "sqlite", "path": "a", "paramstyle": "qmark"}, "paramstyle is a key of kind: adbc"),
+    ],
+)
+def test_a_source_with_other_keys_is_refused(tmp_path: Path, source: dict[str, Any], says: str) -> None:
+    with pytest.raises(InstanceFaults, match=says):
+        read_instance(ledger(tmp_path, source))
+
+
+def test_parameters_are_marked_as_each_driver_reads_them() -> None:
+    query = "select `a:b`, ':c' from t where x = :one and y = :two and z = :one"
+    marked = {style: number_parameters(query, style) for style in ParamStyle}
+    assert {style: parsed.text.partition("where ")[2] for style, parsed in marked.items()} == {
+        ParamStyle.DOLLAR: "x = $1 and y = $2 and z = $1",
+        ParamStyle.NUMBERED: "x = ?1 and y = ?2 and z = ?1",
+        ParamStyle.QMARK: "x = ? and y = ? and z = ?",
+    }
+    assert marked[ParamStyle.DOLLAR].names == marked[ParamStyle.NUMBERED].names == ("one", "two")
+    assert marked[ParamStyle.QMARK].names == ("one", "two", "one")
