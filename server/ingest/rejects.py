@@ -90,7 +90,11 @@ class Rejects:
         self.read += extract.height
 
     def where(self, bad: pl.Series, column: str, values: pl.Series, reason: str | pl.Series) -> None:
-        """Reject the rows where `bad` is true. `reason` is one text, or a series with a text for each row."""
+        """Reject the rows where `bad` is true. `reason` is one text, or a series with a text for each row.
+
+        A column of a row is rejected once, for the first reason: the others follow from it.
+        """
+        bad &= ~self._rejected(column)
         if not bad.any():
             return
         reasons = pl.Series("reason", [reason]) if isinstance(reason, str) else reason.filter(bad).alias("reason")
@@ -102,6 +106,16 @@ class Rejects:
         ).cast(SCHEMA)  # type: ignore[arg-type]  # polars accepts more schemas than it declares
         self.batch.append(rejected)
         self.every.append(rejected)
+
+    def _rejected(self, column: str) -> pl.Series:
+        """Return which rows of the batch a column has rejected."""
+        earlier = [known.select("file", "row") for known in self.batch if known["column"][0] == column]
+        if not earlier:
+            return pl.Series([False]).new_from_index(0, self.extract.height)
+        rows = self.extract.select(pl.col(FILE).alias("file"), pl.col(ROW).cast(pl.Int64).alias("row"))
+        known = pl.concat(earlier).unique().with_columns(known=pl.lit(value=True))
+        found = rows.join(known, on=["file", "row"], how="left", maintain_order="left")
+        return found["known"].fill_null(value=False)
 
     def weigh(self, amounts: Mapping[str, pl.Series]) -> None:
         """Keep the amounts of the rejected rows of the batch; each column is text, in the order of the batch."""

@@ -395,4 +395,4 @@ def test_a_rounded_amount_too_large_is_rejected(tmp_path: Path) -> None:
         tmp_path, rows, "currency date rate\nCAD 2021 123456789.12345678901234567", gl={"convert": convert}
     )
     (said,) = rejected(instance)
-    assert said == "gl.csv row 2, amount: '9000000000000000' is too large for the 4 decimal places of usd"
+    assert said == "gl.csv row 3, amount: '9000000000000000' is too large for the 4 decimal places of usd"

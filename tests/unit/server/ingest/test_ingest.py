@@ -265,6 +265,18 @@ def test_an_allowance_is_of_its_reason_and_none_sweeps_up_an_amount_too_fine(
     assert current_version(tmp_path / "state" / "store") == 0
 
 
+def test_a_value_without_a_meaning_is_told_once_and_not_as_missing_too(tmp_path: Path) -> None:
+    rows = f"{ONE_ROW}\n2021-01-05 actuel 0010 1 x\n2021-01-05 - 0010 1 x"
+    meaning = {"scenario": {"column": "scenario", "values": {"actual": "actual"}}}
+    instance = instance_of(tmp_path, rows, bindings={"gl": {"map": meaning}})
+    with pytest.raises(BindingFailed) as failed:
+        run(instance, tmp_path / "state")
+    assert list(format_rejects(failed.value.rejects)) == [
+        "gl.csv row 3, scenario: 'actuel' is none of actual",
+        "gl.csv row 4, scenario: is missing",
+    ]
+
+
 def test_a_reason_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     instance = instance_of(tmp_path, ONE_ROW, bindings={"gl": {"rejects": {"allow": {"blanks": 1}}}})
     with pytest.raises(InstanceFaults) as faults:
