@@ -120,5 +120,5 @@ class StatementFile(SchemaPart):
     """Heading."""
     lines: Annotated[list[LinePart], Field(min_length=1)]
     """Lines."""
-    covers: dict[Key, str] = Field(default_factory=dict)
+    covers: dict[Key, Id] = Field(default_factory=dict)
     """Ragged dimension to the node whose leaves the lines should all reach; notes name the others."""
