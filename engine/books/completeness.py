@@ -1,4 +1,4 @@
-"""Completeness: what trees and statements leave out of the loaded books, count twice, or weigh with 0."""
+"""Completeness: what periods, trees and statements leave out of the loaded books, count twice, or weigh with 0."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -7,6 +7,8 @@ from decimal import Context, Decimal
 from functools import reduce
 from operator import and_
 
+import polars as pl
+
 from engine.books.books import Books
 from engine.model.catalogue import (
     Base,
@@ -14,12 +16,13 @@ from engine.model.catalogue import (
     DimensionKind,
     Domain,
     FormulaLine,
+    Measure,
     MetricLine,
     RollupLine,
     Statement,
 )
 from engine.model.errors import Refusal
-from engine.model.fact_store import Aggregate, Question, Slice
+from engine.model.fact_store import DATE, Aggregate, Question, RowSlice, Slice
 from engine.model.formulas import FigureKind
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.members.trees import HierarchyFault, RaggedNodes
@@ -62,7 +65,7 @@ class Postings:
         return max(abs(amounts.get(code, 0)) for amounts in self.amounts.values())
 
     def _written(self, units: int) -> str:
-        return f"{Decimal(units).scaleb(-self.places, WIDE):,f}"
+        return in_digits(units, self.places)
 
 
 def completeness(books: Books, domains: Collection[str]) -> Iterator[str]:
@@ -72,6 +75,7 @@ def completeness(books: Books, domains: Collection[str]) -> Iterator[str]:
     """
     catalogue = books.catalogue
     for domain in (catalogue.domains[key] for key in domains if books.holds(key)):
+        yield from undated_remarks(books, domain)
         for leaf in catalogue.leaves_of(domain.key):
             trees = list(readable_trees(books, leaf))
             if not trees and not any(catalogue.dimensions[known].leaf == leaf for known in cut_dimensions(books)):
@@ -100,10 +104,38 @@ def readable_trees(books: Books, leaf: str) -> Iterator[tuple[Dimension, RaggedN
             yield dimension, members
 
 
+def undated_remarks(books: Books, domain: Domain) -> Iterator[str]:
+    """Yield the rows of a domain that belong to no period, with their amounts in each scenario."""
+    measure, found = amount_of(domain), []
+    for scenario in books.catalogue.scenarios if domain.keeps_undated else ():
+        if rows := books.facts.presence(domain.key, scenario, EVERYTHING).undated:
+            asked = RowSlice(domain=domain.key, scenario=scenario, span=None, columns=(DATE, measure.key))
+            (frame,) = books.facts.collect([Question(asked, EVERYTHING, without_date)], lambda: None)
+            units = sum(frame[measure.key].drop_nulls().to_list())
+            found.append(f"{scenario} {rows:,} row{'' if rows == 1 else 's'} of {in_digits(units, measure.places)}")
+    if found:
+        yield f"{domain.key}: rows without a date are in no period and in no figure: {'; '.join(found)}"
+
+
+def without_date(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the rows without a date."""
+    return rows.filter(pl.col(DATE).is_null())
+
+
+def amount_of(domain: Domain) -> Measure:
+    """Return the first measure of money of a domain, else its first."""
+    measures = domain.measures.values()
+    return next((one for one in measures if one.kind is FigureKind.MONEY), next(iter(measures)))
+
+
+def in_digits(units: int, places: int) -> str:
+    """Return an amount in digits, with commas between thousands."""
+    return f"{Decimal(units).scaleb(-places, WIDE):,f}"
+
+
 def read_postings(books: Books, domain: Domain, leaf: str) -> Postings:
     """Return the amounts of the first measure of money of a domain, else of its first, by member."""
-    measures = domain.measures.values()
-    measure = next((one for one in measures if one.kind is FigureKind.MONEY), next(iter(measures)))
+    measure = amount_of(domain)
     days = (books.catalogue.calendar.days,)
     amounts: dict[str, dict[int, int]] = {}
     for scenario in books.catalogue.scenarios:

@@ -82,3 +82,20 @@ def test_members_reached_by_several_paths_are_told(tmp_path: Path, paths: str, c
     said = remarks(tmp_path, f"{NODES}\n5000 REV 1", paths=paths)[1]
     assert said.startswith(f"pnl reaches 1 member of account by several paths; each {counts}")
     assert said.endswith("gl actual -400.00 (5000)")
+
+
+def test_rows_without_a_date_are_told_with_their_amounts(tmp_path: Path) -> None:
+    facts = f"{FACTS.rstrip()}\n    - actual 4000 1 2500.25\n    - actual 5000 1 -0.25\n    - budget 4000 1 12"
+    keeping = DOMAIN.replace("{column: date}", "{column: date, missing: keep}")
+    instance = write_instance(
+        tmp_path / "small",
+        facts={"gl": facts},
+        domains={"gl": keeping},
+        dimensions=TREE.format(paths="refuse"),
+        tables={"pnl": NODES},
+    )
+    load_instance(instance, tmp_path / "state")
+    books = Shelf(read_instance(instance).catalogue, tmp_path / "state" / "store").current()
+    assert next(completeness(books, ["gl"])) == (
+        "gl: rows without a date are in no period and in no figure: actual 2 rows of 2,500.00; budget 1 row of 12.00"
+    )
