@@ -1,6 +1,7 @@
 """YAML documents and CSV tables that keep their line numbers, and the faults found in them."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -43,11 +44,42 @@ def placed(file: str, line: int, at: Location) -> str:
 
 
 class InstanceFaults(Exception):
-    """All distinct faults of an instance."""
+    """All distinct faults of an instance, without those that follow from another."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
-        self.faults = sorted(dict.fromkeys(faults), key=lambda fault: (fault.file, fault.line))
+        self.faults = sorted(first_faults(dict.fromkeys(faults)), key=lambda fault: (fault.file, fault.line))
         super().__init__("\n".join(map(str, self.faults)))
+
+
+LAYERS = (r"dimensions\.yaml", r"domains/.*", r".*")  # files that name parts of the files before them
+PARTS = ("metrics", "measures", "dimensions", "axes")  # of a domain, each by its name
+
+
+def first_faults(faults: Iterable[Fault]) -> list[Fault]:
+    """Return faults without those that follow from another: they quote the name of a part that has a fault itself.
+
+    A part with a fault is not built, so the files after its own would seem to name what does not exist.
+    """
+    listed = list(faults)
+    broken = {(layer_of(fault), name) for fault in listed if (name := part_of(fault)) is not None}
+    followers = [
+        fault
+        for fault in listed
+        if any(layer < layer_of(fault) and f"'{name}'" in fault.found for layer, name in broken)
+    ]
+    lines = {(fault.file, fault.line) for fault in followers}
+    return [fault for fault in listed if (fault.file, fault.line) not in lines]
+
+
+def layer_of(fault: Fault) -> int:
+    """Return the position in LAYERS of the file of a fault."""
+    return next(place for place, pattern in enumerate(LAYERS) if re.fullmatch(pattern, fault.file))
+
+
+def part_of(fault: Fault) -> str | None:
+    """Return the name of the dimension, or of the part of a domain, that a fault is in; None if it is in no such."""
+    names = fault.at if layer_of(fault) == 0 else fault.at[1:] if fault.at and fault.at[0] in PARTS else ()
+    return str(names[0]) if names and layer_of(fault) < len(LAYERS) - 1 else None
 
 
 @dataclass(slots=True, eq=False)

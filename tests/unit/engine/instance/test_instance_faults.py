@@ -375,3 +375,20 @@ def test_an_alias_stands_for_what_it_names_and_a_key_said_twice_is_told_with_its
     assert [(str(fault), fault.at) for fault in document.faults] == [
         ("x.yaml:5: says 'e' twice — say each key once", ("d", "e"))
     ]
+
+
+def test_faults_that_follow_from_another_are_not_printed(tmp_path: Path) -> None:
+    broken = """
+        account: {kind: leaf, members: live.account}
+        tree: {kind: ragged, leaf_dimension: acount, nodes: live.tree}
+    """
+    domain = FILES["domains/gl.yaml"].replace("{account: 0010}", "{tree: A}").replace("{account: NO}", "{treee: A}")
+    lines = "statement: pnl\nlines:\n  - {rollup: {metric: revenue, dimension: tree, node: A}}\n  - {metric: nobody}\n"
+    with pytest.raises(InstanceFaults) as faults:
+        read_instance(instance(tmp_path, dimensions_yaml=broken, domains_gl_yaml=domain, statements_pnl_yaml=lines))
+    told = [str(fault) for fault in faults.value.faults]
+    assert [fault.split(" — ")[0] for fault in told] == [
+        "dimensions.yaml:2: tree.leaf_dimension: there is no leaf dimension 'acount'",
+        "domains/gl.yaml:8: gl cannot be restricted by 'treee'",
+        "statements/pnl.yaml:4: there is no metric 'nobody'",
+    ]
