@@ -34,7 +34,7 @@ def postgres(folder: Path) -> Iterator[str]:
 
 def run_unprivileged(command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
     """Start a program of PostgreSQL as it wants to be started; it ends with this process."""
-    how = [str(os.getpid()), str(int(SIGINT)), str(int(os.geteuid() == 0))]
+    how = [str(os.getpid()), str(int(SIGINT)), "namespace" if os.geteuid() == 0 else "plain"]
     return subprocess.Popen(
         [sys.executable, "-I", "-S", launch.__file__, *how, *command],
         stdout=subprocess.DEVNULL,

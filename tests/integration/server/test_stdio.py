@@ -5,6 +5,7 @@ import signal
 import stat
 import subprocess
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from server.base.interfaces import File
+from server.caller.files import now, write_bytes
 from tests.support.bridging import DEADLINE, TIEOUT, DesktopHost, bridge_environment, hosting
+from tests.support.holding import archive_in
 from tests.support.keeping import alive
 from tests.support.serving import ERAS, McpBooks, Server, connected, free_port, serving, wait_for
 from tests.support.workbooks import grid
@@ -206,3 +210,26 @@ def test_a_server_of_many_users_has_no_private_socket(small_instance: tuple[Path
     }
     with serving(small_instance[0], tmp_path, healthy=False, **many):
         assert not (tmp_path / "stdio").exists()
+
+
+def test_a_placed_copy_is_deleted_when_its_file_expires(tmp_path: Path) -> None:
+    archive = archive_in(tmp_path / "files")
+    kept, over = "a" * 32, "b" * 32
+    for file_id, ends in ((kept, timedelta(hours=1)), (over, timedelta(hours=-1))):
+        size, digest = archive.volume.keep(file_id, lambda path: write_bytes(path, b"{}"))
+        file = File(
+            file_id=file_id,
+            owner="dev",
+            purpose="export",
+            name="Pnl.json",
+            mime_type="application/json",
+            size_bytes=size,
+            sha256=digest,
+            cell=None,
+            created_at=now(),
+            expires_at=now() + ends,
+        )
+        assert archive.files.add(file, 1000)
+        assert archive.volume.place(file_id, file.name).read_bytes() == b"{}"
+    archive.sweep()
+    assert [path.name for path in (tmp_path / "files" / "paths").iterdir()] == [f"Pnl-{kept}.json"]
