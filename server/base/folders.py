@@ -1,4 +1,7 @@
-"""Folders of the books: what the server keeps is for its user alone."""
+"""Folders of the books: what the server keeps is for its user alone.
+
+The module stands alone because the command line, the check and the parent of the workers all use it.
+"""
 
 import os
 from collections.abc import Iterator

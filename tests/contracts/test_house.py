@@ -7,11 +7,13 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 from tests.support.books import ROOT
 from tests.support.tracked import tracked
 
 LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
-LONGEST = 400
+LONGEST, SHORTEST = 400, 50
 PACKAGES = ("engine", "sandbox", "server")
 NOT_USED = ("manager", "service", "handler", "processor", "helper", "util", "utils", "context")
 
@@ -29,6 +31,51 @@ def test_a_file_opens_with_what_it_is_and_is_short() -> None:
     assert [name for name, text in product.items() if len(text.splitlines()) > LONGEST] == []
     openings = {name: (ast.get_docstring(ast.parse(text)) or "").split("\n")[0] for name, text in product.items()}
     assert [name for name, first in openings.items() if not first.endswith((".", ":"))] == []
+
+
+def rooms_above(package: str) -> dict[str, set[str]]:
+    """Return the rooms of a package, each a folder or a module, with the other rooms that it imports."""
+    above: dict[str, set[str]] = {}
+    for path in (path for path in CODE if path.relative_to(ROOT).parts[0] == package):
+        name, *_ = path.relative_to(ROOT / package).parts
+        if name == "__init__.py":
+            continue
+        room = name.removesuffix(".py")
+        modules = [
+            node.module or ""
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.ImportFrom)
+        ]
+        below = {module.split(".")[1] for module in modules if module.startswith(f"{package}.")}
+        above.setdefault(room, set()).update(below - {room})
+    return above
+
+
+def drawn(package: str) -> str:
+    """Return the picture of a package: its numbers, then its rooms floor by floor, each above all that it imports."""
+    above = rooms_above(package)
+
+    def floor(room: str) -> int:
+        return 1 + max((floor(below) for below in above[room]), default=0)
+
+    floors = defaultdict[int, list[str]](list)
+    for room in sorted(above):
+        floors[floor(room)].append(room)
+    head = f"{package}: {len(above)} rooms, {len(floors)} floors, {sum(map(len, above.values()))} arrows"
+    return "\n".join([head, *(f"  {number}  {' · '.join(floors[number])}" for number in sorted(floors, reverse=True))])
+
+
+@pytest.mark.parametrize("package", ["engine", "server"])
+def test_the_picture_of_the_rooms_is_that_of_the_code(package: str) -> None:
+    assert drawn(package) in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def test_a_short_file_says_why_it_stands_alone() -> None:
+    """Entry points, the tables of kinds and the commands are short by their nature."""
+    short = {named(path) for path in CODE if 7 < len(path.read_text(encoding="utf-8").splitlines()) < SHORTEST}
+    told = {name for name in short if "stands alone because" in (ROOT / name).read_text(encoding="utf-8")}
+    by_nature = {name for name in short if name.startswith("server/run/commands/") or name.endswith("__main__.py")}
+    assert short - told - by_nature == {"engine/present/exports/kinds.py", "server/tools/toolbox.py"}
 
 
 def test_everything_is_caught_in_one_place_only() -> None:
