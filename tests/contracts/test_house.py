@@ -13,7 +13,7 @@ from tests.support.books import ROOT
 from tests.support.tracked import tracked
 
 LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
-LONGEST, SHORTEST = 400, 50
+LONGEST, LONGEST_TEST, SHORTEST = 400, 450, 50  # lines
 PACKAGES = ("engine", "sandbox", "server")
 NOT_USED = ("manager", "service", "handler", "processor", "helper", "util", "utils", "context")
 
@@ -29,6 +29,8 @@ def named(path: Path) -> str:
 def test_a_file_opens_with_what_it_is_and_is_short() -> None:
     product = {named(path): path.read_text(encoding="utf-8") for path in tracked("*.py") if "tests" not in path.parts}
     assert [name for name, text in product.items() if len(text.splitlines()) > LONGEST] == []
+    tests = {named(path): path.read_text(encoding="utf-8").splitlines() for path in tracked("tests/*.py")}
+    assert [name for name, lines in tests.items() if len(lines) > LONGEST_TEST] == []
     openings = {name: (ast.get_docstring(ast.parse(text)) or "").split("\n")[0] for name, text in product.items()}
     assert [name for name, first in openings.items() if not first.endswith((".", ":"))] == []
 
