@@ -26,7 +26,7 @@ from benches.callers import CALLERS, BusyCaller, LatencyTotals
 from benches.page import write_block
 from tests.support.faults import FAULTS, caused
 from tests.support.keeping import children
-from tests.support.scenes import GIVEN, KEPT, MADE, RENEWED, FaultScene, Made, get, made, scene, word
+from tests.support.scenes import GIVEN, KEPT, MADE, RENEWED, FaultScene, SessionFiles, get, made, scene, word
 from tests.support.serving import wait_for
 
 ROWS, MINUTES, WORKERS = 150_000, 30, 2
@@ -97,7 +97,7 @@ def publish(on: FaultScene, state: Path, record: SoakRecord) -> None:
     record.loads += done.returncode == 0
 
 
-def open_again(on: FaultScene, kept: Sequence[Made], record: SoakRecord) -> None:
+def open_again(on: FaultScene, kept: Sequence[SessionFiles], record: SoakRecord) -> None:
     """Open kept results and files again; record those that are gone."""
     for each in kept[-LATEST:]:
         found = (
@@ -113,7 +113,7 @@ def open_again(on: FaultScene, kept: Sequence[Made], record: SoakRecord) -> None
 def direct(on: FaultScene, state: Path, record: SoakRecord, seconds: float) -> None:
     """Load each minute, open again what is kept, and cause the faults at their times."""
     began, errors = monotonic(), record.calls.errors
-    kept: list[Made] = []
+    kept: list[SessionFiles] = []
     minute, faults = seconds / MINUTES, list(SCHEDULE)
 
     def phase(name: str, work: Callable[[], object]) -> None:

@@ -29,7 +29,7 @@ REFUSED = 401
 Json = dict[str, Any]
 
 
-class Failed(Exception):
+class StepFailure(Exception):
     """A step failed; the message says why."""
 
 
@@ -70,9 +70,9 @@ class Verification:
             f"{name}: {told.get('reason', told['status'])}" for name, told in checks.items() if told["status"] != "ok"
         ]
         if bad or answer.status_code != httpx2.codes.OK:
-            raise Failed("; ".join(bad) or f"{self.ops_url}/readyz answered {answer.status_code}")
+            raise StepFailure("; ".join(bad) or f"{self.ops_url}/readyz answered {answer.status_code}")
         if len(checks) < CHECKS:
-            raise Failed(f"{CHECKS} checks are expected, and it tells of {', '.join(checks) or 'none'}")
+            raise StepFailure(f"{CHECKS} checks are expected, and it tells of {', '.join(checks) or 'none'}")
         return ", ".join(checks)
 
     async def migrated(self) -> str:
@@ -80,10 +80,10 @@ class Verification:
         told = await anyio.to_thread.run_sync(lambda: run(self.migrations))
         standing = {line.split()[-1]: " ".join(line.split()[:-1]) for line in told.splitlines() if line.strip()}
         if standing.get(MIGRATION) != "applied":
-            raise Failed(f"{MIGRATION} is {standing.get(MIGRATION, 'not listed')}")
+            raise StepFailure(f"{MIGRATION} is {standing.get(MIGRATION, 'not listed')}")
         others = [f"{name} is {how}" for name, how in standing.items() if name.endswith(".sql") and how != "applied"]
         if others:
-            raise Failed("; ".join(others))
+            raise StepFailure("; ".join(others))
         return f"{MIGRATION} and all others are applied"
 
     async def listed(self) -> str:
@@ -91,10 +91,10 @@ class Verification:
         if self.credentials and not self.token:
             self.token, _ = await self.fresh_token()
         if not self.token:
-            raise Failed("there is no token: set SVC_TOKEN, MCP_DEV_KEY or the client's credentials")
+            raise StepFailure("there is no token: set SVC_TOKEN, MCP_DEV_KEY or the client's credentials")
         answer = await self.answer_to(self.token)
         if answer.status_code != httpx2.codes.OK:
-            raise Failed(f"{self.base_url}/mcp refuses the token ({answer.status_code}): {words_of(answer)}")
+            raise StepFailure(f"{self.base_url}/mcp refuses the token ({answer.status_code}): {words_of(answer)}")
         async with self.client() as client:
             self.tools = frozenset(tool.name for tool in (await client.list_tools()).tools)
         return f"{len(self.tools)} tools"
@@ -104,7 +104,9 @@ class Verification:
         metric, scenario, period = await self.cell_with_a_figure()
         answer = await self.ask("run_metric_data", metric_arguments([metric], scenario, period))
         if "data_ref" not in answer:
-            raise Failed("run_metric_data gave no data_ref, so that nothing can be exported; is the cache store ready?")
+            raise StepFailure(
+                "run_metric_data gave no data_ref, so that nothing can be exported; is the cache store ready?"
+            )
         self.data_ref = answer["data_ref"]
         return f"{metric} of {scenario} in {period}"
 
@@ -119,7 +121,7 @@ class Verification:
                     if metric := first_with_a_figure(found):
                         return metric, scenario, period
                     told = found.get("error", f"no metric of {scenario} has a figure in {period}")
-        raise Failed(told)
+        raise StepFailure(told)
 
     async def exported(self, form: str) -> str:
         """The query is exported in a format and the link opens."""
@@ -129,7 +131,7 @@ class Verification:
         if form == "json":
             json.loads(content)
         elif not content.startswith(b"PK"):
-            raise Failed("what the link gave is no workbook")
+            raise StepFailure("what the link gave is no workbook")
         self.files[form] = made["file_id"]
         return f"{len(content):,} bytes"
 
@@ -137,7 +139,7 @@ class Verification:
         """The link of a file is renewed and opens."""
         self.needs("get_file_download")
         if not self.files:
-            raise Failed("nothing was exported")
+            raise StepFailure("nothing was exported")
         content = await self.download(await self.ask("get_file_download", {"file_id": next(iter(self.files.values()))}))
         return f"{len(content):,} bytes"
 
@@ -158,7 +160,7 @@ class Verification:
         for name in RECEIVING:
             answer = await self.call(name, {})
             if answer.get("error_type") not in ("tool_disabled", "unknown_name"):
-                raise Failed(f"a direct call of {name} was not rejected")
+                raise StepFailure(f"a direct call of {name} was not rejected")
         return "absent and rejected"
 
     async def open_to_downloads(self) -> str:
@@ -172,7 +174,7 @@ class Verification:
             raise NotApplicable("no client credentials are given, so there is no OAuth to verify")
         old, life = await self.fresh_token()
         if life > LONGEST_LIFE:
-            raise Failed(f"tokens live {life} s; name a client whose tokens live {LONGEST_LIFE} s at most")
+            raise StepFailure(f"tokens live {life} s; name a client whose tokens live {LONGEST_LIFE} s at most")
         print(f"{'':<16}waiting {life} s for an access token to expire", flush=True)
         await anyio.sleep(life)
         for _ in range(self.lenience):
@@ -180,7 +182,7 @@ class Verification:
                 break
             await anyio.sleep(1)
         else:
-            raise Failed(f"the server still takes a token {self.lenience} s after it expired")
+            raise StepFailure(f"the server still takes a token {self.lenience} s after it expired")
         self.token, _ = await self.fresh_token()
         await self.ask("list_scenarios")
         return "the old token is refused and a fresh one taken"
@@ -188,14 +190,14 @@ class Verification:
     def needs(self, *names: str) -> None:
         """Raise Failed if no tools are known or one of these is missing."""
         if not self.tools:
-            raise Failed("no tools were listed")
+            raise StepFailure("no tools were listed")
         if missing := [name for name in names if name not in self.tools]:
-            raise Failed(f"there is no tool {' and no '.join(missing)}")
+            raise StepFailure(f"there is no tool {' and no '.join(missing)}")
 
     def reference(self) -> str:
         """Return the reference to the data of the query."""
         if not self.data_ref:
-            raise Failed("the query gave no data_ref")
+            raise StepFailure("the query gave no data_ref")
         return self.data_ref
 
     async def ask(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Json:
@@ -203,7 +205,7 @@ class Verification:
         self.needs(tool)
         answer = await self.call(tool, arguments or {})
         if "error_type" in answer:
-            raise Failed(f"{tool}: {answer['error']} ({answer['error_type']})")
+            raise StepFailure(f"{tool}: {answer['error']} ({answer['error_type']})")
         return answer
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Json:
@@ -216,10 +218,10 @@ class Verification:
         """Return the bytes that a link serves without a token."""
         url = str(artifact.get("download_url", ""))
         if not url.startswith(("https://", "http://127.0.0.1:", "http://[::1]:", "http://localhost:")):
-            raise Failed("the answer has no https download_url")
+            raise StepFailure("the answer has no https download_url")
         answer = await self.get(url)
         if answer.status_code != httpx2.codes.OK:
-            raise Failed(f"the link answered {answer.status_code}")
+            raise StepFailure(f"the link answered {answer.status_code}")
         return answer.content
 
     async def fresh_token(self) -> tuple[str, int]:
@@ -231,7 +233,7 @@ class Verification:
         async with self.http() as http:
             answer = await http.post(asked.token_url, data={**form, **wanted})
         if answer.status_code != httpx2.codes.OK:
-            raise Failed(f"{asked.token_url} gave no token ({answer.status_code})")
+            raise StepFailure(f"{asked.token_url} gave no token ({answer.status_code})")
         return answer.json()["access_token"], int(answer.json()["expires_in"])
 
     async def answer_to(self, token: str) -> httpx2.Response:
@@ -248,7 +250,7 @@ class Verification:
             async with self.http() as http:
                 return await http.get(url)
         except httpx2.TransportError as fault:  # names no path: a link is a key to its file
-            raise Failed(f"{httpx2.URL(url).copy_with(raw_path=b'/')} does not answer: {fault}") from fault
+            raise StepFailure(f"{httpx2.URL(url).copy_with(raw_path=b'/')} does not answer: {fault}") from fault
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[Client]:
@@ -290,7 +292,7 @@ def run(command: Sequence[str]) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the operator's own
     except OSError as fault:
-        raise Failed(f"{shlex.join(command)}: {fault.strerror}") from fault
+        raise StepFailure(f"{shlex.join(command)}: {fault.strerror}") from fault
     if done.returncode != 0:
-        raise Failed(f"{shlex.join(command)} ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        raise StepFailure(f"{shlex.join(command)} ended with {done.returncode}: {done.stderr.strip()[-300:]}")
     return done.stdout

@@ -26,7 +26,7 @@ class Extent(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class FeedSeen:
+class VisibleFeed:
     """A feed that a reader may see. Redacted if only part of its table is visible."""
 
     binding: Binding
@@ -48,13 +48,13 @@ class FeedSeen:
         )
 
 
-def feeds_seen(bindings: Mapping[str, Binding], reader: Reader, *, operates: bool) -> Mapping[str, FeedSeen]:
+def feeds_seen(bindings: Mapping[str, Binding], reader: Reader, *, operates: bool) -> Mapping[str, VisibleFeed]:
     """Return the feeds visible to a reader. Redacts those with hidden data unless the reader operates feeds."""
     extents = {key: extent_of(binding, bindings.values(), reader) for key, binding in bindings.items()}
     return {
-        key: FeedSeen(bindings[key], whole=True)
+        key: VisibleFeed(bindings[key], whole=True)
         if operates or extent is Extent.WHOLE
-        else FeedSeen(cut_down(bindings[key]), whole=False)
+        else VisibleFeed(cut_down(bindings[key]), whole=False)
         for key, extent in extents.items()
         if extent is not Extent.NOTHING
     }

@@ -60,7 +60,7 @@ def write_named(root: Path, stem: str, frame: pl.DataFrame) -> str:
     frame = frame.rechunk()
     table = pa.table([canonical(column) for column in frame], names=frame.columns)
     with path.open("wb") as file:
-        digested = Digested(file)
+        digested = DigestWriter(file)
         with pa.ipc.new_file(pa.PythonFile(digested, mode="w"), table.schema) as writer:
             writer.write_table(table)
         file.flush()
@@ -70,7 +70,7 @@ def write_named(root: Path, stem: str, frame: pl.DataFrame) -> str:
     return name
 
 
-class Digested:
+class DigestWriter:
     """A file that computes the digest of everything written to it."""
 
     def __init__(self, file: Any) -> None:  # noqa: ANN401 - any writer of bytes

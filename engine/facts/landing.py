@@ -23,7 +23,7 @@ MONTHS = 2**32  # more than the months that one scenario can have
 MONTH = pl.col(DATE).dt.year().cast(pl.Int64) * 100 + pl.col(DATE).dt.month()
 
 
-class Numbered:
+class MemberNumbers:
     """The ids of one dimension, numbered from 1 in order of arrival. 0 is the null member."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Landing:
     def __init__(self, folder: Path, domain: Domain) -> None:
         self._folder = folder
         self._domain = domain
-        self._numbered = {column: Numbered() for column in (SCENARIO, *domain.dimensions)}
+        self._numbered = {column: MemberNumbers() for column in (SCENARIO, *domain.dimensions)}
         self._pieces: dict[tuple[str, str], list[Piece]] = defaultdict(list)
         self._files = 0
         self.rows = 0

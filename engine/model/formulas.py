@@ -93,7 +93,7 @@ def quotient_type(over: FigureType, under: FigureType) -> FigureType:
 # divisor also makes the whole formula missing. An *unavailable* figure makes the whole formula unavailable.
 
 
-class Undefined(Exception):
+class UndefinedFigure(Exception):
     """A zero divisor, or a missing figure where only a present one makes sense."""
 
 
@@ -114,7 +114,7 @@ class Formula(ABC):
 
     @abstractmethod
     def value(self, operand: Operands) -> Exact | None:
-        """Return the value, None if it is missing. Raises Undefined if it makes the whole formula missing."""
+        """Return the value, None if it is missing. Raises UndefinedFigure if it makes the whole formula missing."""
 
 
 def nothing(_: str) -> Exact:
@@ -218,12 +218,12 @@ class Product(Formula):
         return product_type(left, right) if left and right else left or right
 
     def value(self, operand: Operands) -> Exact | None:
-        """Return the product, None for a missing figure times a constant. Else a missing factor raises Undefined."""
+        """Return the product, None for a missing figure times a constant. Raises UndefinedFigure otherwise."""
         left, right = self.left.value(operand), self.right.value(operand)
         if left is not None and right is not None:
             return left * right
         if self.left.names and self.right.names:
-            raise Undefined
+            raise UndefinedFigure
         return None
 
 
@@ -251,11 +251,11 @@ class Quotient(Formula):
     def value(self, operand: Operands) -> Exact | None:
         """Return the quotient, None for a missing figure over a constant.
 
-        Raises Undefined for a zero or missing divisor, and for a missing figure over anything but a constant.
+        Raises UndefinedFigure for a zero or missing divisor, and for a missing figure over anything but a constant.
         """
         over, under = self.over.value(operand), self.under.value(operand)
         if not under or (over is None and self.under.names):
-            raise Undefined
+            raise UndefinedFigure
         return None if over is None else over * (ONE / under)
 
 
@@ -284,7 +284,7 @@ def figure_at(formula: Formula, operands: Sequence[tuple[str, Sequence[Figure], 
         return Nothing.MISSING
     try:
         value = formula.value(known.__getitem__)
-    except Undefined:
+    except UndefinedFigure:
         return Nothing.MISSING
     return Nothing.MISSING if value is None else value
 

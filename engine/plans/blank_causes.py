@@ -11,7 +11,7 @@ from engine.model.aggregation import TimeAggregation
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Base
 from engine.model.exact import Exact
-from engine.model.formulas import Figure, Formula, Nothing, Operands, Product, Quotient, Sum, Undefined
+from engine.model.formulas import Figure, Formula, Nothing, Operands, Product, Quotient, Sum, UndefinedFigure
 from engine.model.notes import BLANKS, Note
 from engine.model.scenarios import Reference, Side
 from engine.model.stopping import watched
@@ -213,7 +213,7 @@ class BlankCauses:
             if isinstance(figure, Exact):
                 return figure
             if not expression.types[name].additive:
-                raise Undefined
+                raise UndefinedFigure
             return None
 
         return has_zero_divisor(expression.formula, operand) or any(
@@ -247,6 +247,6 @@ def is_zero(formula: Formula, operand: Operands) -> bool:
     """Tell whether a formula is there and 0."""
     try:
         value = formula.value(operand)
-    except Undefined:
+    except UndefinedFigure:
         return False
     return value is not None and not value

@@ -49,7 +49,7 @@ class AmountMemo:
 
 
 @dataclass(eq=False)
-class FiltersAsked:
+class LeafFilters:
     """The filters by one leaf dimension that were asked of a batch."""
 
     first: Cell | None = None
@@ -309,7 +309,7 @@ def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
     if not all(part.combine is add for base in batch.bases for part in ACCUMULATORS[base.over_members]):
         return batch
     read, groups, reader = batch.domain_read, tuple(group for _, group in batch.terms), presences.reader
-    asked = reader.memo(("filters asked", read, groups, leaf), FiltersAsked)
+    asked = reader.memo(("filters asked", read, groups, leaf), LeafFilters)
     if not asked.others(batch.within):
         return batch
     axis = reader.memo(("each leaf", leaf), lambda: axis_of_leaves(leaf, count), count)

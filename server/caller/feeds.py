@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from engine.books.reader import Reader
-from engine.books.visible_feeds import FeedSeen, feeds_seen
+from engine.books.visible_feeds import VisibleFeed, feeds_seen
 from engine.model.calendar.periods import Span
 from engine.model.errors import Unavailable
 from engine.model.feeds import Binding, ColumnMapping, LoadAttempt, LoadStatus
@@ -73,7 +73,7 @@ class CallerFeeds:
     operates: bool
 
     @property
-    def seen(self) -> Mapping[str, FeedSeen]:
+    def seen(self) -> Mapping[str, VisibleFeed]:
         """The feeds into tables that the caller may read."""
         return self.reader.memo_as_seen(
             ("feeds", self.feeds), lambda: feeds_seen(self.feeds.bindings, self.reader, operates=self.operates)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from engine.books.visible_feeds import FeedSeen, is_served
+from engine.books.visible_feeds import VisibleFeed, is_served
 from engine.model.errors import ECHO_NAMES, BadArguments, UnknownName, closest, quoted
 from engine.model.feeds import Binding, LoadStatus
 from engine.model.notes import Note
@@ -71,7 +71,7 @@ def get_binding(caller: Caller, asked: BindingRequest) -> Answer:
     return Answer(binding_answer(feed.binding, last, withheld([feed]), caller.answer_tokens, caller.stop))
 
 
-def asked_feeds(caller: Caller, **names: str | None) -> Mapping[str, FeedSeen]:
+def asked_feeds(caller: Caller, **names: str | None) -> Mapping[str, VisibleFeed]:
     """Return the feeds that match all names given; raises a Refusal for a name that no feed has."""
     feeds = caller.feeds.seen
     for field, name in names.items():
@@ -109,7 +109,7 @@ def limit_of(limit: int | None) -> tuple[int, list[Note]]:
     return min(limit, MOST), [Note.of("limit_reduced", got=str(limit), maximum=str(MOST))] if limit > MOST else []
 
 
-def withheld(feeds: Iterable[FeedSeen]) -> list[Note]:
+def withheld(feeds: Iterable[VisibleFeed]) -> list[Note]:
     """Return a note if details are hidden because the caller may read only part of a dataset."""
     return [] if all(feed.whole for feed in feeds) else [Note.of("withheld")]
 

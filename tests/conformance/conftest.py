@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.running import HERE, TIEOUT, Environment, Served, served, started, until
+from tests.conformance.running import HERE, TIEOUT, Environment, RunningServer, served, started, until
 from tests.support.books import ROOT, edited_copy
 from tests.support.node import pinned_node
 
@@ -37,23 +37,25 @@ def tiny_books(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 
 @pytest.fixture(scope="session")
-def real(tiny_books: Environment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def real(tiny_books: Environment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """The server as a user starts it."""
     with served([TIEOUT, "serve"], tiny_books, tmp_path_factory.mktemp("real")) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def over_stdio(real: Served, tiny_books: Environment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def over_stdio(
+    real: RunningServer, tiny_books: Environment, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
     """The bridge to that server, with an address; it takes any key."""
     folder = tmp_path_factory.mktemp("over_stdio")
     with started([sys.executable, HERE / "stdio_shim.py", TIEOUT, "stdio"], tiny_books, folder) as process:
         port = until((folder / "out").read_text, process, folder)
-        yield Served(int(port), real.key, folder)
+        yield RunningServer(int(port), real.key, folder)
 
 
 @pytest.fixture(scope="session")
-def with_fixture_tools(tiny_books: Environment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def with_fixture_tools(tiny_books: Environment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """The same server with the tools that the suite calls by name."""
     command = [sys.executable, "-m", "tests.conformance.fixture_server"]
     with served(command, tiny_books, tmp_path_factory.mktemp("with_fixture_tools")) as server:

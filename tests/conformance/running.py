@@ -28,7 +28,7 @@ Checks = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class RunningServer:
     """A server that runs: where it listens, the key it takes, and the folder it prints into."""
 
     port: int
@@ -57,7 +57,7 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Inspected:
+class InspectorRun:
     """How one run of the Inspector ended."""
 
     exit_code: int
@@ -66,10 +66,10 @@ class Inspected:
 
 
 @contextmanager
-def served(command: Sequence[str | Path], books: Environment, folder: Path) -> Iterator[Served]:
+def served(command: Sequence[str | Path], books: Environment, folder: Path) -> Iterator[RunningServer]:
     """Serve loaded books on a free port until the block ends."""
     ports = free_ports()
-    server = Served(int(ports["SVC_PORT"]), token_urlsafe(32), folder)
+    server = RunningServer(int(ports["SVC_PORT"]), token_urlsafe(32), folder)
     environment = {**books, **ports, "MCP_DEV_KEY": server.key}
     with started(command, environment, folder) as process:
         until(server.answers, process, folder)
@@ -77,7 +77,7 @@ def served(command: Sequence[str | Path], books: Environment, folder: Path) -> I
 
 
 @contextmanager
-def shim(server: Served, folder: Path) -> Iterator[str]:
+def shim(server: RunningServer, folder: Path) -> Iterator[str]:
     """Forward to a server with its key added until the block ends; yields the address that takes no key."""
     environment = {"PATH": os.environ["PATH"], "SHIM_TO_PORT": str(server.port), "SHIM_KEY": server.key}
     with started([sys.executable, HERE / "shim.py"], environment, folder) as process:
@@ -87,7 +87,7 @@ def shim(server: Served, folder: Path) -> Iterator[str]:
     assert not complaints, complaints
 
 
-def conformance(node: Path, server: Served, folder: Path, package: str, *arguments: str) -> Mapping[str, Checks]:
+def conformance(node: Path, server: RunningServer, folder: Path, package: str, *arguments: str) -> Mapping[str, Checks]:
     """Run one version of the suite and return the checks of each scenario."""
     runner = MODULES / package / "dist" / "index.js"
     with shim(server, folder) as url:
@@ -100,7 +100,7 @@ def conformance(node: Path, server: Served, folder: Path, package: str, *argumen
     return {named["scenario"]: json.loads(path.read_bytes()) for named, path in found if named}
 
 
-def inspect(node: Path, folder: Path, *arguments: str | Path, catalog: bool = True) -> Inspected:
+def inspect(node: Path, folder: Path, *arguments: str | Path, catalog: bool = True) -> InspectorRun:
     """Run the Inspector's command line; without a catalog of its own it can be given a client's configuration."""
     environment = at_home(folder) | ({"MCP_CATALOG_PATH": str(folder / "catalog.json")} if catalog else {})
     ran = subprocess.run(
@@ -112,7 +112,7 @@ def inspect(node: Path, folder: Path, *arguments: str | Path, catalog: bool = Tr
         check=False,
         timeout=PATIENCE_SECONDS,
     )
-    return Inspected(ran.returncode, json.loads(ran.stdout) if ran.stdout else None, ran.stderr)
+    return InspectorRun(ran.returncode, json.loads(ran.stdout) if ran.stdout else None, ran.stderr)
 
 
 def at_home(folder: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.running import HERE, Checks, Served, conformance
+from tests.conformance.running import HERE, Checks, RunningServer, conformance
 
 Results = Callable[[str, str], Mapping[str, Checks]]
 
@@ -27,7 +27,7 @@ FAILURE, SKIPPED, INFO = "FAILURE", "SKIPPED", "INFO"
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ScenarioOutcome:
     """How a scenario ends: how many checks succeed, and each that does not, with its status and the reason."""
 
     successes: int
@@ -50,31 +50,31 @@ JSON_ANSWERS = {"ServerSSEStreamsFunctional": (INFO, "we answer in JSON; streams
 
 EXPECTED = {
     (REAL, OLD): {
-        "server-initialize": Expected(1),
-        "ping": Expected(1),
-        "tools-list": Expected(1),
-        "resources-list": Expected(1),
-        "prompts-list": Expected(1),
-        "dns-rebinding-protection": Expected(2),
+        "server-initialize": ScenarioOutcome(1),
+        "ping": ScenarioOutcome(1),
+        "tools-list": ScenarioOutcome(1),
+        "resources-list": ScenarioOutcome(1),
+        "prompts-list": ScenarioOutcome(1),
+        "dns-rebinding-protection": ScenarioOutcome(2),
     },
     (REAL, NEW_2025): {
-        "server-initialize": Expected(2, NO_SESSION),
-        "ping": Expected(2),
-        "tools-list": Expected(3),
-        "resources-list": Expected(2),
-        "prompts-list": Expected(2),
-        "dns-rebinding-protection": Expected(2),
+        "server-initialize": ScenarioOutcome(2, NO_SESSION),
+        "ping": ScenarioOutcome(2),
+        "tools-list": ScenarioOutcome(3),
+        "resources-list": ScenarioOutcome(2),
+        "prompts-list": ScenarioOutcome(2),
+        "dns-rebinding-protection": ScenarioOutcome(2),
     },
     (REAL, NEW_2026): {
-        "server-stateless": Expected(23, STATELESS),  # 2 of the 23 need FIXTURE_TOOLS to mean anything
-        "tools-list": Expected(4),
-        "resources-list": Expected(2),
-        "sep-2164-resource-not-found": Expected(4),
-        "prompts-list": Expected(2),
-        "dns-rebinding-protection": Expected(2),
-        "caching": Expected(8),
-        "http-header-validation": Expected(14),
-        "server-sse-multiple-streams": Expected(1, JSON_ANSWERS),
+        "server-stateless": ScenarioOutcome(23, STATELESS),  # 2 of the 23 need FIXTURE_TOOLS to mean anything
+        "tools-list": ScenarioOutcome(4),
+        "resources-list": ScenarioOutcome(2),
+        "sep-2164-resource-not-found": ScenarioOutcome(4),
+        "prompts-list": ScenarioOutcome(2),
+        "dns-rebinding-protection": ScenarioOutcome(2),
+        "caching": ScenarioOutcome(8),
+        "http-header-validation": ScenarioOutcome(14),
+        "server-sse-multiple-streams": ScenarioOutcome(1, JSON_ANSWERS),
     },
     # Statuses, headers and hosts are of HTTP: what judges them is not asked of the bridge.
     (STDIO, NEW_2025): {
@@ -92,12 +92,12 @@ EXPECTED = {
         "caching": Expected(8),
     },
     # Only here do these mean anything: without the tool, our error result for an unknown tool passes them all.
-    (FIXTURE_TOOLS, OLD): {"tools-call-simple-text": Expected(1), "tools-call-error": Expected(1)},
-    (FIXTURE_TOOLS, NEW_2025): {"tools-call-simple-text": Expected(2), "tools-call-error": Expected(2)},
+    (FIXTURE_TOOLS, OLD): {"tools-call-simple-text": ScenarioOutcome(1), "tools-call-error": ScenarioOutcome(1)},
+    (FIXTURE_TOOLS, NEW_2025): {"tools-call-simple-text": ScenarioOutcome(2), "tools-call-error": ScenarioOutcome(2)},
     (FIXTURE_TOOLS, NEW_2026): {
-        "tools-call-simple-text": Expected(2),
-        "tools-call-error": Expected(2),
-        "server-stateless": Expected(23, STATELESS),
+        "tools-call-simple-text": ScenarioOutcome(2),
+        "tools-call-error": ScenarioOutcome(2),
+        "server-stateless": ScenarioOutcome(23, STATELESS),
     },
 }
 
@@ -135,7 +135,7 @@ def results(node: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest
 
     def of(server: str, run: str) -> Mapping[str, Checks]:
         if (server, run) not in known:
-            served: Served = request.getfixturevalue(server)
+            served: RunningServer = request.getfixturevalue(server)
             known[server, run] = conformance(node, served, tmp_path_factory.mktemp("suite"), *RUNS[run])
         return known[server, run]
 
@@ -182,7 +182,7 @@ def test_a_fault_inside_a_tool_is_an_error_result_that_tells_nothing(run: str, r
     assert "password" not in str(result)
 
 
-def test_hostile_requests_leave_no_fault_in_the_log(results: Results, real: Served) -> None:
+def test_hostile_requests_leave_no_fault_in_the_log(results: Results, real: RunningServer) -> None:
     assert all(results(REAL, run) for run in RUNS)
     log = (real.folder / "err").read_text()
     assert not [line for line in log.splitlines() if "ERROR" in line or "Traceback" in line]

@@ -12,7 +12,7 @@ from server.tools.resources import DEFINITIONS
 from server.tools.tool import built
 from server.tools.toolbox import TOOLS
 from tests.conformance.figures import PNL, SCENARIOS, STATEMENT
-from tests.conformance.running import Inspected, Served, inspect
+from tests.conformance.running import InspectorRun, RunningServer, inspect
 from tests.support.programs import missing
 
 ERAS = ("legacy", "modern")
@@ -64,15 +64,15 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "no scenario": ("run_metric_data", METRIC | {"scenarios": []}, "bad_arguments"),
     "a period that is none": ("run_statement_data", STATEMENT | {"period_start": "2006-13"}, "bad_period"),
 }
-Inspector = Callable[..., Inspected]
+Inspector = Callable[..., InspectorRun]
 
 
 @pytest.fixture(scope="session")
-def inspector(node: Path, real: Served, tmp_path_factory: pytest.TempPathFactory) -> Inspector:
+def inspector(node: Path, real: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Inspector:
     """The Inspector's command line before the real server."""
     folder = tmp_path_factory.mktemp("inspector")
 
-    def run(era: str, *arguments: str, key: str = real.key) -> Inspected:
+    def run(era: str, *arguments: str, key: str = real.key) -> InspectorRun:
         there = ("--server-url", real.url, "--transport", "http", "--header", f"Authorization: Bearer {key}")
         return inspect(node, folder, *there, "--stored-auth-only", "--protocol-era", era, *arguments)
 
@@ -165,7 +165,7 @@ def test_a_wrong_key_is_told_from_a_failed_call(era: str, inspector: Inspector) 
     assert json.loads(listed.complaint)["error"]["code"] == "auth_required"
 
 
-def test_the_printed_client_entry_works_with_the_key(node: Path, real: Served, tmp_path: Path) -> None:
+def test_the_printed_client_entry_works_with_the_key(node: Path, real: RunningServer, tmp_path: Path) -> None:
     entry = tmp_path / "mcp.json"
     entry.write_text((real.folder / "out").read_text().partition("mcp.json entry:")[2].replace("KEY", real.key))
     there = ("--config", entry, "--server", "tieout")

@@ -115,6 +115,18 @@ def test_no_class_name_occurs_twice() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
+def test_no_class_of_the_product_is_named_by_a_participle() -> None:
+    irregular = "Done|Found|Given|Gone|Held|Kept|Known|Made|Meant|Put|Read|Said|Seen|Sent|Set|Shown|Taken|Told|Written"
+    participle = re.compile(rf"([A-Z][a-z]+ed|{irregular})(?<!Embed)(?<!Speed)(?<!Feed)")
+    names = {
+        node.name: named(path)
+        for path in CODE
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and participle.fullmatch(node.name)
+    }
+    assert names == {}
+
+
 def test_silenced_checks_say_why() -> None:
     silenced = re.compile(r"# (noqa|type: ignore)(\[[^]]*\]|: [A-Z0-9, ]+)?\s*$")
     bare = [

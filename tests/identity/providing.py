@@ -177,7 +177,7 @@ def log_in(url: str, name: str = "ann") -> dict[str, str]:
         return {key: values[0] for key, values in parse_qs(urlsplit(answer.headers["location"]).query).items()}
 
 
-class Kept:
+class ClientStorage:
     """What a client keeps between its runs: its registration and its tokens."""
 
     def __init__(self) -> None:
@@ -221,7 +221,7 @@ class Person:
         return AuthorizationCodeResult(code=self._back["code"], state=self._back["state"], iss=self._back.get("iss"))
 
 
-def oauth(url: str, kept: Kept, person: Person) -> OAuthClientProvider:
+def oauth(url: str, kept: ClientStorage, person: Person) -> OAuthClientProvider:
     """Return the SDK's OAuth flow for a server."""
     return OAuthClientProvider(
         server_url=url,

@@ -12,7 +12,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from scripts.verification import Credentials, Verification
-from tests.identity.providing import SECRET, IdentityProvider, Kept, Person, http, oauth, providing
+from tests.identity.providing import SECRET, ClientStorage, IdentityProvider, Person, http, oauth, providing
 from tests.support.issuing import rsa_key
 from tests.support.many import serving_many
 from tests.support.operating import metric
@@ -58,7 +58,7 @@ def standing(node: Path, books: tuple[Path, Path], tmp_path_factory: pytest.Temp
 
 
 def with_client(
-    standing: Stack, era: str, kept: Kept, person: Person, scene: Callable[[Client], Awaitable[Any]]
+    standing: Stack, era: str, kept: ClientStorage, person: Person, scene: Callable[[Client], Awaitable[Any]]
 ) -> Any:
     """Return what a scene with a client that logs in by itself ends with."""
 
@@ -82,7 +82,7 @@ async def figure(client: Client) -> Any:
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_client_that_knows_nothing_but_the_address_logs_in_and_reads(standing: Stack, era: str) -> None:
-    kept, person = Kept(), Person()
+    kept, person = ClientStorage(), Person()
     assert with_client(standing, era, kept, person, figure) == [[120]]
     assert person.logins == 1
     assert kept.tokens is not None
@@ -90,7 +90,7 @@ def test_a_client_that_knows_nothing_but_the_address_logs_in_and_reads(standing:
 
 
 def test_a_client_that_comes_again_does_not_log_in_again(standing: Stack) -> None:
-    kept, person = Kept(), Person()
+    kept, person = ClientStorage(), Person()
     assert with_client(standing, "auto", kept, person, figure) == [[120]]
     missing = standing.refused("missing")
     assert with_client(standing, "auto", kept, person, figure) == [[120]]
@@ -102,13 +102,13 @@ def test_who_holds_no_profile_logs_in_and_sees_nothing(standing: Stack) -> None:
     async def scene(client: Client) -> Any:
         return (await client.call_tool("list_scenarios", {})).structured_content
 
-    assert with_client(standing, "auto", Kept(), Person("eve"), scene)["scenarios"] == []
+    assert with_client(standing, "auto", ClientStorage(), Person("eve"), scene)["scenarios"] == []
 
 
 def test_a_client_whose_token_runs_out_refreshes_it_and_the_person_notices_nothing(
     node: Path, books: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    kept, person = Kept(), Person()
+    kept, person = ClientStorage(), Person()
 
     async def scene(client: Client) -> None:
         while len(kept.issued) < 3:

@@ -35,7 +35,7 @@ from server.caller.feeds import Feeds
 from server.tools.toolbox import TOOLS
 from server.wire.answers import as_json
 from server.wire.arguments import read_request
-from tests.laws.scoped.profiles import NEW, NOBODY, UNASSIGNED, ProfileAsked, World, profiles_asked
+from tests.laws.scoped.profiles import NEW, NOBODY, UNASSIGNED, ProfileSpec, World, profiles_asked
 from tests.support.books import load_feeds
 from tests.support.fed import BEGIN, SOMEBODY
 from tests.support.fed import given as granted_to_somebody
@@ -78,7 +78,7 @@ WORLD = World(
 )
 
 
-def expected(asked: Sequence[ProfileAsked]) -> dict[str, bool]:
+def expected(asked: Sequence[ProfileSpec]) -> dict[str, bool]:
     """Return the feeds that profiles show, and whether whole."""
     seen = {(scenario, domain): WORLD.rows_seen(asked, scenario, domain) for scenario in KINDS for domain in LEAVES}
     told: dict[str, bool] = {}
@@ -102,7 +102,7 @@ def expected(asked: Sequence[ProfileAsked]) -> dict[str, bool]:
     return {feed: whole or any(profile.operations for profile in asked) for feed, whole in told.items()}
 
 
-def profile_of(asked: ProfileAsked, key: str) -> Profile:
+def profile_of(asked: ProfileSpec, key: str) -> Profile:
     """Return a profile as the service knows it."""
     return Profile(
         key=key,
@@ -264,7 +264,7 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> tuple[Instance, Shelf, Pa
 
 @given(asked=profiles_asked(WORLD))
 def test_what_is_told_of_feeds_and_loads_follows_from_the_profile_alone(
-    books: tuple[Instance, Shelf, Path], asked: Sequence[ProfileAsked]
+    books: tuple[Instance, Shelf, Path], asked: Sequence[ProfileSpec]
 ) -> None:
     instance, shelf, files = books
     instance = granted_to_somebody(instance, tuple(profile_of(one, f"p{at}") for at, one in enumerate(asked)))

@@ -18,7 +18,7 @@ from tests.laws.scoped.answering import told
 from tests.laws.scoped.books import random_books
 from tests.laws.scoped.calls import BudgetedCall, calls
 from tests.laws.scoped.profiles import profiles_asked
-from tests.laws.scoped.writing import IN_MEMORY, Held, Opened
+from tests.laws.scoped.writing import IN_MEMORY, Held, ScopedTools
 
 CALLERS = (Principal("ada"), Principal("bob"))
 THREADS = 4
@@ -31,12 +31,12 @@ def shared_books(draw: st.DrawFn) -> tuple[Any, Held]:
     return books, {who.subject: draw(profiles_asked(books.world)) for who in CALLERS}
 
 
-def answer(opened: Opened, call: BudgetedCall, who: Principal) -> str:
+def answer(opened: ScopedTools, call: BudgetedCall, who: Principal) -> str:
     """Return what a caller is answered."""
     return told(call.tool, call.arguments, opened.caller(call.budget, who))
 
 
-def answer_alone(opened: Opened, call: BudgetedCall, who: Principal) -> str:
+def answer_alone(opened: ScopedTools, call: BudgetedCall, who: Principal) -> str:
     """Return what a caller is answered from books in which nothing was worked out."""
     opened.open()
     return answer(opened, call, who)
@@ -49,7 +49,7 @@ def test_callers_of_the_same_books_never_change_what_another_is_answered(
     books, held = known
     asked = [(call, who) for call in random_calls for who in CALLERS]
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
-        opened = Opened(books, held, Path(folder))
+        opened = ScopedTools(books, held, Path(folder))
         alone = [answer_alone(opened, *one) for one in asked]
         opened.open()
         assert [answer(opened, *one) for one in asked * 2] == alone * 2

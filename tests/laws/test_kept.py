@@ -10,7 +10,7 @@ from engine.door import open_books
 from engine.model.errors import ExpiredReference, Refusal
 from tests.laws.scoped.books import GL, ScopedBooks, ScopedRow, random_books
 from tests.laws.scoped.cutting import Sight
-from tests.laws.scoped.profiles import ProfileAsked, profiles_asked
+from tests.laws.scoped.profiles import ProfileSpec, profiles_asked
 from tests.laws.scoped.writing import IN_MEMORY, profiles_text, write
 from tests.support.books import load_instance
 
@@ -18,7 +18,7 @@ ASKED = {"scenarios": {"A": "actual", "B": "budget", "V": "var(actual,budget)"},
 
 
 @st.composite
-def changed_profiles(draw: st.DrawFn) -> tuple[ScopedBooks, ProfileAsked, ProfileAsked]:
+def changed_profiles(draw: st.DrawFn) -> tuple[ScopedBooks, ProfileSpec, ProfileSpec]:
     """Draw books, a profile, and what becomes of it: mostly another."""
     books = draw(random_books())
     before, *_ = draw(profiles_asked(books.world))
@@ -26,7 +26,7 @@ def changed_profiles(draw: st.DrawFn) -> tuple[ScopedBooks, ProfileAsked, Profil
     return books, before, draw(st.sampled_from((before, after, after)))
 
 
-def visible(books: ScopedBooks, profile: ProfileAsked) -> list[ScopedRow]:
+def visible(books: ScopedBooks, profile: ProfileSpec) -> list[ScopedRow]:
     """Return the rows of the ledger that a profile shows."""
     sight = Sight(books, [profile])
     return [row for row in books.rows if row.domain == GL and sight.sees(row, [row.scenario])]
@@ -34,7 +34,7 @@ def visible(books: ScopedBooks, profile: ProfileAsked) -> list[ScopedRow]:
 
 @given(known=changed_profiles())
 def test_a_kept_report_opens_only_for_whoever_sees_every_row_behind_it(
-    known: tuple[ScopedBooks, ProfileAsked, ProfileAsked],
+    known: tuple[ScopedBooks, ProfileSpec, ProfileSpec],
 ) -> None:
     books, before, now = known
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from tests.laws.scoped.books import ScopedBooks
 from tests.laws.scoped.calls import BudgetedCall, calls, comparing
 from tests.laws.scoped.law import broken_calls, broken_comparisons, seen_apart, seen_books
-from tests.laws.scoped.profiles import ProfileAsked
+from tests.laws.scoped.profiles import ProfileSpec
 
 
 @given(known=seen_books(), drawn=st.lists(calls(), min_size=8, max_size=16))
 def test_an_answer_through_profiles_is_that_of_books_cut_to_them(
-    known: tuple[ScopedBooks, tuple[ProfileAsked, ...]], drawn: list[BudgetedCall]
+    known: tuple[ScopedBooks, tuple[ProfileSpec, ...]], drawn: list[BudgetedCall]
 ) -> None:
     assert next(broken_calls(*known, drawn), None) is None
 
 
 @given(data=st.data(), known=seen_books())
 def test_scenarios_are_compared_inside_what_is_seen_of_both(
-    data: st.DataObject, known: tuple[ScopedBooks, tuple[ProfileAsked, ...]]
+    data: st.DataObject, known: tuple[ScopedBooks, tuple[ProfileSpec, ...]]
 ) -> None:
     pairs = seen_apart(*known)
     assume(pairs)

@@ -25,12 +25,12 @@ from server.wire.arguments import read_request
 from tests.laws.scoped.books import ScopedBooks
 from tests.laws.scoped.calls import LARGE, variance
 from tests.laws.scoped.law import seen_books
-from tests.laws.scoped.profiles import ProfileAsked
-from tests.laws.scoped.writing import Opened
+from tests.laws.scoped.profiles import ProfileSpec
+from tests.laws.scoped.writing import ScopedTools
 from tests.support.drilling import calls_explained, exactly
 from tests.support.explaining import contributions, fraction
 
-Known = tuple[ScopedBooks, tuple[ProfileAsked, ...]]
+Known = tuple[ScopedBooks, tuple[ProfileSpec, ...]]
 
 
 def asked_of(arguments: dict[str, Any]) -> ExplainRequest:
@@ -43,7 +43,7 @@ def asked_of(arguments: dict[str, Any]) -> ExplainRequest:
 @given(known=seen_books(), drawn=st.lists(variance(), min_size=10, max_size=20))
 def test_contributions_add_up_to_the_variance_that_a_report_shows(known: Known, drawn: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        caller = Opened(*known, Path(folder)).caller(LARGE)
+        caller = ScopedTools(*known, Path(folder)).caller(LARGE)
         for arguments in drawn:
             with suppress(Refusal):
                 found = explain(explain_query(asked_of(arguments), caller.reader), caller.reader)
@@ -72,7 +72,7 @@ def reported(arguments: dict[str, Any], found: Explanation, caller: Caller) -> F
 @given(known=seen_books(), drawn=st.lists(variance(), min_size=10, max_size=20))
 def test_rows_of_sums_tie_to_the_rows_behind_them(known: Known, drawn: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        caller = Opened(*known, Path(folder)).caller(LARGE)
+        caller = ScopedTools(*known, Path(folder)).caller(LARGE)
         for arguments in drawn:
             with suppress(Refusal):
                 answer = TOOLS["explain_variance"].run(caller, asked_of(arguments)).result

@@ -21,7 +21,7 @@ YEAR = timedelta(days=365)
 
 
 @dataclass
-class Hosted:
+class RunningHost:
     """A host that runs: its port, what it was asked, and whether anybody connected to it at all."""
 
     port: int
@@ -30,7 +30,7 @@ class Hosted:
     ends: threading.Event = field(default_factory=threading.Event)
 
 
-Answers = Callable[[socket.socket, Hosted], None]
+Answers = Callable[[socket.socket, RunningHost], None]
 
 
 class Authority:
@@ -68,10 +68,10 @@ class Authority:
 
 
 @contextmanager
-def hosting(answers: Answers, shows: ssl.SSLContext | None, address: str = HERE) -> Iterator[Hosted]:
+def hosting(answers: Answers, shows: ssl.SSLContext | None, address: str = HERE) -> Iterator[RunningHost]:
     """Run a host that answers every connection with a function until the block ends; `shows` None is without TLS."""
     with socket.create_server((address, 0)) as listening:
-        hosted = Hosted(listening.getsockname()[1])
+        hosted = RunningHost(listening.getsockname()[1])
         threads: list[threading.Thread] = []
 
         def serve(plain: socket.socket) -> None:
@@ -119,7 +119,7 @@ def leads_to(location: str, status: str = "302 Found") -> Answers:
 def drips(first: bytes, drop: bytes, seconds: float = 0.05) -> Answers:
     """Return an answer that begins, then sends drops one by one without an end."""
 
-    def answer(connection: socket.socket, hosted: Hosted) -> None:
+    def answer(connection: socket.socket, hosted: RunningHost) -> None:
         connection.sendall(first)
         while not hosted.ends.wait(seconds):
             connection.sendall(drop)
@@ -127,7 +127,7 @@ def drips(first: bytes, drop: bytes, seconds: float = 0.05) -> Answers:
     return answer
 
 
-def tunnels(connection: socket.socket, hosted: Hosted) -> None:
+def tunnels(connection: socket.socket, hosted: RunningHost) -> None:
     """Answer as a proxy does: connect to the port that CONNECT asks for, on this machine whatever the name."""
     request = read_head(connection)
     hosted.heard.append(request)
@@ -146,7 +146,7 @@ def tunnels(connection: socket.socket, hosted: Hosted) -> None:
 def keeps_out(status: str) -> Answers:
     """Return the answer of a proxy that connects to nothing."""
 
-    def answer(connection: socket.socket, hosted: Hosted) -> None:
+    def answer(connection: socket.socket, hosted: RunningHost) -> None:
         hosted.heard.append(read_head(connection))
         connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
 

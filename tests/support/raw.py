@@ -12,7 +12,7 @@ STATUS = re.compile(rb"HTTP/1\.1 (\d{3})")
 
 
 @dataclass(frozen=True)
-class Answered:
+class RawResponse:
     """What came back, all of it; status 400 stands for a connection that was closed without a word."""
 
     content: bytes
@@ -30,7 +30,7 @@ class Raw:
 
     url: str
 
-    def send(self, request: str | bytes) -> Answered:
+    def send(self, request: str | bytes) -> RawResponse:
         """Send bytes and nothing after them; return what comes back until the server hangs up."""
         place = urlsplit(self.url)
         content = b""
@@ -43,4 +43,4 @@ class Raw:
                 plain.shutdown(socket.SHUT_WR)
             while part := plain.recv(65_536):
                 content += part
-        return Answered(content)
+        return RawResponse(content)

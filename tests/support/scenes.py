@@ -131,7 +131,7 @@ def small_disk(folder: Path) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Made:
+class SessionFiles:
     """What a session made before the fault: a kept result, a file of it, and the link to that."""
 
     reference: str
@@ -147,16 +147,16 @@ class SessionStep:
     ms: float
 
 
-def made(on: FaultScene) -> Made:
+def made(on: FaultScene) -> SessionFiles:
     """Read a statement and export it, as soon as what that takes has healed."""
     wait_for(lambda: word(on.books, "run_statement", **on.asked) == KEPT)
     export = {"data_ref": on.books.ask("run_statement", **on.asked)["data_ref"], "format": "json"}
     wait_for(lambda: word(on.books, "export_dataset", **export) == MADE)
     file = on.books.ask("export_dataset", **export)
-    return Made(export["data_ref"], file["file_id"], file["download_url"])
+    return SessionFiles(export["data_ref"], file["file_id"], file["download_url"])
 
 
-def session(on: FaultScene, before: Made) -> dict[str, SessionStep]:
+def session(on: FaultScene, before: SessionFiles) -> dict[str, SessionStep]:
     """Read a statement, and export, renew and download what was made before."""
     steps: Mapping[str, Callable[[], str]] = {
         "run_statement": lambda: word(on.books, "run_statement", **on.asked),

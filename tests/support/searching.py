@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from engine.books.search import SearchResult, search
 from engine.door import Door
 from engine.model.requests import SearchRequest
@@ -95,10 +93,8 @@ def listed(books: Door, dimension: str) -> list[str]:
 MANY = 230
 
 
-@pytest.fixture(scope="module")
-def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Many customers, of whom a profile shows few."""
-    folder = tmp_path_factory.mktemp("many")
+def write_crowd(folder: Path) -> Path:
+    """Write and load books of many customers, of whom a profile shows few; return their folder."""
     customers = "id code name segment\n" + "\n".join(f"C{at:03d} - Client~{at} Retail" for at in range(MANY))
     tree = "node parent\nTop -\n" + "\n".join(f"C{at:03d} Top" for at in range(MANY))
     books_of(

@@ -14,7 +14,7 @@ from engine.model.errors import Refusal
 from server.base.links import Host
 from server.base.settings import BadSetting, read_settings
 from server.caller.importer import Importer
-from tests.support.hosting import HERE, Answers, Authority, Hosted, hosting, keeps_out, leads_to, sends, tunnels
+from tests.support.hosting import HERE, Answers, Authority, RunningHost, hosting, keeps_out, leads_to, sends, tunnels
 from tests.support.operating import events
 from tests.support.serving import McpBooks, Server, connected, serving
 
@@ -31,21 +31,23 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture(scope="module")
-def files(authority: Authority) -> Iterator[Hosted]:
+def files(authority: Authority) -> Iterator[RunningHost]:
     """A host of files on loopback, with a certificate of its name."""
     with hosting(sends(BODY, "Content-Type: text/csv"), authority.shows("files.test")) as host:
         yield host
 
 
 @pytest.fixture(scope="module")
-def proxy() -> Iterator[Hosted]:
+def proxy() -> Iterator[RunningHost]:
     """A proxy on loopback."""
     with hosting(tunnels, None) as proxy:
         yield proxy
 
 
 @pytest.fixture(scope="module")
-def server(small_instance: tuple[Path, Path], authority: Authority, files: Hosted, proxy: Hosted) -> Iterator[Server]:
+def server(
+    small_instance: tuple[Path, Path], authority: Authority, files: RunningHost, proxy: RunningHost
+) -> Iterator[Server]:
     """The small books, which import from that host, and one whose certificate is another's, through that proxy."""
     with serving(
         *small_instance,
@@ -66,7 +68,7 @@ def books(server: Server) -> Iterator[McpBooks]:
 
 
 def test_an_attachment_comes_over_tls_and_is_a_file_like_any_other(
-    books: McpBooks, server: Server, files: Hosted, proxy: Hosted
+    books: McpBooks, server: Server, files: RunningHost, proxy: RunningHost
 ) -> None:
     url = f"https://files.test:{files.port}/a?signature=secret"
     file = books.ask("import_host_file", file={"download_url": url, "file_name": "Budget.csv"})
@@ -86,7 +88,7 @@ def test_an_attachment_comes_over_tls_and_is_a_file_like_any_other(
 
 
 def test_behind_a_proxy_the_list_of_hosts_and_the_proof_of_the_host_hold(
-    books: McpBooks, server: Server, files: Hosted, proxy: Hosted
+    books: McpBooks, server: Server, files: RunningHost, proxy: RunningHost
 ) -> None:
     asked = len(proxy.heard)
     refused = books.call("import_host_file", file={"download_url": f"https://elsewhere.test:{files.port}/a"}).result
@@ -114,7 +116,7 @@ def told(authority: Authority, url: str, port: int, proxy: str | None) -> dict[s
 
 
 @contextmanager
-def behind(answers: Answers) -> Iterator[tuple[str, Hosted]]:
+def behind(answers: Answers) -> Iterator[tuple[str, RunningHost]]:
     """Run a proxy; yield its URL and what it hears."""
     with hosting(answers, None) as proxy:
         yield f"http://{HERE}:{proxy.port}", proxy

@@ -65,7 +65,7 @@ def call(url: str, name: str, client: httpx2.Client | None = None, timeout: floa
     return found
 
 
-class Calling:
+class BusyClients:
     """Clients that call again and again, each on one connection as long as the server keeps it."""
 
     def __init__(self, url: str, clients: int) -> None:
@@ -120,7 +120,7 @@ def test_workers_share_a_port_and_their_metrics_are_added_up(own: tuple[Path, Pa
 
 def test_a_rolling_restart_loses_no_call(own: tuple[Path, Path]) -> None:
     instance, _ = own
-    with serving(*own, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
+    with serving(*own, SVC_WORKERS="2") as server, BusyClients(server.url, clients=6) as calling:
         for name in ("First", "Second"):
             wait_for(lambda: serve(server, 2))
             before = workers(server)
@@ -138,7 +138,7 @@ def test_a_rolling_restart_loses_no_call(own: tuple[Path, Path]) -> None:
 
 
 def test_a_worker_that_is_killed_is_replaced_and_only_its_own_calls_are_lost(own: tuple[Path, Path]) -> None:
-    with serving(*own, SVC_WORKERS="2") as server, Calling(server.url, clients=6) as calling:
+    with serving(*own, SVC_WORKERS="2") as server, BusyClients(server.url, clients=6) as calling:
         wait_for(lambda: serve(server, 2))
         calling.go_on()
         killed, other = workers(server)

@@ -17,7 +17,7 @@ from server.tools.toolbox import REQUESTS
 from server.wire.answers import as_json
 from server.wire.arguments import read_request
 from tests.laws.scoped.calls import LARGE, BudgetedCall
-from tests.laws.scoped.writing import Opened
+from tests.laws.scoped.writing import ScopedTools
 
 CHARTED = ("run_statement_data", "run_metric_data", "inspect_rows", "explain_variance")
 EVERY_ROW = """
@@ -34,7 +34,7 @@ OF_THE_WHOLE = (  # of a feed and its loads: told only to who reads all that it 
 )
 
 
-def asked(call: BudgetedCall, opened: Opened, budget: int | None = None) -> Any:
+def asked(call: BudgetedCall, opened: ScopedTools, budget: int | None = None) -> Any:
     """Return what a call answers or refuses; loads are named by their feed."""
     names = load_names(opened)
     arguments = json.loads(swapped(json.dumps(call.arguments), {name: load for load, name in names.items()}))
@@ -87,7 +87,7 @@ def refused(error: dict[str, Any]) -> dict[str, Any]:
     return {"error_type": error["error_type"], "valid": sorted(error.get("valid", ()))}
 
 
-def load_names(opened: Opened) -> dict[str, str]:
+def load_names(opened: ScopedTools) -> dict[str, str]:
     """Return the loads of books, each with the name that it has in all books."""
     every = LoadQuery(
         bindings=["gl", "people", "sales", "product", "customer", "tree"], statuses=tuple(LoadStatus), limit=99

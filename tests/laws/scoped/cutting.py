@@ -16,7 +16,7 @@ from tests.laws.scoped.books import (
     ScopedRow,
     ScopedScenario,
 )
-from tests.laws.scoped.profiles import ProfileAsked
+from tests.laws.scoped.profiles import ProfileSpec
 
 DIMENSIONS = {  # in the order of the file
     "product": "{kind: leaf, members: live.product}",
@@ -36,7 +36,7 @@ class Sight:
     """What a caller sees of books through some profiles."""
 
     books: ScopedBooks
-    profiles: Sequence[ProfileAsked]
+    profiles: Sequence[ProfileSpec]
 
     @cached_property
     def cells(self) -> Mapping[tuple[str, str], frozenset[tuple[str, ...]]]:

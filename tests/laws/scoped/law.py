@@ -20,8 +20,8 @@ from tests.laws.scoped.answering import asked, compared_alike
 from tests.laws.scoped.books import ScopedBooks, random_books
 from tests.laws.scoped.calls import EVERYTHING_LISTED, LARGE, BudgetedCall, calls, calls_of, comparing
 from tests.laws.scoped.cutting import Sight, cut
-from tests.laws.scoped.profiles import ProfileAsked, profiles_asked
-from tests.laws.scoped.writing import EVERYTHING, IN_MEMORY, Opened
+from tests.laws.scoped.profiles import ProfileSpec, profiles_asked
+from tests.laws.scoped.writing import EVERYTHING, IN_MEMORY, ScopedTools
 
 BOOKS_OF_A_SEED = 20  # the later books of a seed vary the earlier ones
 NEARLY = range(-60, 61)  # tokens of budget: ids of loads and versions are not of the same digits
@@ -37,20 +37,20 @@ class BrokenCall:
 
 
 @st.composite
-def seen_books(draw: st.DrawFn) -> tuple[ScopedBooks, tuple[ProfileAsked, ...]]:
+def seen_books(draw: st.DrawFn) -> tuple[ScopedBooks, tuple[ProfileSpec, ...]]:
     """Draw books and the profiles that they are seen through."""
     books = draw(random_books())
     return books, draw(profiles_asked(books.world))
 
 
-def seen_apart(books: ScopedBooks, profiles: Sequence[ProfileAsked]) -> list[tuple[str, str]]:
+def seen_apart(books: ScopedBooks, profiles: Sequence[ProfileSpec]) -> list[tuple[str, str]]:
     """Return the pairs of scenarios of which profiles show other parts."""
     sight = Sight(books, profiles)
     scenarios = sorted(sight.scenarios)
     return [(a, b) for a in scenarios for b in scenarios if a != b and not sight.alike([a, b])]
 
 
-def same(call: BudgetedCall, seen: Opened, whole: Opened) -> bool:
+def same(call: BudgetedCall, seen: ScopedTools, whole: ScopedTools) -> bool:
     """Tell whether a call is answered alike; what is cut to a budget, as by nearly the same budget."""
     mine = asked(call, seen)
     return mine == asked(call, whole) or (
@@ -73,25 +73,25 @@ def compares(call: BudgetedCall, sight: Sight) -> bool:
 
 
 def broken_calls(
-    books: ScopedBooks, profiles: Sequence[ProfileAsked], drawn: Sequence[BudgetedCall]
+    books: ScopedBooks, profiles: Sequence[ProfileSpec], drawn: Sequence[BudgetedCall]
 ) -> Iterator[BrokenCall]:
     """Yield the calls, and those that list everything, whose answers are not those of books cut to the profiles."""
     sight = Sight(books, profiles)
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
-        seen = Opened(books, profiles, Path(folder, "seen"))
-        whole = Opened(cut(books, sight), [EVERYTHING], Path(folder, "cut"))
+        seen = ScopedTools(books, profiles, Path(folder, "seen"))
+        whole = ScopedTools(cut(books, sight), [EVERYTHING], Path(folder, "cut"))
         for call in (*EVERYTHING_LISTED, *drawn):
             if not compares(call, sight) and not same(call, seen, whole):
                 yield BrokenCall(call, asked(call, seen), asked(call, whole))
 
 
 def broken_comparisons(
-    books: ScopedBooks, profiles: Sequence[ProfileAsked], pair: tuple[str, str], drawn: Sequence[BudgetedCall]
+    books: ScopedBooks, profiles: Sequence[ProfileSpec], pair: tuple[str, str], drawn: Sequence[BudgetedCall]
 ) -> Iterator[BrokenCall]:
     """Yield the calls whose variances are not those of books with both scenarios cut to what is seen of both."""
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
-        seen = Opened(books, profiles, Path(folder, "seen"))
-        both = Opened(cut(books, Sight(books, profiles), pair), [EVERYTHING], Path(folder, "both"))
+        seen = ScopedTools(books, profiles, Path(folder, "seen"))
+        both = ScopedTools(cut(books, Sight(books, profiles), pair), [EVERYTHING], Path(folder, "both"))
         for call in drawn:
             mine, theirs = asked(call, seen), asked(call, both)
             if (mine := compared_alike(mine)) != (theirs := compared_alike(theirs)):
@@ -116,7 +116,7 @@ def search(number: int, count: int) -> int:
 
     @from_seed(number, count)
     @given(data=st.data(), known=seen_books())
-    def searched(data: st.DataObject, known: tuple[ScopedBooks, tuple[ProfileAsked, ...]]) -> None:
+    def searched(data: st.DataObject, known: tuple[ScopedBooks, tuple[ProfileSpec, ...]]) -> None:
         nonlocal found
         drawn = [data.draw(calls_of(tool)) for tool in sorted(REQUESTS) for _ in range(2)]
         broken = [*broken_calls(*known, [*drawn, *data.draw(st.lists(calls(), min_size=4, max_size=8))])]

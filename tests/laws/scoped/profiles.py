@@ -25,7 +25,7 @@ class Restriction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GrantAsked:
+class GrantSpec:
     """What a profile grants of the scenarios under one key."""
 
     domains: Restriction | None = None
@@ -34,10 +34,10 @@ class GrantAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileAsked:
+class ProfileSpec:
     """A profile: whether its holder operates feeds, and grants by scenario key."""
 
-    grants: Mapping[str, GrantAsked]
+    grants: Mapping[str, GrantSpec]
     operations: bool = False
     all_members: bool = False  # whether members that only hidden rows have are no secret
 
@@ -76,12 +76,12 @@ class World:
         """Tell whether a node of a tree holds a leaf."""
         return member not in self.below[tree][UNASSIGNED]
 
-    def grant_of(self, profile: ProfileAsked, scenario: str) -> GrantAsked | None:
+    def grant_of(self, profile: ProfileSpec, scenario: str) -> GrantSpec | None:
         """Return the grant of the most specific key."""
         keys = (scenario, f"kind:{self.kinds[scenario]}", "*")
         return next((profile.grants[key] for key in keys if key in profile.grants), None)
 
-    def grants(self, grant: GrantAsked, row: Members, domain: str) -> bool:
+    def grants(self, grant: GrantSpec, row: Members, domain: str) -> bool:
         """Tell whether a grant alone shows a row."""
         if grant.domains is not None and not grant.domains.holds(domain):
             return False
@@ -90,7 +90,7 @@ class World:
             self.hides(row, known, asked) for known, asked in grant.dimensions.items()
         )
 
-    def denies(self, grant: GrantAsked, row: Members, domain: str) -> bool:
+    def denies(self, grant: GrantSpec, row: Members, domain: str) -> bool:
         """Tell whether a deny of a grant hides a row, whoever else shows it."""
         if grant.domains is not None and grant.domains.deny and not grant.domains.holds(domain):
             return True
@@ -107,7 +107,7 @@ class World:
         for members in product(*((*self.members[leaf], NOBODY, NEW) for leaf in leaves)):
             yield dict(zip(leaves, members, strict=True))
 
-    def members_known(self, profiles: Sequence[ProfileAsked], scenario: str, domain: str, leaf: str) -> frozenset[str]:
+    def members_known(self, profiles: Sequence[ProfileSpec], scenario: str, domain: str, leaf: str) -> frozenset[str]:
         """Return the members of a leaf dimension that profiles show of a scenario of a domain, rows or no rows.
 
         A grant that restricts another dimension of the domain shows none of them, unless its profile shows all. A deny
@@ -126,7 +126,7 @@ class World:
                 )
         return frozenset(known)
 
-    def rows_seen(self, profiles: Sequence[ProfileAsked], scenario: str, domain: str) -> list[dict[str, str]]:
+    def rows_seen(self, profiles: Sequence[ProfileSpec], scenario: str, domain: str) -> list[dict[str, str]]:
         """Return the rows that profiles show of those that a scenario of a domain can have."""
         held = [grant for profile in profiles if (grant := self.grant_of(profile, scenario))]
         return [
@@ -142,7 +142,7 @@ def restriction_part(asked: Restriction) -> dict[str, list[str]]:
     return {"deny" if asked.deny else "allow": list(asked.names)}
 
 
-def profile_part(profile: ProfileAsked) -> dict[str, Any]:
+def profile_part(profile: ProfileSpec) -> dict[str, Any]:
     """Return a profile as profiles.yaml writes it."""
     grants: dict[str, Any] = {}
     for key, grant in profile.grants.items():
@@ -164,13 +164,13 @@ def restrictions(draw: st.DrawFn, names: Sequence[str]) -> Restriction:
 
 
 @st.composite
-def grants_asked(draw: st.DrawFn, world: World) -> GrantAsked:
+def grants_asked(draw: st.DrawFn, world: World) -> GrantSpec:
     """Draw what a profile grants of some scenarios."""
     domains = sorted(world.leaves)
     known = [key for key in (*world.members, *world.above) if world.ids(key)]
     named = draw(st.lists(st.sampled_from(known), max_size=2, unique=True))
     some = st.lists(st.sampled_from(domains), min_size=1, max_size=2, unique=True).map(tuple)
-    return GrantAsked(
+    return GrantSpec(
         domains=draw(st.none() | st.builds(Restriction, some, st.booleans())),
         dimensions={key: draw(restrictions(world.ids(key))) for key in named},
         open_domains=draw(st.lists(st.sampled_from(domains), max_size=3, unique=True).map(tuple)),
@@ -178,9 +178,9 @@ def grants_asked(draw: st.DrawFn, world: World) -> GrantAsked:
 
 
 @st.composite
-def profiles_asked(draw: st.DrawFn, world: World) -> tuple[ProfileAsked, ...]:
+def profiles_asked(draw: st.DrawFn, world: World) -> tuple[ProfileSpec, ...]:
     """Draw the profiles of one caller."""
     keys = [*world.kinds, *(f"kind:{kind}" for kind in dict.fromkeys(world.kinds.values())), "*", "*"]
     grants = st.dictionaries(st.sampled_from(keys), grants_asked(world), min_size=1, max_size=3)
     seldom = st.integers(0, 4).map(lambda drawn: drawn == 0)
-    return tuple(draw(st.lists(st.builds(ProfileAsked, grants, seldom, seldom), min_size=1, max_size=2)))
+    return tuple(draw(st.lists(st.builds(ProfileSpec, grants, seldom, seldom), min_size=1, max_size=2)))

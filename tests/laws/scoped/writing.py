@@ -15,20 +15,20 @@ from server.caller.feeds import Feeds
 from server.caller.scripts import ScriptRunner
 from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, ScopedBooks, ScopedRow, ScopedScenario
 from tests.laws.scoped.cutting import DIMENSIONS, axes_of, dimensions_of
-from tests.laws.scoped.profiles import GrantAsked, ProfileAsked, profile_part
+from tests.laws.scoped.profiles import GrantSpec, ProfileSpec, profile_part
 from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY
 from tests.support.holding import keeping_in
 from tests.support.memory import MemoryLoads
 from tests.support.small import write_instance
 
-Held = Mapping[str, Sequence[ProfileAsked]]  # the profiles of each subject
+Held = Mapping[str, Sequence[ProfileSpec]]  # the profiles of each subject
 ROW_CAP = 1000
 MEMORY = Path("/dev/shm")  # noqa: S108 - folders of a test of their own
 IN_MEMORY = MEMORY if MEMORY.is_dir() else None  # where books of many small files are written fastest
 WORKSHOP = ScriptRunner(Pool(8))  # of all books; with a place for each thread that asks at once
 atexit.register(WORKSHOP.close)
-EVERYTHING = ProfileAsked({"*": GrantAsked()})
+EVERYTHING = ProfileSpec({"*": GrantSpec()})
 PLACES = {"amount": 2, "fte": 1, "value": 2, "sold": 0}
 ATTRIBUTES = {"product": ("code", "name", "band"), "customer": ("name",)}
 MONEY = ("amount", "value")
@@ -44,10 +44,10 @@ DOMAINS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class Opened:
+class ScopedTools:
     """Loaded books as a caller with some profiles meets them, on a budget of tokens or another."""
 
-    def __init__(self, books: ScopedBooks, held: Sequence[ProfileAsked] | Held, folder: Path) -> None:
+    def __init__(self, books: ScopedBooks, held: Sequence[ProfileSpec] | Held, folder: Path) -> None:
         self.loads = MemoryLoads()
         written = write(books, held, folder / "books")
         load_feeds(written, folder / "state", loads=self.loads)
@@ -68,7 +68,7 @@ class Opened:
         )
 
 
-def write(books: ScopedBooks, held: Sequence[ProfileAsked] | Held, folder: Path) -> Path:
+def write(books: ScopedBooks, held: Sequence[ProfileSpec] | Held, folder: Path) -> Path:
     """Write books and the profiles that subjects have, or somebody has."""
     dimensions = dimensions_of(books)
     covers = ["covers: {tree: G}"] if "tree" in dimensions else []
@@ -94,7 +94,7 @@ def write(books: ScopedBooks, held: Sequence[ProfileAsked] | Held, folder: Path)
     return instance
 
 
-def profiles_text(held: Sequence[ProfileAsked] | Held) -> str:
+def profiles_text(held: Sequence[ProfileSpec] | Held) -> str:
     """Return the file of the profiles that subjects have, or somebody has: p0, p1 and so on."""
     by_subject = held if isinstance(held, Mapping) else {SOMEBODY.subject: held}
     owned = [(subject, profile) for subject, profiles in by_subject.items() for profile in profiles]

@@ -9,7 +9,7 @@ from sandbox.job import JobLimits
 from sandbox.pool import WORKER
 from sandbox.server import ENVIRONMENT
 from tests.unit.sandbox.own_attacks import LANGUAGE, MAPPING, MEMORY, PREAMBLE, RAW
-from tests.unit.sandbox.trap import ATTACKS, BOUND, CANARY, OF_THE_SERVICE, Attack, Ending, Trap, trap
+from tests.unit.sandbox.trap import ATTACKS, BOUND, CANARY, OF_THE_SERVICE, Attack, AttackOutcome, Trap, trap
 
 PLAIN = "tests.unit.sandbox.plain"
 SLACK = 15.0  # seconds for a busy machine to see a job's end
@@ -66,13 +66,13 @@ def trapped() -> Iterator[Trap]:
 
 
 @pytest.fixture(scope="module")
-def endings(trapped: Trap) -> Mapping[str, Ending]:
+def endings(trapped: Trap) -> Mapping[str, AttackOutcome]:
     """How attacks end with the language of scripts."""
     return trapped.spring([*ATTACKS, *OWN], WORKER)
 
 
 @pytest.fixture(scope="module")
-def bare(trapped: Trap) -> Mapping[str, Ending]:
+def bare(trapped: Trap) -> Mapping[str, AttackOutcome]:
     """How attacks end with the jail alone."""
     of_another = Attack("another", "x = 'OF-ANOTHER-JOB'\nresult = [{'v': x}]", "harmless")
     forged = [Attack(name, f"{PIPE}\n{code}\nos._exit(0)", "rejected") for name, code in FORGERIES.items()]
@@ -81,7 +81,7 @@ def bare(trapped: Trap) -> Mapping[str, Ending]:
 
 
 @pytest.mark.parametrize("attack", [*ATTACKS, *OWN], ids=lambda attack: attack.id)
-def test_an_attack_ends_as_it_must(attack: Attack, endings: Mapping[str, Ending]) -> None:
+def test_an_attack_ends_as_it_must(attack: Attack, endings: Mapping[str, AttackOutcome]) -> None:
     ending = endings[attack.id]
     assert ending.kind != "unavailable"
     if attack.expected == "rejected":
@@ -94,7 +94,7 @@ def test_an_attack_ends_as_it_must(attack: Attack, endings: Mapping[str, Ending]
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)
-def test_the_jail_alone_keeps_an_attack_in(attack: Attack, bare: Mapping[str, Ending]) -> None:
+def test_the_jail_alone_keeps_an_attack_in(attack: Attack, bare: Mapping[str, AttackOutcome]) -> None:
     ending = bare[attack.id]
     assert ending.kind != "unavailable"
     assert ending.seconds < BOUND + SLACK
@@ -105,13 +105,15 @@ def test_the_jail_alone_keeps_an_attack_in(attack: Attack, bare: Mapping[str, En
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of these system calls are x86_64's")
 @pytest.mark.parametrize("name", RAW)
-def test_the_jail_alone_refuses(name: str, bare: Mapping[str, Ending]) -> None:
+def test_the_jail_alone_refuses(name: str, bare: Mapping[str, AttackOutcome]) -> None:
     ending = bare[name]
     assert ending.kind == "forbidden" or any(words in ending.told for words in NO), ending.told
 
 
 @pytest.mark.parametrize("name", MEMORY)
-def test_a_process_in_jail_has_the_memory_of_one_job_however_it_asks(name: str, bare: Mapping[str, Ending]) -> None:
+def test_a_process_in_jail_has_the_memory_of_one_job_however_it_asks(
+    name: str, bare: Mapping[str, AttackOutcome]
+) -> None:
     outcome = bare[name].outcome
     assert outcome.failure is None, outcome.failure
     ((megabytes,),) = outcome.rows
@@ -120,11 +122,11 @@ def test_a_process_in_jail_has_the_memory_of_one_job_however_it_asks(name: str, 
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_a_forged_reply_is_no_answer(name: str, bare: Mapping[str, Ending]) -> None:
+def test_a_forged_reply_is_no_answer(name: str, bare: Mapping[str, AttackOutcome]) -> None:
     assert bare[name].kind in ("forbidden", "limit")
 
 
-def test_a_process_in_jail_holds_its_own_job_and_nothing_else(bare: Mapping[str, Ending]) -> None:
+def test_a_process_in_jail_holds_its_own_job_and_nothing_else(bare: Mapping[str, AttackOutcome]) -> None:
     outcome = bare["inside"].outcome
     assert outcome.failure is None
     told = dict(zip([column.name for column in outcome.columns], outcome.rows[0], strict=True))
@@ -136,7 +138,9 @@ def test_a_process_in_jail_holds_its_own_job_and_nothing_else(bare: Mapping[str,
     assert len(told["descriptors"]) == job + waits
 
 
-def test_nothing_outside_was_reached(trapped: Trap, endings: Mapping[str, Ending], bare: Mapping[str, Ending]) -> None:
+def test_nothing_outside_was_reached(
+    trapped: Trap, endings: Mapping[str, AttackOutcome], bare: Mapping[str, AttackOutcome]
+) -> None:
     assert endings
     assert bare
     assert trapped.reached() == []

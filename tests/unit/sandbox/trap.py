@@ -32,7 +32,7 @@ class Attack:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class AttackOutcome:
     """How an attack ended, and when."""
 
     outcome: JobResult
@@ -58,16 +58,16 @@ class Trap:
     tcp: socket.socket
     udp: socket.socket
 
-    def spring(self, attacks: list[Attack], worker: str) -> Mapping[str, Ending]:
+    def spring(self, attacks: list[Attack], worker: str) -> Mapping[str, AttackOutcome]:
         """Run attacks, several at once."""
         frames = streamed([FRAMES["pnl"], FRAMES["fx"]])
 
-        def attack(one: Attack) -> Ending:
+        def attack(one: Attack) -> AttackOutcome:
             port = str(self.tcp.getsockname()[1])
             code = one.code.replace(FOLDER, str(self.folder)).replace(PORT, port)
             limits = JobLimits(wall=BOUND) if one.expected == "bounded" else JobLimits()
             begun = monotonic()
-            return Ending(pool.run(Job(code=code, frames=frames, limits=limits)), monotonic() - begun)
+            return AttackOutcome(pool.run(Job(code=code, frames=frames, limits=limits)), monotonic() - begun)
 
         with Pool(PLACES, worker) as pool, ThreadPoolExecutor(PLACES) as threads:
             assert pool.trouble() is None

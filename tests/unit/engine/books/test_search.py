@@ -21,6 +21,7 @@ from tests.support.searching import (
     find,
     ids,
     listed,
+    write_crowd,
 )
 from tests.support.small import csv, figure, write_instance
 
@@ -190,6 +191,12 @@ def test_nothing_is_unassigned_where_every_row_and_member_has_a_place(tmp_path: 
     )
     assert ids(find(books)) == ["K1", "EU", "Retail", "Top", "K1", "Top", "K1"]
     assert ids(find(books, "unassigned")) == []
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Many customers, of whom a profile shows few."""
+    return write_crowd(tmp_path_factory.mktemp("many"))
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from tests.support.searching import (
     find,
     ids,
     listed,
+    write_crowd,
 )
 
 PROFILES = """
@@ -88,6 +89,12 @@ def test_profiles_of_one_version_do_not_see_what_another_found(instance: Path) -
         assert (listed(one, "customer"), listed(other, "customer")) == (["K1", "K2"], ["K3", "HQ"])
         assert ids(find(one, "Angstorm", "customer")) == []
         assert ids(find(other, "Angstorm", "customer")) == ["HQ"]
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Many customers, of whom a profile shows few."""
+    return write_crowd(tmp_path_factory.mktemp("many"))
 
 
 def test_a_limit_counts_what_may_be_seen(crowd: Path) -> None:

@@ -17,7 +17,7 @@ from server.caller.importer import AT_ONCE, NOT_PUBLIC, Address, Importer
 from server.caller.uploads import CallerImports, CallerUploads
 from server.tools.toolbox import TOOLS
 from tests.support.holding import archive_in, keeping_in
-from tests.support.hosting import HERE, INSIDE, Answers, Authority, Hosted, drips, hosting, leads_to, sends
+from tests.support.hosting import HERE, INSIDE, Answers, Authority, RunningHost, drips, hosting, leads_to, sends
 from tests.support.leaving import ClientGone, LeavingClient
 from tests.unit.server.http.test_dispatch import dispatch_of
 
@@ -88,7 +88,7 @@ def scene(authority: Authority, tmp_path: Path) -> Iterator[ImportScene]:
     return ImportScene(authority, tmp_path / "files")
 
 
-def taken(scene: ImportScene, answers: Answers, **told: str) -> Hosted:
+def taken(scene: ImportScene, answers: Answers, **told: str) -> RunningHost:
     """Import a file of a host that answers so."""
     with hosting(answers, scene.authority.shows("files.test")) as host:
         importer = scene.importer(Host("files.test", host.port))
@@ -305,7 +305,7 @@ def test_a_host_must_prove_who_it_is(scene: ImportScene, tmp_path: Path) -> None
 
 
 def test_a_host_without_encryption_or_without_words_is_given_up(scene: ImportScene) -> None:
-    def waits(_: object, hosted: Hosted) -> None:
+    def waits(_: object, hosted: RunningHost) -> None:
         hosted.ends.wait(10)
 
     with hosting(waits, None) as host:

@@ -151,7 +151,7 @@ def test_where_every_place_is_taken_a_script_is_refused_at_once(workshop: Script
     server = server_of(workshop.pool)
     refused: list[Refusal] = []
 
-    class Noticed(Exception):
+    class Interruption(Exception):
         pass
 
     def while_it_runs() -> None:
@@ -159,9 +159,9 @@ def test_where_every_place_is_taken_a_script_is_refused_at_once(workshop: Script
             with pytest.raises(Busy) as busy:
                 scripts_in(workshop).run("tool", "result = df", [FRAME])
             refused.append(busy.value)
-            raise Noticed
+            raise Interruption
 
-    with pytest.raises(Noticed):
+    with pytest.raises(Interruption):
         scripts_in(workshop, while_it_runs).run("tool", ENDLESS, [FRAME])
     assert refused[0].as_data()["retryable"] is True
     assert refused[0].retry_after_ms

@@ -30,7 +30,7 @@ ASKED = UploadRequest(filename="a.txt", mime_type="text/plain", size_bytes=len(B
 
 
 @dataclass
-class Open:
+class ReceivingServer:
     """A server that receives files, and the uploads of ann."""
 
     uploads: CallerUploads
@@ -53,7 +53,7 @@ class Open:
 
 
 @pytest.fixture
-def receiving(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Open]:
+def receiving(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ReceivingServer]:
     """A server that receives files at a pace of 100 bytes a second, after two seconds."""
     archive = archive_in(tmp_path, replace(TERMS, **getattr(request, "param", {})))
     settings = Settings(port=free_port())
@@ -64,13 +64,13 @@ def receiving(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Open]:
         thread.start()
         try:
             wait_for(lambda: server.started)
-            yield Open(CallerUploads(Principal("ann"), archive), tmp_path, settings.port)
+            yield ReceivingServer(CallerUploads(Principal("ann"), archive), tmp_path, settings.port)
         finally:
             server.should_exit = True
             thread.join(DEADLINE)
 
 
-def test_a_client_that_sends_too_slowly_is_cut(receiving: Open) -> None:
+def test_a_client_that_sends_too_slowly_is_cut(receiving: ReceivingServer) -> None:
     upload = receiving.begun()
     with sending(upload.url, BODY[:20], len(BODY)) as opened:
         answer = all_of(opened)
@@ -80,7 +80,7 @@ def test_a_client_that_sends_too_slowly_is_cut(receiving: Open) -> None:
     assert put(upload.url, BODY).status_code == 201
 
 
-def test_a_pace_is_held_on_the_whole(receiving: Open) -> None:
+def test_a_pace_is_held_on_the_whole(receiving: ReceivingServer) -> None:
     pace = MinimumRate(bytes_a_second=100, at_first=2.0)
     assert [pace.due(10.0, size) for size in (0, 50, 1000)] == [12.0, 12.5, 22.0]
     upload = receiving.begun()
@@ -92,7 +92,7 @@ def test_a_pace_is_held_on_the_whole(receiving: Open) -> None:
 
 
 @pytest.mark.parametrize("receiving", [{"link_seconds": 3}], indirect=True)
-def test_nothing_is_received_beyond_the_end_of_a_reservation(receiving: Open) -> None:
+def test_nothing_is_received_beyond_the_end_of_a_reservation(receiving: ReceivingServer) -> None:
     upload = receiving.begun()
     with sending(upload.url, BODY[:90], len(BODY)) as opened:
         assert all_of(opened).startswith(b"HTTP/1.1 408 ")
@@ -102,7 +102,7 @@ def test_nothing_is_received_beyond_the_end_of_a_reservation(receiving: Open) ->
     assert receiving.uploads.begin(replace(ASKED, size_bytes=2 << 20))
 
 
-def test_what_a_killed_server_left_is_neither_taken_for_the_file_nor_in_its_way(receiving: Open) -> None:
+def test_what_a_killed_server_left_is_neither_taken_for_the_file_nor_in_its_way(receiving: ReceivingServer) -> None:
     upload = receiving.begun()
     upload_id = upload.upload.upload_id
     receiving.archive.volume.path(upload_id).write_bytes(b"put in its place, and not written down")
@@ -116,7 +116,7 @@ def test_what_a_killed_server_left_is_neither_taken_for_the_file_nor_in_its_way(
     assert receiving.archive.volume.path(upload_id).read_bytes() == BODY
 
 
-def test_what_was_received_is_completed_by_whoever_is_asked_later(receiving: Open) -> None:
+def test_what_was_received_is_completed_by_whoever_is_asked_later(receiving: ReceivingServer) -> None:
     upload = receiving.begun()
     assert put(upload.url, BODY).status_code == 201
     elsewhere = CallerUploads(Principal("ann"), receiving.archive)
@@ -125,7 +125,7 @@ def test_what_was_received_is_completed_by_whoever_is_asked_later(receiving: Ope
     assert elsewhere.complete(upload.upload.upload_id) == receiving.uploads.complete(upload.upload.upload_id)
 
 
-def test_a_client_that_waits_to_be_asked_is_told_before_it_sends(receiving: Open) -> None:
+def test_a_client_that_waits_to_be_asked_is_told_before_it_sends(receiving: ReceivingServer) -> None:
     upload = receiving.begun()
     assert put(upload.url, BODY).status_code == 201
     answer = httpx2.put(upload.url, content=BODY, headers={"Expect": "100-continue"})

@@ -306,7 +306,7 @@ def test_feeds_that_are_loaded_whole_ask_for_no_periods() -> None:
 
 
 @dataclass
-class Simulated:
+class SimulatedFeed:
     """A feed that a daemon looks at now and then."""
 
     binding: Binding
@@ -338,7 +338,7 @@ def test_whenever_a_daemon_runs_no_slot_succeeds_twice_and_no_month_is_missed(
     cron: str, recent: int, looks: list[tuple[float, LoadStatus]]
 ) -> None:
     schedule = Schedule(cron=cron, timezone="Europe/Paris")
-    simulated = Simulated(feed(schedule, recent=recent))
+    simulated = SimulatedFeed(feed(schedule, recent=recent))
     now = start = utc("2026-01-15T12:00")
     for days, ends in looks:
         now += timedelta(days=days)
@@ -356,7 +356,7 @@ def test_whenever_a_daemon_runs_no_slot_succeeds_twice_and_no_month_is_missed(
 
 @given(CRONS, st.lists(st.tuples(st.floats(-3, 5), ENDS), min_size=1, max_size=60))
 def test_whatever_the_clock_does_no_slot_succeeds_twice(cron: str, looks: list[tuple[float, LoadStatus]]) -> None:
-    simulated = Simulated(feed(Schedule(cron=cron, timezone="Europe/Paris")))
+    simulated = SimulatedFeed(feed(Schedule(cron=cron, timezone="Europe/Paris")))
     now = utc("2026-06-15T12:00")
     for days, ends in looks:
         now += timedelta(days=days)

@@ -22,7 +22,7 @@ CROWDED = {"the platform database cannot be reached: it has no connection left"}
 LIMITED = "limited"
 
 
-class Counted(Database):
+class CountingDatabase(Database):
     """A database that counts transactions and probes."""
 
     def __init__(self, uri: str, fault: StoreDown | None = None) -> None:
@@ -50,14 +50,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeparateServer]
 
 
 @pytest.fixture
-def database(server: SeparateServer) -> Iterator[Counted]:
+def database(server: SeparateServer) -> Iterator[CountingDatabase]:
     """A database on it."""
-    with closing(Counted(server.uri())) as database:
+    with closing(CountingDatabase(server.uri())) as database:
         yield database
 
 
 @pytest.fixture
-def spared(database: Counted) -> CircuitBreakingDatabase:
+def spared(database: CountingDatabase) -> CircuitBreakingDatabase:
     """It, as callers ask it."""
     return CircuitBreakingDatabase(database)
 
@@ -83,7 +83,7 @@ def at_once(times: int, does: Callable[[], object]) -> set[str]:
 
 
 def test_a_database_that_is_stopped_is_asked_no_more_until_it_is_there_again(
-    server: SeparateServer, database: Counted, spared: CircuitBreakingDatabase
+    server: SeparateServer, database: CountingDatabase, spared: CircuitBreakingDatabase
 ) -> None:
     for _ in range(2):
         server.stop()
@@ -98,7 +98,7 @@ def test_a_database_that_is_stopped_is_asked_no_more_until_it_is_there_again(
 
 
 def test_a_database_that_is_paused_holds_nobody_up_and_is_looked_at_by_one_at_a_time(
-    server: SeparateServer, database: Counted, spared: CircuitBreakingDatabase
+    server: SeparateServer, database: CountingDatabase, spared: CircuitBreakingDatabase
 ) -> None:
     ask(spared)
     with paused(server):
@@ -110,7 +110,7 @@ def test_a_database_that_is_paused_holds_nobody_up_and_is_looked_at_by_one_at_a_
 
 
 def test_a_database_that_stops_answering_in_the_middle_is_spared_as_well(
-    server: SeparateServer, database: Counted, spared: CircuitBreakingDatabase
+    server: SeparateServer, database: CountingDatabase, spared: CircuitBreakingDatabase
 ) -> None:
     lent, silent = Barrier(FAILURES + 1), Barrier(FAILURES + 1)
 
@@ -138,7 +138,7 @@ def test_a_database_that_stops_answering_in_the_middle_is_spared_as_well(
     ids=["cancelled", "grants", "disk full", "no table", "read only", "locked", "deadlock"],
 )
 def test_a_database_that_answers_with_a_fault_is_asked_as_ever(
-    database: Counted, spared: CircuitBreakingDatabase, code: str
+    database: CountingDatabase, spared: CircuitBreakingDatabase, code: str
 ) -> None:
     statement = f"do $$ begin raise exception using errcode = '{code}'; end $$"
     for _ in range(2 * FAILURES):
@@ -148,7 +148,7 @@ def test_a_database_that_answers_with_a_fault_is_asked_as_ever(
 
 
 def test_a_database_whose_connections_are_all_in_use_is_asked_as_ever(
-    database: Counted, spared: CircuitBreakingDatabase
+    database: CountingDatabase, spared: CircuitBreakingDatabase
 ) -> None:
     with ExitStack() as stack:
         for _ in range(LARGEST):
@@ -162,7 +162,7 @@ def test_a_database_whose_connections_are_all_in_use_is_asked_as_ever(
 def test_a_server_that_has_no_connection_left_is_asked_as_ever(server: SeparateServer) -> None:
     with closing(psycopg.connect(server.uri(), autocommit=True)) as operator:
         operator.execute(f"create role {LIMITED} login connection limit 0 password '{server.password}'".encode())
-        with closing(Counted(server.uri().replace("//platform:", f"//{LIMITED}:"))) as database:
+        with closing(CountingDatabase(server.uri().replace("//platform:", f"//{LIMITED}:"))) as database:
             spared = CircuitBreakingDatabase(database)
             assert at_once(2 * FAILURES, partial(ask, spared)) == CROWDED
             operator.execute(f"alter role {LIMITED} connection limit -1".encode())
@@ -171,7 +171,7 @@ def test_a_server_that_has_no_connection_left_is_asked_as_ever(server: SeparateS
 
 
 def test_waiting_for_one_that_starts_is_no_reason_to_spare_it(server: SeparateServer) -> None:
-    with closing(Counted(server.uri(), StoreDown("the embedded PostgreSQL is not up yet"))) as database:
+    with closing(CountingDatabase(server.uri(), StoreDown("the embedded PostgreSQL is not up yet"))) as database:
         spared = CircuitBreakingDatabase(database)
         for _ in range(2 * FAILURES):
             assert why(partial(ask, spared)) == "the embedded PostgreSQL is not up yet"
@@ -180,7 +180,7 @@ def test_waiting_for_one_that_starts_is_no_reason_to_spare_it(server: SeparateSe
 
 
 def test_what_runs_beside_calls_asks_it_all_the_same(
-    server: SeparateServer, database: Counted, spared: CircuitBreakingDatabase
+    server: SeparateServer, database: CountingDatabase, spared: CircuitBreakingDatabase
 ) -> None:
     server.stop()
     at_once(FAILURES, partial(ask, spared))

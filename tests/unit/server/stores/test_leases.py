@@ -61,14 +61,14 @@ async def until(happened: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-class Played(Protocol):
+class LeaseScene(Protocol):
     """What plays a scene with leases of some places a caller and some in all."""
 
     def __call__(self, scene: Scene, caps: tuple[int, int] = (2, 3)) -> None: ...
 
 
 @pytest.fixture(params=["memory", *SERVERS])
-def played(request: pytest.FixtureRequest) -> Iterator[Played]:
+def played(request: pytest.FixtureRequest) -> Iterator[LeaseScene]:
     """What plays a scene, in each store."""
 
     def in_memory(scene: Scene, caps: tuple[int, int] = (2, 3)) -> None:
@@ -104,7 +104,7 @@ async def refused(leases: Leases, subject: str) -> str:
 
 
 def test_a_cap_that_is_reached_is_named_and_a_place_given_back_is_there_again(
-    played: Played,
+    played: LeaseScene,
 ) -> None:
     async def scene(leases: Leases) -> None:
         first, _ = await leases.take("ann"), await leases.take("ann")
@@ -121,7 +121,7 @@ def test_a_cap_that_is_reached_is_named_and_a_place_given_back_is_there_again(
     played(scene)
 
 
-def test_the_last_quarter_of_the_cap_is_kept_for_callers_with_fewer_than_two_calls(played: Played) -> None:
+def test_the_last_quarter_of_the_cap_is_kept_for_callers_with_fewer_than_two_calls(played: LeaseScene) -> None:
     async def scene(leases: Leases) -> None:
         held = [await leases.take(subject) for subject in ("ann", "bob", "ann", "bob", "ann", "bob")]
         assert [await refused(leases, subject) for subject in ("ann", "bob")] == ["all", "all"]  # 6 of 8
@@ -134,7 +134,7 @@ def test_the_last_quarter_of_the_cap_is_kept_for_callers_with_fewer_than_two_cal
     played(scene, (5, 8))
 
 
-def test_giving_back_what_is_lost_or_was_given_back_is_nothing(played: Played) -> None:
+def test_giving_back_what_is_lost_or_was_given_back_is_nothing(played: LeaseScene) -> None:
     async def scene(leases: Leases) -> None:
         lease = await leases.take("ann")
         await leases.give_back(lease)
@@ -147,7 +147,7 @@ def test_giving_back_what_is_lost_or_was_given_back_is_nothing(played: Played) -
     played(scene)
 
 
-def test_a_caller_may_be_called_anything(played: Played) -> None:
+def test_a_caller_may_be_called_anything(played: LeaseScene) -> None:
     async def scene(leases: Leases) -> None:
         for subject in ("", "a:b", "{x}", "\n\0", "é" * 10_000):
             first, second = await leases.take(subject), await leases.take(subject)
@@ -158,7 +158,7 @@ def test_a_caller_may_be_called_anything(played: Played) -> None:
     played(scene)
 
 
-def test_many_at_once_never_hold_more_than_there_are(played: Played) -> None:
+def test_many_at_once_never_hold_more_than_there_are(played: LeaseScene) -> None:
     async def scene(leases: Leases) -> None:
         held = [0, 0]
 

@@ -205,7 +205,7 @@ def test_another_catalogue_has_the_same_profiles_held_to_its_own_names(
     assert (seen.held("ada"), seen.live.faults) == (["seen"], ())
 
 
-class Silent:
+class SilentSource:
     """A source that says what it is told to, or nothing."""
 
     def __init__(self) -> None:
@@ -219,7 +219,7 @@ class Silent:
 
 
 def test_what_is_known_serves_for_a_minute_and_then_nothing_does(catalogue: Catalogue) -> None:
-    now, source = 1000.0, Silent()
+    now, source = 1000.0, SilentSource()
     live = LiveProfiles(source, catalogue, clock=lambda: now)
     live.look()
     with pytest.raises(Unavailable) as refused:  # never read: nobody sees anything, and it says why
@@ -409,7 +409,7 @@ def test_reading_is_all_that_the_user_of_a_server_has_to_be_granted(embedded_ser
                 connection.execute(f"drop role reader_{schema}")
 
 
-class Failing(Silent):
+class FailingSource(SilentSource):
     """A source that fails once in a way that nobody expects."""
 
     failed = False
@@ -424,7 +424,7 @@ class Failing(Silent):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_fault_of_our_own_does_not_end_the_following(catalogue: Catalogue) -> None:
-    source = Failing()
+    source = FailingSource()
     source.document = profiles_document(b"all: {scenarios: {'*': {}}}\nassign: [{subject: ada, profile: all}]")
     live = LiveProfiles(source, catalogue)
     with followed(live, again=0.01):
