@@ -13,7 +13,7 @@ from tests.support.books import ROOT
 from tests.support.tracked import tracked
 
 LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
-LONGEST, LONGEST_TEST, SHORTEST = 400, 450, 50  # lines
+LONGEST, LONGEST_TEST, SHORTEST = 400, 450, 40  # lines
 PACKAGES = ("engine", "sandbox", "server")
 NOT_USED = ("manager", "service", "handler", "processor", "helper", "util", "utils", "context")
 
@@ -73,11 +73,11 @@ def test_the_picture_of_the_rooms_is_that_of_the_code(package: str) -> None:
 
 
 def test_a_short_file_says_why_it_stands_alone() -> None:
-    """Entry points, the tables of kinds and the commands are short by their nature."""
+    """Entry points, the table of tools and the commands are short by their nature."""
     short = {named(path) for path in CODE if 7 < len(path.read_text(encoding="utf-8").splitlines()) < SHORTEST}
     told = {name for name in short if "stands alone because" in (ROOT / name).read_text(encoding="utf-8")}
     by_nature = {name for name in short if name.startswith("server/run/commands/") or name.endswith("__main__.py")}
-    assert short - told - by_nature == {"engine/present/exports/kinds.py", "server/tools/toolbox.py"}
+    assert short - told - by_nature == {"server/tools/toolbox.py"}
 
 
 def test_everything_is_caught_in_one_place_only() -> None:
