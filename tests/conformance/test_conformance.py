@@ -78,18 +78,18 @@ EXPECTED = {
     },
     # Statuses, headers and hosts are of HTTP: what judges them is not asked of the bridge.
     (STDIO, NEW_2025): {
-        "server-initialize": Expected(2, NO_SESSION),
-        "ping": Expected(2),
-        "tools-list": Expected(3),
-        "resources-list": Expected(2),
-        "prompts-list": Expected(2),
+        "server-initialize": ScenarioOutcome(2, NO_SESSION),
+        "ping": ScenarioOutcome(2),
+        "tools-list": ScenarioOutcome(3),
+        "resources-list": ScenarioOutcome(2),
+        "prompts-list": ScenarioOutcome(2),
     },
     (STDIO, NEW_2026): {
-        "tools-list": Expected(4),
-        "resources-list": Expected(2),
-        "sep-2164-resource-not-found": Expected(4),
-        "prompts-list": Expected(2),
-        "caching": Expected(8),
+        "tools-list": ScenarioOutcome(4),
+        "resources-list": ScenarioOutcome(2),
+        "sep-2164-resource-not-found": ScenarioOutcome(4),
+        "prompts-list": ScenarioOutcome(2),
+        "caching": ScenarioOutcome(8),
     },
     # Only here do these mean anything: without the tool, our error result for an unknown tool passes them all.
     (FIXTURE_TOOLS, OLD): {"tools-call-simple-text": ScenarioOutcome(1), "tools-call-error": ScenarioOutcome(1)},
