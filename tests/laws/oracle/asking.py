@@ -11,6 +11,7 @@ from engine.door import Door
 from engine.model.exact import Exact
 from engine.model.formulas import Nothing as EngineNothing
 from engine.report.data import ReportData
+from engine.report.drill import filter_json
 from engine.report.report import Report
 from tests.laws.oracle.books import OracleBooks
 from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Figure
@@ -93,7 +94,7 @@ class Behind:
 def behind(report: Report) -> Iterator[Behind]:
     """Yield the cells of a report that rows can be shown of."""
     result = answer(report, UNCUT)
-    found = {(known.line, known.column, known.place): known.figure for known in figures_of(report)}
+    figures = {(known.line, known.column, known.place): known.figure for known in figures_of(report)}
     lines = [line.key for line in report.lines]
     headings = [column.heading for column in report.columns]
     places = places_of(report)
@@ -103,9 +104,17 @@ def behind(report: Report) -> Iterator[Behind]:
         sheet = [[(line, heading, place) for heading, place in product(headings, places)] for line in lines]
     for row, across in zip(result["rows"], sheet, strict=True):
         for column, where in zip(result["columns"], across, strict=True):
-            parts = tuple(calls(row, column))
-            if where in found and parts:
-                yield Behind(where, found[where], parts)
+            parts = tuple(with_long_filters(found, report) for found in calls(row, column))
+            if where in figures and parts:
+                yield Behind(where, figures[where], parts)
+
+
+def with_long_filters(found: tuple[str, str, dict[str, Any]], report: Report) -> tuple[str, str, dict[str, Any]]:
+    """Return a call with the filters that its template names without their members, as a caller adds them."""
+    sign, operand, call = found
+    for key in call.pop("add_filters_of_this_call", ()):
+        call["filters"].setdefault(key, filter_json(report.filters[key]))
+    return sign, operand, call
 
 
 def exactly(found: Exact | EngineNothing) -> Figure:
