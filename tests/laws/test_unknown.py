@@ -72,7 +72,7 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
     "variant of": ("run_statement", lambda name: {**ASKED, "scenarios": [{"scenario": f"{name}/fewer"}]}),
     "scenario to explain": ("explain_variance", lambda name: {**EXPLAINED, "scenarios": ["actual", name]}),
     "figure to explain": ("explain_variance", lambda name: {**EXPLAINED, "metric": f"of_{name}"}),
-    "line to explain": ("explain_variance", lambda name: {**EXPLAINED, "metric": f"{name}.of_{name}"}),
+    "line to explain": ("explain_variance", lambda name: {**EXPLAINED, "metric": f"by_{name}.of_{name}"}),
     "dimension to explain by": ("explain_variance", lambda name: {**EXPLAINED, "by": ["product", f"of_{name}"]}),
     "dimension of a filter of what is explained": (
         "explain_variance",
@@ -82,7 +82,7 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
     "scenario_id": ("inspect_rows", lambda name: {**ROWS, "scenario_id": name}),
     "view": ("inspect_rows", lambda name: {**ROWS, "filters": {"scenario": f"actual+{name}"}}),
     "compared_with": ("inspect_rows", lambda name: {**ROWS, "filters": {"compared_with": ["actual", name]}}),
-    "statement": ("run_statement", lambda name: {**ASKED, "statement": name}),
+    "statement": ("run_statement", lambda name: {**ASKED, "statement": f"by_{name}"}),
     "metric": ("run_metric", lambda name: {**ASKED, "metrics": ["revenue", name]}),
     "order": (
         "run_metric",
@@ -106,11 +106,11 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
     ),
     "dimension to search": ("search_hierarchy", lambda name: {"dimension": f"of_{name}"}),
     "query of a metric": ("search_hierarchy", lambda name: {"query": f"of_{name}"}),
-    "query of a statement": ("search_hierarchy", lambda name: {"query": name}),
+    "query of a statement": ("search_hierarchy", lambda name: {"query": f"by_{name}"}),
     "domain of metrics": ("list_kpis", lambda name: {"domain": name}),
     "query among metrics": ("list_kpis", lambda name: {"query": f"of_{name}"}),
     "metric of a resource": ("resources/read", lambda name: {"uri": f"tieout://metric/of_{name}"}),
-    "statement of a resource": ("resources/read", lambda name: {"uri": f"tieout://statement/{name}"}),
+    "statement of a resource": ("resources/read", lambda name: {"uri": f"tieout://statement/by_{name}"}),
     "metric of a prompt": ("prompts/get", lambda name: {"name": "tie_out", "arguments": {"metric": f"of_{name}"}}),
     "scenario of a prompt": (
         "prompts/get",
@@ -123,7 +123,7 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
     "dimension of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {f"of_{name}": "X"}}),
     "figure of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"metric": f"of_{name}"}}),
     "line of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"metric": f"pnl.of_{name}"}}),
-    "statement of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"metric": f"{name}.of_{name}"}}),
+    "statement of rows": ("inspect_rows", lambda name: {**ROWS, "filters": {"metric": f"by_{name}.of_{name}"}}),
     "column": ("inspect_rows", lambda name: {**ROWS, "columns": ["product", f"of_{name}"]}),
     "source_key": ("inspect_rows", lambda name: {**ROWS, "source_key": name}),
     "source_key of a schema": ("get_inspection_schema", lambda name: {"source_key": name}),
@@ -287,7 +287,7 @@ def written(folder: Path, keys: Sequence[str], ids: Sequence[str], grant: str) -
         },
         statements={
             "pnl": "- {metric: revenue}" + "".join(f"\n- {{metric: of_{key}}}" for key in keys),
-            **{key: f"- {{metric: of_{key}}}" for key in keys},
+            **{f"by_{key}": f"- {{metric: of_{key}}}" for key in keys},
         },
         scenarios=json.dumps({"actual": actual, **plans}),
         profiles=f"seen: {{scenarios: {{actual: {grant}}}}}\nassign: [{{subject: somebody, profile: seen}}]",
@@ -382,7 +382,7 @@ def test_every_parameter_that_names_something_is_asked_about() -> None:
     calls = {**NAMING, **OF_MEMBERS}.values()
     named = {(tool.removesuffix("_data"), key) for tool, arguments in calls for key in arguments("board")}
     free = {"period_start", "period_end", "scale", "decimals", "limit", "period", "status", "format", "asc", "top"}
-    free |= {"offset", "depth", "drivers", "materiality"}
+    free |= {"offset", "depth", "drivers", "materiality", "summary", "picture"}
     # drawn at random, and of their owner alone: test_downloads, test_uploads, test_charts
     free |= {"data_ref", "data_refs", "file_id", "upload_id"}
     free |= {"filename", "mime_type", "size_bytes", "file"}  # of what callers bring

@@ -52,6 +52,12 @@ class StatementBuilder:
             if file.statement in self.built:
                 document.fault(["statement"], f"there is a statement '{file.statement}' already")
                 continue
+            if file.statement in self.domains:
+                document.fault(
+                    ["statement"],
+                    f"'{file.statement}' is a domain too, so that {file.statement}.x could name a metric or a line",
+                    "give the statement another key",
+                )
             written = list(self.expanded(document, file, (file.statement,)))
             lines = StatementLines(self, written).build()
             self.built[file.statement] = Statement(

@@ -9,6 +9,7 @@ import pytest
 from engine.instance.documents import Fault, InstanceFaults, parse_document, read_document
 from engine.instance.read import read_instance
 from tests.support.books import ROOT
+from tests.support.small import write_instance
 
 WRITTEN = {
     "instance.yaml": """
@@ -392,3 +393,18 @@ def test_faults_that_follow_from_another_are_not_printed(tmp_path: Path) -> None
         "domains/gl.yaml:8: gl cannot be restricted by 'treee'",
         "statements/pnl.yaml:4: there is no metric 'nobody'",
     ]
+
+
+def test_a_statement_has_not_the_key_of_a_domain(tmp_path: Path) -> None:
+    facts, domain = {"gl": "date scenario amount"}, "time: {column: date}\ndimensions: {}\nmeasures: {amount: {}}\n"
+    statements = {"pnl": "- {metric: revenue}", "gl": "- {metric: revenue}"}
+    instance = write_instance(
+        tmp_path, facts=facts, domains={"gl": domain + "metrics: {revenue: {measure: amount}}"}, statements=statements
+    )
+    with pytest.raises(InstanceFaults) as faults:
+        read_instance(instance)
+    (fault,) = faults.value.faults
+    assert str(fault) == (
+        "statements/gl.yaml:1: 'gl' is a domain too, so that gl.x could name a metric or a line — give the statement "
+        "another key"
+    )
