@@ -11,6 +11,12 @@ const VIEWS = readdirSync(".").filter((folder) => existsSync(`${folder}/main.ts`
 const OWN = new RegExp(`^(${JSON.parse(readFileSync("own.json", "utf8")).join("|")})$`);
 const inside = (text, tag) => text.replaceAll(`</${tag}`, `<\\/${tag}`);
 
+// So are the custom properties that a style sheet declares for itself.
+const shortened = (css, js) => {
+  const own = [...new Set(css.match(/--[\w-]+(?=:)/g))].filter((name) => !js.includes(name));
+  return css.replace(/--[\w-]+/g, (name) => (own.includes(name) ? `--${own.indexOf(name).toString(36)}` : name));
+};
+
 const inlined = (view) => ({
   name: "inlined",
   setup(build) {
@@ -19,7 +25,7 @@ const inlined = (view) => ({
       const made = (kind) => outputFiles.find((file) => file.path.endsWith(kind))?.text ?? "";
       const page = readFileSync(`${view}/index.html`, "utf8")
         .replace(/>\s+</g, "><")
-        .replace("<!-- style -->", () => `<style>${inside(made(".css").trim().replace(/(?<=--[\w-]+:|,) /g, ""), "style")}</style>`)
+        .replace("<!-- style -->", () => `<style>${inside(shortened(made(".css"), made(".js")).trim().replace(/(?<=--[\w-]+:|,) /g, ""), "style")}</style>`)
         .replace("<!-- script -->", () => `<script type="module">${inside(made(".js"), "script")}</script>`);
       mkdirSync("dist", { recursive: true });
       writeFileSync(`dist/${view}.html`, page);

@@ -244,6 +244,7 @@ REPORTING = (
         run=explain_variance,
         example=EXPLAIN_EXAMPLE,
         lane="heavy",
+        widget=FINANCIAL_TABLE,
     ),
     Tool(
         name="list_inspection_sources",

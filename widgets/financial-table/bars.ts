@@ -21,7 +21,7 @@ const LEAST = 1 / 3; // of the longest bar: the room of pins on either side
 
 export const isCompared = ({ comparison }: Column): boolean => comparison !== "figure";
 
-export const compared = ({ columns }: Table): number => columns.filter(isCompared).length;
+export const compared = ({ across }: Table): number => across.filter(isCompared).length;
 
 /** The bars of a column, line by line. */
 export function barsOf(lines: readonly Line[], { comparison }: Column, at: number): readonly Bar[] {

@@ -15,7 +15,7 @@ export interface Subject {
 export const callsBehind = ({ line, column }: Subject): readonly Call[] => calls(line.drill, column.drill);
 
 export const wordsOf = ({ line, column, cell }: Subject): string =>
-  `${[line.label, ...column.heading].join(", ")} (${cell.text || "blank"})`;
+  `${[line.label, ...column.titles].join(", ")} (${cell.text || "blank"})`;
 
 /** Hands the model the calls and asks it to make them; without a way to hand them over they stand in the message. */
 export async function askForRows(host: Host, subject: Subject): Promise<void> {

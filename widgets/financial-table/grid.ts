@@ -5,7 +5,7 @@ import type { Keyed, Place } from "../shared/keys";
 
 export interface Meaning {
   fold(line: number, isFolded: boolean): boolean;
-  parent(line: number): number;
+  parentOf(line: number): number;
   enter(line: number, column: number): void;
   focused(line: number, column: number): void;
   sort(column: number): void;
@@ -52,7 +52,7 @@ export class Grid implements Keyed {
     return this.seen.length;
   }
 
-  get columns(): number {
+  get across(): number {
     return this.sorters.length;
   }
 
@@ -81,7 +81,7 @@ export class Grid implements Keyed {
 
   parentOf(row: number): number | undefined {
     if (row === HEAD) return undefined;
-    const parent = this.meaning.parent(this.line(row));
+    const parent = this.meaning.parentOf(this.line(row));
     const found = this.seen.findIndex((known) => Number(known.dataset.at) === parent);
     return found < 0 ? undefined : found;
   }

@@ -18,7 +18,7 @@ export function headOf(every: readonly Group[], rowsAre: string, hasTrend: boole
   const marksGroups = isMarkedByGroup(every);
   const corner = heading({ at: LABELS, name: rowsAre }, isGrouped(every) ? 2 : 1);
   corner.classList.add("corner");
-  const leaves = every.flatMap(({ columns }) => columns.map((placed, at) => leaf(placed, !marksGroups, at === 0)));
+  const leaves = every.flatMap(({ across }) => across.map((placed, at) => leaf(placed, !marksGroups, at === 0)));
   const trend = hasTrend ? [element("th", { role: "columnheader", scope: "col", class: "trend-head", rowspan: isGrouped(every) ? 2 : 1 }, "Trend")] : [];
   const rows = isGrouped(every)
     ? [row(corner, ...trend, ...every.map((group) => groupHead(group, marksGroups))), row(...leaves)]
@@ -45,10 +45,10 @@ function leaf(placed: Placed, isMarked: boolean, isFirst: boolean): HTMLTableCel
   return cell;
 }
 
-function groupHead({ name, columns }: Group, isMarked: boolean): HTMLTableCellElement {
-  const cell = element("th", { role: "columnheader", scope: "colgroup", colspan: columns.length, class: "group first" });
+function groupHead({ name, across }: Group, isMarked: boolean): HTMLTableCellElement {
+  const cell = element("th", { role: "columnheader", scope: "colgroup", colspan: across.length, class: "group first" });
   cell.append(element("span", { class: "name" }, name));
-  const [first] = columns;
+  const [first] = across;
   if (isMarked && first) cell.append(marked(mark(first.column)));
   return cell;
 }

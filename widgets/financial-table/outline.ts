@@ -19,21 +19,21 @@ export class Outline {
   private readonly children: ReadonlyMap<number, readonly number[]>;
   private readonly positions: ReadonlyMap<number, number>;
   private readonly folded = new Set<number>();
-  sort: Sort | undefined;
+  sorting: Sort | undefined;
 
   constructor(readonly lines: readonly Line[]) {
     this.parents = parentsOf(lines);
-    this.children = groupedBy(lines.keys(), (at) => this.parent(at));
+    this.children = groupedBy(lines.keys(), (at) => this.parentOf(at));
     this.positions = new Map([...this.children.values()].flatMap((beside) => beside.map((at, before) => [at, before + 1])));
   }
 
-  parent(at: number): number {
+  parentOf(at: number): number {
     return this.parents[at] ?? TOP;
   }
 
   /** How many lines stand under the same line as this one, and its place among them. */
   among(at: number): { readonly count: number; readonly position: number } {
-    return { count: this.children.get(this.parent(at))?.length ?? 0, position: this.positions.get(at) ?? 0 };
+    return { count: this.children.get(this.parentOf(at))?.length ?? 0, position: this.positions.get(at) ?? 0 };
   }
 
   isParent(at: number): boolean {
@@ -60,11 +60,11 @@ export class Outline {
 
   /** Unfolds whatever a line stands under. */
   reveal(at: number): void {
-    for (let above = this.parent(at); above !== TOP; above = this.parent(above)) this.folded.delete(above);
+    for (let above = this.parentOf(at); above !== TOP; above = this.parentOf(above)) this.folded.delete(above);
   }
 
   isSeen(at: number): boolean {
-    const above = this.parent(at);
+    const above = this.parentOf(at);
     return above === TOP || (!this.folded.has(above) && this.isSeen(above));
   }
 
@@ -82,18 +82,18 @@ export class Outline {
   }
 
   private sorted(siblings: readonly number[]): readonly number[] {
-    if (!this.sort || this.sort.isRanked) return siblings;
+    if (!this.sorting || this.sorting.isRanked) return siblings;
     const moving = siblings.filter((at) => this.moves(at)).sort((a, b) => this.compared(a, b));
     return siblings.map((at) => (this.moves(at) ? (moving.shift() ?? at) : at));
   }
 
   private moves(at: number): boolean {
     const kind = this.lines[at]?.kind ?? "";
-    return kind === "member" || (this.parent(at) !== TOP && OF_A_ROLLUP.includes(kind));
+    return kind === "member" || (this.parentOf(at) !== TOP && OF_A_ROLLUP.includes(kind));
   }
 
   private compared(a: number, b: number): number {
-    const [first, second, sort] = [this.lines[a], this.lines[b], this.sort];
+    const [first, second, sort] = [this.lines[a], this.lines[b], this.sorting];
     if (!first || !second || !sort) return 0;
     const sign = sort.isDescending ? -1 : 1;
     if (sort.column === undefined) return sign * first.label.localeCompare(second.label);

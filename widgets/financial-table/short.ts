@@ -18,10 +18,7 @@ export function filledIn(said: Fields, asked: Fields): Fields {
   const across = list(said.columns ?? said.scenarios).map(fields);
   const metrics = list(said.metrics).map(fields);
   const template = templateOf(fields(said.drill), fields(asked.filters));
-  const measured = (part: Fields): Fields => {
-    const unit = text(part.unit) || text(said.currency) + (SCALES[String(said.scale)] ?? "");
-    return { favourable: "up", ...part, unit, format: FORMATS[unit] ?? "currency" };
-  };
+  const measured = measuredIn(said);
   const columnOf = (part: Fields, metric?: Fields): Fields => {
     const of = new Map([["column", part], ["scenario", part], ["metric", metric]]);
     const drill = joined(filled(template, of, true), fields(part.drill), own(metric ?? {}));
@@ -48,7 +45,13 @@ export function filledIn(said: Fields, asked: Fields): Fields {
   };
 }
 
-const labelOf = (part: Fields): string => text(part.label) || text(part.key);
+/** What gives a line or a metric of an answer its unit and format. */
+export const measuredIn = (said: Fields) => (part: Fields): Fields => {
+  const unit = text(part.unit) || text(said.currency) + (SCALES[String(said.scale)] ?? "");
+  return { favourable: "up", ...part, unit, format: FORMATS[unit] ?? "currency" };
+};
+
+export const labelOf = (part: Fields): string => text(part.label) || text(part.key);
 
 /** The members of a place by their labels; periods that have none by their names. */
 function placeWords(part: Fields, drill: Fields): string {
@@ -64,7 +67,7 @@ function templateOf(drill: Fields, asked: Fields): Fields {
 }
 
 /** What a template says of the parts that are known, such as `pnl.{row.key}`; of no part, only where that is asked for. */
-function filled(template: Fields, of: Parts, hasConstants = false): Fields {
+export function filled(template: Fields, of: Parts, hasConstants = false): Fields {
   const found = Object.entries(template).flatMap(([name, value]): readonly (readonly [string, unknown])[] => {
     if (name === "filters") return [[name, filled(fields(value), of, hasConstants)]];
     const [, before = "", part = "", path] = /^(.*)\{(\w+)\.(.+)\}$/.exec(text(value)) ?? [];
@@ -76,7 +79,7 @@ function filled(template: Fields, of: Parts, hasConstants = false): Fields {
 }
 
 /** The own drill of a line, a member or a metric: it may have the rows of its operands, or none at all. */
-function own({ drill, operands }: Fields): Fields {
+export function own({ drill, operands }: Fields): Fields {
   const every = drill === null ? [] : operands;
   if (!Array.isArray(every)) return fields(drill);
   const each = every.map((operand: unknown) => (text(operand) ? { filters: { metric: operand } } : operand));

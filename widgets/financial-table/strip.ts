@@ -39,5 +39,5 @@ export class Strip {
 
 function aboutCell({ line, column, cell }: Subject): readonly Node[] {
   const figure = exactText(cell.value) || cell.text || "no figure";
-  return [element("span", {}, [line.label, ...column.heading].join(" · ")), element("b", {}, figure)];
+  return [element("span", {}, [line.label, ...column.titles].join(" · ")), element("b", {}, figure)];
 }

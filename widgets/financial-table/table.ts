@@ -9,6 +9,7 @@ import { rangeWords } from "../shared/periods";
 import { fields, list, number, text, texts } from "../shared/shape";
 import type { Fields } from "../shared/shape";
 import { inWords } from "../shared/words";
+import { bridgeOf } from "./bridge";
 import { isPrice, shown } from "./figures";
 import type { Comparison, Kind, Precision } from "./figures";
 import { filledIn } from "./short";
@@ -22,7 +23,7 @@ export interface Cell {
 }
 
 export interface Column {
-  readonly heading: readonly string[]; // level by level
+  readonly titles: readonly string[]; // level by level
   readonly style: string; // actual, prior_year, plan, forecast; a bare result does not say
   readonly comparison: Comparison;
   readonly isTotal: boolean;
@@ -61,7 +62,7 @@ export interface Table {
   readonly label: string;
   readonly caption: string;
   readonly rowsAre: string; // lines, or members of what
-  readonly columns: readonly Column[];
+  readonly across: readonly Column[];
   readonly lines: readonly Line[];
   readonly notes: readonly Note[];
   readonly freshness: readonly Freshness[];
@@ -73,8 +74,9 @@ export interface Table {
 export function readTable(found: unknown, asked: Fields = {}): Table | undefined {
   const answer = fields(found);
   const isBlock = answer.kind === "financial-table";
-  if (!Array.isArray(answer.rows) || !(isBlock || answer.statement || answer.scenarios)) return undefined;
-  const said = isBlock ? answer : filledIn(answer, asked);
+  const isBridge = Array.isArray(answer.lists);
+  if (!isBridge && !(Array.isArray(answer.rows) && (isBlock || answer.statement || answer.scenarios))) return undefined;
+  const said = isBlock ? answer : isBridge ? bridgeOf(answer) : filledIn(answer, asked);
   const columns = list(said.columns).map(fields);
   const rows = list(said.rows).map(fields);
   const unit = unitOf(rows, columns);
@@ -83,7 +85,7 @@ export function readTable(found: unknown, asked: Fields = {}): Table | undefined
     label: text(said.label),
     caption: text(said.caption) || captionOf(said, unit),
     rowsAre: Object.keys(fields(rows[0]?.members)).map(inWords).join(" · ") || "Line",
-    columns: columns.map((column) => readColumn(column, unit)),
+    across: columns.map((column) => readColumn(column, unit)),
     lines: rows.map((row) => readLine(row, columns, unit, precision)),
     notes: list(said.notes).map(readNote),
     freshness: Object.entries(fields(said.freshness)).flatMap(readFreshness),
@@ -109,7 +111,7 @@ const ofItsOwn = (part: Fields, unit: string): string => {
 function readColumn(column: Fields, unit: string): Column {
   const members = Object.values(fields(column.members));
   return {
-    heading: texts(column.heading),
+    titles: texts(column.heading),
     style: text(column.style),
     comparison: comparisonOf(column),
     isTotal: column.is_total === true,
@@ -138,7 +140,7 @@ function readLine(row: Fields, columns: readonly Fields[], unit: string, precisi
     kind: text(row.kind),
     style: text(row.style),
     unit: ofItsOwn(row, unit),
-    measure: text(row.unit),
+    measure: text(row.of ?? row.unit),
     drill: row.drill,
     cells,
   };
@@ -151,7 +153,7 @@ function readCell(found: unknown): Cell {
 
 function cellOf(value: Value, row: Fields, column: Fields, precision: Precision): Cell {
   const comparison = comparisonOf(column);
-  const own = text(column.metric) ? column : row; // of metrics, columns say what a figure is
+  const own = column.favourable ? column : row; // of metrics, columns say what a figure is
   const kind: Kind = { unit: text(own.unit), format: text(own.format), comparison };
   const text_ = shown(value, kind, precision);
   return { text: text_, value, good: comparison === "figure" ? 0 : goodness(value, text(own.favourable)) };

@@ -7,11 +7,11 @@ import type { Table } from "./table";
 const words = (text: string): Field => ({ words: text });
 
 export function rowsOf(table: Table, columns: readonly Placed[], lines: readonly number[]): readonly (readonly Field[])[] {
-  const depth = Math.max(...columns.map(({ column }) => column.heading.length));
+  const depth = Math.max(...columns.map(({ column }) => column.titles.length));
   const headings = Array.from({ length: depth }, (_, level) => [
     words(level === 0 ? table.caption : ""),
     words(level === depth - 1 ? "Unit" : ""),
-    ...columns.map(({ column }) => words(column.heading[level] ?? "")),
+    ...columns.map(({ column }) => words(column.titles[level] ?? "")),
   ]);
   return [...headings, ...lines.map((at) => lineOf(table, columns, at))];
 }

@@ -9,9 +9,9 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /** The columns of the first scenario that has at least three periods across. */
 export function periodsOf(table: Table): readonly number[] {
-  const periods = [...table.columns.entries()].filter(([, { isPeriod, isTotal, comparison }]) => isPeriod && !isTotal && comparison === "figure");
-  const first = periods[0]?.[1].heading[0];
-  const found = periods.filter(([, column]) => column.heading[0] === first).map(([at]) => at);
+  const periods = [...table.across.entries()].filter(([, { isPeriod, isTotal, comparison }]) => isPeriod && !isTotal && comparison === "figure");
+  const first = periods[0]?.[1].titles[0];
+  const found = periods.filter(([, column]) => column.titles[0] === first).map(([at]) => at);
   return found.length >= 3 ? found : [];
 }
 

@@ -38,7 +38,7 @@ export class TableView implements Actions, Meaning {
   private readonly strip: Strip;
   private readonly grid: Grid;
   private readonly treegrid: HTMLTableElement;
-  private columns: readonly Placed[] = [];
+  private across: readonly Placed[] = [];
   private rows: readonly HTMLTableRowElement[] = [];
   private head: Head = { rows: [], sorters: [] };
   private isTurned = false;
@@ -99,12 +99,12 @@ export class TableView implements Actions, Meaning {
   }
 
   copy(): void {
-    const done = copied(tsv(rowsOf(this.table, this.columns, this.outline.seen)));
+    const done = copied(tsv(rowsOf(this.table, this.across, this.outline.seen)));
     this.told.tell(done ? "Copied what is shown, as exact figures." : "The host does not allow copying.");
   }
 
   save(): void {
-    const words = csv(rowsOf(this.table, this.columns, this.outline.order));
+    const words = csv(rowsOf(this.table, this.across, this.outline.order));
     this.told.attempt("Saved as CSV.", downloaded(this.host, `${this.table.label}.csv`, "text/csv", words));
   }
 
@@ -120,9 +120,9 @@ export class TableView implements Actions, Meaning {
   private draw(): void {
     const every = groups(this.table, this.isTurned);
     const periods = this.hasTrend ? periodsOf(this.table) : [];
-    this.columns = every.flatMap(({ columns }) => columns);
+    this.across = every.flatMap(({ across: columns }) => columns);
     this.head = headOf(every, this.table.rowsAre, periods.length > 0);
-    this.rows = bodyRows(this.outline, this.columns, periods, this.hasBars);
+    this.rows = bodyRows(this.outline, this.across, periods, this.hasBars);
     this.mark();
     const body = element("tbody", { role: "rowgroup" });
     this.treegrid.classList.toggle("grouped", isGrouped(every));
@@ -140,7 +140,7 @@ export class TableView implements Actions, Meaning {
   private arrange(): void {
     const [body] = this.treegrid.tBodies;
     if (body) arrange(body, this.rows, this.outline);
-    sayOrder(this.head, this.outline.sort);
+    sayOrder(this.head, this.outline.sorting);
     this.grid.arranged();
   }
 
@@ -153,12 +153,12 @@ export class TableView implements Actions, Meaning {
 
   /** Largest first, then smallest first, then as the report has them. */
   sort(column: number): void {
-    const { sort } = this.outline;
+    const { sorting: sort } = this.outline;
     const isSame = sort !== undefined && (sort.column ?? LABELS) === column;
     const first = column !== LABELS;
     const isLast = isSame && sort.isDescending !== first;
     const next = { column: first ? column : undefined, isDescending: isSame ? !first : first };
-    const by = this.first.columns[column]?.rank;
+    const by = this.first.across[column]?.rank;
     if (isLast) {
       this.put(this.first, undefined);
       return;
@@ -167,7 +167,7 @@ export class TableView implements Actions, Meaning {
     if (!by || !isCut(this.first) || !this.asked || !this.host.can("serverTools")) return;
     ranked(this.host, this.asked, this.first, by, !next.isDescending).then(
       (table) => {
-        if (this.outline.sort === next) this.put(table, { ...next, isRanked: true }); // else another order was asked for since
+        if (this.outline.sorting === next) this.put(table, { ...next, isRanked: true }); // else another order was asked for since
       },
       (fault: unknown) => { this.told.tell((fault as Error).message); },
     );
@@ -184,19 +184,19 @@ export class TableView implements Actions, Meaning {
       this.draw();
       if (at) this.grid.focus(at);
     }
-    this.outline.sort = sort;
+    this.outline.sorting = sort;
     this.arrange();
     this.told.tell(sort ? (sort.isRanked ? RANKED : SORTED) : "In the report's order.");
   }
 
   private subject(at: number, column: number): Subject | undefined {
-    const [line, placed] = [this.table.lines[at], this.columns[column]];
+    const [line, placed] = [this.table.lines[at], this.across[column]];
     const cell = placed && line?.cells[placed.at];
     return line && placed && cell && line.kind !== "header" ? { line, column: placed.column, cell } : undefined;
   }
 
-  parent(at: number): number {
-    return this.outline.parent(at);
+  parentOf(at: number): number {
+    return this.outline.parentOf(at);
   }
 
   focused(at: number, column: number): void {

@@ -22,7 +22,7 @@ export function footRows(inspection: Inspection, width: number): HTMLTableRowEle
 }
 
 export function sums(inspection: Inspection): readonly Sum[] {
-  const { contributed, rows, columns } = inspection;
+  const { contributed, rows, across: columns } = inspection;
   const total = decimal(contributed?.total.value ?? null);
   if (!contributed || !total) return [];
   const last = columns.length - 1;

@@ -33,7 +33,7 @@ export class Grid implements Keyed {
     return this.lines.length;
   }
 
-  get columns(): number {
+  get across(): number {
     return this.table.tHead?.rows[0]?.cells.length ?? 0;
   }
 

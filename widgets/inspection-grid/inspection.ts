@@ -39,7 +39,7 @@ export interface Contributed {
 export interface Inspection {
   readonly label: string;
   readonly caption: string;
-  readonly columns: readonly Column[];
+  readonly across: readonly Column[];
   readonly rows: readonly Row[];
   readonly found: number; // rows, up to the limit of the call
   readonly answered: number; // of these, rows that the model was given
@@ -61,7 +61,7 @@ export function readInspection(found: unknown): Inspection | undefined {
   return {
     label: figure || source,
     caption: scope.filter(Boolean).join(" · "),
-    columns,
+    across: columns,
     rows,
     found: number(said.row_count) ?? said.rows.length,
     answered: number(said.rows_answered) ?? said.rows.length,

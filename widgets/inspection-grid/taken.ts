@@ -4,7 +4,7 @@ import type { Field } from "../shared/delimited";
 import type { Cell, Column, Inspection } from "./inspection";
 
 export function rowsOf(
-  { columns, rows }: Inspection,
+  { across: columns, rows }: Inspection,
   shown: readonly number[],
   order: readonly number[],
 ): readonly (readonly Field[])[] {

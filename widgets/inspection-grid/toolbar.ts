@@ -38,7 +38,7 @@ function opener(picker: HTMLElement): HTMLButtonElement {
 }
 
 /** One column at least stays. */
-function pickerOf({ columns }: Inspection, actions: Actions): HTMLElement {
+function pickerOf({ across: columns }: Inspection, actions: Actions): HTMLElement {
   const picker = element("fieldset", { id: "columns", class: "picker", hidden: "" }, element("legend", {}, "Columns shown"));
   const boxes = columns.map(({ label }, at) => {
     const box = element("input", { type: "checkbox", checked: "" });

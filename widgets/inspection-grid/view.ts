@@ -74,12 +74,12 @@ export class InspectionView implements Actions {
   }
 
   private get shown(): readonly Shown[] {
-    const every = this.inspection.columns.map((column, at) => ({ at, column }));
+    const every = this.inspection.across.map((column, at) => ({ at, column }));
     return every.filter(({ at }) => !this.hidden.has(at));
   }
 
   private get order(): readonly number[] {
-    return ordered(this.inspection.rows, this.inspection.columns, this.sort);
+    return ordered(this.inspection.rows, this.inspection.across, this.sort);
   }
 
   private draw(focus: Place | undefined): void {
@@ -102,7 +102,7 @@ export class InspectionView implements Actions {
     if (!(target instanceof Element)) return;
     const sorter = target.closest<HTMLElement>("[data-sort]");
     const column = Number(sorter?.dataset.sort ?? NaN);
-    const sorted = this.inspection.columns[column];
+    const sorted = this.inspection.across[column];
     if (!sorted) return;
     this.sort = nextSort(this.sort, column, sorted);
     this.draw(this.grid.place());
@@ -114,7 +114,7 @@ export class InspectionView implements Actions {
     this.told.tell("");
     const at = Number(cell?.dataset.field ?? NaN);
     const found = this.inspection.rows[Number(cell?.closest("tr")?.dataset.at ?? NaN)]?.[at];
-    const column = this.inspection.columns[at];
+    const column = this.inspection.across[at];
     if (!found || !column) return;
     const exact = column.kind === "number" ? exactText(found.value) : [found.text, found.label].filter(Boolean).join(" ");
     this.about.replaceChildren(element("span", {}, column.label), element("b", {}, exact || "blank"));

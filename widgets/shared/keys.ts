@@ -7,7 +7,7 @@ export interface Place {
 
 export interface Keyed {
   readonly rows: number;
-  readonly columns: number;
+  readonly across: number;
   place(): Place | undefined;
   focus(place: Place): void;
   foldAt(row: number, isFolded: boolean): boolean; // whether that changed anything
@@ -26,7 +26,7 @@ const MOVES: Readonly<Record<string, Move>> = {
   PageUp: ({ row, column }) => ({ row: Math.max(0, row - PAGE), column }),
   PageDown: ({ row, column }) => ({ row: row + PAGE, column }),
   Home: ({ row }) => ({ row, column: 0 }),
-  End: ({ row }, { columns }) => ({ row, column: columns - 1 }),
+  End: ({ row }, { across: columns }) => ({ row, column: columns - 1 }),
   "Ctrl+Home": ({ column }) => ({ row: 0, column }),
   "Ctrl+End": ({ column }, { rows }) => ({ row: rows - 1, column }),
   Forward: forward,
@@ -70,5 +70,5 @@ export function pressed(event: KeyboardEvent, grid: Keyed, isRightToLeft: boolea
   event.preventDefault();
   const to = move(at, grid);
   const row = Math.min(Math.max(to.row, HEAD), grid.rows - 1);
-  grid.focus({ row, column: Math.min(Math.max(to.column, 0), grid.columns - 1) });
+  grid.focus({ row, column: Math.min(Math.max(to.column, 0), grid.across - 1) });
 }

@@ -16,7 +16,8 @@ from tests.support.serving import ERAS, McpBooks, Server, connected, serving
 APP, APP_TYPE = "io.modelcontextprotocol/ui", "text/html;profile=mcp-app"
 PAGE = "<!doctype html><title>A view</title>"
 CHECKOUT = ("engine", "sandbox", "server", "migrations", "scripts")
-RENDERS = {"run_statement": "financial-table", "run_metric": "financial-table", "inspect_rows": "inspection-grid"}
+TABLES = ("run_statement", "run_metric", "explain_variance")
+RENDERS = {**dict.fromkeys(TABLES, "financial-table"), "inspect_rows": "inspection-grid"}
 ASKED = {"statement": "full_pnl", "scenarios": [{"scenario": "actual", "alias": "A"}], "period_start": "2021-01"}
 
 
@@ -108,7 +109,7 @@ def test_one_view_is_advertised_alone(small_instance: tuple[Path, Path], tmp_pat
         served(small_instance, tmp_path, FINANCIAL_TABLE.name) as server,
         connected(server.url, era) as books,
     ):
-        assert set(views(books)) == {"run_statement", "run_metric"}
+        assert set(views(books)) == set(TABLES)
 
 
 def test_what_is_rendered_comes_beside_the_answer_whether_its_view_is_built_or_not(

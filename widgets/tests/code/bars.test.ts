@@ -28,7 +28,7 @@ const golden = (name: string): Block => (JSON.parse(readFileSync(`${FOLDER}/${na
 function drawn(block: Block, at: number): readonly Drawn[] {
   const table = readTable(block);
   assert.ok(table);
-  const column = table.columns[at];
+  const column = table.across[at];
   assert.ok(column);
   const isShare = block.columns[at]?.comparison === "share";
   return barsOf(table.lines, column, at).map((bar, row) => {
@@ -87,7 +87,7 @@ test("sums are on the scale of what they add up", () => {
   assert.deepEqual([total?.label, Math.abs((total?.zero ?? 0) + (total?.length ?? 0) - LEFT) < 1e-9], ["Total", true]);
 });
 
-const COLUMN: Column = { heading: ["Variance"], style: "plan", comparison: "variance", isTotal: false, unit: "", window: "", isPeriod: false, drill: undefined, rank: "" };
+const COLUMN: Column = { titles: ["Variance"], style: "plan", comparison: "variance", isTotal: false, unit: "", window: "", isPeriod: false, drill: undefined, rank: "" };
 const lineOf = (value: number | string | null): Line => ({
   label: "", level: 0, kind: "member", style: "plain", unit: "", measure: "EUR", drill: undefined, cells: [{ text: "", value, good: 0 }],
 });

@@ -52,7 +52,7 @@ const summed = (inspection: Inspection): Seen["sums"] => sums(inspection).map(({
 const seenOf = (inspection: Inspection): Seen => ({
   label: inspection.label,
   caption: inspection.caption,
-  columns: inspection.columns.map(({ label, unit }) => [label, unit]),
+  columns: inspection.across.map(({ label, unit }) => [label, unit]),
   rows: inspection.rows.map((row) => row.map(({ text, label }) => [text, label])),
   sums: summed(inspection),
   notes: inspection.notes,

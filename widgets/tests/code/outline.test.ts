@@ -42,17 +42,17 @@ test("lines are seen until something above them is folded", () => {
 
 test("sorting moves lines under the line they add up to, and nothing else", () => {
   const outline = new Outline(LINES);
-  outline.sort = { column: 0, isDescending: true };
+  outline.sorting = { column: 0, isDescending: true };
   assert.deepEqual(labels(outline, outline.order), ["Revenue", "Valves", "Pumps", "Large pumps", "Gaps", "Gross profit", "Écrous"]);
-  outline.sort = { column: 0, isDescending: false };
+  outline.sorting = { column: 0, isDescending: false };
   assert.deepEqual(labels(outline, outline.order).slice(0, 5), ["Revenue", "Pumps", "Large pumps", "Valves", "Gaps"]);
 });
 
 test("members are sorted all together and the total stays last", () => {
   const outline = new Outline([line("B", 0, "member", 1), line("A", 0, "member", 3), line("Total", 0, "total", 4)]);
-  outline.sort = { column: 0, isDescending: true };
+  outline.sorting = { column: 0, isDescending: true };
   assert.deepEqual(labels(outline, outline.order), ["A", "B", "Total"]);
-  outline.sort = { column: undefined, isDescending: true };
+  outline.sorting = { column: undefined, isDescending: true };
   assert.deepEqual(labels(outline, outline.order), ["B", "A", "Total"]);
 });
 

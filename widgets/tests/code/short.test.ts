@@ -66,7 +66,7 @@ function read(found: unknown, asked?: Fields): Table {
 
 const texts = ({ lines }: Table): readonly (readonly string[])[] => lines.map(({ label, cells }) => [label, ...cells.map(({ text }) => text)]);
 
-const behind = ({ lines, columns }: Table, row: number, column: number): unknown =>
+const behind = ({ lines, across: columns }: Table, row: number, column: number): unknown =>
   calls(lines[row]?.drill, columns[column]?.drill).map(({ sign, args }) => [sign, args]);
 
 test("a statement's cells have their texts: units, scales and signs by default where nothing is said", () => {
@@ -96,7 +96,7 @@ test("a statement's cells have their texts: units, scales and signs by default w
     [0, "EUR each", "node"],
     [0, "", "node"],
   ]);
-  assert.deepEqual(table.columns.map(({ heading, window, comparison }) => [heading, window, comparison]), [
+  assert.deepEqual(table.across.map(({ titles: heading, window, comparison }) => [heading, window, comparison]), [
     [["A"], "", "figure"],
     [["PY"], "Jan 2025 – Sep 2025", "figure"],
     [["V"], "", "variance"],
@@ -132,7 +132,7 @@ test("a statement's cells have their calls: shifts, sides, operands, and none wh
 
 test("a breakdown by periods has their labels, and its total the whole range", () => {
   const table = read(BY_QUARTER);
-  assert.deepEqual(table.columns.map(({ heading, isTotal, isPeriod }) => [heading, isTotal, isPeriod]), [
+  assert.deepEqual(table.across.map(({ titles: heading, isTotal, isPeriod }) => [heading, isTotal, isPeriod]), [
     [["A", "2026 Q1 (Jan–Mar 2026)"], false, true],
     [["actual", "Total"], true, false],
   ]);
@@ -145,7 +145,7 @@ test("a breakdown by periods has their labels, and its total the whole range", (
 test("metrics stand across with each scenario, members down, the rest and the total last", () => {
   const table = read(METRICS);
   assert.equal(table.caption, "Revenue, Margin, Sep 2026, in EUR");
-  assert.deepEqual(table.columns.map(({ heading, unit, rank }) => [heading, unit, rank]), [
+  assert.deepEqual(table.across.map(({ titles: heading, unit, rank }) => [heading, unit, rank]), [
     [["Revenue", "Actuals"], "", "revenue@Actuals"],
     [["Revenue", "V"], "", "revenue@V"],
     [["Margin", "Actuals"], "", "margin@Actuals"],
@@ -201,4 +201,52 @@ test("periods are called as the server calls them, those of a calendar of its ow
   assert.equal(periodName("2026-Q3", true), "2026 Q3 (Jul–Sep 2026)");
   assert.equal(rangeWords({ start: "2026-09", end: "2026-09", first_day: "2026-08-24", last_day: "2026-09-20" }), "2026-09");
   assert.equal(rangeWords(undefined), "");
+});
+
+const EXPLAINED = {
+  metric: "margin",
+  label: "Margin",
+  unit: "fraction",
+  period: { start: "2026-09", end: "2026-09" },
+  currency: "EUR",
+  scenarios: [{ alias: "Actuals", scenario: "actual" }, { scenario: "actual@py", period: { start: "2025-09", end: "2025-09" } }],
+  a: 0.4,
+  b: 0.5,
+  variance: -0.1,
+  lists: [
+    {
+      by: "cost_centre",
+      drill: { source_key: "gl", operands: ["earned", "revenue"], filters: { cost_centre: "{row.key}" } },
+      rows: [
+        { key: "N", label: "North", a: 0.3, b: 0.5, difference: -0.2, contribution: -0.11, rate: -0.1, mix: -0.01 },
+        { key: "(others)", label: "Others", holds: 3, a: null, b: 0.5, contribution: 0.01, drill: { filters: { cost_centre: { exclude: ["N"] } } } },
+      ],
+    },
+    { by: "lines", a: 0.4, b: 0.4, variance: 0, rows: [{ key: "rent", unit: "EUR", a: 1200, b: 900, contribution: 0, drill: null }] },
+  ],
+  drill: { tool: "inspect_rows", period_start: "2026-09", period_end: "2026-09", sides: [{ scenario_id: "actual" }, { sign: "-", scenario_id: "actual", filters: { scenario: "actual@py" } }] },
+};
+
+test("an explained variance has a row for each contribution and the calls behind its sides", () => {
+  const table = read(EXPLAINED);
+  assert.equal(table.caption, "Margin, Sep 2026, in EUR"); // the unit of money
+  assert.deepEqual(table.across.map(({ titles, window }) => [...titles, window]), [["Actuals", ""], ["actual@py", "Sep 2025"], ["Contribution", ""]]);
+  assert.deepEqual(texts(table), [
+    ["Cost centre", "", "", ""],
+    ["North", "30.0%", "50.0%", "−11.0 pp"],
+    ["Others", "", "50.0%", "+1.0 pp"],
+    ["Variance", "40.0%", "50.0%", "−10.0 pp"],
+    ["Lines", "", "", ""],
+    ["rent", "1,200", "900", "–"],
+    ["Variance", "40.0%", "40.0%", "–"],
+  ]);
+  assert.deepEqual(table.lines.map(({ cells }) => cells[2]?.good), [0, -1, 1, -1, 0, 0, 0]);
+  const call = (scenario: string | undefined, metric: string): Fields => ({
+    source_key: "gl", period_start: "2026-09", period_end: "2026-09", scenario_id: "actual",
+    filters: { cost_centre: "N", metric, ...(scenario && { scenario }) },
+  });
+  assert.deepEqual(behind(table, 1, 1), [["+", call("actual@py", "earned")], ["+", call("actual@py", "revenue")]]);
+  assert.deepEqual(behind(table, 1, 2), [["+", call(undefined, "earned")], ["+", call(undefined, "revenue")], ["-", call("actual@py", "earned")], ["-", call("actual@py", "revenue")]]);
+  assert.deepEqual(behind(table, 5, 0), []);
+  assert.deepEqual(behind(table, 3, 0), []);
 });

@@ -14,10 +14,10 @@ const UNAVAILABLE = "n/a"; // only the rendered block tells what cannot be compu
 const blank = (cell: Cell): Cell => (cell.text === UNAVAILABLE ? { ...cell, text: "" } : cell);
 
 /** What a table says where a host leaves of a result only what a model reads: all but its look and when it was loaded. */
-const withoutLook = ({ label, rowsAre, columns, lines, notes, freshness, leftOut, dataRef }: Table): unknown => ({
+const withoutLook = ({ label, rowsAre, across: columns, lines, notes, freshness, leftOut, dataRef }: Table): unknown => ({
   label,
   rowsAre,
-  columns: columns.map(({ heading, comparison, isTotal, unit, isPeriod, rank }) => [heading, comparison, isTotal, unit, isPeriod, rank]),
+  columns: columns.map(({ titles: heading, comparison, isTotal, unit, isPeriod, rank }) => [heading, comparison, isTotal, unit, isPeriod, rank]),
   lines: lines.map(({ label: words, level, unit, measure, cells }) => [words, level, unit, measure, cells.map(blank)]),
   notes,
   freshness: freshness.map(({ domain, scenario, through }) => [domain, scenario, through]),
@@ -39,7 +39,7 @@ for (const name of readdirSync(FOLDER)) {
   test(`${name}: a cell's calls are those that the tool descriptions lead to`, () => {
     const own = `"metric":"${text(fields(golden.result).statement)}.`; // a line's metric, with its statement or without
     const named = (found: unknown): unknown => JSON.parse(JSON.stringify(found).replaceAll(own, '"metric":"')) as unknown;
-    for (const { lines, columns } of [golden.block, golden.result].flatMap((found) => readTable(found) ?? []))
+    for (const { lines, across: columns } of [golden.block, golden.result].flatMap((found) => readTable(found) ?? []))
       for (const [at, line] of lines.entries()) {
         const found = columns.slice(0, 4).map((column) => calls(line.drill, column.drill).map(({ sign, args }) => [sign, args]));
         assert.deepEqual(named(found), named(list(golden.calls)[at]));
