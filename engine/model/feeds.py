@@ -131,6 +131,7 @@ class ColumnMapping:
     values: Mapping[str, str] | None = None
     format: str | None = None
     constant: str | None = None
+    product: tuple[str, ...] = ()  # columns of the extract whose product fills a measure
 
 
 class RoundingRule(Enum):

@@ -1,7 +1,7 @@
 """Columns: an extract parsed to the types of the store, with a reason for each row that is rejected."""
 
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -10,10 +10,10 @@ from pathlib import Path
 import polars as pl
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import GRAINS, Grain, PeriodRange
+from engine.model.calendar.periods import GRAINS, Grain
 from engine.model.errors import BadPeriod
-from engine.model.feeds import Binding, ColumnMapping, LoadStatus
-from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
+from engine.model.feeds import LoadStatus
+from server.ingest.rejects import FILE, ROW
 
 CONNECT, EXTRACT = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_EXTRACT
 
@@ -158,24 +158,24 @@ def decimal_amounts(column: pl.Series, places: int) -> ParsedColumn:
     return ParsedColumn(frame["values"], frame["reasons"])
 
 
-def parse_days(column: pl.Series, format_: str | None, grain: Grain, calendar: Calendar) -> ParsedColumn:
-    """Return days. Text is a day in `format_`, else an ISO day or, at a grain coarser than days, a period code."""
+def parse_days(column: pl.Series, grain: Grain, calendar: Calendar) -> ParsedColumn:
+    """Return days. Text is an ISO day or, at a grain coarser than days, a period code."""
     if column.dtype == pl.String:
-        plain = column.str.to_date(format_ or "%Y-%m-%d", strict=False)
+        plain = column.str.to_date("%Y-%m-%d", strict=False)
         inside = plain.is_between(calendar.days.first, calendar.days.last)
-        parse = partial(parse_any_days, format_=format_, grain=grain, calendar=calendar)
+        parse = partial(parse_any_days, grain=grain, calendar=calendar)
         return with_rest(column, plain.set(~inside, None), parse)
-    return parse_any_days(column, format_, grain, calendar)
+    return parse_any_days(column, grain, calendar)
 
 
-def parse_any_days(column: pl.Series, format_: str | None, grain: Grain, calendar: Calendar) -> ParsedColumn:
+def parse_any_days(column: pl.Series, grain: Grain, calendar: Calendar) -> ParsedColumn:
     """Return days that may be followed by a time, period codes, no days or outside the calendar."""
     if column.dtype.is_temporal():
         days = column.dt.date() if column.dtype == pl.Datetime else column.cast(pl.Date, strict=False)
         written = column.cast(pl.String)
     else:
         written = to_text(column)
-        days = read_days(written, format_, grain, calendar)
+        days = read_days(written, grain, calendar)
     first, last = calendar.days.first, calendar.days.last
     outside = (days < first) | (days > last)
     judged = pl.DataFrame({"written": written, "day": days, "outside": outside}).select(
@@ -185,7 +185,7 @@ def parse_any_days(column: pl.Series, format_: str | None, grain: Grain, calenda
         .when(pl.col("day").is_null() & pl.col("written").str.contains(ISO_DAY))
         .then(pl.lit("is no day that exists"))
         .when(pl.col("day").is_null())
-        .then(pl.lit(f"is no day ({format_})" if format_ else bad_day_reason(grain, calendar)))
+        .then(pl.lit(bad_day_reason(grain, calendar)))
         .when(pl.col("outside"))
         .then(pl.lit(f"is outside the calendar, which runs from {first} to {last}")),
     )
@@ -200,10 +200,8 @@ def bad_day_reason(grain: Grain, calendar: Calendar) -> str:
     return f"is no day (YYYY-MM-DD){period}"
 
 
-def read_days(written: pl.Series, format_: str | None, grain: Grain, calendar: Calendar) -> pl.Series:
+def read_days(written: pl.Series, grain: Grain, calendar: Calendar) -> pl.Series:
     """Return the days of texts; null for text that is no day."""
-    if format_:
-        return written.str.strptime(pl.Date, format_, strict=False)
     days = written.str.replace(r"[T ]00:00(:00(\.0+)?)?$", "").str.strptime(pl.Date, "%Y-%m-%d", strict=False)
     if grain is Grain.DATE or not (days.is_null() & written.is_not_null()).any():
         return days
@@ -220,87 +218,3 @@ def first_day(code: str, grain: Grain, calendar: Calendar) -> date | None:
     except BadPeriod:
         return None
     return max(period.first, calendar.days.first) if calendar.nests(period.grain, grain) else None
-
-
-def map_values(column: pl.Series, values: Mapping[str, str]) -> ParsedColumn:
-    """Return a column with its values replaced as a binding says; a value without a replacement is rejected."""
-    written = to_text(column)
-    replaced = written.replace_strict(dict(values), default=None, return_dtype=pl.String)
-    lost = replaced.is_null() & written.is_not_null()
-    return ParsedColumn(replaced, reasons_where(lost, f"is none of {', '.join(values)}"))
-
-
-def reasons_where(bad: pl.Series, reason: str) -> pl.Series:
-    """Return a reason for every row where `bad` is true, null for the others."""
-    return pl.DataFrame({"bad": bad}).select(pl.when(pl.col("bad")).then(pl.lit(reason)).alias("reasons"))["reasons"]
-
-
-OTHER_SEPARATORS = ";\t|,"  # likely ones first
-
-
-@dataclass
-class ExtractMapper:
-    """Maps the columns of an extract to those of a live table, by its binding."""
-
-    binding: Binding
-    extract: pl.DataFrame
-    rejects: Rejects
-    periods: PeriodRange | None = None  # requested; None for all
-    columns: dict[str, pl.Series] = field(default_factory=dict)  # parsed so far, so that each rejects its rows once
-
-    def column(self, name: str) -> pl.Series:
-        """Return the values of a column of the live table."""
-        if name not in self.columns:
-            self.columns[name] = self._column(name, self.binding.fillings.get(name))
-        return self.columns[name]
-
-    def _column(self, name: str, filling: ColumnMapping | None) -> pl.Series:
-        if filling is not None and filling.constant is not None:
-            return pl.Series(name, [filling.constant]).new_from_index(0, self.extract.height)
-        return self._replaced(name, self.extracted((filling.column if filling else None) or name), filling)
-
-    def extracted(self, name: str) -> pl.Series:
-        """Return a column of the extract. Raises LoadFailed if it has none of this name."""
-        if name not in self.extract.columns or name in (FILE, ROW):
-            known = [column for column in self.extract.columns if column not in (FILE, ROW)]
-            message = f"the extract of {self.binding.key} has no column '{name}'; it has {', '.join(known)}"
-            marks = [mark for mark in OTHER_SEPARATORS if len(known) == 1 and mark in known[0]]
-            if marks:
-                mark = "tab" if marks[0] == "\t" else f"'{marks[0]}'"
-                message += f"; its columns are separated otherwise: set csv: {{separator: {mark}}}"
-            raise LoadFailed(VALIDATE, message)
-        return self.extract[name]
-
-    def _replaced(self, name: str, column: pl.Series, filling: ColumnMapping | None) -> pl.Series:
-        if filling is None or filling.values is None:
-            return column
-        parsed = map_values(column, filling.values)
-        self.rejects.where(parsed.reasons.is_not_null(), name, column, parsed.reasons)
-        return parsed.values
-
-    def format(self, name: str) -> str | None:
-        """Return the format of the days of a column; None for the default format."""
-        filling = self.binding.fillings.get(name)
-        return filling.format if filling else None
-
-    def ids(self, name: str, *, optional: bool = False) -> pl.Series:
-        """Return a column of ids or names as text; all null if it is optional and absent."""
-        if optional and name not in self.binding.fillings and name not in self.extract.columns:
-            return pl.Series(name, [None], dtype=pl.String).new_from_index(0, self.extract.height)
-        return to_text(self.column(name))
-
-    def required(self, name: str) -> pl.Series:
-        """Return a column of ids. Rejects rows without one."""
-        ids = self.ids(name)
-        self.rejects.where(ids.is_null(), name, ids, "is missing")
-        return ids
-
-    def once(self, name: str, ids: pl.Series) -> None:
-        """Reject every row that repeats an id."""
-        rejected = ids.is_not_null() & ~ids.is_first_distinct()
-        self.rejects.where(rejected, name, ids, reasons_where(rejected, "stands twice").fill_null("stands twice"))
-
-    def finish(self, columns: dict[str, pl.Series]) -> pl.DataFrame:
-        """Return the rows that are not rejected. Raises LoadFailed if the binding does not allow so many rejections."""
-        self.rejects.check(self.binding.rejects)
-        return self.rejects.kept(pl.DataFrame(columns))

@@ -1,6 +1,6 @@
 """Deliveries: the rows of one binding, from its extract to a live table in a stage of the store."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -16,21 +16,23 @@ from engine.instance.build.feeds import MEMBER_COLUMNS, NODE_COLUMNS, attributes
 from engine.model.calendar.periods import PeriodRange, Span
 from engine.model.catalogue import Catalogue, Dimension, Domain
 from engine.model.exact import Exact
+from engine.model.extract_formats import BlankRule
 from engine.model.fact_store import DATE
 from engine.model.feeds import Binding, LoadMode
 from engine.model.members.trees import HierarchyFault, leaf_members, ragged_nodes
+from server.ingest.amounts import plain_numbers, plain_texts
 from server.ingest.columns import (
     EXTRACT,
-    ExtractMapper,
     RowSource,
-    parse_amounts,
     parse_days,
-    parse_numbers,
     to_text,
 )
+from server.ingest.dates import hint_days, iso_texts
 from server.ingest.folder import BooksFolder
+from server.ingest.mapper import ExtractMapper
 from server.ingest.rates import LiveTables, convert, parse_day_ranges, shape_rates
 from server.ingest.rejects import VALIDATE, LoadFailed, Rejects
+from server.ingest.reshape import RowCounts, reshape
 from server.ingest.rounding import RoundingDifference
 from server.ingest.sources import extract
 
@@ -47,10 +49,12 @@ def shape_facts(
         columns[SCENARIO] = scenarios = shaping.required(domain.scenario_column)
         unknown = ~scenarios.is_in(list(catalogue.scenarios)) & scenarios.is_not_null()
         rejects.where(unknown, domain.scenario_column, scenarios, "is no scenario of scenarios.yaml")
-    written = shaping.column(domain.time_column)
-    parsed = parse_days(written, shaping.format(domain.time_column), domain.grain, catalogue.calendar)
+    texts = shaping.days(domain.time_column)
+    written, dates = shaping.column(domain.time_column), shaping.dates_of(domain.time_column)
+    parsed = parse_days(texts, domain.grain, catalogue.calendar)
     missing_is_fine = domain.keeps_undated & to_text(written).is_null()
-    rejects.where(parsed.reasons.is_not_null() & ~missing_is_fine, domain.time_column, written, parsed.reasons)
+    reasons = hint_days(written, parsed.reasons, dates)
+    rejects.where(reasons.is_not_null() & ~missing_is_fine, domain.time_column, written, reasons)
     columns[DATE] = parsed.values
     refuse_outside(shaping, domain, catalogue, parsed.values)
     for key, column in domain.dimensions.items():
@@ -60,17 +64,16 @@ def shape_facts(
     for key, measure in domain.measures.items():
         if binding.conversion and key == binding.conversion.into:
             continue
-        amounts[key] = amount = shaping.column(measure.column)
-        read = parse_amounts(amount, measure.places)
-        rejects.where(read.reasons.is_not_null(), measure.column, amount, read.reasons)
-        columns[key] = read.values
+        amount = shaping.amounts(measure)
+        rejects.where(amount.read.reasons.is_not_null(), measure.column, amount.written, amount.read.reasons)
+        columns[key], amounts[key] = amount.read.values, amount.written
     if conversion := binding.conversion:
         units = columns[conversion.measure]
         columns[conversion.into] = convert(shaping, conversion, domain, catalogue, tables, units, difference)
     for column in domain.texts:
         columns[column] = shaping.ids(column)
     if rejects.batch:
-        rejects.weigh({key: parse_numbers(amount) for key, amount in amounts.items()})
+        rejects.weigh({key: plain_numbers(amount, binding.format.numbers) for key, amount in amounts.items()})
     return shaping.finish(columns)
 
 
@@ -85,7 +88,7 @@ def refuse_outside(shaping: ExtractMapper, domain: Domain, catalogue: Catalogue,
     shaping.rejects.where(outside, domain.time_column, shaping.column(domain.time_column), reason)
     if column is not None:
         written = shaping.extracted(column)
-        held = parse_day_ranges(written, None, catalogue.calendar)
+        held = parse_day_ranges(iso_texts(written, shaping.binding.format.dates), catalogue.calendar)
         lies = (held.first >= span.first) & (held.last <= span.last)
         shaping.rejects.where(~lies.fill_null(value=False), column, written, reason)
 
@@ -122,9 +125,10 @@ def shape_nodes(shaping: ExtractMapper, members: pl.Series | None) -> pl.DataFra
     rejects.where(columns["node"].is_null(), "node", columns["node"], "is missing")
     shaping.once("node", columns["node"] + pl.Series(["/"]) + columns["parent"].fill_null(""))
     for name in ("weight", "sort"):
-        lost = pl.Series([value is not None and not is_decimal(value) for value in columns[name]], dtype=pl.Boolean)
+        plain = plain_texts(columns[name], shaping.binding.format.numbers)
+        lost = pl.Series([value is not None and not is_decimal(value) for value in plain], dtype=pl.Boolean)
         rejects.where(lost, name, columns[name], "is no number")
-        columns[name] = plain_decimals(columns[name].set(lost, None))
+        columns[name] = plain_decimals(plain.set(lost, None))
     if members is not None:
         strange = columns["leaf"].is_not_null() & ~columns["leaf"].is_in(members.implode())
         rejects.where(strange, "leaf", columns["leaf"], "is no member")
@@ -181,6 +185,7 @@ class Delivery:
     periods: PeriodRange | None  # that are asked for, None where all
     progress: Progress
     rejects: Rejects = field(default_factory=Rejects)
+    counts: RowCounts = field(default_factory=RowCounts)
     landings: list[Landing] = field(default_factory=list)  # of facts: one for each part that is appended, else one
     table: pl.DataFrame | None = None  # of members, nodes or rates
     span: Span | None = None  # days asked for, else of the rows that came
@@ -216,23 +221,39 @@ class Delivery:
                 if not self.landings or self.binding.mode is LoadMode.APPEND:
                     self.landings.append(Landing(self.spool / f"{number:04}", domain))
                 with closing(part.pieces) as pieces:
-                    for piece in pieces:
+                    for piece in self._reshaped(part.name, pieces):
                         facts = self._judged(domain, piece, tables)
                         landing.result()
                         landing = spooler.submit(self.landings[-1].add, facts)
             landing.result()
 
+    def _reshaped(self, name: str, pieces: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        for piece in pieces:
+            before = self.counts.skipped
+            yield from reshape(piece, self.binding.format, name, self.counts)
+            self.rejects.read += self.counts.skipped - before
+
     def _judged(self, domain: Domain, piece: pl.DataFrame, tables: LiveTables) -> pl.DataFrame:
         self.rejects.begin(piece)
         shaping = ExtractMapper(self.binding, piece, self.rejects, self.periods)
-        facts = shape_facts(shaping, domain, self.place.catalogue, tables, self.rounding)
+        facts = self._with_figures(domain, shape_facts(shaping, domain, self.place.catalogue, tables, self.rounding))
         if self.periods is None:
             self.span = widen_span(self.span, facts)
         self.progress(self.binding.key, "validate", self.rejects.read)
         return facts
 
+    def _with_figures(self, domain: Domain, facts: pl.DataFrame) -> pl.DataFrame:
+        """Return the facts that have an amount, and count the others."""
+        numbers = self.binding.format.numbers
+        if not domain.measures or (numbers.blank is not BlankRule.NONE and not numbers.none):
+            return facts
+        with_figure = facts.filter(pl.any_horizontal(pl.col(*domain.measures).is_not_null()))
+        self.counts.without_figure += facts.height - with_figure.height
+        return with_figure
+
     def _receive_table(self, dimension: Dimension | None, parts: Iterable[RowSource], tables: LiveTables) -> None:
-        rows = concat_pieces([piece for part in parts for piece in part.pieces], self.binding)
+        pieces = [piece for part in parts for piece in self._reshaped(part.name, part.pieces)]
+        rows = concat_pieces(pieces, self.binding)
         self.rejects.begin(rows)
         self.progress(self.binding.key, "validate", rows.height)
         shaping, catalogue = ExtractMapper(self.binding, rows, self.rejects), self.place.catalogue

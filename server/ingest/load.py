@@ -160,6 +160,7 @@ class LoadResult:
     rows_read: int
     rows_landed: int
     rejects: pl.DataFrame
+    not_loaded: str  # rows that are neither loaded nor rejected, in words
     sums: Sequence[RejectSum]  # of the rejects
     rounded: str = ""  # what rounding converted amounts did, in words
 
@@ -264,6 +265,7 @@ def run_deliveries(deliveries: Sequence[Delivery], place: BooksFolder, now: date
                     rows_read=load.rows_read,
                     rows_landed=rows,
                     rejects=rejects.report,
+                    not_loaded=str(delivery.counts),
                     sums=rejects.sums,
                     rounded=str(delivery.rounding),
                 )

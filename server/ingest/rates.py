@@ -18,12 +18,11 @@ from server.ingest.columns import (
     INT64,
     ISO_DAY,
     NUMBER,
-    ExtractMapper,
     parse_amounts,
     parse_days,
-    parse_numbers,
     to_text,
 )
+from server.ingest.mapper import ExtractMapper
 from server.ingest.rejects import VALIDATE, LoadFailed
 from server.ingest.rounding import RoundingDifference, rate_units, round_products
 
@@ -88,17 +87,17 @@ class DayRanges:
     reasons: pl.Series
 
 
-def parse_day_ranges(column: pl.Series, format_: str | None, calendar: Calendar) -> DayRanges:
+def parse_day_ranges(column: pl.Series, calendar: Calendar) -> DayRanges:
     """Return the first and last day of each day or period code."""
-    parsed = parse_days(column, format_, Grain.DATE, calendar)
+    parsed = parse_days(column, Grain.DATE, calendar)
     written = column.cast(pl.String) if column.dtype.is_temporal() else to_text(column)
-    unread = [] if format_ else written.filter(parsed.values.is_null()).drop_nulls().unique().to_list()
+    unread = written.filter(parsed.values.is_null()).drop_nulls().unique().to_list()
     spans = {code: span for code in unread if (span := days_of(code, calendar))}
     firsts, lasts = ({code: getattr(span, end) for code, span in spans.items()} for end in (FIRST, LAST))
     frame = pl.DataFrame({"written": written, "day": parsed.values, "reason": parsed.reasons}).with_columns(
         pl.coalesce("day", pl.col("written").replace_strict(firsts, default=None, return_dtype=pl.Date)).alias(FIRST),
         pl.coalesce("day", pl.col("written").replace_strict(lasts, default=None, return_dtype=pl.Date)).alias(LAST),
-        (pl.col("written").str.contains(ISO_DAY) | pl.col("written").is_null() | pl.lit(bool(format_))).alias("said"),
+        (pl.col("written").str.contains(ISO_DAY) | pl.col("written").is_null()).alias("said"),
     )
     reason = pl.when("said").then("reason").otherwise(pl.lit("is no day (YYYY-MM-DD) and no period code"))
     reasons = frame.select(pl.when(pl.col(FIRST).is_null()).then(reason).alias("reasons"))["reasons"]
@@ -116,8 +115,8 @@ def days_of(code: str, calendar: Calendar) -> Span | None:
 def shape_rates(shaping: ExtractMapper, catalogue: Catalogue) -> pl.DataFrame:
     """Return the rates of an extract: what one of a currency is worth, and the first and last day it holds for."""
     currency, kind = shaping.required(CURRENCY), shaping.ids(KIND, optional=True)
-    dated, rate = shaping.column(DATE), parse_numbers(shaping.column(RATE))
-    held = parse_day_ranges(dated, shaping.format(DATE), catalogue.calendar)
+    dated, rate = shaping.days(DATE), shaping.numbers(RATE)
+    held = parse_day_ranges(dated, catalogue.calendar)
     shaping.rejects.where(held.reasons.is_not_null(), DATE, dated, held.reasons)
     frame = pl.DataFrame({CURRENCY: currency, KIND: kind, FIRST: held.first, LAST: held.last, RATE: rate})
     own = pl.col(CURRENCY).eq(catalogue.currency).fill_null(value=False)
@@ -276,8 +275,8 @@ def requested_rates(
     shaping: ExtractMapper, conversion: Conversion, domain: Domain, catalogue: Catalogue
 ) -> pl.DataFrame:
     """Return the currency of each row and the days its rate must hold for, rejecting rows that lack one."""
-    currency, written = shaping.required(conversion.currency), shaping.column(conversion.on)
-    held = parse_day_ranges(written, shaping.format(conversion.on), catalogue.calendar)
+    currency, written = shaping.required(conversion.currency), shaping.days(conversion.on)
+    held = parse_day_ranges(written, catalogue.calendar)
     lacking = (currency != catalogue.currency) & held.reasons.is_not_null()
     if conversion.on == domain.time_column:  # read as such already; the days it lacks may be fine there, not here
         lacking &= to_text(written).is_null() & pl.Series([domain.keeps_undated])

@@ -36,6 +36,7 @@ WORDS: Final[Mapping[str, RejectReason]] = {
     "is not above zero": RejectReason.RATE,
     "is no rate": RejectReason.RATE,
 }
+HINT = "; set "  # before the key that would read a value
 SHORT = {RejectReason.DAY: "is no day of the calendar", RejectReason.RATE: "has no rate"}  # of several texts
 
 
@@ -204,7 +205,7 @@ def sum_rejects(rejected: pl.DataFrame) -> Sequence[RejectSum]:
     measures = rejected.columns[len(SCHEMA) + 1 :]
     sums = []
     for (column, kind), rows in rejected.group_by("column", "kind", maintain_order=True):
-        reason, texts = RejectReason(kind), rows["reason"].unique()
+        reason, texts = RejectReason(kind), rows["reason"].str.split(HINT).list.first().unique()
         text = texts[0] if len(texts) == 1 else SHORT.get(reason, texts.sort()[0])
         values = rows["found"].value_counts(sort=True).head(MOST_FOUND) if reason is RejectReason.NUMBER else None
         amounts = {key: amount for key in measures if (amount := rows[key].sum()) and isinstance(amount, Decimal)}

@@ -366,6 +366,13 @@ def filling_of(document: Document, at: Location, column: str, part: str | Column
     """Return the mapping of one column."""
     if isinstance(part, str):
         return ColumnMapping(column=part)
-    if (part.column is None) == (part.constant is None):
-        document.fault([*at, "map", column], f"{column} is filled from a column or with a constant, one of both")
-    return ColumnMapping(column=part.column, values=part.values or None, format=part.format, constant=part.constant)
+    if sum(way is not None for way in (part.column, part.constant, part.product)) != 1:
+        says = f"{column} is filled from a column, with a constant or with a product, one of them"
+        document.fault([*at, "map", column], says)
+    return ColumnMapping(
+        column=part.column,
+        values=part.values or None,
+        format=part.format,
+        constant=part.constant,
+        product=tuple(part.product or ()),
+    )

@@ -45,7 +45,7 @@ OF_FILES = ("csv", "header_row", "from_name")  # keys of a feed that only files 
 DIRECTIVE = re.compile(r"%[-_0]?(.)", re.DOTALL)
 DIRECTIVES = "YymdebBjHMSpIfzZFT"
 FORMATS = "such as '%d.%m.%Y', '%d/%m/%y', '%Y%m' or '%b-%y'; serial for the numbers that a spreadsheet stores"
-FACTOR = re.compile(r"\d{1,13}(\.\d{1,12})?")
+FACTOR = re.compile(r"\d{1,13}(\.\d{1,4})?|0\.\d{1,12}")
 
 
 def build_format(

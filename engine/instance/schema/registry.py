@@ -158,6 +158,8 @@ class ColumnPart(SchemaPart):
     """Format of a date, such as %d/%m/%Y."""
     constant: Id | None = None
     """The same text in every row."""
+    product: Annotated[list[str], Field(min_length=2)] | None = None
+    """Columns of the extract; their exact product fills a measure."""
 
 
 Reason = Annotated[str, OneOf(tuple(reason.value for reason in RejectReason))]

@@ -81,9 +81,9 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         err.print(ADVICE[failure.status], markup=False)
         return FAULTY
     for loaded in done:
-        out.print(
-            f"{loaded.binding}: {loaded.rows_landed:,} of {loaded.rows_read:,} rows ({loaded.load})", markup=False
-        )
+        others = f"; {loaded.not_loaded}" if loaded.not_loaded else ""
+        rows = f"{loaded.rows_landed:,} of {loaded.rows_read:,} rows"
+        out.print(f"{loaded.binding}: {rows} ({loaded.load}){others}", markup=False)
         if loaded.rounded:
             out.print(f"  {loaded.rounded}", markup=False)
         tell_rejects(place, loaded.load, loaded.rejects, loaded.sums)

@@ -73,6 +73,6 @@ def test_an_amount_is_exact_or_has_a_reason(texts: list[str], places: int) -> No
 
 @given(texts=st.lists(days, max_size=8))
 def test_a_day_is_in_the_calendar_or_has_a_reason(texts: list[str]) -> None:
-    parsed = parse_days(pl.Series(texts, dtype=pl.String), None, Grain.DATE, fiscal_calendar(FiscalYear()))
+    parsed = parse_days(pl.Series(texts, dtype=pl.String), Grain.DATE, fiscal_calendar(FiscalYear()))
     found = [reason or value for value, reason in zip(parsed.values, parsed.reasons, strict=True)]
     assert found == [day_of(text) for text in texts]

@@ -152,7 +152,11 @@ def test_a_column_that_changes_its_type_is_read_or_its_rows_are_named(erp: str, 
     run(erp, "alter table ledger alter column amount type text", "update ledger set amount = 'n/a' where account = 'B'")
     with pytest.raises(BindingFailed, match="1 of 2 rows rejected, 0 allowed") as failed:
         load_feeds(instance, state, periods="2021-02")
-    assert failed.value.rejects.rows()[0][2:] == ("amount", "n/a", "is no number")
+    assert failed.value.rejects.rows()[0][2:] == (
+        "amount",
+        "n/a",
+        "is no number; set numbers: {none: […]} if it means no figure",
+    )
     assert revenue(instance, tmp_path)["A"] == Decimal("2.20")
 
 

@@ -161,15 +161,15 @@ BAD = """
 """
 REASONS = [
     (3, "date", "'2021-02-30' is no day that exists"),
-    (4, "date", "'05/01/2021' is no day (YYYY-MM-DD)"),
+    (4, "date", "'05/01/2021' is no day (YYYY-MM-DD); set dates: {format: '%d/%m/%Y'} or {format: '%m/%d/%Y'}"),
     (5, "date", "is missing"),
     (6, "scenario", "'actuals' is no scenario of scenarios.yaml"),
     (7, "scenario", "is missing"),
     (8, "account", "'0999' is no member of account"),
     (9, "amount", "'ten' is no number"),
     (10, "amount", "'1.234' has more than 2 decimal places"),
-    (11, "amount", "'NaN' is no number"),
-    (12, "amount", "is missing"),
+    (11, "amount", "'NaN' is no number; set numbers: {none: […]} if it means no figure"),
+    (12, "amount", "is missing; set numbers: {blank: none} if it means no figure"),
     (13, "amount", "'1e30' is too large"),
     (14, "date", "'1066-10-14' is outside the calendar, which runs from 1900-01-01 to 2199-12-31"),
 ]

@@ -1,0 +1,132 @@
+"""Dates: days in the format of a feed as ISO days or period codes, and the key that would read a text that is none."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import polars as pl
+
+from engine.model.extract_formats import SERIAL_1900, SERIAL_1904, DateFormat
+from server.ingest.columns import to_text
+
+MIDNIGHT = r"[T ]00:00(:00(\.0+)?)?$"
+ISO_DAY = r"^\d{4}-\d{2}-\d{2}$"
+UNREADABLE = "?"  # in front of a text that is no day in its format
+EPOCHS: Final = {SERIAL_1900: "1899-12-30", SERIAL_1904: "1904-01-01"}
+SERIAL = r"^(\d{1,6})(\.\d+)?$"
+SHAPES: Final[Mapping[str, str]] = {
+    "Y": r"\d{4}", "y": r"\d{2}", "m": r"\d{1,2}", "d": r"\d{1,2}", "e": r"\d{1,2}", "j": r"\d{1,3}",
+    "b": r"\p{L}+", "B": r"\p{L}+", "H": r"\d{1,2}", "M": r"\d{2}", "S": r"\d{2}", "F": r"\d{4}-\d{2}-\d{2}",
+}  # fmt: skip
+DIRECTIVE = re.compile(r"%[-_0]?(.)", re.DOTALL)
+DAYS, TIMES = "dejF", "HMSTIp"
+MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+USUAL: Final = (
+    "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%d.%m.%y", "%d/%m/%y",
+    "%m/%d/%y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%b %d, %Y", "%Y%m", "%b-%y", "%b %Y", "%m/%Y", "%m.%Y",
+)  # fmt: skip
+MOST_TRIED = 100  # texts of which the key is looked for
+
+
+def iso_texts(column: pl.Series, dates: DateFormat) -> pl.Series:
+    """Return days in a format as ISO days, or as codes such as 2026-01 if it has no day; unreadable ones marked."""
+    if dates.format is None or column.dtype.is_temporal():
+        return column
+    texts = to_text(column)
+    distinct = texts.drop_nulls().unique()
+    read = in_format(distinct, dates.format, dates.months)
+    return texts.replace_strict(distinct, read, default=None, return_dtype=pl.String)
+
+
+def in_format(texts: pl.Series, format_: str, months: Sequence[str] = ()) -> pl.Series:
+    """Return distinct texts as ISO days or codes; UNREADABLE stands in front of those that are not in the format."""
+    text = pl.col("text").str.strip_chars()
+    frame = pl.DataFrame({"text": texts})
+    if format_ in EPOCHS:
+        days = pl.lit(EPOCHS[format_]).str.to_date() + pl.duration(days=text.str.extract(SERIAL, 1).cast(pl.Int64))
+        made = days.dt.to_string("%Y-%m-%d")
+    else:
+        found = DIRECTIVE.findall(format_)
+        if set(found).isdisjoint(TIMES):
+            text = text.str.replace(MIDNIGHT, "")
+        if months:
+            frame = frame.with_columns(text=pl.Series(english(frame["text"].to_list(), months), dtype=pl.String))
+        fits = text.str.contains(shape_of(format_))
+        if set(found).isdisjoint(DAYS):
+            days = (text + pl.lit("|01")).str.to_date(f"{format_}|%d", strict=False)
+            made = pl.when(fits).then(days.dt.to_string("%Y-%m"))
+        else:
+            made = pl.when(fits).then(text.str.to_date(format_, strict=False).dt.to_string("%Y-%m-%d"))
+    plain = pl.col("text").str.replace(MIDNIGHT, "")
+    made = pl.coalesce(made, pl.when(plain.str.contains(ISO_DAY)).then(plain), pl.lit(UNREADABLE) + pl.col("text"))
+    return frame.select(made.alias("text"))["text"]
+
+
+def shape_of(format_: str) -> str:
+    """Return the pattern of texts in a format, which Polars would read more loosely: 24 is no year of four digits."""
+    parts: list[str] = []
+    done = 0
+    for directive in DIRECTIVE.finditer(format_):
+        parts += (re.escape(format_[done : directive.start()]), SHAPES.get(directive[1], ".+"))
+        done = directive.end()
+    return "^" + "".join((*parts, re.escape(format_[done:]))) + "$"
+
+
+def english(texts: Sequence[str], months: Sequence[str]) -> list[str]:
+    """Return texts with the names of months in English."""
+    names = {name.casefold(): MONTHS[number] for number, name in enumerate(months)}
+    known = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
+    return [known.sub(lambda found: names[found[0]], text.casefold()) for text in texts]
+
+
+def joined_parts(year: pl.Series, month: pl.Series, day: pl.Series | None, months: Sequence[str]) -> pl.Series:
+    """Return ISO days, or codes of months, from columns with their parts; null where all parts are missing."""
+    parts = {"year": to_text(year), "month": month_numbers(to_text(month), months)}
+    if day is not None:
+        parts["day"] = to_text(day).str.strip_chars().str.pad_start(2, "0")
+    frame = pl.DataFrame(parts).with_columns(pl.col("year").str.strip_chars())
+    joined = pl.concat_str([pl.col(name).fill_null("") for name in parts], separator="-")
+    return frame.select(pl.when(pl.any_horizontal(pl.all().is_not_null())).then(joined).alias("text"))["text"]
+
+
+def month_numbers(column: pl.Series, months: Sequence[str] = ()) -> pl.Series:
+    """Return names and numbers of months (Jan, January, 1, 01, P01) as two digits; other texts as they are."""
+    distinct = column.drop_nulls().unique().to_list()
+    return column.replace_strict(
+        distinct, [month_number(text, months) or text for text in distinct], default=None, return_dtype=pl.String
+    )
+
+
+def month_number(text: str, months: Sequence[str] = ()) -> str | None:
+    """Return the number of a month by its name or number, in two digits; None if the text means none."""
+    word = text.strip().casefold()
+    named = [number for number, name in enumerate(months, 1) if name.casefold() == word]
+    named += [number for number, name in enumerate(MONTHS, 1) if not months and word.startswith(name)]
+    digits = re.fullmatch(r"[a-z]{0,6}\s*(\d{1,2})", word)
+    if named:
+        return f"{named[0]:02}"
+    return f"{int(digits[1]):02}" if digits else None
+
+
+def hint_days(column: pl.Series, reasons: pl.Series, dates: DateFormat) -> pl.Series:
+    """Return reasons that name the format of the feed, or the key that would read the text."""
+    bad = reasons.str.starts_with("is no day (").fill_null(value=False)
+    if not bad.any():
+        return reasons
+    if dates.format is not None:
+        return reasons.set(bad, f"is no day ({dates.format})")
+    distinct = to_text(column.filter(bad)).drop_nulls().unique().head(MOST_TRIED)
+    hints = {text: "; set dates: {format: '" + "'} or {format: '".join(ways) + "'}" for text, ways in usual(distinct)}
+    if not hints:
+        return reasons
+    said = to_text(column).replace_strict(hints, default="", return_dtype=pl.String)
+    return pl.DataFrame({"reason": reasons, "hint": said}).select(pl.col("reason") + pl.col("hint").fill_null(""))[
+        "reason"
+    ]
+
+
+def usual(texts: pl.Series) -> list[tuple[str, list[str]]]:
+    """Return texts with the usual formats that read them; texts that none reads are left out."""
+    reads = {format_: in_format(texts, format_).str.starts_with(UNREADABLE) for format_ in USUAL}
+    found = [(text, [format_ for format_, bad in reads.items() if not bad[at]]) for at, text in enumerate(texts)]
+    return [(text, ways) for text, ways in found if ways]

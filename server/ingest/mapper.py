@@ -1,0 +1,128 @@
+"""The mapper: the columns of an extract as those of a live table, by the keys of its binding."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from engine.model.calendar.periods import PeriodRange
+from engine.model.catalogue import Measure
+from engine.model.extract_formats import DateFormat, DebitCredit
+from engine.model.feeds import Binding, ColumnMapping
+from server.ingest.amounts import WrittenAmounts, by_side, multiply, plain_numbers, read_amounts, subtract
+from server.ingest.columns import ParsedColumn, to_text
+from server.ingest.dates import iso_texts, joined_parts
+from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
+
+OTHER_SEPARATORS = ";\t|,"  # likely ones first
+
+
+@dataclass
+class ExtractMapper:
+    """Maps the columns of an extract to those of a live table, by its binding."""
+
+    binding: Binding
+    extract: pl.DataFrame
+    rejects: Rejects
+    periods: PeriodRange | None = None  # requested; None for all
+    columns: dict[str, pl.Series] = field(default_factory=dict)  # parsed so far, so that each rejects its rows once
+
+    def column(self, name: str) -> pl.Series:
+        """Return the values of a column of the live table."""
+        if name not in self.columns:
+            self.columns[name] = self._column(name, self.binding.fillings.get(name))
+        return self.columns[name]
+
+    def _column(self, name: str, filling: ColumnMapping | None) -> pl.Series:
+        if filling is not None and filling.constant is not None:
+            return pl.Series(name, [filling.constant]).new_from_index(0, self.extract.height)
+        return self._replaced(name, self.extracted((filling.column if filling else None) or name), filling)
+
+    def extracted(self, name: str) -> pl.Series:
+        """Return a column of the extract. Raises LoadFailed if it has none of this name."""
+        if name not in self.extract.columns or name in (FILE, ROW):
+            known = [column for column in self.extract.columns if column not in (FILE, ROW)]
+            message = f"the extract of {self.binding.key} has no column '{name}'; it has {', '.join(known)}"
+            marks = [mark for mark in OTHER_SEPARATORS if len(known) == 1 and mark in known[0]]
+            if marks:
+                mark = "tab" if marks[0] == "\t" else f"'{marks[0]}'"
+                message += f"; its columns are separated otherwise: set csv: {{separator: {mark}}}"
+            raise LoadFailed(VALIDATE, message)
+        return self.extract[name]
+
+    def _replaced(self, name: str, column: pl.Series, filling: ColumnMapping | None) -> pl.Series:
+        if filling is None or filling.values is None:
+            return column
+        parsed = map_values(column, filling.values)
+        self.rejects.where(parsed.reasons.is_not_null(), name, column, parsed.reasons)
+        return parsed.values
+
+    def dates_of(self, name: str) -> DateFormat:
+        """Return how the days of a column are written."""
+        filling = self.binding.fillings.get(name)
+        dates = self.binding.format.dates
+        return replace(dates, format=filling.format, year=None) if filling and filling.format else dates
+
+    def days(self, name: str) -> pl.Series:
+        """Return the days of a column: typed, or as ISO days and period codes; unreadable texts are marked."""
+        dates = self.dates_of(name)
+        if dates.year is None or dates.month is None or name in self.binding.fillings:
+            return iso_texts(self.column(name), dates)
+        day = None if dates.day is None else self.extracted(dates.day)
+        if name not in self.columns:
+            parts = self.extracted(dates.year), self.extracted(dates.month), day
+            self.columns[name] = joined_parts(*parts, dates.months)
+        return self.columns[name]
+
+    def amounts(self, measure: Measure) -> WrittenAmounts:
+        """Return a measure as integers in units of its last decimal place, and as it is written."""
+        rule, numbers, filling = self.binding.format.amount, self.binding.format.numbers, None
+        if rule is None or rule.column != measure.column:
+            filling = self.binding.fillings.get(measure.column)
+            if filling is not None and filling.product:
+                factors = [self.extracted(name) for name in filling.product]
+                return multiply(factors, numbers, measure.places)
+            written = self.column(measure.column)
+            return WrittenAmounts(written, read_amounts(written, numbers, measure.places))
+        if isinstance(rule, DebitCredit):
+            return subtract(self.extracted(rule.debit), self.extracted(rule.credit), numbers, measure.places)
+        return by_side(self.extracted(rule.amount), self.extracted(rule.side), rule, numbers, measure.places)
+
+    def numbers(self, name: str) -> pl.Series:
+        """Return a column of numbers as plain decimals."""
+        return plain_numbers(self.column(name), self.binding.format.numbers)
+
+    def ids(self, name: str, *, optional: bool = False) -> pl.Series:
+        """Return a column of ids or names as text; all null if it is optional and absent."""
+        if optional and name not in self.binding.fillings and name not in self.extract.columns:
+            return pl.Series(name, [None], dtype=pl.String).new_from_index(0, self.extract.height)
+        return to_text(self.column(name))
+
+    def required(self, name: str) -> pl.Series:
+        """Return a column of ids. Rejects rows without one."""
+        ids = self.ids(name)
+        self.rejects.where(ids.is_null(), name, ids, "is missing")
+        return ids
+
+    def once(self, name: str, ids: pl.Series) -> None:
+        """Reject every row that repeats an id."""
+        rejected = ids.is_not_null() & ~ids.is_first_distinct()
+        self.rejects.where(rejected, name, ids, reasons_where(rejected, "stands twice").fill_null("stands twice"))
+
+    def finish(self, columns: dict[str, pl.Series]) -> pl.DataFrame:
+        """Return the rows that are not rejected. Raises LoadFailed if the binding does not allow so many rejections."""
+        self.rejects.check(self.binding.rejects)
+        return self.rejects.kept(pl.DataFrame(columns))
+
+
+def map_values(column: pl.Series, values: Mapping[str, str]) -> ParsedColumn:
+    """Return a column with its values replaced as a binding says; a value without a replacement is rejected."""
+    written = to_text(column)
+    replaced = written.replace_strict(dict(values), default=None, return_dtype=pl.String)
+    lost = replaced.is_null() & written.is_not_null()
+    return ParsedColumn(replaced, reasons_where(lost, f"is none of {', '.join(values)}"))
+
+
+def reasons_where(bad: pl.Series, reason: str) -> pl.Series:
+    """Return a reason for every row where `bad` is true, null for the others."""
+    return pl.DataFrame({"bad": bad}).select(pl.when(pl.col("bad")).then(pl.lit(reason)).alias("reasons"))["reasons"]

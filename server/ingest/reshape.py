@@ -1,0 +1,141 @@
+"""Reshaping: columns from the file's name, rows that are skipped, and columns that become rows."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import PurePath
+from typing import Final
+
+import polars as pl
+
+from engine.model.extract_formats import ColumnChoice, ExtractFormat, RowSkip
+from server.ingest.columns import EXTRACT, to_text
+from server.ingest.dates import month_number
+from server.ingest.files import PIECE
+from server.ingest.rejects import FILE, ROW, LoadFailed
+
+PLACEHOLDERS: Final = {"year": r"\d{4}", "month": r"\d{1,2}", "day": r"\d{1,2}"}  # others take any text
+NAME_PART = re.compile(r"{([a-z_][a-z0-9_]*)}|\*")
+YEAR = re.compile(r"\d{4}")
+
+
+@dataclass(slots=True)
+class RowCounts:
+    """Rows of an extract that are neither loaded nor rejected."""
+
+    skipped: int = 0  # by the key skip
+    without_figure: int = 0  # with no amount, where that is no fault
+
+    def __str__(self) -> str:
+        """Return the counts in words; empty if there are none."""
+        said = ((self.skipped, "skipped"), (self.without_figure, "without a figure"))
+        return ", ".join(f"{count:,} {words}" for count, words in said if count)
+
+
+def reshape(piece: pl.DataFrame, format_: ExtractFormat, name: str, counts: RowCounts) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a piece as a feed wants them, some at a time; `name` is that of the file.
+
+    Raises LoadFailed if the file has another name, or lacks a column.
+    """
+    if format_.from_name is not None:
+        texts = name_parts(format_.from_name, name)
+        piece = piece.with_columns(pl.lit(text, pl.String).alias(column) for column, text in texts.items())
+    if format_.skip != RowSkip():
+        height = piece.height
+        piece = piece.filter(~skipped(piece, format_.skip, name))
+        counts.skipped += height - piece.height
+    if format_.unpivot is None:
+        yield piece
+        return
+    columns = chosen_columns(format_.unpivot.columns, piece, name)
+    rows = max(PIECE // len(columns), 1)
+    for first in range(0, max(piece.height, 1), rows):
+        yield unpivoted(piece[first : first + rows], format_, columns, name)
+
+
+def name_parts(pattern: str, name: str) -> dict[str, str]:
+    """Return the texts in a file's name at the placeholders of a pattern. Raises LoadFailed if it does not fit."""
+    for text in (name, PurePath(name).stem):
+        found = name_pattern(pattern).fullmatch(text)
+        if found:
+            return found.groupdict()
+    raise LoadFailed(EXTRACT, f"{name} does not have the name that from_name: {{pattern: '{pattern}'}} says")
+
+
+def name_pattern(pattern: str) -> re.Pattern[str]:
+    """Return the regular expression of a pattern of file names."""
+    parts, done = [], 0
+    for part in NAME_PART.finditer(pattern):
+        key = part[1]
+        parts.append(re.escape(pattern[done : part.start()]))
+        parts.append(f"(?P<{key}>{PLACEHOLDERS.get(key, '.+?')})" if key else ".*?")
+        done = part.end()
+    return re.compile("".join((*parts, re.escape(pattern[done:]))))
+
+
+def skipped(piece: pl.DataFrame, skip: RowSkip, name: str) -> pl.Series:
+    """Tell for each row whether it is skipped."""
+    out = pl.repeat(value=False, n=piece.height, dtype=pl.Boolean, eager=True)
+    for column in skip.blank:
+        texts = text_of(piece, column, name, "skip")
+        out |= (texts.is_null() | (texts == "")).fill_null(value=True)
+    for column, listed in skip.equals.items():
+        out |= text_of(piece, column, name, "skip").is_in(list(listed)).fill_null(value=False)
+    return out
+
+
+def text_of(piece: pl.DataFrame, column: str, name: str, key: str) -> pl.Series:
+    """Return a column of an extract as text without spaces around it. Raises LoadFailed if there is none."""
+    if column not in piece.columns:
+        raise LoadFailed(EXTRACT, f"{name} has no column '{column}', which {key} names; it has {listed_columns(piece)}")
+    return to_text(piece[column]).str.strip_chars()
+
+
+def listed_columns(piece: pl.DataFrame) -> str:
+    """Return the columns of an extract in words."""
+    return ", ".join(column for column in piece.columns if column not in (FILE, ROW))
+
+
+def chosen_columns(choice: ColumnChoice, piece: pl.DataFrame, name: str) -> Sequence[str]:
+    """Return the columns that become rows. Raises LoadFailed if one of them is not there."""
+    there = [column for column in piece.columns if column not in (FILE, ROW)]
+    named = [column for column in (*choice.names, choice.first, choice.last) if column is not None]
+    lost = [column for column in named if column not in there]
+    if lost:
+        raise LoadFailed(EXTRACT, f"{name} has no column '{lost[0]}', which unpivot names; it has {', '.join(there)}")
+    if choice.pattern is not None:
+        found = [column for column in there if fnmatchcase(column, choice.pattern)]
+        if not found:
+            says = f"{name} has no column like '{choice.pattern}', which unpivot asks for; it has {', '.join(there)}"
+            raise LoadFailed(EXTRACT, says)
+        return found
+    if choice.first is None or choice.last is None:
+        return choice.names
+    first, last = there.index(choice.first), there.index(choice.last)
+    if last < first:
+        raise LoadFailed(EXTRACT, f"'{choice.last}' stands before '{choice.first}' in {name}; name the first one first")
+    return there[first : last + 1]
+
+
+def unpivoted(piece: pl.DataFrame, format_: ExtractFormat, columns: Sequence[str], name: str) -> pl.DataFrame:
+    """Return rows whose columns have become rows. With a year, their names become codes such as 2026-01."""
+    unpivot = format_.unpivot
+    assert unpivot is not None  # noqa: S101 - it names the columns
+    if unpivot.year is not None:
+        months = {column: month_number(column, format_.dates.months) for column in columns}
+        wrong = next((column for column, month in months.items() if month is None), None)
+        if wrong is not None:
+            says = f"column '{wrong}' of {name} names no month, and unpivot gives its names a year"
+            raise LoadFailed(EXTRACT, f"{says}; leave it out of unpivot: {{columns: …}}")
+    others = [column for column in piece.columns if column not in columns]
+    long = piece.unpivot(list(columns), index=others, variable_name=unpivot.into, value_name=unpivot.value)
+    if unpivot.year is None:
+        return long
+    month = pl.col(unpivot.into).replace_strict(months, return_dtype=pl.String)
+    if YEAR.fullmatch(unpivot.year):
+        year = pl.lit(unpivot.year)
+    else:
+        text_of(piece, unpivot.year, name, "unpivot")
+        year = pl.col(unpivot.year).cast(pl.String).str.strip_chars()
+    return long.with_columns(pl.concat_str(year, month, separator="-").alias(unpivot.into))
