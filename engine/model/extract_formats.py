@@ -118,6 +118,14 @@ class DebitCreditSide:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SqlQuery:
+    """A statement over the files of a feed: each table has the files of one pattern."""
+
+    text: str
+    tables: Mapping[str, str]  # name to file pattern
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractFormat:
     """How the extract of a feed is written."""
 
@@ -129,3 +137,4 @@ class ExtractFormat:
     skip: RowSkip = field(default_factory=RowSkip)
     unpivot: Unpivot | None = None
     from_name: str | None = None  # pattern of the file name; each {placeholder} becomes a column
+    sql: SqlQuery | None = None

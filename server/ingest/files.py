@@ -3,12 +3,12 @@
 import codecs
 import csv
 import os
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from time import time
+from time import sleep, time
 from typing import Final
 
 import fastexcel
@@ -25,7 +25,12 @@ MENDS = {
     'could not parse `"': 'that " has no end: write a quotation mark inside a value twice, or remove it',
 }
 TOO_WIDE = ("more fields than defined", "not specified in schema")  # what Polars says of a row with more values
-JUST_NOW = 60  # seconds in which a file without the end of its last line counts as half written
+JUST_NOW = 60.0  # seconds in which a file without its end counts as one that is being written
+LOOK, PATIENCE = 5.0, 600.0  # seconds between two looks at such a file, and until it is given up
+END = 1 << 16  # bytes that hold the end of a workbook
+ENDS: Final = {  # what the end of a whole file holds
+    ".csv": (b"\n", b"\r"), ".parquet": (b"PAR1",), ".arrow": (b"ARROW1",), ".xlsx": (b"PK\x05\x06",)
+}  # fmt: skip
 MARKS: Final = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # first bytes that tell an encoding
 UTF16 = "utf-16"
 BLOCK = 1 << 22  # characters that are decoded at once
@@ -37,18 +42,25 @@ def file_rows(path: Path, format_: ExtractFormat, sheet: str | None) -> Generato
 
     LoadFailed where it cannot be read, or changed meanwhile: a file that is still being written is not loaded.
     """
-    first = 1
+    with unchanged(path), scan_file(path, format_, sheet) as scanned:
+        first = scanned.first
+        for rows in scan_batches(scanned.rows):
+            yield drop_empty_rows(located(rows, path.name, first), path)
+            first += rows.height
+
+
+@contextmanager
+def unchanged(path: Path) -> Iterator[None]:
+    """Raise LoadFailed if a file changes while the block reads it, or cannot be read."""
     try:
+        await_rest(path)
         before = path.stat()
-        refuse_half_written(path, before)
-        for piece in read_file(path, format_, sheet):
-            first = piece.first or first
-            yield drop_empty_rows(located(piece.rows, path.name, first), path)
-            first += piece.rows.height
+        yield
         after = path.stat()
-    except UnicodeDecodeError as fault:
-        says = f"{path.name} is no {fault.encoding} text at byte {fault.start}; set csv: {{encoding: …}}"
-        raise LoadFailed(EXTRACT, says) from fault
+    except UnicodeError as fault:
+        raise LoadFailed(
+            EXTRACT, f"{path.name} is written in another encoding ({fault}); set csv: {{encoding: …}}"
+        ) from fault
     except (pl.exceptions.PolarsError, fastexcel.FastExcelError, OSError) as fault:
         raise LoadFailed(EXTRACT, f"{path.name} cannot be read: {explain_fault(str(fault))}") from fault
     if (before.st_size, before.st_mtime_ns, before.st_ino) != (after.st_size, after.st_mtime_ns, after.st_ino):
@@ -66,41 +78,60 @@ def explain_fault(fault: str) -> str:
     return said + next((f"; {mend}" for part, mend in MENDS.items() if part in said), "")
 
 
-def refuse_half_written(path: Path, stat: os.stat_result) -> None:
-    """Refuse a text file that was written to a moment ago and ends in the middle of a line."""
-    if path.suffix.lower() != ".csv" or not stat.st_size or time() - stat.st_mtime > JUST_NOW:
+def await_rest(path: Path, now: Callable[[], float] = time, rest: Callable[[float], None] = sleep) -> None:
+    """Wait while a file is being written: until two looks, LOOK seconds apart, find the same size and time.
+
+    A file whose end is whole, or that was not written to in the last JUST_NOW seconds, is not waited for. Raises
+    LoadFailed if it still grows after PATIENCE seconds.
+    """
+    stat = path.stat()
+    if now() - stat.st_mtime > JUST_NOW or has_end(path, stat.st_size):
         return
+    for _ in range(int(PATIENCE / LOOK)):
+        rest(LOOK)
+        before, stat = stat, path.stat()
+        if (before.st_size, before.st_mtime_ns) == (stat.st_size, stat.st_mtime_ns):
+            return
+    raise LoadFailed(EXTRACT, f"{path.name} still grows after {PATIENCE / 60:.0f} minutes; load again when it is whole")
+
+
+def has_end(path: Path, size: int) -> bool:
+    """Tell whether a file ends as its kind does when it is whole."""
+    marks = ENDS.get(path.suffix.lower())
+    if marks is None or not size:
+        return True
     with path.open("rb") as file:
-        file.seek(-min(2, stat.st_size), os.SEEK_END)
-        if not set(b"\r\n").intersection(file.read()):  # of two bytes, where the text is UTF-16
-            says = "ends in the middle of a line and was written to a moment ago"
-            raise LoadFailed(EXTRACT, f"{path.name} {says}; load again when it is whole, or in a minute as it is")
+        file.seek(-min(END, size), os.SEEK_END)
+        end = file.read()
+    return end[-2:].strip(b"\0")[-1:] in marks if path.suffix.lower() == ".csv" else any(mark in end for mark in marks)
 
 
 def drop_empty_rows(rows: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """Return the rows that hold a value; typed files have no others."""
+    """Return the located rows that hold a value; typed files have no others."""
     if path.suffix.lower() in TYPED:
         return rows
     return rows.filter(pl.any_horizontal(pl.nth(range(2, rows.width)).is_not_null()))
 
 
 @dataclass(frozen=True, slots=True)
-class FilePiece:
-    """Consecutive rows of a file. `first` is the number of the first row; None if they follow the piece before."""
+class FileScan:
+    """The rows of a file, and the number of the first."""
 
-    rows: pl.DataFrame
-    first: int | None = None
+    rows: pl.LazyFrame
+    first: int = 1
 
 
-def read_file(path: Path, format_: ExtractFormat, sheet: str | None) -> Iterator[FilePiece]:
-    """Yield the rows of one file, at least one frame."""
+@contextmanager
+def scan_file(path: Path, format_: ExtractFormat, sheet: str | None) -> Iterator[FileScan]:
+    """Hand out the rows of one file: those of CSV and XLSX as text."""
     match path.suffix.lower():
         case ".csv":
-            yield from read_csv(path, format_.csv)
+            with scan_csv(path, format_.csv) as scanned:
+                yield scanned
         case ".parquet":
-            yield from (FilePiece(rows) for rows in scan_batches(pl.scan_parquet(path)))
+            yield FileScan(pl.scan_parquet(path))
         case ".arrow":
-            yield from (FilePiece(rows) for rows in scan_batches(pl.scan_ipc(path)))
+            yield FileScan(pl.scan_ipc(path))
         case ".xlsx":
             yield read_sheet(path, sheet, format_.sheet)
         case _:
@@ -120,8 +151,9 @@ def scan_batches(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 # CSV. Polars reads UTF-8; other encodings are decoded to a temporary file beside the system's others.
 
 
-def read_csv(path: Path, dialect: CsvFormat) -> Iterator[FilePiece]:
-    """Yield the rows of a CSV file as text."""
+@contextmanager
+def scan_csv(path: Path, dialect: CsvFormat) -> Iterator[FileScan]:
+    """Hand out the rows of a CSV file as text. Raises LoadFailed for a row with more values than there are columns."""
     with utf8_text(path, dialect.encoding) as text:
         heading = read_heading(text, path.name, dialect)
         scan = pl.scan_csv(
@@ -132,11 +164,10 @@ def read_csv(path: Path, dialect: CsvFormat) -> Iterator[FilePiece]:
             skip_rows=heading.rows_above,
             schema=dict.fromkeys(heading.names, pl.String),
         )
-        first: int | None = heading.rows_above + 1
         try:
-            for rows in without_last(scan_batches(scan), dialect.layout.skip_footer or 0):
-                yield FilePiece(rows, first)
-                first = None
+            footer = dialect.layout.skip_footer or 0
+            rows = scan.head(max(scan.select(pl.len()).collect().item() - footer, 0)) if footer else scan
+            yield FileScan(rows, heading.rows_above + 1)
         except pl.exceptions.PolarsError as fault:
             if not any(part in str(fault) for part in TOO_WIDE):
                 raise
@@ -209,19 +240,6 @@ def wide_row_fault(text: Path, name: str, dialect: CsvFormat, heading: TableHead
     return f"{name} has a row with more values than the table has columns"
 
 
-def without_last(pieces: Iterator[pl.DataFrame], count: int) -> Iterator[pl.DataFrame]:
-    """Yield rows without the last `count` ones."""
-    if not count:
-        yield from pieces
-        return
-    held = next(pieces)
-    for piece in pieces:
-        whole = pl.concat([held, piece])
-        yield whole[:-count]
-        held = whole[-count:]
-    yield held[:-count]
-
-
 def join_names(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the column names that rows of headings make together.
 
@@ -258,14 +276,14 @@ def letter(number: int) -> str:
 # XLSX. The whole sheet is in memory.
 
 
-def read_sheet(path: Path, sheet: str | None, layout: TableLayout) -> FilePiece:
+def read_sheet(path: Path, sheet: str | None, layout: TableLayout) -> FileScan:
     """Return the rows of a sheet as text. The first row with a value has the names, if the layout names no other."""
     workbook = fastexcel.read_excel(path)
     if sheet is not None and sheet not in workbook.sheet_names:
         raise LoadFailed(EXTRACT, f"{path.name} has no sheet '{sheet}'; it has {', '.join(workbook.sheet_names)}")
     cells = workbook.load_sheet(sheet or 0, header_row=None, skip_rows=0, dtypes="string").to_polars()
     if not cells.width:
-        return FilePiece(cells)
+        return FileScan(cells.lazy())
     numbers = layout.header_rows
     if numbers is None:
         numbers = (first_used_row(cells),)
@@ -275,7 +293,7 @@ def read_sheet(path: Path, sheet: str | None, layout: TableLayout) -> FilePiece:
     heads = [[cell or "" for cell in cells.row(number - 1)] for number in numbers]
     cells.columns = join_names(heads) if heads else letters(cells.width)
     above = max(numbers, default=0)
-    return FilePiece(cells[above:], above + 1)
+    return FileScan(cells[above:].lazy(), above + 1)
 
 
 def first_used_row(cells: pl.DataFrame) -> int:

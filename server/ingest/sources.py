@@ -12,24 +12,31 @@ from server.ingest.columns import CONNECT, EXTRACT, ExtractRequest, RowSource
 from server.ingest.databases import DRIVERS, read_database
 from server.ingest.files import file_rows
 from server.ingest.rejects import LoadFailed
+from server.ingest.statements import query_files
 
 
 def read_folder(asked: ExtractRequest) -> Iterator[RowSource]:
-    """Yield the files of a folder source."""
-    path = Path(asked.secret) if asked.secret else asked.folder / (asked.binding.source.path or "")
-    yield from parts_of_folder(asked.binding, path, patterns_of(asked.binding.extract, asked.calendar, asked.periods))
-
-
-def parts_of_folder(binding: Binding, folder: Path, patterns: Iterator[str]) -> Iterator[RowSource]:
-    """Yield every file that matches a pattern, in the order of their names."""
+    """Yield the files of a folder source, in the order of their names, or the one result of a statement over them."""
+    binding = asked.binding
+    folder = Path(asked.secret) if asked.secret else asked.folder / (binding.source.path or "")
     if not folder.is_dir():
         raise LoadFailed(CONNECT, f"source {binding.source.key}: there is no such folder")
-    for pattern in patterns:
-        files = sorted(path for path in folder.glob(pattern) if path.is_file())
-        if not files:
-            raise LoadFailed(EXTRACT, f"no file of source {binding.source.key} matches {pattern}")
-        for path in files:
+    if binding.format.sql is None:
+        for path in matching_files(asked, folder, binding.extract):
             yield RowSource(path.name, file_rows(path, binding.format, binding.sheet))
+        return
+    query = binding.format.sql
+    files = {table: list(matching_files(asked, folder, pattern)) for table, pattern in query.tables.items()}
+    yield RowSource("sql", query_files(query, files, binding.format, binding.sheet, "sql"))
+
+
+def matching_files(asked: ExtractRequest, folder: Path, pattern: str) -> Iterator[Path]:
+    """Yield every file that matches a pattern, for each period asked for. Raises LoadFailed if there is none."""
+    for each in patterns_of(pattern, asked.calendar, asked.periods):
+        files = sorted(path for path in folder.glob(each) if path.is_file())
+        if not files:
+            raise LoadFailed(EXTRACT, f"no file of source {asked.binding.source.key} matches {each}")
+        yield from files
 
 
 # Extracts: the rows of a source for the requested periods, each with its file or query and row number.

@@ -9,7 +9,7 @@ from zoneinfo import available_timezones
 
 from cronsim import CronSim, CronSimError
 
-from engine.instance.build.formats import build_format, refuse_constants
+from engine.instance.build.formats import build_format, refuse_constants, refuse_products
 from engine.instance.build.sources import EXTRACTS, LOCATED_BY, REPLACES, SOURCES
 from engine.instance.documents import Document, Location, known
 from engine.instance.schema.registry import (
@@ -270,6 +270,7 @@ def build_bindings(
             for column in part.map:
                 if column not in fillable:
                     document.fault([*at, "map", column], f"{part.target} has no '{column}'", known(column, fillable))
+            refuse_products(document, at, part, domain)
             refuse_constants(document, at, part, fillable, scenarios, domain)
         if part.scenario and part.scenario not in scenarios:
             document.fault(
@@ -338,7 +339,7 @@ def build_binding(document: Document, at: Location, key: str, part: BindingPart,
         key=key,
         source=source,
         target=part.target,
-        extract=getattr(part, needed) or "",
+        extract=", ".join(part.files.values()) if needed == "file" else getattr(part, needed) or "",
         sheet=part.sheet,
         scenario=part.scenario,
         fillings={column: filling_of(document, at, column, mapped) for column, mapped in part.map.items()},

@@ -36,12 +36,13 @@ from engine.model.extract_formats import (
     NegativeStyle,
     NumberFormat,
     RowSkip,
+    SqlQuery,
     TableLayout,
     Unpivot,
 )
 
 Part = TypeVar("Part", bound=SchemaPart)
-OF_FILES = ("csv", "header_row", "from_name")  # keys of a feed that only files have a use for
+OF_FILES = ("csv", "header_row", "from_name", "sql")  # keys of a feed that only files have a use for
 DIRECTIVE = re.compile(r"%[-_0]?(.)", re.DOTALL)
 DIRECTIVES = "YymdebBjHMSpIfzZFT"
 FORMATS = "such as '%d.%m.%Y', '%d/%m/%y', '%Y%m' or '%b-%y'; serial for the numbers that a spreadsheet stores"
@@ -74,6 +75,7 @@ def build_format(
         else RowSkip(),
         unpivot=build_unpivot(document, [*at, "unpivot"], part.unpivot) if part.unpivot else None,
         from_name=part.from_name.pattern if part.from_name else None,
+        sql=SqlQuery(text=part.sql, tables=part.files) if part.sql is not None else None,
     )
 
 
@@ -99,15 +101,14 @@ def rows(numbers: Sequence[int] | None) -> tuple[int, ...] | None:
 
 
 def refuse_other_files(document: Document, at: Location, part: BindingPart) -> None:
-    """Record keys that the file of a feed has no use for, by the ending of its name."""
-    ending = PurePath(part.file or "").suffix.lower()
-    if ending == ".csv" and part.header_row is not None:
-        document.fault([*at, "header_row"], f"{part.file} is no workbook", "csv: {header_row: …} is that of CSV files")
-    if ending in (".xlsx", ".parquet", ".arrow") and part.csv is not None:
-        valid = "header_row stands beside sheet" if ending == ".xlsx" else "leave csv out"
-        document.fault([*at, "csv"], f"{part.file} is no CSV file, so csv says nothing", valid)
-    if ending in (".parquet", ".arrow") and part.header_row is not None:
-        document.fault([*at, "header_row"], f"{part.file} is no workbook", "leave header_row out")
+    """Record keys that none of a feed's files has a use for, by the endings of their names."""
+    endings, named = {PurePath(file).suffix.lower() for file in part.files.values()}, ", ".join(part.files.values())
+    if part.header_row is not None and endings and endings <= {".csv", ".parquet", ".arrow"}:
+        valid = "csv: {header_row: …} is that of CSV files" if ".csv" in endings else "leave header_row out"
+        document.fault([*at, "header_row"], f"{named} is no workbook", valid)
+    if part.csv is not None and endings and endings <= {".xlsx", ".parquet", ".arrow"}:
+        valid = "header_row stands beside sheet" if ".xlsx" in endings else "leave csv out"
+        document.fault([*at, "csv"], f"{named} is no CSV file, so csv says nothing", valid)
 
 
 def database_format_faults(part: BindingPart) -> Iterator[tuple[Location, str, str]]:
@@ -263,6 +264,16 @@ def choose_columns(document: Document, at: Location, said: Sequence[str]) -> Col
     if re.search(r"[*?]", said[0]):
         return ColumnChoice(pattern=said[0])
     return ColumnChoice(names=(said[0],))
+
+
+def refuse_products(document: Document, at: Location, part: BindingPart, domain: Domain | None) -> None:
+    """Record products of columns that are no measures."""
+    measures = [measure.column for measure in domain.measures.values()] if domain else []
+    for column, mapped in part.map.items():
+        if not isinstance(mapped, str) and mapped.product is not None and column not in measures:
+            document.fault(
+                [*at, "map", column], f"'{column}' is no measure, and a product is an amount", known(column, measures)
+            )
 
 
 def refuse_constants(

@@ -22,9 +22,14 @@ def file_faults(part: BindingPart) -> Iterator[FeedFault]:
     if part.parameters:
         valid = f"with load: {REPLACES}, file may hold {PERIOD_PLACE}"
         yield ["parameters"], "parameters are those of a query, and a folder has none", valid
-    if PERIOD_PLACE in (part.file or "") and part.load != REPLACES:
+    if PERIOD_PLACE in "".join(part.files.values()) and part.load != REPLACES:
         fault = f"file holds {PERIOD_PLACE}, and load: {part.load} asks for no periods"
         yield ["file"], fault, f"load: {REPLACES}"
+
+    if isinstance(part.file, dict) and part.sql is None:
+        yield ["file"], "file names tables, and there is no sql that reads them", "name one pattern, or give sql"
+    if part.sql is not None and part.from_name is not None:
+        yield ["from_name"], "the rows of sql have no file, so from_name says nothing", "leave from_name out"
 
 
 def database_faults(part: BindingPart) -> Iterator[FeedFault]:

@@ -208,5 +208,7 @@ class ExtractPart(FormatPart):
     """Columns that become rows."""
     from_name: FromNamePart | None = None
     """folder: columns filled from the name of the file."""
+    sql: str | None = None
+    """folder: one SELECT over the tables that file names, whose rows are the extract; amounts stay text."""
     constant: dict[str, Id] = Field(default_factory=dict)
     """Column of the live table to the text that fills it in every row."""

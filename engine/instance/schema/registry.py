@@ -207,8 +207,8 @@ class BindingPart(ExtractPart):
     """Source."""
     target: LiveTable
     """Live table."""
-    file: str | None = None
-    """folder: file name or pattern (*.csv, *.parquet, *.xlsx); {period} is the code of each period asked for."""
+    file: str | Annotated[dict[Key, str], Field(min_length=1)] | None = None
+    """folder: file name or pattern (*.csv, *.parquet, *.xlsx), with {period} for each period; of sql, by table."""
     sheet: str | None = None
     """folder: sheet of a workbook; left out, the first."""
     extract: str | None = None
@@ -237,6 +237,11 @@ class BindingPart(ExtractPart):
     """Whether an extract without a row is taken at its word; else it is a failed load."""
     unknown_members: Literal["reject", "extend"] = "reject"
     """What a member id of facts does that its dimension's table lacks."""
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The file patterns by table; that of a feed with one pattern is called `file`."""
+        return {"file": self.file} if isinstance(self.file, str) else self.file or {}
 
 
 class IntegrationsFile(SchemaPart):

@@ -19,7 +19,9 @@ from tests.support.small import figures, write_instance
 MONTHS = ["Jan", "Feb", "Mrz", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez"]
 
 
-def instance_of(folder: Path, text: str, grain: str = "day", file: str = "gl.csv", **feed: Any) -> Path:
+def instance_of(
+    folder: Path, text: str, grain: str = "day", file: str | dict[str, str] = "gl.csv", **feed: Any
+) -> Path:
     """Write an instance of one ledger whose file has a text."""
     domain = f"""
         time: {{column: date, grain: {grain}}}
@@ -38,7 +40,8 @@ def instance_of(folder: Path, text: str, grain: str = "day", file: str = "gl.csv
         bindings={"gl": feed},
     )
     (made / "data" / "gl.csv").unlink()
-    (made / "data" / file.replace("*", "2026")).write_text(text)
+    if isinstance(file, str):
+        (made / "data" / file.replace("*", "2026")).write_text(text)
     return made
 
 

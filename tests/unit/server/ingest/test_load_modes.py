@@ -1,6 +1,7 @@
 """Load modes, end to end: what a load asks its source for, what it replaces, and what the history remembers of it."""
 
 import shutil
+import time
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -13,8 +14,10 @@ from engine.facts.manifest import current_version
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadStatus
 from server.base.interfaces import LoadQuery
+from server.ingest import files
 from server.ingest.folder import TargetBusy, lock_targets
 from server.ingest.load import BindingFailed
+from server.ingest.rejects import LoadFailed
 from tests.support.books import load_feeds
 from tests.support.memory import MemoryLoads
 from tests.support.small import figures, write_instance
@@ -232,13 +235,58 @@ def fields(attempt: LoadAttempt) -> dict[str, Any]:
     return {name: getattr(attempt, name) for name in attempt.__dataclass_fields__}
 
 
-def test_a_file_that_is_half_written_is_not_loaded(tmp_path: Path) -> None:
+def test_a_file_that_is_being_written_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     instance, state = ledger(tmp_path, file="gl.csv"), tmp_path / "state"
     write(instance, gl=f"{HEAD}2021-01-05,actual,A,10\n2021-01-06,actual,A,2")  # of 2000.00
-    with pytest.raises(BindingFailed, match="ends in the middle of a line and was written to a moment ago") as failed:
-        load_feeds(instance, state)
-    assert failed.value.status is LoadStatus.FAILED_EXTRACT
-    assert "load again when it is whole" in str(failed.value)
-    write(instance, gl=f"{HEAD}2021-01-05,actual,A,10\n2021-01-06,actual,A,2000.00\n")
+    rests: list[float] = []
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+        if len(rests) == 2:
+            with (instance / "data" / "gl.csv").open("a") as file:
+                file.write("000.00")
+
+    monkeypatch.setattr(files.await_rest, "__defaults__", (time.time, rest))
     load_feeds(instance, state)
+    assert rests == [5.0], "two looks that find the same size and time"
+    assert months(instance, tmp_path) == {"2021-01": 12}
+    write(instance, gl=f"{HEAD}2021-01-05,actual,A,10\n2021-01-06,actual,A,2")
+    rests[:] = [5.0]
+    load_feeds(instance, state)
+    assert rests == [5.0] * 3, "it grew between the first two looks"
     assert months(instance, tmp_path) == {"2021-01": 2010}
+
+
+def test_a_file_that_does_not_stop_growing_is_given_up(tmp_path: Path) -> None:
+    path = tmp_path / "gl.csv"
+    path.write_text("a")
+
+    def grow(_: float) -> None:
+        with path.open("a") as file:
+            file.write("a")
+
+    with pytest.raises(LoadFailed, match="still grows after 10 minutes; load again when it is whole"):
+        files.await_rest(path, time.time, grow)
+    assert path.stat().st_size == 121
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "waits"),
+    [
+        ("a.csv", b"a,b\n1,2\n", False),
+        ("a.csv", "a,b\n1,2\n".encode("utf-16"), False),
+        ("a.csv", b"a,b\n1,2", True),
+        ("a.xlsx", b"PK\x03\x04", True),
+        ("a.xlsx", b"PK\x03\x04..PK\x05\x06..", False),
+        ("a.parquet", b"PAR1..", False),
+        ("a.arrow", b"ARROW", True),
+    ],
+)
+def test_a_file_without_its_end_is_being_written(tmp_path: Path, name: str, content: bytes, waits: bool) -> None:
+    (tmp_path / name).write_bytes(content)
+    rests: list[float] = []
+    files.await_rest(tmp_path / name, time.time, rests.append)
+    assert bool(rests) is waits
+    rests.clear()
+    files.await_rest(tmp_path / name, lambda: time.time() + 61, rests.append)
+    assert not rests, "one that nobody has written to for a minute is whole"

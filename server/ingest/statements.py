@@ -1,0 +1,110 @@
+"""Statements: SQL over the files of a feed by Polars' SQLContext, which sees these files alone."""
+
+import re
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from engine.model.extract_formats import ExtractFormat, SqlQuery
+from server.ingest.columns import EXTRACT, to_text, with_location
+from server.ingest.files import TYPED, scan_batches, scan_file, unchanged
+from server.ingest.rejects import LoadFailed
+
+TOKEN = re.compile(
+    r"""
+      '(?:[^']|'')*'                              # text
+    | --[^\n]*
+    | /\*.*?\*/
+    | "(?P<quoted>(?:[^"]|"")*)"
+    | (?P<word>[^\W\d]\w*)
+    | (?P<other>\S)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+BEGINNINGS = ("select", "with")
+TABLE_FUNCTION = re.compile(r"read_\w*|scan_\w*", re.IGNORECASE)
+PLACE = re.compile(r" at Line: (\d+), Column: (\d+)$")
+NAMED = re.compile(r"""["'`]([^"'`]+)["'`]""")
+# What a plan says of floating-point numbers and decimals, which lose digits or round.
+INEXACT: Final = re.compile(
+    r"Float(?:16|32|64)|Decimal|decimal_\w+|dyn float"
+    r"|\.(?:mean|median|quantile|std|var|sqrt|cbrt|exp|log\w*|pow|round|sin|cos|tan)\(| / "
+)
+QUOTED = re.compile(r'"[^"]*"')  # columns and texts in a plan
+WAYS = "amounts pass through as text or integers; numbers: {factor: …} and map: {…: {product: […]}} calculate exactly"
+
+
+def query_files(
+    query: SqlQuery, files: Mapping[str, list[Path]], format_: ExtractFormat, sheet: str | None, name: str
+) -> Generator[pl.DataFrame]:
+    """Yield the located rows of a statement over files; `files` has those of each table. Raises LoadFailed."""
+    refuse_statement(query)
+    first = 0
+    with ExitStack() as opened:
+        tables = {}
+        for table, paths in files.items():
+            scans = [scan_table(path, format_, sheet, opened) for path in paths]
+            tables[table] = pl.concat(scans, how="vertical") if len(scans) > 1 else scans[0]
+        try:
+            result = pl.SQLContext(tables).execute(query.text, eager=False)
+            refuse_inexact(result)
+            for piece in scan_batches(result):
+                yield with_location(piece, name, first)
+                first += piece.height
+        except pl.exceptions.PolarsError as fault:
+            raise LoadFailed(EXTRACT, statement_fault(query.text, str(fault))) from fault
+
+
+def scan_table(path: Path, format_: ExtractFormat, sheet: str | None, opened: ExitStack) -> pl.LazyFrame:
+    """Return the rows of a file that hold a value, as text, whole numbers and days; exact decimals are text."""
+    opened.enter_context(unchanged(path))
+    scan = opened.enter_context(scan_file(path, format_, sheet)).rows
+    kinds = scan.collect_schema()
+    texts = [column for column, kind in kinds.items() if kind.is_float() or kind.is_decimal()]
+    exact = (
+        scan.with_columns(pl.col(column).map_batches(to_text, return_dtype=pl.String) for column in texts)
+        if texts
+        else scan
+    )
+    return exact if path.suffix.lower() in TYPED else exact.filter(pl.any_horizontal(pl.all().is_not_null()))
+
+
+def refuse_statement(query: SqlQuery) -> None:
+    """Raise LoadFailed if a statement is no SELECT, or reads a file that the feed does not name."""
+    words: list[tuple[str, int]] = []
+    for token in TOKEN.finditer(query.text):
+        text = token["quoted"] or token["word"] or token["other"]
+        if text is not None:
+            words.append((text, query.text.count("\n", 0, token.start()) + 1))
+    if not words or words[0][0].casefold() not in BEGINNINGS:
+        raise LoadFailed(EXTRACT, "sql line 1: the statement begins with neither select nor with")
+    for (word, line), (after, _) in zip(words, [*words[1:], ("", 0)], strict=True):
+        if after == "(" and TABLE_FUNCTION.fullmatch(word):
+            says = f"sql line {line}: {word}(…) would read another file; the tables are {', '.join(query.tables)}"
+            raise LoadFailed(EXTRACT, f"{says}: name its pattern under file")
+
+
+def refuse_inexact(result: pl.LazyFrame) -> None:
+    """Raise LoadFailed if a plan computes with floating-point numbers or decimals, or reads what is no table."""
+    found = INEXACT.search(QUOTED.sub('""', result.explain(optimized=False)))
+    kinds = [column for column, kind in result.collect_schema().items() if kind.is_float() or kind.is_decimal()]
+    if kinds:
+        raise LoadFailed(EXTRACT, f"sql: '{kinds[0]}' is a {result.collect_schema()[kinds[0]]}; {WAYS}")
+    if found:
+        raise LoadFailed(EXTRACT, f"sql calculates with {found[0].strip('.( ')}, which is not exact; {WAYS}")
+
+
+def statement_fault(text: str, fault: str) -> str:
+    """Return what is wrong with a statement, with its line."""
+    said = fault.strip().splitlines()[0]
+    place = PLACE.search(said)
+    if place:
+        return f"sql line {place[1]}: {said[: place.start()].removeprefix('sql parser error: ')}"
+    if "EOF" in said:
+        return f"sql line {len(text.strip().splitlines())}: {said.removeprefix('sql parser error: ')}"
+    named = NAMED.search(said)
+    at = text.find(named[1]) if named else -1
+    return f"sql line {text.count(chr(10), 0, at) + 1}: {said}" if at >= 0 else f"sql: {said}"
