@@ -10,7 +10,8 @@ import polars as pl
 from tests.support.books import ROOT
 
 PAGE = ROOT / "docs" / "instance.md"
-MAIN, SECOND = PAGE.read_text(encoding="utf-8").split("\n## calendar.csv\n")
+MAIN, REST = PAGE.read_text(encoding="utf-8").split("\n## calendar.csv\n")
+SECOND, RECIPES = REST.split("\n## Recipes\n")
 BLOCK = re.compile(r"^([^\n]+)\n\n```(?:yaml|csv)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"([\w{}/-]+\.(?:yaml|csv|xlsx))`?(?:, sheet `(\w+)`)?:?$")
 LEDGER = "The table `ledger`, in the database:"
