@@ -32,7 +32,7 @@ from server.ingest.folder import BooksFolder
 from server.ingest.mapper import ExtractMapper
 from server.ingest.rates import LiveTables, convert, parse_day_ranges, shape_rates
 from server.ingest.rejects import VALIDATE, LoadFailed, Rejects
-from server.ingest.reshape import RowCounts, reshape
+from server.ingest.reshape import UnloadedRows, reshape
 from server.ingest.rounding import RoundingDifference
 from server.ingest.sources import extract
 
@@ -185,7 +185,7 @@ class Delivery:
     periods: PeriodRange | None  # that are asked for, None where all
     progress: Progress
     rejects: Rejects = field(default_factory=Rejects)
-    counts: RowCounts = field(default_factory=RowCounts)
+    counts: UnloadedRows = field(default_factory=UnloadedRows)
     landings: list[Landing] = field(default_factory=list)  # of facts: one for each part that is appended, else one
     table: pl.DataFrame | None = None  # of members, nodes or rates
     span: Span | None = None  # days asked for, else of the rows that came

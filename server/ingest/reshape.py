@@ -21,7 +21,7 @@ YEAR = re.compile(r"\d{4}")
 
 
 @dataclass(slots=True)
-class RowCounts:
+class UnloadedRows:
     """Rows of an extract that are neither loaded nor rejected."""
 
     skipped: int = 0  # by the key skip
@@ -33,7 +33,7 @@ class RowCounts:
         return ", ".join(f"{count:,} {words}" for count, words in said if count)
 
 
-def reshape(piece: pl.DataFrame, format_: ExtractFormat, name: str, counts: RowCounts) -> Iterator[pl.DataFrame]:
+def reshape(piece: pl.DataFrame, format_: ExtractFormat, name: str, counts: UnloadedRows) -> Iterator[pl.DataFrame]:
     """Yield the rows of a piece as a feed wants them, some at a time; `name` is that of the file.
 
     Raises LoadFailed if the file has another name, or lacks a column.
