@@ -131,6 +131,7 @@ FORMATS: Final = (
         for year, digits in (("%y", r"\d{2}"), ("%Y", r"\d{4}"))
     ),
 )
+MIDNIGHT = re.compile(r"^\d{4}-\d{2}-\d{2}[ T]00:00:00$")
 QUARTER = shaped(r"\d{4}-Q[1-4]")
 YEAR = shaped(r"(19|20)\d{2}")
 
@@ -198,7 +199,8 @@ def typed_days(column: str, pairs: Texts) -> DayColumn | None:
         return DayColumn(
             column, first.grain, *bounds, Findings(months, (order_ambiguity(column, pairs, first, rival[0]),))
         )
-    decided = () if first.is_plain else (Finding("dates.format", first.format, deciding_day(column, pairs)),)
+    is_plain = first.is_plain or all(MIDNIGHT.search(text) for text, _ in pairs)
+    decided = () if is_plain else (Finding("dates.format", first.format, deciding_day(column, pairs)),)
     return DayColumn(column, first.grain, *bounds, Findings((*decided, *months)))
 
 

@@ -10,6 +10,10 @@ TEXTS = 4_000  # distinct texts of a column that findings are made of
 ROW_LIMIT = 3  # texts that are named as evidence of one key
 
 
+class SampleFault(Exception):
+    """A file or table cannot be sampled; the message says what is wrong with it and what would be right."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The value of one key of integrations.yaml, written as `numbers.decimal`, and what decided it."""

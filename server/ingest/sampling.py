@@ -8,6 +8,7 @@ from typing import Final
 import fastexcel
 import polars as pl
 
+from server.ingest.database_samples import SAMPLE_ROWS, DatabaseTable, parse_database_table
 from server.ingest.dialect import (
     TextTable,
     column_names,
@@ -18,7 +19,7 @@ from server.ingest.dialect import (
     heading_findings,
     split_records,
 )
-from server.ingest.findings import Finding, Findings, SampleTable
+from server.ingest.findings import Finding, Findings, SampleFault, SampleTable
 
 WHOLE: Final = 16 << 20  # bytes up to which a text file is read whole
 HEAD: Final = 4 << 20  # bytes that are read of the head of a larger one
@@ -32,15 +33,12 @@ SCANS: Final[Mapping[str, Callable[[Path], pl.LazyFrame]]] = {
 ENDINGS: Final = (".csv", ".xlsx", *SCANS)
 
 
-class SampleFault(Exception):
-    """A file cannot be sampled; the message says what is wrong with it and what would be right."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTable:
     """One table of a source: some of its rows, and the keys that read it."""
 
-    path: Path
+    path: Path | None = None  # of a file
+    database: DatabaseTable | None = None
     sheet: str | None = None
     sample: SampleTable
     findings: Findings
@@ -64,9 +62,14 @@ class SourceTable:
         """Return the distinct values of some columns as text, of every row: a file that was sampled is read once."""
         if self.is_whole:
             return self.sample.frame.select(columns).unique(maintain_order=True)
+        if self.database is not None:
+            names = ", ".join(f'"{column}"' for column in columns)
+            rows = self.database.rows(f"select distinct {names} from {self.database.table}")  # noqa: S608 - as told
+            return rows.select(pl.all().cast(pl.String)).rename(dict(zip(rows.columns, columns, strict=True)))
         return self._scan().select(pl.col(*columns).cast(pl.String)).unique().sort(columns).collect(engine="streaming")
 
     def _scan(self) -> pl.LazyFrame:
+        assert self.path is not None  # noqa: S101 - it is a file
         if scan := SCANS.get(self.path.suffix.lower()):
             return scan(self.path)
         encoding = self.findings.value("csv.encoding") or "utf-8"
@@ -82,6 +85,25 @@ class SourceTable:
             infer_schema=False,
             truncate_ragged_lines=True,
         )
+
+
+def sample_source(text: str) -> Iterator[SourceTable]:
+    """Yield the tables of a file, or a table of a database written as KIND:PLACE:TABLE. Raises SampleFault."""
+    database = parse_database_table(text)
+    if database is None:
+        yield from sample_file(Path(text))
+        return
+    rows = database.sample()
+    if rows.is_empty():
+        raise SampleFault(f"{database.table} has no rows")
+    numbered = pl.Series(range(1, rows.height + 1), dtype=pl.Int64)
+    yield SourceTable(
+        database=database,
+        sample=SampleTable(name=database.table, frame=rows.select(pl.all().cast(pl.String)), rows=numbered),
+        findings=Findings(),
+        is_whole=rows.height < SAMPLE_ROWS,
+        temporal=frozenset(name for name, dtype in rows.schema.items() if dtype.is_temporal()),
+    )
 
 
 def sample_file(path: Path) -> Iterator[SourceTable]:

@@ -69,6 +69,14 @@ class DimensionProposal:
         return f"{self.key}_tree"
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnUse:
+    """A column of facts that fills a dimension."""
+
+    table: FactsTable
+    column: str
+
+
 def dimension_key(column: str) -> str:
     """Return the key of a dimension; names that reports use themselves get an ending."""
     key = slug(title(column))
@@ -98,30 +106,35 @@ def fact_levels(found: TableProfile, account: str) -> list[str]:
 
 def propose_dimension(
     key: str,
-    column: str,
-    table: FactsTable,
+    uses: Sequence[ColumnUse],
     members: Sequence[TableProfile],
     used: set[str],
     guesses: list[Guess],
 ) -> DimensionProposal:
-    """Return a dimension of a column of facts: with members and tree from a table of members, else from the facts."""
-    proposal = DimensionProposal(key=key, label=title(column))
-    values = table.found.columns[column].values
-    match = match_members(column, values, members)
+    """Return the dimension of some columns of facts, with its members and its tree.
+
+    They come from a table of members, else from the facts. Adds that table to `used`, and what was guessed to
+    `guesses`.
+    """
+    first = uses[0]
+    proposal = DimensionProposal(key=key, label=title(first.column))
+    values = dict.fromkeys(value for use in uses for value in use.table.found.columns[use.column].values)
+    match = match_members(first.column, list(values), members)
+    source = first.table.name
     if match is not None:
         proposal.members = member_table(key, match)
         proposal.tree = tree_of_members(proposal.members, match.key)
         used.add(match.found.name)
-        guesses.append(
-            Guess(table=table.name, what=f"{column}: members from {match.found.name}", evidence=match.evidence)
-        )
+        what = f"{first.column}: members from {match.found.name}"
+        guesses.append(Guess(table=source, what=what, evidence=match.evidence))
+        source = match.found.name
+        if proposal.tree is None and key == ColumnRole.ACCOUNT.value:
+            proposal.tree = flat_tree(proposal.label, list(match.found.columns[match.key].values), {})
     else:
-        from_facts(proposal, column, table)
+        from_facts(proposal, uses)
     if proposal.tree is not None:
-        source = match.found.name if match else table.name
-        guesses.append(
-            Guess(table=source, what=f"{proposal.tree_key}: a tree above {key}", evidence=proposal.tree.evidence)
-        )
+        what = f"{proposal.tree_key}: a tree above {key}"
+        guesses.append(Guess(table=source, what=what, evidence=proposal.tree.evidence))
     return proposal
 
 
@@ -142,22 +155,30 @@ def tree_of_members(members: MemberTable, key: str) -> TreeTable | None:
     return prefix_tree(found.columns[key].values, {one: text or "" for one, text in names.items()})
 
 
-def from_facts(proposal: DimensionProposal, column: str, table: FactsTable) -> None:
+def from_facts(proposal: DimensionProposal, uses: Sequence[ColumnUse]) -> None:
     """Give a dimension the members and the tree that the columns of its facts show."""
-    found = table.found
+    column, found = uses[0].column, uses[0].table.found
     name = dict(name_columns(found, [column])).get(column)
     is_account = column == found.first(ColumnRole.ACCOUNT)
     levels = fact_levels(found, column) if is_account else []
     if not name and not is_account:
         return
     rows = found.table.distinct([*levels, column, *([name] if name else [])])
+    ids = sorted({*rows[column].drop_nulls(), *ids_of(uses[1:])})
     if name:
         pairs = {one: text or "" for one, text in rows.select(column, name).drop_nulls(column).iter_rows()}
         says = f"each {column} has one {name}"
-        proposal.members = MemberTable(rows=tuple(pairs.items()), evidence=says)
+        proposal.members = MemberTable(rows=[(one, pairs.get(one, "")) for one in ids], evidence=says)
     names = dict(proposal.members.rows) if proposal.members else {}
-    ids = sorted(rows[column].drop_nulls().unique())
     if levels:
         proposal.tree = level_tree(rows, column, name, levels)
     elif is_account:
         proposal.tree = prefix_tree(ids, names) or flat_tree(proposal.label, ids, names)
+
+
+def ids_of(uses: Sequence[ColumnUse]) -> list[str]:
+    """Return the ids in some columns of facts, in every row of them."""
+    found: set[str] = set()
+    for use in uses:
+        found.update(use.table.found.table.distinct([use.column])[use.column].drop_nulls())
+    return sorted(found)

@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from engine.model.calendar.periods import Grain
-from server.ingest.days import MONTH_NAMES, typed_days
+from server.ingest.days import MONTH_NAMES, month_number, typed_days
 from server.ingest.findings import Ambiguity, Finding, Findings, SampleTable
 from server.ingest.notation import Notation, NumberColumn, detect_factor, detect_numbers, number_column, sign_of
 from server.ingest.sampling import SourceTable
@@ -207,7 +207,10 @@ def time_of(found: TableProfile, findings: Findings) -> FactsTime | None:
         if found.across.has_years:
             bounds = across_bounds(found)
             return FactsTime(Grain.MONTH, *bounds, {})
-        return FactsTime(Grain.MONTH, date(int(years[0]), 1, 1), date(int(years[-1]), 12, 1), {}) if years else None
+        months = [number for name in found.across.names if (number := month_of(name))]
+        if not years:
+            return None
+        return FactsTime(Grain.MONTH, date(int(years[0]), min(months), 1), date(int(years[-1]), max(months), 1), {})
     if year is None:
         return None
     years = sorted(frame[year].drop_nulls())
@@ -238,6 +241,11 @@ def time_of_name(found: TableProfile) -> FactsTime | None:
         if year := YEAR.search(text):
             return FactsTime(Grain.YEAR, date(int(year[0]), 1, 1), date(int(year[0]), 12, 31), {"year": year[0]})
     return None
+
+
+def month_of(name: str) -> int | None:
+    """Return the number of a month by its name in any language; None if it is none."""
+    return next((number for language in MONTH_NAMES if (number := month_number(name.strip(), language))), None)
 
 
 def month_in(text: str) -> int | None:

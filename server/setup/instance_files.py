@@ -219,8 +219,8 @@ def integrations_yaml(books: BooksProposal, folder: Path) -> Iterator[str]:
     sources = source_keys(books, folder)
     yield "# Where the data comes from. The keys below were found by reading some rows; a load holds every row to them."
     yield "sources:"
-    for path, key in sources.items():
-        yield f"  {key}: {{kind: folder, path: {yaml_text(path)}}}"
+    for source, key in sources.items():
+        yield f"  {key}: {source}"
     if any((d.tree and d.tree.rows) or (d.members and d.members.rows) for d in all_dimensions(books)):
         yield f"  own: {{kind: folder, path: {TABLES}}}   # tables that init wrote, to be edited"
     yield "bindings:"
@@ -233,17 +233,30 @@ def integrations_yaml(books: BooksProposal, folder: Path) -> Iterator[str]:
 
 
 def source_keys(books: BooksProposal, folder: Path) -> dict[str, str]:
-    """Return the folders of the files, relative to the instance, with their keys."""
-    paths: dict[str, str] = {}
+    """Return the sources of the tables as YAML, with their keys."""
+    sources: dict[str, str] = {}
     tables = [table.found.table for domain in books.domains for table in domain.tables]
     tables += [d.members.found.table for d in all_dimensions(books) if d.members and d.members.found]
     for table in tables:
-        paths.setdefault(relative(table.path.parent, folder), f"files_{len(paths) + 1}" if paths else "files")
-    return paths
+        name = "files" if table.database is None else "database"
+        taken = sum(key.startswith(name) for key in sources.values())
+        sources.setdefault(source_of(table, folder), f"{name}_{taken + 1}" if taken else name)
+    return sources
+
+
+def source_of(table: SourceTable, folder: Path) -> str:
+    """Return the source of a table as YAML; paths are relative to the instance."""
+    if table.database is not None:
+        database = table.database
+        is_file = database.located_by == "path"
+        place = relative(Path(database.place), folder) if is_file else database.place
+        return yaml_text({"kind": database.kind.value, database.located_by: place})
+    assert table.path is not None  # noqa: S101 - it is a file
+    return yaml_text({"kind": "folder", "path": relative(table.path.parent, folder)})
 
 
 def relative(path: Path, folder: Path) -> str:
-    """Return the path of a folder as an instance names it."""
+    """Return a path as an instance names it."""
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
 
 
@@ -254,7 +267,7 @@ def member_bindings(dimension: DimensionProposal, sources: Mapping[str, str], fo
         yield f"  {dimension.key}:   # {members.evidence}"
         if members.found is not None:
             mapped = {**members.mapped, **members.attributes}
-            yield from file_lines(members.found.table, sources, folder)
+            yield from file_lines(members.found.table, members.found.table.findings, sources, folder)
             yield f"    target: live.{dimension.key}"
             yield f"    map: {yaml_text(mapped)}"
         else:
@@ -262,7 +275,7 @@ def member_bindings(dimension: DimensionProposal, sources: Mapping[str, str], fo
     if tree is not None:
         yield f"  {dimension.tree_key}:   # {tree.evidence}"
         if tree.mapped and members is not None and members.found is not None:
-            yield from file_lines(members.found.table, sources, folder)
+            yield from file_lines(members.found.table, members.found.table.findings, sources, folder)
             yield f"    target: live.{dimension.tree_key}"
             yield f"    map: {yaml_text(tree.mapped)}"
         else:
@@ -276,11 +289,14 @@ def own_lines(key: str) -> Iterator[str]:
     yield f"    target: live.{key}"
 
 
-def file_lines(table: SourceTable, sources: Mapping[str, str], folder: Path) -> Iterator[str]:
+def file_lines(table: SourceTable, findings: Findings, sources: Mapping[str, str], folder: Path) -> Iterator[str]:
     """Yield the lines of a feed that say which file it reads, and how that is written."""
-    yield f"    source: {sources[relative(table.path.parent, folder)]}"
-    yield f"    file: {yaml_text(table.path.name)}"
-    yield from key_lines(table.findings)
+    yield f"    source: {sources[source_of(table, folder)]}"
+    if table.database is not None:
+        yield f"    extract: {table.database.query}"
+    elif table.path is not None:
+        yield f"    file: {yaml_text(table.path.name)}"
+    yield from key_lines(findings)
 
 
 def key_lines(findings: Findings) -> Iterator[str]:
@@ -302,11 +318,8 @@ def facts_binding(
 ) -> Iterator[str]:
     """Yield the lines of the feed of a table of facts."""
     yield f"  {key}:"
-    source = table.found.table
-    yield f"    source: {sources[relative(source.path.parent, folder)]}"
-    yield f"    file: {yaml_text(source.path.name)}"
+    yield from file_lines(table.found.table, table.findings, sources, folder)
     yield f"    target: live.{domain.key}"
-    yield from key_lines(table.findings)
     if table.scenario:
         yield f"    scenario: {yaml_text(table.scenario)}"
     mapped = facts_map(domain, table)

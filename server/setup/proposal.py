@@ -10,12 +10,21 @@ from engine.model.calendar.periods import Grain
 from server.ingest.findings import Finding, written_keys
 from server.ingest.sampling import SourceTable
 from server.setup.answers import Answers
-from server.setup.dimensions import DimensionProposal, Guess, dimension_columns, dimension_key, propose_dimension
+from server.setup.dimensions import (
+    ColumnUse,
+    DimensionProposal,
+    Guess,
+    dimension_columns,
+    dimension_key,
+    ids_of,
+    propose_dimension,
+)
 from server.setup.facts import GRAIN_COLUMNS, FactsTable, facts_table, profile_facts
 from server.setup.roles import ColumnRole, TableProfile, profile_table, slug, title
 from server.setup.trees import flat_tree
 
 NO_CURRENCY: Final = "XXX"  # ISO 4217's code of no currency
+MOST_TEXTS: Final = 4  # columns of texts that inspection shows
 COARSE: Final = (Grain.DATE, Grain.MONTH, Grain.QUARTER, Grain.YEAR)
 SYMBOLS: Final = {
     "€": "EUR",
@@ -83,7 +92,8 @@ def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> Books
     proposed = [facts_table(found, answers, members) for found in facts]
     guesses: list[Guess] = []
     used: set[str] = set()
-    domains = [propose_domain(group, members, used, guesses) for group in grouped(proposed)]
+    domains = unlike([propose_domain(group, guesses) for group in grouped(proposed)])
+    fill_dimensions(domains, members, used, guesses)
     for table in proposed:
         guesses += table_guesses(table)
     scenarios = scenario_aliases(proposed)
@@ -145,32 +155,60 @@ def fits(one: FactsTable, other: FactsTable) -> bool:
     return bool(accounts) and same_measures and one.scenario != other.scenario
 
 
-def propose_domain(
-    tables: list[FactsTable], members: Sequence[TableProfile], used: set[str], guesses: list[Guess]
-) -> DomainProposal:
-    """Return the domain of some tables of facts, with its dimensions."""
+def propose_domain(tables: list[FactsTable], guesses: list[Guess]) -> DomainProposal:
+    """Return the domain of some tables of facts, without the members and trees of its dimensions."""
     grain = max((table.grain for table in tables), key=COARSE.index)
-    stems = [re.sub(r"\.\w+$|\[|\]", "", table.name) for table in tables]
-    label = stems[0] if len(stems) == 1 else common_start(stems)
-    domain = DomainProposal(key=slug(title(label)), label=title(label), grain=grain, tables=tables)
+    stems = [re.sub(r"\.\w+$|\.\w+(?= \[)|[\[\]]", "", table.name) for table in tables]
+    label = title(stems[0] if len(stems) == 1 else common_start(stems))
+    domain = DomainProposal(key=slug(label), label=label, grain=grain, tables=tables)
     for table in tables:
         columns = domain.columns[table.name] = {}
         for column in dimension_columns(table.found):
             role = table.found.roles[column][0]
+            if role is ColumnRole.CURRENCY and len(table.found.columns[column].values) == 1:
+                continue
             key = role.value if role in {ColumnRole.ACCOUNT, ColumnRole.CURRENCY} else dimension_key(column)
-            if role is ColumnRole.CURRENCY:
-                if len(table.found.columns[column].values) == 1:
-                    continue
-                domain.currency = key
+            domain.currency = key if role is ColumnRole.CURRENCY else domain.currency
             columns[key] = column
-            if key not in domain.dimensions:
-                domain.dimensions[key] = propose_dimension(key, column, table, members, used, guesses)
         for column in table.found.having(ColumnRole.TEXT):
-            if len(domain.texts) < 4 and not table.found.columns[column].is_empty:
+            if len(domain.texts) < MOST_TEXTS and not table.found.columns[column].is_empty:
                 domain.texts.setdefault(text_key(column, domain), column)
-    if domain.main is None:
-        give_flat_tree(domain)
+        if table.grain is not grain:
+            what = f"time by {grain.value}, not by {table.grain.value}"
+            guesses.append(
+                Guess(table=table.name, what=what, evidence=f"{domain.label} also has tables by {grain.value}")
+            )
     return domain
+
+
+def fill_dimensions(
+    domains: Sequence[DomainProposal], members: Sequence[TableProfile], used: set[str], guesses: list[Guess]
+) -> None:
+    """Give domains their dimensions, each made once of all columns that fill it."""
+    uses: dict[str, list[ColumnUse]] = {}
+    for domain in domains:
+        for table in domain.tables:
+            for key, column in domain.columns[table.name].items():
+                uses.setdefault(key, []).append(ColumnUse(table, column))
+    made = {key: propose_dimension(key, columns, members, used, guesses) for key, columns in uses.items()}
+    for domain in domains:
+        keys = dict.fromkeys(key for table in domain.tables for key in domain.columns[table.name])
+        domain.dimensions = {key: made[key] for key in keys}
+        if domain.main is not None:
+            continue
+        for dimension in domain.dimensions.values():
+            names = dict(dimension.members.rows) if dimension.members else {}
+            dimension.tree = flat_tree(dimension.label, ids_of(uses[dimension.key]), names)
+            if dimension.tree is not None:
+                break
+
+
+def unlike(domains: list[DomainProposal]) -> list[DomainProposal]:
+    """Return domains with keys that differ from each other."""
+    for number, domain in enumerate(domains, 1):
+        if any(domain.key == other.key for other in domains[: number - 1]):
+            domain.key = f"{domain.key}_{number}"
+    return domains
 
 
 def common_start(stems: Sequence[str]) -> str:
@@ -183,19 +221,13 @@ def common_start(stems: Sequence[str]) -> str:
 def text_key(column: str, domain: DomainProposal) -> str:
     """Return the key of a text column, unlike those of dimensions and measures."""
     key = slug(column)
-    taken = {*domain.dimensions, "scenario", domain.time_column, *(m.key for t in domain.tables for m in t.measures)}
+    taken = {
+        *(key for columns in domain.columns.values() for key in columns),
+        "scenario",
+        domain.time_column,
+        *(m.key for t in domain.tables for m in t.measures),
+    }
     return f"{key}_text" if key in taken else key
-
-
-def give_flat_tree(domain: DomainProposal) -> None:
-    """Give the first dimension with few members a tree of one level, so that a statement has lines."""
-    for dimension in domain.dimensions.values():
-        table = next(table for table in domain.tables if dimension.key in domain.columns[table.name])
-        column = domain.columns[table.name][dimension.key]
-        ids = sorted(table.found.table.distinct([column])[column].drop_nulls().unique())
-        dimension.tree = flat_tree(dimension.label, ids, dict(dimension.members.rows) if dimension.members else {})
-        if dimension.tree is not None:
-            return
 
 
 # What all tables say together.

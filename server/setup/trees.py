@@ -132,21 +132,26 @@ def prefix_tree(ids: Sequence[str], names: Mapping[str, str]) -> TreeTable | Non
         roots = [(key, names.get(key) or key) for key, parent in parents.items() if not parent]
         nested = next(key for key, parent in parents.items() if parent)
         return TreeTable(rows=rows, roots=roots, depth=2, evidence=f"'{nested}' begins with '{parents[nested]}'")
-    digits = all(re.fullmatch(r"\d{3,}", key) for key in known) and len({len(key) for key in known}) == 1
-    groups = list(dict.fromkeys(sorted(key[0] for key in known)))
-    if not digits or len(groups) < 2 or len(known) < 2 * len(groups):
+    width = {len(key) for key in known}
+    if len(width) != 1 or not all(re.fullmatch(r"\d{3,}", key) for key in known):
         return None
-    width = len(next(iter(known)))
-    masks = {group: group + "x" * (width - 1) for group in groups}
-    rows = [(masks[group], "", f"Accounts {masks[group]}") for group in groups]
-    rows += [(key, masks[key[0]], names.get(key, "")) for key in sorted(known)]
-    says = f"{len(known)} ids of {width} digits begin with {', '.join(groups)}"
-    return TreeTable(
-        rows=rows,
-        roots=[(masks[group], f"Accounts {masks[group]}") for group in groups],
-        depth=None if len(known) <= FLAT_MEMBERS else 0,
-        evidence=says,
-    )
+    return masked_tree(sorted(known), width.pop(), names)
+
+
+def masked_tree(ids: Sequence[str], width: int, names: Mapping[str, str]) -> TreeTable | None:
+    """Return the tree of numbers by their first digits, as few as make two groups; None if each is its own group."""
+    for digits in range(1, width):
+        groups = {key[:digits]: key[:digits] + "x" * (width - digits) for key in ids}
+        if len(groups) < 2:
+            continue
+        if len(groups) > len(ids) // 2:
+            return None
+        roots = [(mask, f"Accounts {mask}") for mask in groups.values()]
+        rows = [(mask, "", label) for mask, label in roots]
+        rows += [(key, groups[key[:digits]], names.get(key, "")) for key in ids]
+        says = f"{len(ids)} ids of {width} digits begin with {', '.join(groups)}"
+        return TreeTable(rows=rows, roots=roots, depth=None if len(ids) <= FLAT_MEMBERS else 0, evidence=says)
+    return None
 
 
 def flat_tree(label: str, ids: Sequence[str], names: Mapping[str, str]) -> TreeTable | None:
@@ -154,8 +159,8 @@ def flat_tree(label: str, ids: Sequence[str], names: Mapping[str, str]) -> TreeT
     if not 0 < len(ids) <= FLAT_MEMBERS:
         return None
     top = "ALL" if "ALL" not in ids else "ALL/"
-    rows = [(top, "", f"All {label}"), *((key, top, names.get(key, "")) for key in ids)]
-    return TreeTable(rows=rows, roots=[(top, f"All {label}")], depth=None, evidence=f"{len(ids)} members, no levels")
+    rows = [(top, "", f"{label} (all)"), *((key, top, names.get(key, "")) for key in ids)]
+    return TreeTable(rows=rows, roots=[(top, f"{label} (all)")], depth=None, evidence=f"{len(ids)} members, no levels")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from tests.support.books import load_feeds
 from tests.support.fed import Fed
 
 
-def initialised(folder: Path, *files: Path, answers: str = "") -> int:
+def initialised(folder: Path, *files: Path | str, answers: str = "") -> int:
     """Write an instance from files, and return the status of the command; `load_feeds` loads it."""
     said = folder.with_suffix(".answers.yaml")
     if answers:

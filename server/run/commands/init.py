@@ -10,7 +10,9 @@ from tempfile import TemporaryDirectory
 
 from engine.instance.read import read_instance
 from server.base.settings import Settings
-from server.ingest.sampling import SampleFault, SourceTable, sample_file
+from server.ingest.database_samples import WRITTEN_SO
+from server.ingest.findings import SampleFault
+from server.ingest.sampling import SourceTable, sample_source
 from server.run.commands import load
 from server.run.commands.console import DONE, FAULTY, err, out
 from server.setup.answers import Answers, BadAnswer, read_answers
@@ -24,7 +26,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder to write the instance to; new, or empty")
     parser.add_argument(
-        "--from", dest="files", type=Path, nargs="+", required=True, metavar="FILE", help="CSV, XLSX, Parquet or Arrow"
+        "--from",
+        dest="files",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help=f"CSV, XLSX, Parquet, Arrow, or {WRITTEN_SO}",
     )
     parser.add_argument("--answers", type=Path, metavar="FILE", help="YAML with what the files do not say")
     parser.add_argument("--no-load", action="store_true", help="write the files, and load nothing")
@@ -40,7 +47,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     try:
         answers = read_answers(asked.answers) if asked.answers else Answers()
         answers.ask = ask if sys.stdin.isatty() and sys.stdout.isatty() else None
-        tables = [table for path in asked.files for table in sample_file(path)]
+        tables = [table for path in asked.files for table in sample_source(str(path))]
         books = propose(tables, answers, folder.resolve().name)
     except (SampleFault, BadAnswer, NoBooks) as fault:
         err.print(f"{fault}\n{ASK_AGAIN}", markup=False)
@@ -88,7 +95,9 @@ def write_instance(files: dict[str, str], folder: Path) -> None:
 def tell(books: BooksProposal, tables: Sequence[SourceTable], folder: Path) -> None:
     """Print what was guessed of each table, and from what."""
     for table in tables:
-        size = f"{table.sample.frame.height:,} rows" + ("" if table.is_whole else f" of its {table.megabytes:,.0f} MB")
+        size = f"{table.sample.frame.height:,} rows" + (
+            "" if table.is_whole or not table.megabytes else f" of its {table.megabytes:,.0f} MB"
+        )
         out.print(f"{table.name}: {size} read{'' if table.is_whole else ', as a sample'}", markup=False)
         for guess in (guess for guess in books.guesses if guess.table == table.name):
             why = f" — {guess.evidence}" if guess.evidence else ""

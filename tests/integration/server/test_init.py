@@ -135,7 +135,7 @@ def test_a_parquet_file_needs_no_formats(tmp_path: Path) -> None:
     assert initialised(tmp_path / "books", tmp_path / "ledger.parquet") == 0
     figures = first_statement(tmp_path / "books", tmp_path / "state")
     assert figures == {
-        "All Account": Decimal("3.75"),
+        "Account (all)": Decimal("3.75"),
         "4000": Decimal("1.25"),
         "5000": Decimal("2.5"),
         "Amount": Decimal("3.75"),

@@ -5,13 +5,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.mean_files import MEAN_FILES, MeanFile
-from tests.support.newcomer import initialised
+from tests.integration.server.test_cli import tieout
+from tests.support.mean_files import MEAN_FILES, MeanFile, levels
+from tests.support.newcomer import by_label, initialised
+from tests.support.serving import connected, serving
+
+Make = Callable[[Path], MeanFile]
 
 
 @pytest.mark.parametrize("make", MEAN_FILES, ids=lambda make: make.__name__)
-def test_the_keys_that_read_a_file_are_found_and_written(tmp_path: Path, make: Callable[[Path], MeanFile]) -> None:
+def test_the_keys_that_read_a_file_are_found_and_written(tmp_path: Path, make: Make) -> None:
     file = make(tmp_path)
     assert initialised(tmp_path / "books", *file.files, answers=file.answers) == 0
     written = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "books").rglob("*.yaml"))
     assert [key for key in file.keys if key not in written] == []
+
+
+@pytest.mark.parametrize("make", [levels], ids=lambda make: make.__name__)
+def test_two_commands_lead_to_a_statement_over_the_wire(tmp_path: Path, make: Make) -> None:
+    file, state = make(tmp_path), tmp_path / "state"
+    made = tieout("init", tmp_path / "books", "--from", *file.files, SVC_STATE_DIR=str(state))
+    assert made.returncode == 0, made.stderr
+    with serving(tmp_path / "books", state) as server, connected(server.url, "auto") as client:
+        figures = by_label(client.ask("run_statement_data"))
+    assert {label: figures.get(label) for label in file.figures} == file.figures

@@ -14,6 +14,7 @@ from engine.door import open_books
 from engine.model.feeds import LoadStatus
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
+from tests.support.newcomer import first_statement, initialised
 from tests.support.postgres import postgres
 from tests.support.small import figures, write_instance
 
@@ -64,6 +65,30 @@ def erp(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     )
     monkeypatch.setenv("ERP_DATABASE_URI", server)
     return server
+
+
+@pytest.mark.usefixtures("erp")
+def test_init_makes_an_instance_of_a_table(tmp_path: Path) -> None:
+    assert initialised(tmp_path / "books", "postgresql:ERP_DATABASE_URI:ledger") == 0
+    figures = first_statement(tmp_path / "books", tmp_path / "state")
+    assert (figures["A"], figures["B"]) == (Decimal("51.3"), Decimal("-0.3"))
+
+
+@pytest.mark.usefixtures("erp")
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("ERP_DATABASE_URI:ledgers", "the query failed: "),
+        ("ERP_URI:ledger", "needs the environment variable ERP_URI"),
+        ("ledger", "names no table; write KIND:PLACE:TABLE"),
+        ("ERP_DATABASE_URI:(select 1)", "names no table; write KIND:PLACE:TABLE"),
+    ],
+)
+def test_init_says_why_a_table_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], table: str, message: str
+) -> None:
+    assert initialised(tmp_path / "books", f"postgresql:{table}") == 1
+    assert message in capsys.readouterr().err
 
 
 def ledger(folder: Path, **feed: Any) -> Path:
