@@ -3,6 +3,9 @@
 The last commit of this checkout is cloned into a folder of its own and `make serve` run there as the README says, in a
 home without anything that was downloaded before; whatever else tells pip and npm where packages come from is left as it
 is. The address that is printed is opened in Chromium.
+
+Before that, a newcomer with a file of their own: `tieout init` of a mean ledger in this checkout, `tieout serve`, and
+the first statement through the SDK's client. This part takes no program.
 """
 
 import json
@@ -11,7 +14,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -20,8 +23,9 @@ from time import perf_counter
 
 from tests.support.books import ROOT
 from tests.support.browsing import browsing, driven
+from tests.support.mean_files import semicolons
 from tests.support.programs import find_program
-from tests.support.serving import DEADLINE, free_port
+from tests.support.serving import DEADLINE, SERVE, connected, free_port, serving
 
 RUNS = 3
 STEPS = {  # of make serve, each with the line at which the next one begins
@@ -38,6 +42,8 @@ Seconds = dict[str, float]
 
 def main(_rows: int, runs: int = RUNS) -> None:
     """Walk, and print the medians."""
+    own = [own_file() for _ in range(runs)]
+    tell("from a file of one's own to its first statement", own)
     node, chromium = find_program("node"), find_program("chromium")
     if node is None or chromium is None or not find_program("npm"):
         print("takes node, npm and chromium")
@@ -45,10 +51,36 @@ def main(_rows: int, runs: int = RUNS) -> None:
     print(f"{runs} runs, load average {os.getloadavg()[0]:.1f} before the first", flush=True)
     with browsing(node, chromium) as browser:
         walks = [walked(node, browser) for _ in range(runs)]
+    tell("from nothing to the rows behind a figure", walks)
+
+
+def tell(whole: str, walks: Sequence[Seconds]) -> None:
+    """Print the median of each step of some walks, and of the whole."""
     print("\n| step | seconds |\n|---|--:|")
     for step in walks[0]:
         print(f"| {step} | {median(walk[step] for walk in walks):.1f} |")
-    print(f"| **from nothing to the rows behind a figure** | **{median(sum(walk.values()) for walk in walks):.0f}** |")
+    print(f"| **{whole}** | **{median(sum(walk.values()) for walk in walks):.0f}** |")
+
+
+def own_file() -> Seconds:
+    """Return how many seconds each step from a mean file to its first statement took."""
+    with TemporaryDirectory() as folder:
+        file = semicolons(Path(folder))
+        books, state = Path(folder, "books"), Path(folder, "state")
+        begun = perf_counter()
+        command = [str(part) for part in (SERVE[0], "init", books, "--from", *file.files)]
+        subprocess.run(command, check=True, env=os.environ | {"SVC_STATE_DIR": str(state)}, stdout=subprocess.DEVNULL)
+        written = perf_counter()
+        with serving(books, state, command=SERVE) as server:
+            ready = perf_counter()
+            with connected(server.url, "auto") as client:
+                client.ask("run_statement_data")
+                answered = perf_counter()
+    return {
+        "`tieout init`: proposed, written and loaded": written - begun,
+        "`tieout serve`: healthy": ready - written,
+        "the first statement, with the client's connection": answered - ready,
+    }
 
 
 def walked(node: str, browser: Mapping[str, str]) -> Seconds:
