@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Final
 
+from server.ingest.files import join_names
 from server.ingest.findings import Finding, Findings
 
 BOMS: Final = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -32,24 +33,13 @@ class TextTable:
 
     @property
     def columns(self) -> list[str]:
-        """The column names; an empty name becomes the letter that a spreadsheet shows."""
-        return column_names(self.records[self.header_row - 1])
+        """The column names, as a load reads them."""
+        return join_names([self.records[self.header_row - 1]])
 
     @property
     def titles(self) -> list[tuple[int, str]]:
         """The rows above the heading that hold text, with their numbers."""
         return titles_above(self.records, self.header_row)
-
-
-def column_names(heading: Record) -> list[str]:
-    """Return the names of a heading; an empty one becomes the letter that a spreadsheet shows."""
-    return [name.strip() or letter_of(place) for place, name in enumerate(heading)]
-
-
-def letter_of(place: int) -> str:
-    """Return the letters that a spreadsheet shows above a column, counted from 0."""
-    first, last = divmod(place, 26)
-    return (letter_of(first - 1) if first else "") + chr(ord("A") + last)
 
 
 def titles_above(records: Sequence[Record], header_row: int) -> list[tuple[int, str]]:

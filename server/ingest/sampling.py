@@ -11,7 +11,6 @@ import polars as pl
 from server.ingest.database_samples import SAMPLE_ROWS, DatabaseTable, parse_database_table
 from server.ingest.dialect import (
     TextTable,
-    column_names,
     decode,
     detect_encoding,
     detect_header_row,
@@ -19,6 +18,7 @@ from server.ingest.dialect import (
     heading_findings,
     split_records,
 )
+from server.ingest.files import join_names
 from server.ingest.findings import Finding, Findings, SampleFault, SampleTable
 
 WHOLE: Final = 16 << 20  # bytes up to which a text file is read whole
@@ -241,7 +241,7 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
         yield SourceTable(
             path=path,
             sheet=sheet if len(workbook.sheet_names) > 1 else None,
-            sample=to_sample(name, column_names(records[header_row - 1]), rows),
+            sample=to_sample(name, join_names([records[header_row - 1]]), rows),
             findings=Findings(tuple(keys)),
             header_row=header_row,
             titles=table.titles,
