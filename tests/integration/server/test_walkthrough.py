@@ -6,22 +6,24 @@ from pathlib import Path
 import pytest
 
 from tests.integration.server.test_cli import tieout
-from tests.support.mean_files import MEAN_FILES, MeanFile, levels
-from tests.support.newcomer import by_label, initialised
+from tests.support.mean_files import MEAN_FILES, MeanFile, levels, semicolons
+from tests.support.newcomer import by_label, first_statement, initialised
 from tests.support.serving import connected, serving
 
 Make = Callable[[Path], MeanFile]
 
 
 @pytest.mark.parametrize("make", MEAN_FILES, ids=lambda make: make.__name__)
-def test_the_keys_that_read_a_file_are_found_and_written(tmp_path: Path, make: Make) -> None:
+def test_the_first_statement_of_a_mean_file_has_the_figures_of_the_file(tmp_path: Path, make: Make) -> None:
     file = make(tmp_path)
     assert initialised(tmp_path / "books", *file.files, answers=file.answers) == 0
     written = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "books").rglob("*.yaml"))
     assert [key for key in file.keys if key not in written] == []
+    figures = first_statement(tmp_path / "books", tmp_path / "state")
+    assert {label: figures.get(label) for label in file.figures} == file.figures
 
 
-@pytest.mark.parametrize("make", [levels], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [levels, semicolons], ids=lambda make: make.__name__)
 def test_two_commands_lead_to_a_statement_over_the_wire(tmp_path: Path, make: Make) -> None:
     file, state = make(tmp_path), tmp_path / "state"
     made = tieout("init", tmp_path / "books", "--from", *file.files, SVC_STATE_DIR=str(state))
