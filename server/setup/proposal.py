@@ -21,7 +21,7 @@ from server.setup.dimensions import (
 )
 from server.setup.facts import GRAIN_COLUMNS, FactsTable, facts_table, profile_facts
 from server.setup.roles import ColumnRole, TableProfile, profile_table, slug, title
-from server.setup.trees import flat_tree
+from server.setup.trees import flat_tree, match_members
 
 NO_CURRENCY: Final = "XXX"  # ISO 4217's code of no currency
 MOST_TEXTS: Final = 4  # columns of texts that inspection shows
@@ -87,6 +87,8 @@ def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> Books
     kinds = {found.name: answers.of(found.name).kind for found in profiles}
     facts = [found for found in profiles if is_facts(found, kinds[found.name])]
     members = [found for found in profiles if found not in facts and kinds[found.name] in (None, "members")]
+    if fault := journal_fault(profiles):
+        raise NoBooks(fault)
     if not facts:
         raise NoBooks(lack_of_facts(profiles))
     proposed = [facts_table(found, answers, members) for found in facts]
@@ -113,6 +115,21 @@ def profile_of(table: SourceTable, answers: Answers) -> TableProfile:
     columns = answers.of(table.name).columns
     found = profile_table(table, columns)
     return profile_facts(table, columns) if found.has_amounts else found
+
+
+def journal_fault(profiles: Sequence[TableProfile]) -> str | None:
+    """Return which table of lines needs the days of a table of headers; None if there are no two such tables."""
+    for lines in profiles:
+        if not lines.has_amounts or lines.has_time:
+            continue
+        headers = [found for found in profiles if found.has_time and not found.has_amounts]
+        for column, one in lines.columns.items():
+            match = match_members(column, one.values, headers) if one.values and one.number is None else None
+            if match is not None:
+                time = match.found.first(ColumnRole.TIME) or match.found.first(ColumnRole.YEAR)
+                says = f"{lines.name} has amounts and no days; {match.found.name} has the {time} of each {column}"
+                return f"{says}: bring both as one table, a row for each line with the {time} of its {match.key}"
+    return None
 
 
 def is_facts(found: TableProfile, kind: str | None) -> bool:
