@@ -44,6 +44,7 @@ class SourceTable:
     findings: Findings
     header_row: int = 1
     titles: Sequence[tuple[int, str]] = ()  # rows above the heading with text
+    is_joined: bool = False  # whether a statement joins it from two files
     is_whole: bool = True  # whether the sample has every row
     megabytes: float = 0.0
     temporal: frozenset[str] = field(default_factory=frozenset)  # columns with a type of days; they need no format
@@ -59,8 +60,11 @@ class SourceTable:
         return self.sample.frame.columns
 
     def distinct(self, columns: Sequence[str]) -> pl.DataFrame:
-        """Return the distinct values of some columns as text, of every row: a file that was sampled is read once."""
-        if self.is_whole:
+        """Return the distinct values of some columns as text, of every row: a file that was sampled is read once.
+
+        Of a journal that is joined and larger than a sample, those of the sample.
+        """
+        if self.is_whole or self.is_joined:
             return self.sample.frame.select(columns).unique(maintain_order=True)
         if self.database is not None:
             names = ", ".join(f'"{column}"' for column in columns)

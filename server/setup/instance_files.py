@@ -294,7 +294,7 @@ def file_lines(table: SourceTable, findings: Findings, sources: Mapping[str, str
     yield f"    source: {sources[source_of(table, folder)]}"
     if table.database is not None:
         yield f"    extract: {table.database.query}"
-    elif table.path is not None:
+    elif table.path is not None and not table.is_joined:
         yield f"    file: {yaml_text(table.path.name)}"
     yield from key_lines(findings)
 

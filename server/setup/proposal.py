@@ -20,8 +20,9 @@ from server.setup.dimensions import (
     propose_dimension,
 )
 from server.setup.facts import GRAIN_COLUMNS, FactsTable, facts_table, profile_facts
+from server.setup.journals import find_journal
 from server.setup.roles import ColumnRole, TableProfile, profile_table, slug, title
-from server.setup.trees import flat_tree, match_members
+from server.setup.trees import flat_tree
 
 NO_CURRENCY: Final = "XXX"  # ISO 4217's code of no currency
 MOST_TEXTS: Final = 4  # columns of texts that inspection shows
@@ -83,16 +84,14 @@ class BooksProposal:
 def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> BooksProposal:
     """Return books made of some tables. What stays open is noted in the answers; NoBooks if no table holds facts."""
     answers.check_names([table.name for table in tables])
-    profiles = [profile_of(table, answers) for table in tables]
+    guesses: list[Guess] = []
+    profiles = with_journal([profile_of(table, answers) for table in tables], answers, guesses)
     kinds = {found.name: answers.of(found.name).kind for found in profiles}
     facts = [found for found in profiles if is_facts(found, kinds[found.name])]
     members = [found for found in profiles if found not in facts and kinds[found.name] in (None, "members")]
-    if fault := journal_fault(profiles):
-        raise NoBooks(fault)
     if not facts:
         raise NoBooks(lack_of_facts(profiles))
     proposed = [facts_table(found, answers, members) for found in facts]
-    guesses: list[Guess] = []
     used: set[str] = set()
     domains = unlike([propose_domain(group, guesses) for group in grouped(proposed)])
     fill_dimensions(domains, members, used, guesses)
@@ -117,19 +116,17 @@ def profile_of(table: SourceTable, answers: Answers) -> TableProfile:
     return profile_facts(table, columns) if found.has_amounts else found
 
 
-def journal_fault(profiles: Sequence[TableProfile]) -> str | None:
-    """Return which table of lines needs the days of a table of headers; None if there are no two such tables."""
-    for lines in profiles:
-        if not lines.has_amounts or lines.has_time:
-            continue
-        headers = [found for found in profiles if found.has_time and not found.has_amounts]
-        for column, one in lines.columns.items():
-            match = match_members(column, one.values, headers) if one.values and one.number is None else None
-            if match is not None:
-                time = match.found.first(ColumnRole.TIME) or match.found.first(ColumnRole.YEAR)
-                says = f"{lines.name} has amounts and no days; {match.found.name} has the {time} of each {column}"
-                return f"{says}: bring both as one table, a row for each line with the {time} of its {match.key}"
-    return None
+def with_journal(profiles: list[TableProfile], answers: Answers, guesses: list[Guess]) -> list[TableProfile]:
+    """Return tables with the lines and the headers of a journal as one. Raises NoBooks if no feed can read both."""
+    journal = find_journal(profiles)
+    if journal is None:
+        return profiles
+    if fault := journal.fault:
+        raise NoBooks(fault)
+    evidence = f"{journal.header_key} is in both, and {journal.time} here alone"
+    guesses.append(Guess(table=journal.headers.name, what=f"headers of {journal.lines.name}", evidence=evidence))
+    rest = [found for found in profiles if found not in (journal.lines, journal.headers)]
+    return [*rest, profile_of(journal.table(), answers)]
 
 
 def is_facts(found: TableProfile, kind: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Files as ledgers export them, and the figures that an independent reading of each, by csv and Decimal, finds."""
+"""Ten files as ledgers export them, and the figures that an independent reading of each, by csv and Decimal, finds."""
 
 import csv
 from collections import defaultdict
@@ -141,6 +141,22 @@ def parentheses(folder: Path) -> MeanFile:
     )
 
 
+def header_and_lines(folder: Path) -> MeanFile:
+    """A journal in two files: headers with the day, lines with the amount."""
+    headers, lines = folder / "journal_headers.csv", folder / "journal_lines.csv"
+    heads, items = ["Document No,Posting date,User"], ["Document No,Account,Amount,Memo"]
+    for number in range(1, 25):
+        heads.append(f"D{number:04},2026-0{number % 3 + 1}-10,anna")
+        items += [
+            f"D{number:04},{4000 + number % 2},{number}.10,x{number}",
+            f"D{number:04},5000,-{number}.10,y{number}",
+        ]
+    headers.write_text("\n".join(heads) + "\n", encoding="utf-8")
+    lines.write_text("\n".join(items) + "\n", encoding="utf-8")
+    amounts = ((row["Account"], Decimal(row["Amount"])) for row in read(lines, "utf-8", ","))
+    return MeanFile((headers, lines), summed(amounts), keys=("sql",))
+
+
 def levels(folder: Path) -> MeanFile:
     """A chart of accounts with a column for each level."""
     chart, ledger = folder / "chart.csv", folder / "ledger.csv"
@@ -200,5 +216,5 @@ def millions(folder: Path) -> MeanFile:
 
 
 MEAN_FILES: tuple[Callable[[Path], MeanFile], ...] = (
-    semicolons, windows, titles, across, blanks, parentheses, levels, utf16, millions,
+    semicolons, windows, titles, across, blanks, parentheses, header_and_lines, levels, utf16, millions,
 )  # fmt: skip

@@ -163,15 +163,16 @@ def test_months_across_without_a_year_ask_for_it(tmp_path: Path, capsys: pytest.
     assert initialised(tmp_path / "books", plan, answers="unpivot: {year: 2026}\n") == 0
 
 
-def test_lines_without_the_days_of_their_headers_are_refused_by_name(
+def test_lines_and_headers_that_one_feed_cannot_read_are_refused_by_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     headers, lines = tmp_path / "headers.csv", tmp_path / "lines.csv"
-    headers.write_text("Document No,Posting date\nD0001,2026-01-10\nD0002,2026-01-11\n")
+    headers.write_text("Document No;Posting date\nD0001;2026-01-10\nD0002;2026-01-11\n")
     lines.write_text("Document No,Account,Amount\nD0001,4000,1.50\nD0001,5000,-1.50\nD0002,4000,2.50\n")
     assert initialised(tmp_path / "books", headers, lines) == 1
     told = capsys.readouterr().err
     assert "lines.csv has amounts and no days; headers.csv has the Posting date of each Document No" in told
+    assert "their files are not written alike: save them alike, or bring both as one table" in told
     assert not (tmp_path / "books").exists()
 
 

@@ -1,4 +1,4 @@
-"""From each of some mean files to a statement in two commands, whose figures an independent reading confirms."""
+"""From each of ten mean files to a statement in two commands, whose figures an independent reading confirms."""
 
 from collections.abc import Callable
 from pathlib import Path
