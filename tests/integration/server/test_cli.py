@@ -83,7 +83,7 @@ def test_load_tells_rows_and_keeps_the_rejected_ones_in_a_file(tmp_path: Path) -
     assert report.read_text().splitlines() == [
         "file,row,column,found,reason,rows",
         ",,amount,,is no number,1",
-        "gl.csv,2,amount,x,is no number,",
+        "gl.csv,3,amount,x,is no number,",
     ]
     (instance / "data" / "gl.csv").write_text("date,scenario,amount\n2021-01-05,actual,1\n")
     loaded = tieout("load", "--instance", instance, "gl")
