@@ -10,9 +10,9 @@ from pathlib import Path
 import polars as pl
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import GRAINS, Grain
+from engine.model.calendar.periods import GRAINS, Grain, PeriodRange
 from engine.model.errors import BadPeriod
-from engine.model.feeds import LoadStatus
+from engine.model.feeds import Binding, LoadStatus
 from server.ingest.rejects import FILE, ROW
 
 CONNECT, EXTRACT = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_EXTRACT
