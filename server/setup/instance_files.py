@@ -58,7 +58,7 @@ def instance_files(books: BooksProposal, folder: Path) -> dict[str, str]:
     }
     for domain in books.domains:
         files[f"domains/{domain.key}.yaml"] = "\n".join(domain_yaml(domain))
-        files[f"statements/{domain.key}.yaml"] = "\n".join(statement_yaml(domain, books))
+        files[f"statements/{domain.statement}.yaml"] = "\n".join(statement_yaml(domain, books))
     for dimension in all_dimensions(books):
         if dimension.members and dimension.members.rows:
             files[f"{TABLES}/{dimension.key}.csv"] = csv_text(("id", "name"), dimension.members.rows)
@@ -106,7 +106,7 @@ def instance_yaml(books: BooksProposal) -> Iterator[str]:
         yield "# fiscal_year: {starts: 7, named_by: end}   # left out, years are calendar years"
     domain = books.domains[0]
     yield "default:   # what a report shows that names nothing"
-    yield f"  statement: {domain.key}"
+    yield f"  statement: {domain.statement}"
     own = domain_scenarios(domain, books)
     yield "  scenarios:"
     for scenario in own[:2]:
@@ -201,7 +201,7 @@ def statement_yaml(domain: DomainProposal, books: BooksProposal) -> Iterator[str
     """Yield the lines of the first statement of a domain: its tree, and the total of each measure."""
     measure = domain.tables[0].measures[0]
     prefix = f"{domain.key}." if len(books.domains) > 1 else ""
-    yield f"statement: {domain.key}"
+    yield f"statement: {domain.statement}"
     yield f"label: {yaml_text(domain.label)}"
     yield "lines:"
     main = domain.main

@@ -57,6 +57,11 @@ class DomainProposal:
     currency: str | None = None  # key of the dimension of currencies, if there are several
 
     @property
+    def statement(self) -> str:
+        """The key of its first statement, which is not that of the domain."""
+        return f"{self.key}_statement"
+
+    @property
     def time_column(self) -> str:
         """The column of the time in the live table."""
         return GRAIN_COLUMNS[self.grain]
