@@ -24,6 +24,7 @@ from server.ingest.rejects import LoadFailed
 
 PIECE = 500_000  # rows in memory at once
 CONNECT_SECONDS = 10
+CANCELLED = "canceling statement due to user request"  # by PostgreSQL
 CANCEL_SECONDS = 5.0  # that a driver has to end a cancelled query; afterwards it is left to the end of the process
 Parameter = str | date
 Options = Mapping[str, str]
@@ -39,6 +40,7 @@ class Driver:
     options: Callable[[ExtractRequest], Options]
     entrypoint: str | None = None
     session: Sequence[str] = ()  # statements before the query
+    cancels: bool = False  # whether a signal ends its call in the main thread
 
 
 def uri_options(asked: ExtractRequest) -> Options:
@@ -89,6 +91,7 @@ DRIVERS: Final[Mapping[SourceKind, Driver]] = {
         package="adbc-driver-postgresql",
         options=postgresql_options,
         session=("set default_transaction_read_only = on",),
+        cancels=True,
     ),
     SourceKind.SQLITE: Driver(
         module="adbc_driver_sqlite",
@@ -126,7 +129,7 @@ def query_rows(asked: ExtractRequest, parameters: Mapping[str, Parameter]) -> Ge
     secrets = [asked.secret, with_timeout(asked.secret), *passwords(asked.secret)] if asked.secret else []
     query = number_parameters(asked.binding.extract, source.paramstyle)
     library = driver_library(asked.binding, driver)
-    thread, first = DriverThread(), 0
+    thread, first = DriverThread(here=driver.cancels), 0
     opened: list[Any] = []  # connection, cursor and reader
     try:
         with driver_errors(CONNECT, f"source {source.key} cannot be reached", secrets):
@@ -172,17 +175,21 @@ class DriverThread:
     """The thread of one connection: an interrupt of the main thread cancels the call of the driver under way.
 
     Drivers block in calls that no signal ends, and some cannot cancel a query. Such a thread is left to the end of the
-    process, and its connection is not closed.
+    process, and its connection is not closed. A driver that a signal cancels works `here`, in the thread of the caller.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, here: bool) -> None:
         self.is_stuck = False
+        self._here = here
         self._calls: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
         self._ended: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-        Thread(target=self._work, name="database driver", daemon=True).start()
+        if not here:
+            Thread(target=self._work, name="database driver", daemon=True).start()
 
     def run(self, call: Callable[[], Done], cancel: Callable[[], None] | None = None) -> Done:
         """Return the result of a call, or raise what it raises."""
+        if self._here:
+            return call()
         self._calls.put(call)
         try:
             result, fault = self._ended.get()
@@ -228,6 +235,8 @@ def driver_errors(status: LoadStatus, what: str, secrets: Sequence[str]) -> Iter
     try:
         yield
     except (DatabaseError, pa.ArrowException, OSError) as fault:
+        if CANCELLED in str(fault):
+            raise KeyboardInterrupt from None  # the driver takes an interrupt for itself, and ends its query
         raise LoadFailed(status, f"{what}: {redact(first_line(fault), secrets)}") from None  # it may hold the URI
 
 
