@@ -99,6 +99,20 @@ def test_what_cannot_be_explained_is_refused_with_what_can(
     assert refused.value.field == field
 
 
+@pytest.mark.parametrize("metric", ["worth", "relative", "most_units"])
+def test_a_product_a_quotient_of_quotients_and_a_maximum_are_refused_with_what_can_be_explained(
+    books: Write, metric: str
+) -> None:
+    shop = books(PROFITS)
+    with pytest.raises(BadArguments, match=f"{metric} is neither a sum over its members nor one such sum over") as told:
+        explained(shop, metric, "entity")
+    assert told.value.field == "metric"
+    assert {"revenue", "profit", "margin", "net_price"} <= set(told.value.valid)
+    assert not {"worth", "relative", "most_units"} & set(told.value.valid)
+    for offered in told.value.valid:
+        assert explained(shop, offered, "entity").lists
+
+
 @pytest.mark.parametrize("name", ["ghost", "budget/upside", "actual@nonsense"])
 def test_a_scenario_that_is_unknown_is_refused(books: Write, name: str) -> None:
     with pytest.raises(UnknownName) as refused:

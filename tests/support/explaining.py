@@ -36,6 +36,10 @@ metrics:
   rent: {measure: rent}
   opex: {formula: personnel + rent}
   profit: {formula: revenue - cogs - opex, favourable: up}
+  worth: {formula: revenue * units}
+  rent_share: {formula: rent / cogs}
+  relative: {formula: margin / rent_share}
+  most_units: {measure: units, over_members: max}
 """
 DIMENSIONS = """
 entity: {kind: leaf, members: live.entity}
