@@ -34,7 +34,7 @@ def test_its_tools_are_listed_and_a_statement_has_the_figures_of_the_rows(told: 
 
 def test_prompts_are_listed_completed_and_written(told: Any) -> None:
     assert [prompt["name"] for prompt in told["prompts"]] == list(PROMPTS)
-    assert told["completed"]["completion"]["values"] == ["net_sales"]
+    assert told["completed"]["completion"]["values"] == ["net_sales", "net_sales_usd"]
     (message,) = told["prompt"]["messages"]
     assert "Call run_metric with metrics [net_sales]" in message["content"]["text"]
 
