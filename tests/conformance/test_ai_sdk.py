@@ -46,5 +46,5 @@ def test_resources_are_listed_and_read(told: Any) -> None:
     assert json.loads(page["text"])["key"] == "net_sales"
 
 
-def test_an_unknown_prompt_is_refused_with_those_there_are(told: Any) -> None:
-    assert all(name in told["refused"] for name in PROMPTS)
+def test_an_unknown_prompt_is_refused_with_where_to_look(told: Any) -> None:
+    assert told["refused"] == "There is no prompt 'nope'. prompts/list lists the prompts."
