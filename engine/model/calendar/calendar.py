@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 
-from engine.model.calendar.families import CALENDAR, FISCAL, STEPS, GrainFamily, family_of
+from engine.model.calendar.families import CALENDAR, FISCAL, GrainFamily, family_of, periods_in
 from engine.model.calendar.periods import GRAINS, Grain, GrainRules, Period, PeriodBounds, PeriodRange, Span
 from engine.model.calendar.spellings import spellings
 from engine.model.errors import BadPeriod, MixedGrains, quoted
@@ -271,7 +271,7 @@ def periods_earlier(calendar: Calendar, bounds: PeriodBounds, count: int, reques
             return None
         bounds = PeriodBounds(run.start, run.end)
     grain = bounds.end.grain
-    in_one = STEPS.get((requested, grain), 0) if grain.fineness < requested.fineness else 1
+    in_one = periods_in(requested, grain) if grain.fineness < requested.fineness else 1
     if not in_one:
         return None
     steps = count * in_one

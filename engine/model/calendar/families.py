@@ -16,12 +16,17 @@ class GrainFamily:
     month: Grain
 
 
-FISCAL = GrainFamily((Grain.YEAR, Grain.QUARTER, Grain.MONTH), Grain.YEAR, Grain.QUARTER, Grain.MONTH)
 CALENDAR = GrainFamily(  # beside FISCAL where fiscal years are not calendar years
     (Grain.CALENDAR_YEAR, Grain.CALENDAR_HALF, Grain.CALENDAR_QUARTER, Grain.CALENDAR_MONTH),
     Grain.CALENDAR_YEAR,
     Grain.CALENDAR_QUARTER,
     Grain.CALENDAR_MONTH,
+)
+FISCAL = GrainFamily(
+    tuple(grain for grain in list(GRAINS)[::-1] if GRAINS[grain].in_year and grain not in CALENDAR.grains),
+    Grain.YEAR,
+    Grain.QUARTER,
+    Grain.MONTH,
 )
 
 
@@ -30,17 +35,13 @@ def family_of(grain: Grain) -> GrainFamily:
     return CALENDAR if grain in CALENDAR.grains else FISCAL
 
 
-STEPS = {  # number of the finer grain in the coarser
-    (Grain.YEAR, Grain.QUARTER): 4,
-    (Grain.CALENDAR_YEAR, Grain.CALENDAR_QUARTER): 4,
-    (Grain.CALENDAR_HALF, Grain.CALENDAR_QUARTER): 2,
-    (Grain.YEAR, Grain.MONTH): 12,
-    (Grain.QUARTER, Grain.MONTH): 3,
-    (Grain.CALENDAR_YEAR, Grain.MONTH): 12,
-    (Grain.CALENDAR_HALF, Grain.MONTH): 6,
-    (Grain.CALENDAR_QUARTER, Grain.MONTH): 3,
-    (Grain.WEEK, Grain.DATE): 7,
-}
+def periods_in(coarser: Grain, finer: Grain) -> int:
+    """Return how many periods of a finer grain each period of a coarser one has; 0 if they differ in it."""
+    if (coarser, finer) == (Grain.WEEK, Grain.DATE):
+        return 7
+    fits = family_of(coarser) is family_of(finer) or finer is Grain.MONTH
+    few, many = GRAINS[coarser].in_year, GRAINS[finer].in_year
+    return many // few if fits and few else 0
 
 
 def calendar_rules(grain: Grain, noun: str, called: str, months: int) -> GrainRules:

@@ -281,6 +281,7 @@ class CodeFormat:
     written: str  # format of a code, from the year and the number within it
     number: Callable[[re.Match[str]], int | None]  # None if no year has such a period
     code: Callable[[int], str]
+    in_year: int = 0  # periods of every year; 0 if years differ
 
     def fits(self, code: str) -> bool:
         """Tell whether a text has the shape of a code."""
@@ -300,7 +301,7 @@ def parts_of_year(shape: str, words: str, written: str, most: int) -> CodeFormat
         return int(match[1]) * most + number - 1 if 1 <= number <= most else None
 
     return CodeFormat(
-        re.compile(shape, re.ASCII), words, written, number_of, lambda n: written.format(n // most, n % most + 1)
+        re.compile(shape, re.ASCII), words, written, number_of, lambda n: written.format(n // most, n % most + 1), most
     )
 
 
@@ -333,10 +334,10 @@ GRAINS: Mapping[Grain, CodeFormat] = {
     Grain.CALENDAR_QUARTER: parts_of_year(r"CY(\d{4})-Q(\d)", "CYyyyy-Qn", "CY{:04}-Q{}", 4),
     Grain.CALENDAR_HALF: parts_of_year(r"CY(\d{4})-H(\d)", "CYyyyy-Hn", "CY{:04}-H{}", 2),
     Grain.YEAR: CodeFormat(
-        re.compile(r"(\d{4})", re.ASCII), "YYYY", "{:04}", lambda match: int(match[1]), "{:04}".format
+        re.compile(r"(\d{4})", re.ASCII), "YYYY", "{:04}", lambda match: int(match[1]), "{:04}".format, 1
     ),
     Grain.CALENDAR_YEAR: CodeFormat(
-        re.compile(r"CY(\d{4})", re.ASCII), "CYyyyy", "CY{:04}", lambda match: int(match[1]), "CY{:04}".format
+        re.compile(r"CY(\d{4})", re.ASCII), "CYyyyy", "CY{:04}", lambda match: int(match[1]), "CY{:04}".format, 1
     ),
 }
 
