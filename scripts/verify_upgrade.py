@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import httpx2
 from mcp.shared.exceptions import MCPError
-from verification import Credentials, Failed, NotApplicable, Verification
+from verification import Credentials, NotApplicable, StepFailure, Verification
 
 from server.auth.bearer import KEY_FILE
 from server.base.settings import BadSetting, Settings, read_settings
@@ -48,7 +48,7 @@ async def outcome(step: Callable[[], Awaitable[str]]) -> tuple[str, str]:
         return OK, await step()
     except NotApplicable as reason:
         return "not applicable", str(reason)
-    except (Failed, httpx2.HTTPError, MCPError) as fault:
+    except (StepFailure, httpx2.HTTPError, MCPError) as fault:
         return FAILED, str(fault)
     except (ValueError, KeyError) as fault:
         return FAILED, f"the answer is not as it should be ({type(fault).__name__}: {fault})"

@@ -85,7 +85,8 @@ def test_every_row_of_the_files_is_loaded_or_rejected_by_name(oxford_load: UserL
     rejected = [line for line in oxford_load.err.splitlines() if "ledger.csv row" in line]
     assert len(rejected) == without_amount
     first_file = next(row for row in files if row["null_amounts"])
-    assert f"row {first_file['n']}, amount: is missing" in rejected[0]  # its last row
+    last = first_file["n"] + 1  # the heading is row 1
+    assert f"row {last}, amount: is missing" in rejected[0]
 
 
 @pytest.mark.parametrize(("name", "bounds"), BY_PERIOD)

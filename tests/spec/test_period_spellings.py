@@ -218,5 +218,5 @@ def test_a_calendar_month_is_not_the_period_of_a_table(tmp_path: Path) -> None:
     with pytest.raises(BadPeriod) as refusal:
         books.metric("revenue", scenarios=A, period="Mar 2021")
     assert "can mean 2021-03 (FY2021 P03 (21 Feb–27 Mar 2021)) or CY2021-03 (Mar 2021)" in refusal.value.error
-    assert refusal.value.valid == ["2021-03"]
+    assert refusal.value.valid == ["2021-03", "CY2021-03"]
     assert figure(books.metric("revenue", scenarios=A, period="last_closed")) == 2  # 24 Jan–20 Feb
