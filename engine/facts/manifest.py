@@ -49,6 +49,7 @@ class Load:
     sequence: int = 0  # version that published it: unlike clocks, versions never go back
     rows_read: int = 0
     rows_rejected: int = 0
+    reading: Mapping[str, Any] = field(default_factory=dict)  # keys that its files showed, such as numbers.decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

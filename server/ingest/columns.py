@@ -12,6 +12,7 @@ import polars as pl
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import GRAINS, Grain, PeriodRange
 from engine.model.errors import BadPeriod
+from engine.model.extract_formats import ExtractFormat
 from engine.model.feeds import Binding, LoadStatus
 from server.ingest.rejects import FILE, ROW
 
@@ -35,6 +36,7 @@ class ExtractRequest:
     secret: str | None  # value of the environment variable that the source names
     calendar: Calendar
     periods: PeriodRange | None  # None for all
+    format_of: Callable[[Path], ExtractFormat]  # the format of a file
 
 
 def with_location(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:

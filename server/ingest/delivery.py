@@ -1,11 +1,12 @@
 """Deliveries: the rows of one binding, from its extract to a live table in a stage of the store."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -28,6 +29,8 @@ from server.ingest.columns import (
     to_text,
 )
 from server.ingest.dates import hint_days, iso_texts
+from server.ingest.detection import FeedFormat
+from server.ingest.extract_columns import extract_columns
 from server.ingest.folder import BooksFolder
 from server.ingest.mapper import ExtractMapper
 from server.ingest.rates import LiveTables, convert, parse_day_ranges, shape_rates
@@ -190,6 +193,17 @@ class Delivery:
     table: pl.DataFrame | None = None  # of members, nodes or rates
     span: Span | None = None  # days asked for, else of the rows that came
     rounding: RoundingDifference = field(default_factory=RoundingDifference)  # of converted amounts
+    recorded: Mapping[str, Any] = field(default_factory=dict)  # how the feed's last load was read
+    format: FeedFormat = field(init=False)
+
+    def __post_init__(self) -> None:
+        catalogue, columns = (
+            self.place.catalogue,
+            extract_columns(self.binding, target_of(self.binding, self.place.catalogue)),
+        )
+        self.format = FeedFormat(
+            binding=self.binding, columns=columns, calendar=catalogue.calendar, recorded=self.recorded
+        )
 
     @property
     def spool(self) -> Path:
@@ -201,7 +215,8 @@ class Delivery:
         self.span = self.periods.span if self.periods else None
         target = target_of(self.binding, self.place.catalogue)
         self.progress(self.binding.key, "extract", 0)
-        parts = extract(self.binding, self.place.folder, self.place.catalogue.calendar, self.periods)
+        calendar = self.place.catalogue.calendar
+        parts = extract(self.binding, self.place.folder, calendar, self.periods, format_of=self.format.of_file)
         if isinstance(target, Domain):
             self._receive_facts(target, parts, tables)
         else:
@@ -222,7 +237,7 @@ class Delivery:
                     self.landings.append(Landing(self.spool / f"{number:04}", domain))
                 with closing(part.pieces) as pieces:
                     for piece in self._reshaped(part.name, pieces):
-                        facts = self._judged(domain, piece, tables)
+                        facts = self._judged(domain, piece, part.name, tables)
                         landing.result()
                         landing = spooler.submit(self.landings[-1].add, facts)
             landing.result()
@@ -233,9 +248,9 @@ class Delivery:
             yield from reshape(piece, self.binding.format, name, self.counts)
             self.rejects.read += self.counts.skipped - before
 
-    def _judged(self, domain: Domain, piece: pl.DataFrame, tables: LiveTables) -> pl.DataFrame:
+    def _judged(self, domain: Domain, piece: pl.DataFrame, name: str, tables: LiveTables) -> pl.DataFrame:
         self.rejects.begin(piece)
-        shaping = ExtractMapper(self.binding, piece, self.rejects, self.periods)
+        shaping = ExtractMapper(self.format.of_rows(piece, name), piece, self.rejects, self.periods)
         facts = self._with_figures(domain, shape_facts(shaping, domain, self.place.catalogue, tables, self.rounding))
         if self.periods is None:
             self.span = widen_span(self.span, facts)
@@ -256,7 +271,8 @@ class Delivery:
         rows = concat_pieces(pieces, self.binding)
         self.rejects.begin(rows)
         self.progress(self.binding.key, "validate", rows.height)
-        shaping, catalogue = ExtractMapper(self.binding, rows, self.rejects), self.place.catalogue
+        catalogue, binding = self.place.catalogue, self.format.of_rows(rows, self.binding.extract)
+        shaping = ExtractMapper(binding, rows, self.rejects)
         if dimension is None:
             self.table = shape_rates(shaping, catalogue)
         elif dimension.members == self.binding.target:

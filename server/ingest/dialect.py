@@ -3,9 +3,10 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
+from pathlib import Path
 from typing import Final
 
 from server.ingest.files import join_names
@@ -14,6 +15,10 @@ from server.ingest.findings import Finding, Findings
 BOMS: Final = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 SEPARATORS: Final = (",", ";", "\t", "|")
 SEPARATOR_NAMES: Final = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
+WHOLE: Final = 16 << 20  # bytes up to which a text file is read whole
+HEAD: Final = 4 << 20  # bytes that are read of the head of a larger one
+PIECES: Final = 32  # places behind the head that are read
+PIECE: Final = 128 << 10  # bytes that are read at each
 LOOK = 200  # records at the head of a file that say what its dialect is
 TEXT_HEADING = 0.6  # share of the columns that a row of column names fills at least
 NUMBER = re.compile(r"^[-+−(]?[\d.,'’\s\u00a0\u202f]*\d[\d.,'’\s\u00a0\u202f]*[-)%]?$")
@@ -68,6 +73,26 @@ def detect_encoding(head: bytes, *, whole: bool) -> Finding:
         evidence = f"row {row} has the byte {byte:#04x}, which is no UTF-8 and is '{shown}' in Windows-1252"
         return Finding("csv.encoding", "windows-1252", evidence)
     return Finding("csv.encoding", "utf-8", "every byte is UTF-8")
+
+
+def places_behind(size: int) -> Iterator[int]:
+    """Yield the places behind the head at which a file is read; the last is its end."""
+    step = (size - HEAD - PIECE) // (PIECES - 1)
+    yield from ((HEAD + step * number) & ~1 for number in range(PIECES - 1))  # even, where two bytes are a character
+    yield (size - PIECE) & ~1
+
+
+def encoding_behind(path: Path, size: int) -> Finding | None:
+    """Return the encoding of a file whose head is ASCII or UTF-8, if a place behind it is not UTF-8."""
+    with path.open("rb") as file:
+        for place in places_behind(size):
+            file.seek(place)
+            piece = file.read(PIECE)
+            inner = piece[piece.find(b"\n") + 1 : piece.rfind(b"\n")]
+            found = detect_encoding(inner, whole=True)
+            if found.value == "windows-1252":
+                return found
+    return None
 
 
 def decode(data: bytes, encoding: str, *, whole: bool) -> str:

@@ -37,12 +37,12 @@ BLOCK = 1 << 22  # characters that are decoded at once
 LETTERS = 26
 
 
-def file_rows(path: Path, format_: ExtractFormat, sheet: str | None) -> Generator[pl.DataFrame]:
+def file_rows(path: Path, format_of: Callable[[Path], ExtractFormat], sheet: str | None) -> Generator[pl.DataFrame]:
     """Yield the located rows of one file; a line of text that holds no value is numbered, but is no row.
 
     LoadFailed where it cannot be read, or changed meanwhile: a file that is still being written is not loaded.
     """
-    with unchanged(path), scan_file(path, format_, sheet) as scanned:
+    with unchanged(path), scan_file(path, format_of(path), sheet) as scanned:
         first = scanned.first
         for rows in scan_batches(scanned.rows):
             yield drop_empty_rows(located(rows, path.name, first), path)

@@ -2,7 +2,7 @@
 
 import logging
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from time import monotonic, sleep
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -24,6 +24,8 @@ from engine.model.calendar.periods import Grain, PeriodRange
 from engine.model.feeds import Binding, LoadAttempt, LoadMode, LoadStatus
 from server.base.interfaces import LoadHistory, StoreDown
 from server.ingest.delivery import Delivery, Progress, rank
+from server.ingest.detection import PLAIN_READING
+from server.ingest.findings import written_keys
 from server.ingest.folder import BooksFolder, is_free, lock_targets
 from server.ingest.rates import open_tables
 from server.ingest.rejects import VALIDATE, LoadFailed, Rejects, RejectSum, write_report
@@ -162,6 +164,7 @@ class LoadResult:
     rejects: pl.DataFrame
     not_loaded: str  # rows that are neither loaded nor rejected, in words
     sums: Sequence[RejectSum]  # of the rejects
+    detected: Sequence[str] = ()  # keys that the files showed, with what showed them
     rounded: str = ""  # what rounding converted amounts did, in words
 
 
@@ -214,7 +217,23 @@ def make_delivery(
         asked = requested_periods(binding, place.catalogue.calendar, periods)
     except LoadFailed as failure:
         raise BindingFailed(binding.key, load_id, failure.status, str(failure), Rejects()) from None
-    return Delivery(binding, place, load_id, asked, progress)
+    recorded = last_reading(manifest_of(place), binding.key)
+    return Delivery(binding, place, load_id, asked, progress, recorded=recorded)
+
+
+def last_reading(manifest: Manifest, binding: str) -> Mapping[str, Any]:
+    """Return the keys that the files of a feed's last load showed."""
+    loads = [load for load in manifest.loads.values() if load.binding == binding]
+    return max(loads, key=lambda load: load.sequence).reading if loads else {}
+
+
+def describe_readings(place: BooksFolder) -> Iterator[str]:
+    """Yield, for each feed, the keys that the files of its last load showed, without those of the plain form."""
+    manifest = manifest_of(place)
+    for binding in sorted({load.binding for load in manifest.loads.values()}):
+        reading = last_reading(manifest, binding).items()
+        if found := {key: value for key, value in reading if PLAIN_READING.get(key) != value}:
+            yield f"{binding}: read with {written_keys(found)}"
 
 
 def requested_periods(binding: Binding, calendar: Calendar, periods: PeriodRange | None) -> PeriodRange | None:
@@ -254,6 +273,7 @@ def run_deliveries(deliveries: Sequence[Delivery], place: BooksFolder, now: date
                 loaded_at=now,
                 rows_read=rejects.read,
                 rows_rejected=rejects.count,
+                reading=delivery.format.kept,
             )
             with binding_errors(delivery, STAGE):
                 rows = delivery.stage(staged, load)
@@ -267,6 +287,7 @@ def run_deliveries(deliveries: Sequence[Delivery], place: BooksFolder, now: date
                     rejects=rejects.report,
                     not_loaded=str(delivery.counts),
                     sums=rejects.sums,
+                    detected=delivery.format.remarks,
                     rounded=str(delivery.rounding),
                 )
             )

@@ -181,15 +181,13 @@ def words_of(name: str) -> str:
     return re.sub(r"(?<=[a-zäöüéè])(?=[A-ZÄÖÜ])", " ", name)
 
 
-def detect_numbers(columns: Sequence[NumberColumn]) -> Findings:
-    """Return the keys of `numbers` by which every number of some columns is read.
+def detect_numbers(columns: Sequence[NumberColumn], notations: Sequence[Notation] = PLAIN_FIRST) -> Findings:
+    """Return the keys of `numbers` by which every number of some columns is read, in one of some notations.
 
     An ambiguity if a text means two numbers in two notations that both fit all of them, or if no notation fits all.
     """
     texts = [(column.name, text, row) for column in columns for text, row in column.numbers]
-    left = [
-        notation for notation in PLAIN_FIRST if all(PATTERNS[notation].match(sign_of(t).digits) for _, t, _ in texts)
-    ]
+    left = [notation for notation in notations if all(PATTERNS[notation].match(sign_of(t).digits) for _, t, _ in texts)]
     if texts and not left:
         return Findings(ambiguities=(conflict(texts),)).and_(*sign_and_blank_findings(columns))
     if not left:

@@ -10,21 +10,22 @@ import polars as pl
 
 from server.ingest.database_samples import SAMPLE_ROWS, DatabaseTable, parse_database_table
 from server.ingest.dialect import (
+    HEAD,
+    PIECE,
+    WHOLE,
     TextTable,
     decode,
     detect_encoding,
     detect_header_row,
     detect_text_table,
+    encoding_behind,
     heading_findings,
+    places_behind,
     split_records,
 )
 from server.ingest.files import join_names
 from server.ingest.findings import Finding, Findings, SampleFault, SampleTable
 
-WHOLE: Final = 16 << 20  # bytes up to which a text file is read whole
-HEAD: Final = 4 << 20  # bytes that are read of the head of a larger one
-PIECES: Final = 32  # places behind the head that are read
-PIECE: Final = 128 << 10  # bytes that are read at each
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
 SCANS: Final[Mapping[str, Callable[[Path], pl.LazyFrame]]] = {
     ".parquet": pl.scan_parquet,
@@ -165,26 +166,6 @@ def sample_text(path: Path) -> SourceTable:
         is_whole=is_whole,
         megabytes=size / 1e6,
     )
-
-
-def places_behind(size: int) -> Iterator[int]:
-    """Yield the places behind the head at which a file is read; the last is its end."""
-    step = (size - HEAD - PIECE) // (PIECES - 1)
-    yield from ((HEAD + step * number) & ~1 for number in range(PIECES - 1))  # even, where two bytes are a character
-    yield (size - PIECE) & ~1
-
-
-def encoding_behind(path: Path, size: int) -> Finding | None:
-    """Return the encoding of a file whose head is ASCII or UTF-8, if a place behind it is not UTF-8."""
-    with path.open("rb") as file:
-        for place in places_behind(size):
-            file.seek(place)
-            piece = file.read(PIECE)
-            inner = piece[piece.find(b"\n") + 1 : piece.rfind(b"\n")]
-            found = detect_encoding(inner, whole=True)
-            if found.value == "windows-1252":
-                return found
-    return None
 
 
 def records_behind(path: Path, size: int, encoding: str, table: TextTable) -> Iterator[list[str]]:

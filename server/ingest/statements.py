@@ -1,7 +1,7 @@
 """Statements: SQL over the files of a feed by Polars' SQLContext, which sees these files alone."""
 
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -38,7 +38,11 @@ WAYS = "amounts pass through as text or integers; numbers: {factor: …} and map
 
 
 def query_files(
-    query: SqlQuery, files: Mapping[str, list[Path]], format_: ExtractFormat, sheet: str | None, name: str
+    query: SqlQuery,
+    files: Mapping[str, list[Path]],
+    format_of: Callable[[Path], ExtractFormat],
+    sheet: str | None,
+    name: str,
 ) -> Generator[pl.DataFrame]:
     """Yield the located rows of a statement over files; `files` has those of each table. Raises LoadFailed."""
     refuse_statement(query)
@@ -46,7 +50,7 @@ def query_files(
     with ExitStack() as opened:
         tables = {}
         for table, paths in files.items():
-            scans = [scan_table(path, format_, sheet, opened) for path in paths]
+            scans = [scan_table(path, format_of, sheet, opened) for path in paths]
             tables[table] = pl.concat(scans, how="vertical") if len(scans) > 1 else scans[0]
         try:
             result = pl.SQLContext(tables).execute(query.text, eager=False)
@@ -58,10 +62,12 @@ def query_files(
             raise LoadFailed(EXTRACT, statement_fault(query.text, str(fault))) from fault
 
 
-def scan_table(path: Path, format_: ExtractFormat, sheet: str | None, opened: ExitStack) -> pl.LazyFrame:
+def scan_table(
+    path: Path, format_of: Callable[[Path], ExtractFormat], sheet: str | None, opened: ExitStack
+) -> pl.LazyFrame:
     """Return the rows of a file that hold a value, as text, whole numbers and days; exact decimals are text."""
     opened.enter_context(unchanged(path))
-    scan = opened.enter_context(scan_file(path, format_, sheet)).rows
+    scan = opened.enter_context(scan_file(path, format_of(path), sheet)).rows
     kinds = scan.collect_schema()
     texts = [column for column, kind in kinds.items() if kind.is_float() or kind.is_decimal()]
     exact = (

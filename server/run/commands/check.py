@@ -15,6 +15,8 @@ from engine.model.scope import Cell
 from server.base.folders import restrict
 from server.base.settings import Settings, variable_of
 from server.ingest.backups import BackupRecord
+from server.ingest.folder import BooksFolder
+from server.ingest.load import describe_readings
 from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out
 from server.run.commands.provision import tell_data_faults
 from server.run.embedded.binaries import StartFailure, postgres_binaries, valkey_of_the_wheel
@@ -60,6 +62,9 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         return FAULTY if profiles.faults else DONE
     if asked.data:
         books = Shelf(catalogue, settings.store).current()
+        place = BooksFolder(catalogue=catalogue, folder=settings.instance, state=settings.state_folder)
+        for line in describe_readings(place):
+            out.print(line, markup=False, soft_wrap=True)
         lacking = list(profile_faults(books, profiles.by_key.values()))
         for fault in lacking:
             err.print(fault, markup=False)

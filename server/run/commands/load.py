@@ -84,6 +84,8 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         others = f"; {loaded.not_loaded}" if loaded.not_loaded else ""
         rows = f"{loaded.rows_landed:,} of {loaded.rows_read:,} rows"
         out.print(f"{loaded.binding}: {rows} ({loaded.load}){others}", markup=False)
+        for remark in loaded.detected:
+            out.print(f"  read with {remark}", markup=False, soft_wrap=True)
         if loaded.rounded:
             out.print(f"  {loaded.rounded}", markup=False)
         tell_rejects(place, loaded.load, loaded.rejects, loaded.sums)

@@ -153,7 +153,7 @@ def test_names_of_months() -> None:
 
 
 def test_a_day_in_another_format_names_the_key(tmp_path: Path) -> None:
-    text = "date,account,amount\n31/01/2026,1,5\n"
+    text = "date,account,amount\n31/01/2026,1,5\n2026-02-01,1,5\n"
     assert refused(instance_of(tmp_path, text)) == [
         "gl.csv row 2, date: '31/01/2026' is no day (YYYY-MM-DD); set dates: {format: '%d/%m/%Y'}"
     ]

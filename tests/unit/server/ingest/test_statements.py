@@ -34,7 +34,7 @@ def query(folder: Path, text: str, **tables: list[Path]) -> pl.DataFrame:
     files = {**write(folder), **tables}
     form = ExtractFormat(csv=CsvFormat(separator=";"))
     asked = SqlQuery(text=text, tables=dict.fromkeys(files, "*"))
-    return pl.concat(query_files(asked, files, form, None, "sql"))
+    return pl.concat(query_files(asked, files, lambda _: form, None, "sql"))
 
 
 def test_a_journal_of_header_and_lines_is_joined_and_doubles_are_removed(tmp_path: Path) -> None:

@@ -1,0 +1,189 @@
+"""Keys that a feed leaves out, through whole loads: found and told, refused in doubt, held to the last load."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from engine.facts.manifest import pin_current
+from engine.instance.read import read_instance
+from server.ingest.folder import BooksFolder
+from server.ingest.load import BindingFailed, describe_readings
+from tests.support.books import load_feeds
+from tests.unit.server.ingest.test_formats import instance_of, loaded, refused
+
+HEAD = "date,account,amount\n"
+
+
+def remarks(instance: Path) -> list[str]:
+    """Load an instance again and return what was found."""
+    (done,) = load_feeds(instance, instance.parent / "again")
+    return list(done.detected)
+
+
+def rewrite(instance: Path, text: str, **keys: Any) -> None:
+    """Replace the file of an instance, and add keys to its feed."""
+    (instance / "data" / "gl.csv").write_text(text)
+    path = instance / "integrations.yaml"
+    known = yaml.safe_load(path.read_text())
+    known["bindings"]["gl"] |= keys
+    path.write_text(yaml.safe_dump(known))
+
+
+def test_a_european_export_is_read_without_a_key_and_says_how(tmp_path: Path) -> None:
+    text = (
+        "Journal der Müller AG\n\ndate;account;amount;text\n31.01.2026;4000;1.234,50;a\n01.02.2026;4000;7,25-;b\n"
+        "01.02.2026;5000;-2.000;c\n"
+    )
+    instance = instance_of(tmp_path, "", map={})
+    (instance / "data" / "gl.csv").write_bytes(text.encode("windows-1252"))
+    assert loaded(instance) == {"4000": Decimal("1227.25"), "5000": -2000}
+    assert remarks(instance) == [
+        (
+            "csv: {encoding: \"windows-1252\"} (row 1 has the byte 0xfc, which is no UTF-8 and is 'ü' in Windows-1252) "
+            "in gl.csv"
+        ),
+        'csv: {separator: ";"} (row 3 has the columns of the feed) in gl.csv',
+        "csv: {header_row: 3} (row 3 has the columns of the feed) in gl.csv",
+        "numbers: {decimal: \",\"} (amount, row 4: '1.234,50') in gl.csv",
+        "numbers: {thousands: \".\"} (amount, row 4: '1.234,50') in gl.csv",
+        "numbers: {negative: \"trailing\"} (amount, row 5: '7,25-') in gl.csv",
+        "dates: {format: \"%d.%m.%Y\"} (date, row 4: '31.01.2026') in gl.csv",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "account"),
+    [
+        (f"{HEAD}2026-01-31,1,12.50\n2026-01-31,1,1234\n", Decimal("1246.5")),
+        (f"{HEAD}2026-01-31,1,1.230\n2026-01-31,1,12.5\n", Decimal("13.73")),  # the second one decides
+        (f"{HEAD}2026-01-31,1,1.23\n2026-01-31,1,1e3\n", Decimal("1001.23")),
+        (f"{HEAD}2026-01-31,1,1234.500\n2026-01-31,1,1.500\n", 1236),
+    ],
+)
+def test_plain_files_are_read_as_before_and_say_nothing(tmp_path: Path, text: str, account: Any) -> None:
+    instance = instance_of(tmp_path, text)
+    assert loaded(instance) == {"1": account}
+    assert remarks(instance) == []
+
+
+def test_three_places_of_a_measure_that_has_them_are_plain(tmp_path: Path) -> None:
+    instance = instance_of(tmp_path, f"{HEAD}2026-01-31,1,1.234\n")
+    domain = instance / "domains" / "gl.yaml"
+    domain.write_text(domain.read_text().replace("places: 2", "places: 3"))
+    assert loaded(instance) == {"1": Decimal("1.234")}
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "says"),
+    [
+        (
+            f"{HEAD}2026-01-31,1,12\n2026-01-31,1,1.230\n",
+            {"numbers": {"decimal": ",", "thousands": "."}},
+            (
+                "gl.csv: amount, row 3: '1.230' can be read in 2 ways: 1.230 with numbers: {decimal: \".\", thousands: "
+                '"none"}, or 1230 with numbers: {decimal: ",", thousands: "."}; write one of them under gl in '
+                "integrations.yaml"
+            ),
+        ),
+        (
+            f'{HEAD}2026-01-31,1,"1,218"\n2026-01-31,1,12\n',
+            {"numbers": {"thousands": ","}},
+            (
+                "gl.csv: amount, row 2: '1,218' can be read in 2 ways: 1.218 with numbers: {decimal: \",\", thousands: "
+                '"none"}, or 1218 with numbers: {decimal: ".", thousands: ","}; write one of them under gl in '
+                "integrations.yaml"
+            ),
+        ),
+        (
+            f"{HEAD}01/02/2026,1,1230\n",
+            {"dates": {"format": "%m/%d/%Y"}},
+            (
+                "gl.csv: date, row 2: '01/02/2026' can be read in 2 ways: 1 February 2026 with dates: {format: "
+                '"%d/%m/%Y"}, or 2 January 2026 with dates: {format: "%m/%d/%Y"}; write one of them under gl in '
+                "integrations.yaml"
+            ),
+        ),
+    ],
+)
+def test_two_readings_are_refused_until_a_key_decides(
+    tmp_path: Path, text: str, keys: dict[str, Any], says: str
+) -> None:
+    instance = instance_of(tmp_path, text)
+    assert refused(instance) == [says]
+    rewrite(instance, text, **keys)
+    assert list(loaded(instance, "2026-01").values()) in ([1242], [1230])
+
+
+def test_a_large_file_is_searched_for_amounts_with_two_readings(tmp_path: Path) -> None:
+    rows = [f"2026-01-31,1,{number}\n" for number in range(9_000)]
+    rows[4_321] = "2026-01-31,1,2.000\n"
+    (said,) = refused(instance_of(tmp_path, HEAD + "".join(rows)))
+    assert said.startswith("gl.csv: amount, row 4323: '2.000' can be read in 2 ways: 2.000 with")
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "says"),
+    [
+        ("31/01/2026,1,5\n", "01/31/2026,1,5\n", ('with dates: {format: "%m/%d/%Y"}: date, row 2: \'01/31/2026\'; the '
+         'last load was with dates: {format: "%d/%m/%Y"}')),
+        ("2026-01-31,1,5\n", "31/01/2026,1,5\n", 'the last load was with dates: {format: "%Y-%m-%d"}'),
+        ("2026-01-31,1,1.5\n", '2026-01-31,1,"1,5"\n', (
+            "with numbers: {decimal: \",\"}: amount, row 2: '1,5'; the last load was with "
+            'numbers: {decimal: "."}')),
+        ("2026-01-31,1,1\n", "date;account;amount\n2026-01-31;1;5\n", ('with csv: {separator: ";"}: row 1 has the '
+         'columns of the feed; the last load was with csv: {separator: ","}')),
+    ],
+)  # fmt: skip
+def test_a_file_whose_reading_has_changed_is_refused_and_changes_nothing(
+    tmp_path: Path, first: str, then: str, says: str
+) -> None:
+    instance, state = instance_of(tmp_path, HEAD + first), tmp_path / "state"
+    load_feeds(instance, state)
+    before = pin_current(state / "store").manifest
+    rewrite(instance, then if then.startswith("date") else HEAD + then)
+    with pytest.raises(BindingFailed) as failed:
+        load_feeds(instance, state)
+    assert failed.value.message.startswith("gl.csv is written with ")
+    assert says in failed.value.message
+    assert pin_current(state / "store").manifest == before
+
+
+def test_a_file_that_could_be_either_is_read_as_the_last_load_was(tmp_path: Path) -> None:
+    instance, state = instance_of(tmp_path, f'{HEAD}31/01/2026,1,"1.234,5"\n'), tmp_path / "state"
+    load_feeds(instance, state)
+    rewrite(instance, f"{HEAD}03/02/2026,1,1.234\n")
+    assert loaded(instance, "2026-02") == {"1": 1234}
+    load_feeds(instance, state)
+    (load,) = [load for load in pin_current(state / "store").manifest.loads.values() if load.sequence == 3]
+    assert load.reading == {
+        "csv.separator": ",", "numbers.decimal": ",", "numbers.thousands": ".", "dates.format": "%d/%m/%Y"
+    }  # fmt: skip
+    place = BooksFolder(catalogue=read_instance(instance).catalogue, folder=instance, state=state)
+    assert list(describe_readings(place)) == [
+        'gl: read with numbers: {decimal: ",", thousands: "."}, dates: {format: "%d/%m/%Y"}'
+    ]
+
+
+def test_a_written_key_wins_over_the_last_load_and_is_contradicted_by_name(tmp_path: Path) -> None:
+    instance, state = instance_of(tmp_path, f"{HEAD}31/01/2026,1,5\n"), tmp_path / "state"
+    load_feeds(instance, state)
+    text = f"{HEAD}01/31/2026,1,5\n01/02/2026,1,5\n"
+    rewrite(instance, text, dates={"format": "%m/%d/%Y"})
+    assert loaded(instance, "2026-01") == {"1": 10}
+    rewrite(instance, text, dates={"format": "%d/%m/%Y"}, rejects={"allow": 1})
+    (said,) = refused(instance)
+    assert said.startswith('gl.csv is written with dates: {format: "%m/%d/%Y"}: date')
+    assert 'integrations.yaml says it is with dates: {format: "%d/%m/%Y"}' in said
+
+
+def test_the_files_of_one_load_are_read_alike(tmp_path: Path) -> None:
+    instance = instance_of(tmp_path, f"{HEAD}31/01/2026,1,5\n", file="gl_*.csv")
+    (instance / "data" / "gl_2027.csv").write_text(f"{HEAD}01/02/2027,1,5\n")
+    assert loaded(instance, "2027-02") == {"1": 5}
+    (instance / "data" / "gl_2028.csv").write_text(f"{HEAD}01/31/2028,1,5\n")
+    (said,) = refused(instance)
+    assert said.startswith('gl_2028.csv is written with dates: {format: "%m/%d/%Y"}')
+    assert "an earlier file was with" in said
