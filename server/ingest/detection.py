@@ -17,16 +17,17 @@ from server.ingest.columns import ISO_DAY, read_days
 from server.ingest.dates import UNREADABLE, in_format
 from server.ingest.days import DayColumn, serial_days, typed_days
 from server.ingest.dialect import HEAD as BYTES
-from server.ingest.dialect import LOOK, SEPARATORS, WHOLE, decode, detect_encoding, encoding_behind
+from server.ingest.dialect import LOOK, SEPARATORS, decode, detect_encoding, encoding_behind
 from server.ingest.extract_columns import ExtractColumns
 from server.ingest.files import csv_rows, join_names, letters
-from server.ingest.findings import Ambiguity, Finding, Reading, SampleTable, located, written_keys
+from server.ingest.findings import Ambiguity, Finding, Reading, SampleTable, located, place_of, written_keys
 from server.ingest.notation import PLAIN_FIRST, Notation, NumberColumn, detect_numbers, notations_of
 from server.ingest.rejects import ROW, VALIDATE, LoadFailed
 
 SAMPLE = 2_000  # texts of a column that are looked at in each batch
 GROUPED = 1_000  # further ones, of those such as 1.234
 HEAD: Final = 1 << 16  # bytes in which the heading stands
+PIECE: Final = 1 << 14  # bytes that are read at each place behind the first ones
 QUOTES: Final = ('"', "'")
 PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 POINT = r"^[+-]?(\d{4,}\.\d*|\d*\.(\d{1,2}|\d{4,}))$"  # a number whose point marks no thousands
@@ -112,13 +113,21 @@ class FeedFormat:
             if (held := self.held(key)) is not None and held == reading.keys.get(key):
                 self.settle(name, Finding(key, held, "as before"), held)
                 return reading
-        raise LoadFailed(VALIDATE, f"{name}: {ambiguity}; write one of them under {self.binding.key} in {FILE}")
+        raise self.open(name, ambiguity)
+
+    def open(self, name: str, ambiguity: Ambiguity) -> LoadFailed:
+        """Return the failure of a file that can be read in two ways."""
+        mend = f"write one of them under {self.binding.key} in {FILE}"
+        recorded = f"{name}: {ambiguity.without_texts}; {mend}"
+        return LoadFailed(VALIDATE, f"{name}: {ambiguity}; {mend}", recorded=recorded)
 
     def refuse(self, name: str, found: Finding, before: str, value: str | None) -> NoReturn:
         """Raise LoadFailed for a file that is written otherwise than before, or than its keys say."""
-        says = f"{name} is written with {written_keys({found.key: found.value})}: {found.evidence}; {before} with"
+        says = f"{name} is written with {written_keys({found.key: found.value})}"
         mend = f"write the right one under {self.binding.key} in {FILE}, or have the file written as before"
-        raise LoadFailed(VALIDATE, f"{says} {written_keys({found.key: value})}; {mend}")
+        then = f"{before} with {written_keys({found.key: value})}; {mend}"
+        recorded = f"{says}: {place_of(found.evidence)}; {then}"
+        raise LoadFailed(VALIDATE, f"{says}: {found.evidence}; {then}", recorded=recorded)
 
     # Dialects.
 
@@ -191,7 +200,7 @@ class FeedFormat:
             self._refuse_contradiction(name, columns, fitting, texts)
             rest = [with_texts(column, fitting[0]) for column in columns]
             if detect_numbers(rest, fitting).ambiguities:
-                raise LoadFailed(VALIDATE, f"{name}: {ambiguity}; write one of them under {self.binding.key} in {FILE}")
+                raise self.open(name, ambiguity)
             return {}
         column = next(one.name for one in columns if ambiguity.evidence.startswith(f"{one.name}, "))
         plain = ambiguity.readings[0].keys == PLAIN_KEYS
@@ -318,9 +327,9 @@ def encoding_of(path: Path) -> Finding:
     """Return the encoding of a file by its first bytes and some behind them."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        found = detect_encoding(file.read(WHOLE if size <= WHOLE else BYTES), whole=size <= WHOLE)
-    if found.value == "utf-8" and size > WHOLE:
-        return encoding_behind(path, size) or found
+        found = detect_encoding(file.read(BYTES), whole=size <= BYTES)
+    if found.value == "utf-8" and size > BYTES:
+        return encoding_behind(path, size, PIECE) or found
     return found
 
 

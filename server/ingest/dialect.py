@@ -82,12 +82,12 @@ def places_behind(size: int) -> Iterator[int]:
     yield (size - PIECE) & ~1
 
 
-def encoding_behind(path: Path, size: int) -> Finding | None:
-    """Return the encoding of a file whose head is ASCII or UTF-8, if a place behind it is not UTF-8."""
+def encoding_behind(path: Path, size: int, length: int = PIECE) -> Finding | None:
+    """Return the encoding of a file whose head is ASCII or UTF-8, if some bytes behind it are not UTF-8."""
     with path.open("rb") as file:
         for place in places_behind(size):
             file.seek(place)
-            piece = file.read(PIECE)
+            piece = file.read(length)
             inner = piece[piece.find(b"\n") + 1 : piece.rfind(b"\n")]
             found = detect_encoding(inner, whole=True)
             if found.value == "windows-1252":

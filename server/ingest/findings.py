@@ -45,6 +45,12 @@ class Ambiguity:
         ways = (f"{reading.meaning} with {written_keys(reading.keys)}" for reading in self.readings)
         return f"{self.evidence} can be read in {len(self.readings)} ways: {', or '.join(ways)}"
 
+    @property
+    def without_texts(self) -> str:
+        """The same without a text of the file."""
+        ways = ", or ".join(f"with {written_keys(reading.keys)}" for reading in self.readings)
+        return f"{place_of(self.evidence)} can be read in {len(self.readings)} ways: {ways}"
+
 
 @dataclass(frozen=True, slots=True)
 class Findings:
@@ -159,6 +165,11 @@ class SampleTable:
 def located(column: str, texts: Iterable[tuple[str, int | None]]) -> str:
     """Return texts of a column with their rows, such as `Betrag, row 4: '1.234,56'`."""
     return f"{column}, " + ", ".join(f"{at_row(row)}: '{text}'" for text, row in first_few(texts))
+
+
+def place_of(evidence: str) -> str:
+    """Return the column and the row of an evidence, without the text that stands there."""
+    return evidence.partition(": '")[0]
 
 
 def at_row(row: int | None) -> str:

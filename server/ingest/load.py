@@ -48,7 +48,7 @@ class BindingFailed(Exception):
         self.binding = binding
         self.load_id = load_id
         self.status = status
-        self.message = message
+        self.message = self.recorded = message  # recorded: in the history, which holds no value of a row
         self.rejects = rejects.report
         self.sums = rejects.sums
 
@@ -106,7 +106,7 @@ class AttemptRecorder:
         elif isinstance(fault, KeyboardInterrupt):
             attempt = self.of(delivery, INTERRUPTED, STOPPED)
         elif isinstance(fault, BindingFailed) and fault.binding == delivery.binding.key:
-            attempt = self.of(delivery, fault.status, fault.message)
+            attempt = self.of(delivery, fault.status, fault.recorded)
         elif isinstance(fault, BindingFailed):
             attempt = self.of(delivery, PUBLISH, f"nothing was published, because {fault.binding} failed")
         else:
@@ -319,7 +319,9 @@ def binding_errors(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
     try:
         yield
     except LoadFailed as failure:
-        raise BindingFailed(key, delivery.load_id, failure.status, str(failure), delivery.rejects) from failure
+        failed = BindingFailed(key, delivery.load_id, failure.status, str(failure), delivery.rejects)
+        failed.recorded = failure.recorded
+        raise failed from failure
     except BooksLocked as locked:
         raise BindingFailed(key, delivery.load_id, status, str(locked), delivery.rejects) from locked
     except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as fault:

@@ -41,11 +41,15 @@ SHORT = {RejectReason.DAY: "is no day of the calendar", RejectReason.RATE: "has 
 
 
 class LoadFailed(Exception):
-    """A load fails and publishes nothing; `status` names the step that failed."""
+    """A load fails and publishes nothing; `status` names the step that failed.
 
-    def __init__(self, status: LoadStatus, message: str) -> None:
+    `recorded` is the message for the history of loads, which holds no value of a row.
+    """
+
+    def __init__(self, status: LoadStatus, message: str, *, recorded: str | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.recorded = message if recorded is None else recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

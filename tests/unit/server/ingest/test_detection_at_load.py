@@ -1,5 +1,6 @@
 """Keys that a feed leaves out, through whole loads: found and told, refused in doubt, held to the last load."""
 
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,12 @@ import yaml
 
 from engine.facts.manifest import pin_current
 from engine.instance.read import read_instance
+from engine.model.feeds import LoadStatus
+from server.base.interfaces import LoadQuery
 from server.ingest.folder import BooksFolder
 from server.ingest.load import BindingFailed, describe_readings
 from tests.support.books import load_feeds
+from tests.support.memory import MemoryLoads
 from tests.unit.server.ingest.test_formats import instance_of, loaded, refused
 
 HEAD = "date,account,amount\n"
@@ -111,8 +115,15 @@ def test_three_places_of_a_measure_that_has_them_are_plain(tmp_path: Path) -> No
 def test_two_readings_are_refused_until_a_key_decides(
     tmp_path: Path, text: str, keys: dict[str, Any], says: str
 ) -> None:
-    instance = instance_of(tmp_path, text)
-    assert refused(instance) == [says]
+    instance, loads = instance_of(tmp_path, text), MemoryLoads()
+    with pytest.raises(BindingFailed) as failed:
+        load_feeds(instance, tmp_path / "state", loads=loads)
+    assert str(failed.value) == f"gl: {says}"
+    (attempt,) = loads.find(LoadQuery(bindings={"gl"}))
+    place, _, text_and_more = says.partition(": '")
+    assert attempt.message is not None
+    assert attempt.message.startswith(f"{place} can be read in 2 ways: with ")
+    assert text_and_more.partition("'")[0] not in attempt.message, "the history holds no value of a row"
     rewrite(instance, text, **keys)
     assert list(loaded(instance, "2026-01").values()) in ([1242], [1230])
 
@@ -144,8 +155,14 @@ def test_a_file_whose_reading_has_changed_is_refused_and_changes_nothing(
     load_feeds(instance, state)
     before = pin_current(state / "store").manifest
     rewrite(instance, then if then.startswith("date") else HEAD + then)
+    loads = MemoryLoads()
     with pytest.raises(BindingFailed) as failed:
-        load_feeds(instance, state)
+        load_feeds(instance, state, loads=loads)
+    (attempt,) = loads.find(LoadQuery(bindings={"gl"}))
+    assert attempt.status is LoadStatus.FAILED_VALIDATE
+    assert attempt.message is not None
+    assert attempt.message.startswith("gl.csv is written with ")
+    assert not re.search(r"'.*\d.*'", attempt.message), "the history holds no value of a row"
     assert failed.value.message.startswith("gl.csv is written with ")
     assert says in failed.value.message
     assert pin_current(state / "store").manifest == before
