@@ -197,7 +197,7 @@ def detect_numbers(columns: Sequence[NumberColumn], notations: Sequence[Notation
     if other is not None:
         ambiguity = between(other[1], (first, other[0]))
         return Findings(ambiguities=(ambiguity,)).and_(*sign_and_blank_findings(columns))
-    decided = tuple(Finding(key, value, deciding(first, texts)) for key, value in first.keys.items())
+    decided = tuple(Finding(key, value, deciding(key, first, texts)) for key, value in first.keys.items())
     return Findings(decided).and_(*sign_and_blank_findings(columns))
 
 
@@ -251,9 +251,10 @@ def conflict(texts: Sequence[Place]) -> Ambiguity:
     return between(first, (PLAIN_FIRST[0], PLAIN_FIRST[1]))
 
 
-def deciding(notation: Notation, texts: Iterable[Place]) -> str:
-    """Return the first texts that only this notation, or few others, read."""
-    plain = PATTERNS[PLAIN_FIRST[0]]
+def deciding(key: str, notation: Notation, texts: Iterable[Place]) -> str:
+    """Return the first text that is no number without what a key says of its notation."""
+    without = Notation(notation.decimal, "none") if key == "numbers.thousands" else PLAIN_FIRST[0]
+    plain = PATTERNS[without]
     first = next((place for place in texts if not plain.match(sign_of(place[1]).digits)), None)
     return located(first[0], [first[1:]]) if first else f"written with {notation.decimal}"
 

@@ -51,6 +51,12 @@ def test_one_amount_decides_for_the_others_of_its_file() -> None:
     assert numbers(price=["1.234"], amount=["12,50"]).keys == {"numbers": {"decimal": ",", "thousands": "."}}
 
 
+def test_each_key_names_the_text_that_decides_it() -> None:
+    shown = [(finding.key, finding.evidence) for finding in numbers(amount=["12,50", "7", "1.234,5"]).decided]
+    assert [key for key, _ in shown] == ["numbers.decimal", "numbers.thousands"]
+    assert ["'12,50'" in shown[0][1], "'1.234,5'" in shown[1][1]] == [True, True], shown
+
+
 def test_an_amount_that_is_two_numbers_stays_open_with_both() -> None:
     (ambiguity,) = numbers(amount=["7", "1.234"]).ambiguities
     assert str(ambiguity) == (
