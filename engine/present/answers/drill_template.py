@@ -45,7 +45,7 @@ class DrillTemplate:
         if "operands" in line.drill:
             return {"operands": [self._operand(call) for call in line.drill["operands"]]}
         differs = self._beside(line.drill, self._metric.replace(self._key, line.key))
-        if self._names_lines and line.drill["filters"]["metric"] == line.key:  # statement.line is the same figure
+        if self._is_statement and line.drill["filters"]["metric"] == line.key:  # statement.line is the same figure
             differs = self._beside(line.drill, line.key)
         return drill_field(differs)
 
@@ -70,11 +70,6 @@ class DrillTemplate:
         return "{row.key}" if self._is_statement else "{metric.key}"
 
     @property
-    def _names_lines(self) -> bool:
-        """Whether a line goes by the name of its statement: no domain has the same name."""
-        return self.report.statement is not None and self.report.statement not in self.report.freshness
-
-    @property
     def _scenario(self) -> str:
         return "{column.scenario}" if self._is_statement else "{scenario.scenario}"
 
@@ -91,7 +86,7 @@ class DrillTemplate:
     @cached_property
     def _metric(self) -> str:
         """The pattern of lines' metric filters: statement.line, else that of most lines."""
-        if self._names_lines:
+        if self._is_statement:
             return f"{self.report.statement}.{self._key}"
         drills = [(line.key, line.drill) for line in self.report.lines if line.drill and "filters" in line.drill]
         named = [(line, drill["filters"]["metric"]) for line, drill in drills]
