@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import polars as pl
 
@@ -27,6 +28,16 @@ class RowSource:
     pieces: Generator[pl.DataFrame]  # the reader closes it, which closes the source
 
 
+class FormatDetector(Protocol):
+    """Says how files are written."""
+
+    def of_file(self, path: Path) -> ExtractFormat:
+        """Return the format of a file."""
+
+    def heading_row(self, name: str, cells: pl.DataFrame) -> int:
+        """Return the number of the row with the column names of a sheet, which its layout does not say."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractRequest:
     """What a load asks of a source."""
@@ -36,7 +47,7 @@ class ExtractRequest:
     secret: str | None  # value of the environment variable that the source names
     calendar: Calendar
     periods: PeriodRange | None  # None for all
-    format_of: Callable[[Path], ExtractFormat]  # the format of a file
+    formats: FormatDetector  # of its files
 
 
 def with_location(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:

@@ -216,7 +216,7 @@ class Delivery:
         target = target_of(self.binding, self.place.catalogue)
         self.progress(self.binding.key, "extract", 0)
         calendar = self.place.catalogue.calendar
-        parts = extract(self.binding, self.place.folder, calendar, self.periods, format_of=self.format.of_file)
+        parts = extract(self.binding, self.place.folder, calendar, self.periods, formats=self.format)
         if isinstance(target, Domain):
             self._receive_facts(target, parts, tables)
         else:

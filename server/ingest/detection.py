@@ -19,7 +19,7 @@ from server.ingest.days import DayColumn, serial_days, typed_days
 from server.ingest.dialect import HEAD as BYTES
 from server.ingest.dialect import LOOK, SEPARATORS, decode, detect_encoding, encoding_behind
 from server.ingest.extract_columns import ExtractColumns
-from server.ingest.files import csv_rows, join_names, letters
+from server.ingest.files import csv_rows, first_used_row, join_names, letters
 from server.ingest.findings import Ambiguity, Finding, Reading, SampleTable, located, place_of, written_keys
 from server.ingest.notation import PLAIN_FIRST, Notation, NumberColumn, detect_numbers, notations_of
 from server.ingest.rejects import ROW, VALIDATE, LoadFailed
@@ -75,6 +75,16 @@ class FeedFormat:
         if path.suffix.lower() != ".csv":
             return format_
         return replace(format_, csv=self._dialect(path, format_.csv))
+
+    def heading_row(self, name: str, cells: pl.DataFrame) -> int:
+        """Return the number of the row of a sheet with the columns of the feed, or of the first row with a value."""
+        usual, required = first_used_row(cells), self.columns.required
+        records = [[cell or "" for cell in row] for row in cells.head(LOOK).iter_rows()]
+        rows = heading_rows(records, TableLayout(), required) if required else None
+        if rows is None or rows == (usual,):
+            return usual
+        self.tell(name, Finding("header_row", rows[0], f"row {rows[0]} has the columns of the feed"))
+        return rows[0]
 
     def of_rows(self, rows: pl.DataFrame, name: str) -> Binding:
         """Return the feed with the notations of its amounts and days that located rows show. Raises LoadFailed."""

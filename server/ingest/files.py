@@ -15,7 +15,7 @@ import fastexcel
 import polars as pl
 
 from engine.model.extract_formats import CsvFormat, ExtractFormat, TableLayout
-from server.ingest.columns import EXTRACT
+from server.ingest.columns import EXTRACT, FormatDetector
 from server.ingest.rejects import FILE, ROW, LoadFailed
 
 PIECE = 500_000  # rows in memory at once
@@ -37,12 +37,27 @@ BLOCK = 1 << 22  # characters that are decoded at once
 LETTERS = 26
 
 
-def file_rows(path: Path, format_of: Callable[[Path], ExtractFormat], sheet: str | None) -> Generator[pl.DataFrame]:
+@dataclass(frozen=True, slots=True)
+class WrittenFormat:
+    """Takes files to be written as the keys of a feed say, and the first row with a value for the column names."""
+
+    format: ExtractFormat
+
+    def of_file(self, _: Path) -> ExtractFormat:
+        """Return the format of every file."""
+        return self.format
+
+    def heading_row(self, _: str, cells: pl.DataFrame) -> int:
+        """Return the number of the first row with a value."""
+        return first_used_row(cells)
+
+
+def file_rows(path: Path, formats: FormatDetector, sheet: str | None) -> Generator[pl.DataFrame]:
     """Yield the located rows of one file; a line of text that holds no value is numbered, but is no row.
 
     LoadFailed where it cannot be read, or changed meanwhile: a file that is still being written is not loaded.
     """
-    with unchanged(path), scan_file(path, format_of(path), sheet) as scanned:
+    with unchanged(path), scan_file(path, formats, sheet) as scanned:
         first = scanned.first
         for rows in scan_batches(scanned.rows):
             yield drop_empty_rows(located(rows, path.name, first), path)
@@ -122,8 +137,9 @@ class FileScan:
 
 
 @contextmanager
-def scan_file(path: Path, format_: ExtractFormat, sheet: str | None) -> Iterator[FileScan]:
+def scan_file(path: Path, formats: FormatDetector, sheet: str | None) -> Iterator[FileScan]:
     """Hand out the rows of one file: those of CSV and XLSX as text."""
+    format_ = formats.of_file(path)
     match path.suffix.lower():
         case ".csv":
             with scan_csv(path, format_.csv) as scanned:
@@ -133,7 +149,7 @@ def scan_file(path: Path, format_: ExtractFormat, sheet: str | None) -> Iterator
         case ".arrow":
             yield FileScan(pl.scan_ipc(path))
         case ".xlsx":
-            yield read_sheet(path, sheet, format_.sheet)
+            yield read_sheet(path, sheet, format_.sheet, formats)
         case _:
             raise LoadFailed(EXTRACT, f"{path.name} is none of .csv, .xlsx, .parquet, .arrow")
 
@@ -276,8 +292,8 @@ def letter(number: int) -> str:
 # XLSX. The whole sheet is in memory.
 
 
-def read_sheet(path: Path, sheet: str | None, layout: TableLayout) -> FileScan:
-    """Return the rows of a sheet as text. The first row with a value has the names, if the layout names no other."""
+def read_sheet(path: Path, sheet: str | None, layout: TableLayout, formats: FormatDetector) -> FileScan:
+    """Return the rows of a sheet as text. `formats` finds the row with the names, if the layout names none."""
     workbook = fastexcel.read_excel(path)
     if sheet is not None and sheet not in workbook.sheet_names:
         raise LoadFailed(EXTRACT, f"{path.name} has no sheet '{sheet}'; it has {', '.join(workbook.sheet_names)}")
@@ -286,7 +302,7 @@ def read_sheet(path: Path, sheet: str | None, layout: TableLayout) -> FileScan:
         return FileScan(cells.lazy())
     numbers = layout.header_rows
     if numbers is None:
-        numbers = (first_used_row(cells),)
+        numbers = (formats.heading_row(path.name, cells),)
     if max(numbers, default=0) > cells.height:
         says = f"{path.name} has {cells.height} rows, and its column names stand in row {max(numbers)}"
         raise LoadFailed(EXTRACT, says)

@@ -7,11 +7,10 @@ from typing import Final
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import PeriodRange
-from engine.model.extract_formats import ExtractFormat
 from engine.model.feeds import PERIOD_PLACE, Binding, SourceKind
-from server.ingest.columns import CONNECT, EXTRACT, ExtractRequest, RowSource
+from server.ingest.columns import CONNECT, EXTRACT, ExtractRequest, FormatDetector, RowSource
 from server.ingest.databases import DRIVERS, read_database
-from server.ingest.files import file_rows
+from server.ingest.files import WrittenFormat, file_rows
 from server.ingest.rejects import LoadFailed
 from server.ingest.statements import query_files
 
@@ -24,11 +23,11 @@ def read_folder(asked: ExtractRequest) -> Iterator[RowSource]:
         raise LoadFailed(CONNECT, f"source {binding.source.key}: there is no such folder")
     if binding.format.sql is None:
         for path in matching_files(asked, folder, binding.extract):
-            yield RowSource(path.name, file_rows(path, asked.format_of, binding.sheet))
+            yield RowSource(path.name, file_rows(path, asked.formats, binding.sheet))
         return
     query = binding.format.sql
     files = {table: list(matching_files(asked, folder, pattern)) for table, pattern in query.tables.items()}
-    yield RowSource("sql", query_files(query, files, asked.format_of, binding.sheet, "sql"))
+    yield RowSource("sql", query_files(query, files, asked.formats, binding.sheet, "sql"))
 
 
 def matching_files(asked: ExtractRequest, folder: Path, pattern: str) -> Iterator[Path]:
@@ -55,11 +54,11 @@ def extract(
     calendar: Calendar,
     periods: PeriodRange | None,
     environment: Mapping[str, str] = os.environ,
-    format_of: Callable[[Path], ExtractFormat] | None = None,
+    formats: FormatDetector | None = None,
 ) -> Iterator[RowSource]:
     """Yield what a binding's source holds now, a part for each file or query; LoadFailed where it cannot be read.
 
-    Files are read in the format of the binding, or in that which `format_of` finds.
+    Files are read in the format of the binding, or in that which `formats` finds.
     """
     source = binding.source
     secret = environment.get(source.environment) if source.environment else None
@@ -71,7 +70,7 @@ def extract(
         secret=secret,
         calendar=calendar,
         periods=periods,
-        format_of=format_of or (lambda _: binding.format),
+        formats=formats or WrittenFormat(binding.format),
     )
     yield from SOURCE_READERS[source.kind](asked)
 

@@ -1,15 +1,15 @@
 """Statements: SQL over the files of a feed by Polars' SQLContext, which sees these files alone."""
 
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from engine.model.extract_formats import ExtractFormat, SqlQuery
-from server.ingest.columns import EXTRACT, to_text, with_location
+from engine.model.extract_formats import SqlQuery
+from server.ingest.columns import EXTRACT, FormatDetector, to_text, with_location
 from server.ingest.files import TYPED, scan_batches, scan_file, unchanged
 from server.ingest.rejects import LoadFailed
 
@@ -40,7 +40,7 @@ WAYS = "amounts pass through as text or integers; numbers: {factor: …} and map
 def query_files(
     query: SqlQuery,
     files: Mapping[str, list[Path]],
-    format_of: Callable[[Path], ExtractFormat],
+    formats: FormatDetector,
     sheet: str | None,
     name: str,
 ) -> Generator[pl.DataFrame]:
@@ -50,7 +50,7 @@ def query_files(
     with ExitStack() as opened:
         tables = {}
         for table, paths in files.items():
-            scans = [scan_table(path, format_of, sheet, opened) for path in paths]
+            scans = [scan_table(path, formats, sheet, opened) for path in paths]
             tables[table] = pl.concat(scans, how="vertical") if len(scans) > 1 else scans[0]
         try:
             result = pl.SQLContext(tables).execute(query.text, eager=False)
@@ -62,12 +62,10 @@ def query_files(
             raise LoadFailed(EXTRACT, statement_fault(query.text, str(fault))) from fault
 
 
-def scan_table(
-    path: Path, format_of: Callable[[Path], ExtractFormat], sheet: str | None, opened: ExitStack
-) -> pl.LazyFrame:
+def scan_table(path: Path, formats: FormatDetector, sheet: str | None, opened: ExitStack) -> pl.LazyFrame:
     """Return the rows of a file that hold a value, as text, whole numbers and days; exact decimals are text."""
     opened.enter_context(unchanged(path))
-    scan = opened.enter_context(scan_file(path, format_of(path), sheet)).rows
+    scan = opened.enter_context(scan_file(path, formats, sheet)).rows
     kinds = scan.collect_schema()
     texts = [column for column, kind in kinds.items() if kind.is_float() or kind.is_decimal()]
     exact = (

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import xlsxwriter
 import yaml
 
 from engine.facts.manifest import pin_current
@@ -204,3 +205,19 @@ def test_the_files_of_one_load_are_read_alike(tmp_path: Path) -> None:
     (said,) = refused(instance)
     assert said.startswith('gl_2028.csv is written with dates: {format: "%m/%d/%Y"}')
     assert "an earlier file was with" in said
+
+
+@pytest.mark.parametrize("keys", [{}, {"header_row": [3, 4], "map": {"amount": "2026 amount", "text": "date"}}])
+def test_the_heading_of_a_workbook_is_found_or_read_as_it_is_merged(tmp_path: Path, keys: dict[str, Any]) -> None:
+    instance = instance_of(tmp_path, "", file="gl.xlsx", **keys)
+    book = xlsxwriter.Workbook(instance / "data" / "gl.xlsx")
+    sheet = book.add_worksheet()
+    sheet.write(0, 0, "Journal")
+    if keys:
+        sheet.merge_range(2, 2, 2, 3, "2026")
+    sheet.write_row(3, 0, ("date", "account", "amount", "other"))
+    sheet.write_row(4, 0, ("31.01.2026", "4000", "1.234,5", "x"))
+    book.close()
+    assert loaded(instance) == {"4000": Decimal("1234.5")}
+    heading = [remark for remark in remarks(instance) if remark.startswith("header_row")]
+    assert heading == ([] if keys else ["header_row: 4 (row 4 has the columns of the feed) in gl.xlsx"])

@@ -10,7 +10,7 @@ import xlsxwriter
 
 from engine.model.extract_formats import CsvFormat, ExtractFormat, TableLayout
 from server.ingest import files
-from server.ingest.files import FILE, ROW, file_rows, join_names, letter
+from server.ingest.files import FILE, ROW, WrittenFormat, file_rows, join_names, letter
 from server.ingest.rejects import LoadFailed
 
 ROWS = [("4000", "Müller", "1,50"), ("5000", 'says "no"; never', "-2")]
@@ -20,7 +20,7 @@ def read(path: Path, sheet: str | None = None, **said: Any) -> pl.DataFrame:
     """Return the rows of a file in a dialect."""
     layout = TableLayout(**{key: said.pop(key) for key in ("header_rows", "skip_rows", "skip_footer") if key in said})
     form = ExtractFormat(csv=CsvFormat(layout=layout, **said), sheet=layout)
-    return pl.concat(file_rows(path, lambda _: form, sheet))
+    return pl.concat(file_rows(path, WrittenFormat(form), sheet))
 
 
 def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:
@@ -138,4 +138,4 @@ def test_a_wrong_sheet_names_the_sheets_there_are(tmp_path: Path) -> None:
 def test_typed_files_number_their_rows_from_one(tmp_path: Path) -> None:
     path = tmp_path / "gl.parquet"
     pl.read_csv(StringIO("a\n1\n2\n")).write_parquet(path)
-    assert pl.concat(file_rows(path, lambda _: ExtractFormat(), None))[ROW].to_list() == [1, 2]
+    assert pl.concat(file_rows(path, WrittenFormat(ExtractFormat()), None))[ROW].to_list() == [1, 2]

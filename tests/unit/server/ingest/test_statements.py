@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from engine.model.extract_formats import CsvFormat, ExtractFormat, SqlQuery
+from server.ingest.files import WrittenFormat
 from server.ingest.rejects import LoadFailed
 from server.ingest.statements import query_files
 from tests.unit.server.ingest.test_formats import instance_of, loaded
@@ -34,7 +35,7 @@ def query(folder: Path, text: str, **tables: list[Path]) -> pl.DataFrame:
     files = {**write(folder), **tables}
     form = ExtractFormat(csv=CsvFormat(separator=";"))
     asked = SqlQuery(text=text, tables=dict.fromkeys(files, "*"))
-    return pl.concat(query_files(asked, files, lambda _: form, None, "sql"))
+    return pl.concat(query_files(asked, files, WrittenFormat(form), None, "sql"))
 
 
 def test_a_journal_of_header_and_lines_is_joined_and_doubles_are_removed(tmp_path: Path) -> None:
