@@ -31,6 +31,7 @@ PIECE: Final = 1 << 14  # bytes that are read at each place behind the first one
 QUOTES: Final = ('"', "'")
 PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 POINT = r"^[+-]?(\d{4,}\.\d*|\d*\.(\d{1,2}|\d{4,}))$"  # a number whose point marks no thousands
+THREE = r"\.\d{3}\s*[-−)]?\s*$"  # three digits after a point
 DECIMALS = 3  # places with which 1.234 is a plain number
 DECIMAL, THOUSANDS, NEGATIVE = "numbers.decimal", "numbers.thousands", "numbers.negative"
 FORMAT, MONTHS, SEPARATOR = "dates.format", "dates.months", "csv.separator"
@@ -181,7 +182,7 @@ class FeedFormat:
             if point is not None:
                 self.settle(name, Finding(DECIMAL, ".", point), ".")
             return written
-        columns = [look.column for look in looks if look.column.numbers]
+        columns = [column for column in (look.column for look in looks) if column.numbers]
         keys = self._notation(name, columns, fitting)
         signs = detect_numbers(columns, fitting).decided if written.negative is None else ()
         sign = next((one for one in signs if one.key == NEGATIVE), None)
@@ -279,11 +280,18 @@ class FeedFormat:
 
 @dataclass(frozen=True, slots=True)
 class NumberLook:
-    """Some numbers of a column: all that are plain numbers beyond doubt, or those to find a notation from."""
+    """Some texts of a column of amounts with their rows, and whether they are plain numbers beyond doubt."""
 
-    column: NumberColumn
+    name: str
+    texts: pl.DataFrame  # text, row; without repetitions
     is_plain: bool
     point: str | None  # a number whose point can only be that of its decimal places, in words
+
+    @property
+    def column(self) -> NumberColumn:
+        """Those of the texts that are numbers in some notation."""
+        numbers = tuple((text, row) for text, row in self.texts.iter_rows() if notations_of(text))
+        return NumberColumn(self.name, numbers, (), None, has_blank=False)
 
 
 def every(column: pl.Series) -> pl.Series:
@@ -294,10 +302,12 @@ def every(column: pl.Series) -> pl.Series:
 def look_at(rows: pl.DataFrame, column: str, places: int, *, has_commas: bool) -> NumberLook:
     """Return numbers of a column: some, and more of those such as 1.234 where the point may mark thousands."""
     texts = rows[column]
+    some = every(pl.int_range(len(texts), eager=True, dtype=pl.UInt32))
+    is_plain = bool(texts.gather(some).str.contains(PLAIN).all())  # blanks do not count
     grouped = pl.Series([], dtype=pl.UInt32)
     if places < DECIMALS or has_commas:
-        grouped = texts.str.tail(DECIMALS + 1).str.starts_with(".").arg_true().head(GROUPED)
-    some = every(pl.int_range(len(texts), eager=True, dtype=pl.UInt32))
+        ends = texts.str.tail(DECIMALS + 1).str.starts_with(".") if is_plain else texts.str.contains(THREE)
+        grouped = ends.arg_true().head(GROUPED)
     points = texts.str.contains(POINT).arg_true().head(1) if len(grouped) else grouped
     at = pl.concat([some, grouped, points]).unique().sort()
     chosen = pl.DataFrame({"text": texts.gather(at).str.strip_chars(), "row": rows[ROW].gather(at)})
@@ -305,9 +315,7 @@ def look_at(rows: pl.DataFrame, column: str, places: int, *, has_commas: bool) -
     pointed = distinct.filter(pl.col("text").str.contains(POINT))
     point = located(column, [pointed.row(0)]) if pointed.height else None
     is_plain = grouped.is_empty() and bool(distinct["text"].str.contains(PLAIN).all())
-    pairs = [] if is_plain else list(distinct.iter_rows())
-    numbers = tuple((text, row) for text, row in pairs if notations_of(text))
-    return NumberLook(NumberColumn(column, numbers, (), None, has_blank=False), is_plain, point)
+    return NumberLook(column, distinct, is_plain, point)
 
 
 def agrees(notation: Notation, written: NumberFormat) -> bool:

@@ -129,11 +129,19 @@ def test_two_readings_are_refused_until_a_key_decides(
     assert list(loaded(instance, "2026-01").values()) in ([1242], [1230])
 
 
-def test_a_large_file_is_searched_for_amounts_with_two_readings(tmp_path: Path) -> None:
-    rows = [f"2026-01-31,1,{number}\n" for number in range(9_000)]
-    rows[4_321] = "2026-01-31,1,2.000\n"
+@pytest.mark.parametrize("written", ["2.000", " 2.000 ", "2.000-", "(2.000)"])
+def test_a_large_file_is_searched_for_amounts_with_two_readings(tmp_path: Path, written: str) -> None:
+    style = {"-": "5-", ")": "(5)", " ": " 5"}.get(written[-1], "5")
+    rows = [f"2026-01-31,1,{style}\n" for _ in range(9_000)]
+    rows[4_321] = f"2026-01-31,1,{written}\n"
     (said,) = refused(instance_of(tmp_path, HEAD + "".join(rows)))
-    assert said.startswith("gl.csv: amount, row 4323: '2.000' can be read in 2 ways: 2.000 with")
+    assert said.startswith(f"gl.csv: amount, row 4323: '{written.strip()}' can be read in 2 ways: ")
+
+
+def test_a_written_mark_that_the_amounts_contradict_is_refused_by_name(tmp_path: Path) -> None:
+    text = f"{HEAD}2026-01-31,1,1.5\n2026-01-31,1,5\n"
+    (said,) = refused(instance_of(tmp_path, text, numbers={"decimal": ","}, rejects={"allow": 1}))
+    assert said.startswith("gl.csv is written with numbers: {decimal: \".\"}: amount, row 2: '1.5'; integrations.yaml")
 
 
 @pytest.mark.parametrize(
