@@ -213,6 +213,15 @@ def pin_current(root: Path) -> Pin:
     return Pin(Manifest(), None)
 
 
+def locked(descriptor: int) -> bool:
+    """Try to lock an open file and tell whether that succeeded. Closing the file releases the lock."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def sweep(root: Path) -> None:
     """Delete all versions except the current one and those that readers hold, and all files that no version names.
 
@@ -222,14 +231,9 @@ def sweep(root: Path) -> None:
     kept: set[str] = set()
     for path in sorted((root / "manifests").glob("*.json")):
         with path.open(encoding="utf-8") as file:
-            if path != current:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    pass
-                else:
-                    path.unlink()
-                    continue
+            if path != current and locked(file.fileno()):
+                path.unlink()
+                continue
             kept.update(Manifest.from_json(file.read()).files())
     for folder in ("facts", "rollups", "tables", "codes"):
         for path in sorted((root / folder).rglob("*"), reverse=True):

@@ -9,7 +9,6 @@ One stage at a time holds the publishing lock. Its files are invisible until it 
 sweep deletes them.
 """
 
-import fcntl
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from engine.facts.manifest import (
     Partition,
     Rollup,
     StoredTable,
+    locked,
     manifest_file,
     pin_current,
     sweep,
@@ -62,15 +62,6 @@ def stage(root: Path) -> Iterator["Stage"]:
         finally:
             pin.drop()
             sweep(root)
-
-
-def locked(descriptor: int) -> bool:
-    """Try to lock an open file and tell whether that succeeded. Closing the file releases the lock."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 class Stage:
